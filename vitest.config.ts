@@ -19,7 +19,7 @@ const limits = {
  */
 const repeated = { ...limits, retry: process.env["CI"] === "true" ? 1 : 0 };
 
-/** Tests that leave nothing behind in their process: one of its own for each file would cost as much as they do. */
+/** Folders whose tests hand values over, or run the router over fakes. All others run whole servers, commands and stores. */
 const pure = [
   "canon",
   "compile",
@@ -60,12 +60,18 @@ const long = [
   "test/leaks/*.test.ts",
   "test/limits/crash.test.ts",
   "test/package/package.test.ts",
+  "test/dispatch/limiters/concurrency-limiter.test.ts",
+  "test/policy/policy-set.test.ts",
+  "test/policy/shadow.test.ts",
   "test/policy/words-permuted.test.ts",
   "test/recorded/cross.test.ts",
   "test/replicas/*.test.ts",
   "test/running/workers*.test.ts",
+  "test/security/forged-cache.test.ts",
+  "test/security/forged-module.test.ts",
   "test/simulate/brute-force.test.ts",
   "test/store/crash.test.ts",
+  "test/store/lost-file.test.ts",
   "test/store/policy-log-crash.test.ts",
   "test/store/postgres/busy-process.test.ts",
   "test/store/postgres/faults.test.ts",
@@ -77,9 +83,17 @@ const scaled = [
   "test/chaos/matrix.test.ts",
   "test/clients/failures.test.ts",
   "test/compile/properties.test.ts",
+  "test/dispatch/limiters/concurrency-limiter.test.ts",
   "test/evidence/kill.test.ts",
+  "test/policy/policy-set.test.ts",
+  "test/security/forged-cache.test.ts",
+  "test/security/forged-module.test.ts",
+  "test/store/lost-file.test.ts",
   "test/store/sqlite.test.ts",
 ];
+
+/** Test files share a process and its modules, which one of its own for each would load again: each leaves both as they were, so `vi.mock` has no place. */
+const quick = { ...repeated, isolate: false };
 
 const modules = "**/node_modules/**";
 const onlyLong = long.filter((path) => !scaled.includes(path));
@@ -90,10 +104,8 @@ export default defineConfig({
     maxWorkers: Math.max(2, availableParallelism() - 1),
     reporters: ["default", "./test/support/repeated.ts"],
     projects: [
-      { test: { ...repeated, name: "pure", include: pure, exclude: [modules, ...onlyLong], isolate: false } },
-      {
-        test: { ...repeated, name: "whole", include: ["test/**/*.test.ts"], exclude: [modules, ...pure, ...onlyLong] },
-      },
+      { test: { ...quick, name: "pure", include: pure, exclude: [modules, ...onlyLong] } },
+      { test: { ...quick, name: "whole", include: ["test/**/*.test.ts"], exclude: [modules, ...pure, ...onlyLong] } },
       { test: { ...repeated, name: "long", include: long, exclude: [modules], env: { SIGNALBOX_TEST_LONG: "1" } } },
     ],
   },

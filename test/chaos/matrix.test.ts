@@ -4,23 +4,17 @@ import { startMock, type MockServer } from "../../mock/server.ts";
 import { fewOrMany } from "../support/long.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { ask } from "./ask.ts";
-import { COLUMNS, type Column } from "./columns.ts";
+import { COLUMNS, type Column, type Surface } from "./columns.ts";
 import { fateOf, judge, type Undamaged } from "./judge.ts";
 import { KNOWN, isKnown } from "./known.ts";
-import { CELLS, chaosRoutes } from "./routes.ts";
+import { CELLS, chaosRoutes, representatives } from "./routes.ts";
 import { inParallel, recordProblems, undamagedOf, type Played } from "./run.ts";
 
 /** Cells under way at once: enough that those which wait for a silent provider cost no time of their own. */
 const AT_ONCE = 64;
 
-/**
- * Every fault in every column, by turns with and without a fallback; `npm run test:long` plays both. The column counts too, so
- * that a fault has its fallback in half of the columns.
- */
-const PLAYED = fewOrMany(
-  CELLS.filter(({ column }, index) => index % 2 === (Math.floor(index / 2) + COLUMNS.indexOf(column)) % 2),
-  CELLS,
-);
+/** Every cell in `npm run test:long`. */
+const PLAYED = fewOrMany(representatives(CELLS), CELLS);
 
 /** Milliseconds for the whole matrix on two busy cores. */
 const LONGEST = 90_000;
@@ -118,16 +112,19 @@ describe.each(COLUMNS)("$id", (column: Column) => {
   });
 });
 
-describe.each(COLUMNS.filter(({ stream }) => stream))("$id", (column: Column) => {
+const STREAMED = new Set(COLUMNS.filter(({ stream }) => stream).map(({ surface }) => surface));
+
+describe.each([...STREAMED])("$name, streamed", (surface: Surface) => {
   const saidAt = (moment: RegExp): readonly string[] =>
     played
-      .filter(({ cell }) => cell.column === column && !cell.hasFallback && cell.fault.alone === "failed")
+      .filter(({ cell }) => cell.column.surface === surface && cell.column.stream)
+      .filter(({ cell }) => !cell.hasFallback && cell.fault.alone === "failed")
       .filter(({ cell }) => moment.test(cell.fault.name))
       .map(({ answer }) => answer.seen?.text ?? "");
 
   it("has its faults when their names say", () => {
     const early = saidAt(/^(cut|close|stall), .* the (first output|headers)$/);
-    expect(early.length).toBeGreaterThan(fewOrMany(2, 5));
+    expect(early.length).toBeGreaterThan(fewOrMany(2, 10));
     expect(early.filter((text) => text !== "")).toEqual([]);
     const late = saidAt(/^(cut|close|stall), (between two events|within an event)$/);
     // Slow as a disk may be, some text has left before some of them.

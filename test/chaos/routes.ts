@@ -23,6 +23,18 @@ export const CELLS: readonly Cell[] = COLUMNS.flatMap((column) =>
   ),
 );
 
+/**
+ * Each fault once on each surface, streamed and whole: by turns over the protocols that the surface is tried over, and by turns with
+ * and without a fallback.
+ */
+export function representatives(cells: readonly Cell[]): readonly Cell[] {
+  const alike = Object.groupBy(cells, ({ column, fault }) => `${column.surface.name} ${column.stream} ${fault.name}`);
+  const chosen = new Set(
+    Object.values(alike).map((some = [], index) => some[(index + Math.floor(index / some.length)) % some.length]),
+  );
+  return cells.filter((cell) => chosen.has(cell));
+}
+
 /** Route of the same column whose upstream is well; what its answer says is what a success must say. */
 export function healthyRoute({ id }: Column): string {
   return `${id}.well`;

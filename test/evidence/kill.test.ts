@@ -8,11 +8,12 @@ import { expect, it } from "vitest";
 import { ChainVerifier, GENESIS, type ChainFault } from "../../src/evidence/chain.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { fewOrMany } from "../support/long.ts";
+import { COMPILED } from "../support/node-cache.ts";
 import { answerJson, delta, hello, sse, startSse, startUpstream, until } from "../support/router.ts";
 import { fault } from "../store/conformance-log.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
-const ROUNDS = Number(process.env["SIGNALBOX_KILL_ROUNDS"] ?? fewOrMany(8, 40));
+const ROUNDS = Number(process.env["SIGNALBOX_KILL_ROUNDS"] ?? fewOrMany(4, 40));
 
 /** Clients that ask at once, one request after the other. */
 const CLIENTS = 12;
@@ -23,10 +24,10 @@ const LONGEST_ROUND = 150;
 const SERVER = join(import.meta.dirname, "kill-server.ts");
 
 /** A process that has loaded everything and waits for its turn. */
-function startProcess(database: string, upstream: string, cache: string, round: number): ChildProcess {
+function startProcess(database: string, upstream: string, round: number): ChildProcess {
   return spawn(process.execPath, [SERVER, database, upstream, String(round)], {
     stdio: ["pipe", "pipe", "inherit"],
-    env: { ...process.env, NODE_COMPILE_CACHE: cache },
+    env: { ...process.env, ...COMPILED },
   });
 }
 
@@ -109,9 +110,8 @@ it(`has the decision of every answered request over ${ROUNDS} kills`, { timeout:
     await delay(Math.random() * 20);
     response.end(`${sse(delta("", "stop"))}data: [DONE]\n\n`);
   });
-  const folder = temporaryFolder();
-  const path = join(folder, "signalbox.db");
-  const start = (round: number): ChildProcess => startProcess(path, upstream.url, join(folder, "cache"), round);
+  const path = join(temporaryFolder(), "signalbox.db");
+  const start = (round: number): ChildProcess => startProcess(path, upstream.url, round);
   const verifier = new ChainVerifier({ from: GENESIS });
   let total = 0;
   let next = start(0);

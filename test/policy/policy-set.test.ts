@@ -18,6 +18,7 @@ import { PolicyModuleError } from "../../src/policy/evaluator.ts";
 import { policySetId } from "../../src/policy/digest.ts";
 import { LoadedModules } from "../../src/policy/modules/loaded-modules.ts";
 import { assemblePolicySet, createPolicySet } from "../../src/policy/policy-set.ts";
+import { fewOrMany } from "../support/long.ts";
 import { candidate, ordinaryInput, policySource, sampleData, toolchain } from "./samples.ts";
 
 const gate = { gate: "{effect: gate, reasons: [NO]}" };
@@ -216,7 +217,7 @@ describe("policies of one module and each in its own", { timeout: 120_000 }, () 
       fc.property(inputs, (input) => {
         expect(alone.evaluate(input)).toEqual(together.evaluate(input));
       }),
-      { numRuns: 500 },
+      { numRuns: fewOrMany(100, 500) },
     );
   });
 
@@ -234,7 +235,7 @@ describe("policies of one module and each in its own", { timeout: 120_000 }, () 
             : "conflicting.gate pass - -",
         );
       }),
-      { numRuns: 2000 },
+      { numRuns: fewOrMany(200, 2_000) },
     );
   });
 });
@@ -302,7 +303,7 @@ describe("a set of slots", { timeout: 180_000 }, () => {
           expect(verdict === "indeterminate").toBe(policy.id === "conflicting" && stream);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: fewOrMany(60, 300) },
     );
   });
 

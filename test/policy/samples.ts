@@ -1,9 +1,13 @@
 import type { Source } from "../../src/canon/diagnostic.ts";
 import type { PolicyCandidate, PolicyData, PolicyInput } from "../../src/canon/policy.ts";
 import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
+import { TEST_CACHE } from "../support/cache.ts";
 
-/** Without a cache: every test compiles what it says it compiles. */
-export const toolchain = createToolchain({ cache: null });
+/** What a test has compiled, no other compiles again: the result is kept by everything that it comes from. */
+export const toolchain = createToolchain({ cache: TEST_CACHE });
+
+/** Without a cache, for tests of the toolchain itself and for policies that are drawn at random. */
+export const uncached = createToolchain({ cache: null });
 
 /** A policy file: METADATA with constraints and obligations as flow YAML, the package, and the rules. */
 export function policySource(

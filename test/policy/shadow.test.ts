@@ -14,7 +14,7 @@ import { LoadedModules } from "../../src/policy/modules/loaded-modules.ts";
 import { policyData } from "../../src/policy/policy-data.ts";
 import { assemblePolicySet } from "../../src/policy/policy-set.ts";
 import { endpoint, identity, provider, route, shape, table, workspace } from "../support/table.ts";
-import { toolchain } from "./samples.ts";
+import { uncached as toolchain } from "./samples.ts";
 
 /** Conditions that hold, do not hold, are undefined, or make a built-in fail. */
 const conditions = fc.constantFrom(

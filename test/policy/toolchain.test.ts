@@ -9,7 +9,7 @@ import { POLICY_INPUT_SCHEMA } from "../../src/policy/input-schema.ts";
 import { ARTEFACT_DIRECTORY } from "../../src/policy/toolchain/artefact.ts";
 import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
 import { cacheIn } from "../support/cache.ts";
-import { toolchain } from "./samples.ts";
+import { uncached as toolchain } from "./samples.ts";
 
 const folders: string[] = [];
 

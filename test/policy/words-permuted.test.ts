@@ -6,7 +6,7 @@ import type { PolicyCandidate, PolicyData, PolicyEvaluation, PolicyInput } from 
 import { buildModules, compilePolicies, type CompiledPolicies } from "../../src/policy/compile-policies.ts";
 import type { PolicyModule } from "../../src/policy/compiled.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
-import { candidate, ordinaryInput, policySource, toolchain } from "./samples.ts";
+import { candidate, ordinaryInput, policySource, uncached as toolchain } from "./samples.ts";
 
 const gate = { c: "{effect: gate, reasons: [FIRST, SECOND]}" };
 const filter = { c: "{effect: filter, reasons: [FIRST, SECOND]}" };

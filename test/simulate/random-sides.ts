@@ -4,7 +4,7 @@ import type { Feature } from "../../src/canon/generate/feature.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import { buildModules, compilePolicies, type CompiledPolicies } from "../../src/policy/compile-policies.ts";
 import type { Universe } from "../../src/simulate/space/universe.ts";
-import { policySource, toolchain } from "../policy/samples.ts";
+import { policySource, uncached as toolchain } from "../policy/samples.ts";
 import type { Relation } from "./every-request.ts";
 import { endpoint, model, provider, route, table, workspace } from "../support/table.ts";
 

@@ -18,6 +18,7 @@ import { EvidenceUnavailableError } from "../../src/evidence/errors.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { judge } from "../../src/store/sqlite/watch/disk-head.ts";
+import { fewOrMany } from "../support/long.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -120,12 +121,25 @@ describe("the database file under an open store", () => {
     await store.close().catch(() => undefined);
   });
 
-  it.each(faults)("is missed under load where there is %s", async (_, damage, fault) => {
+  // Each way once, and each file; `npm run test:long` tries all of them.
+  const underLoad = fewOrMany(
+    faults.filter(([what]) =>
+      ["a copy of the main file", "no log", "an empty log", "no index of the log"].includes(what),
+    ),
+    faults,
+  );
+
+  it.each(underLoad)("is missed under load where there is %s", async (_, damage, fault) => {
     const { store, path } = await opened();
     if (fault.file === "signalbox.db") checkpoint(path);
     const refused = decideUntilRefused(store);
     await vi.waitFor(async () => expect((await store.evidence.head()).position).toBeGreaterThan(20), 10_000);
     damage(path);
+    // A file that is cut in the midst of a write is whole again after it: nothing is lost, and there is nothing to find.
+    while (fault.cause === "file_truncated" && stateOf(store) === "ok") {
+      await delay(5);
+      if (statSync(fault.file === "signalbox.db" ? path : `${path}-wal`).size > 0) damage(path);
+    }
     expect(await refused).toBeGreaterThan(0);
     await vi.waitFor(() => expect(faultOf(store)).toEqual(fault), 10_000);
     await store.close().catch(() => undefined);
@@ -236,7 +250,7 @@ describe("checkpoints and VACUUM of another connection", () => {
         store.evidence.settle(outcomeRecord(`load-${decided}`));
       }
     })();
-    for (let round = 0; round < 10; round += 1) {
+    for (let round = 0; round < fewOrMany(3, 10); round += 1) {
       const before = decided;
       other.exec(statement);
       await vi.waitFor(() => expect(decided).toBeGreaterThan(before + 5), 10_000);
