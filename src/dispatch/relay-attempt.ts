@@ -245,7 +245,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   #commit(headers: readonly string[], answer: Partial<Pick<Ending, "losses" | "edits">> = {}): void {
     this.#firstByteAt = performance.now();
     const known = withAnswer(this.#exchangePlan, answer);
-    this.#client.start(200, [...headers, ...this.#job.answerHeaders(this.#candidate, this.#number, known)]);
+    this.#client.start(200, headers.concat(this.#job.answerHeaders(this.#candidate, this.#number, known)));
   }
 
   /** @param answered the end of an answer that is whole. */

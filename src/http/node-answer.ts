@@ -55,7 +55,7 @@ export class NodeAnswer implements ClientAnswer {
   start(status: number, headers: readonly string[]): void {
     if (this.closed) return;
     const response = this.#response;
-    response.writeHead(status, [...this.#common, ...headers]);
+    response.writeHead(status, this.#common.concat(headers));
     // Node frames each write in four pieces; one piece costs a fifth less.
     this.#isChunked = response.chunkedEncoding;
     response.chunkedEncoding = false;

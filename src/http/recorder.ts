@@ -133,20 +133,20 @@ export class Recorder {
     return this.#record(answerRecord(this.#head, snapshot, identity, change));
   }
 
-  async #record(record: DecisionRecord, deadline: number | null = null): Promise<ServiceError | null> {
+  #record(record: DecisionRecord, deadline: number | null = null): Promise<ServiceError | null> {
     this.#decision = record;
-    try {
-      const recorded = this.#evidence.decide(record);
-      await (deadline === null ? recorded : beforeDeadline(recorded, deadline));
-      return null;
-    } catch {
-      const error = codedError(
-        "evidence_unavailable",
-        "The decision could not be recorded, and nothing is answered without a record. Try again later.",
-      );
-      this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "failed" };
-      return error;
-    }
+    const recorded = this.#evidence.decide(record);
+    return (deadline === null ? recorded : beforeDeadline(recorded, deadline)).then(
+      () => null,
+      () => {
+        const error = codedError(
+          "evidence_unavailable",
+          "The decision could not be recorded, and nothing is answered without a record. Try again later.",
+        );
+        this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "failed" };
+        return error;
+      },
+    );
   }
 
   /** @param headers what is left of the limits; names and values by turns. */
@@ -238,13 +238,9 @@ export class Recorder {
 
   /** Headers of an answer that was not relayed (docs/api.md#headers-of-answers). */
   headers(snapshot: Snapshot): readonly string[] {
-    return [
-      ...(this.#route === "" ? [] : routeHeader(this.#route, this.#attempts.slice(-1))),
-      ...this.#ownHeaders(
-        snapshot,
-        this.#attempts.reduce((sum, { calls = 1 }) => sum + calls, 0),
-      ),
-    ];
+    const calls = this.#attempts.reduce((sum, attempt) => sum + (attempt.calls ?? 1), 0);
+    const route = this.#route === "" ? [] : routeHeader(this.#route, this.#attempts.slice(-1));
+    return [...route, ...this.#ownHeaders(snapshot, calls)];
   }
 
   /**
@@ -264,7 +260,7 @@ export class Recorder {
       ({ endpoint }) => snapshot.connections.get(endpoint.provider)?.simulated === true,
     );
     const answering = candidates.map(({ endpoint: { id, provider, region } }) => ({ endpoint: id, provider, region }));
-    const headers = [...routeHeader(route, answering), ...this.#ownHeaders(snapshot, attempt)];
+    const headers = routeHeader(route, answering).concat(this.#ownHeaders(snapshot, attempt));
     if (edits !== null) headers.push("x-signalbox-edits", edits);
     if (simulated) headers.push("x-signalbox-simulated", "true");
     return headers;
@@ -272,7 +268,7 @@ export class Recorder {
 
   #ownHeaders(snapshot: Snapshot, attempts: number): readonly string[] {
     const own = (this.#dispatchedAt ?? performance.now()) - this.#arrivedAt;
-    return [
+    const headers = [
       "x-signalbox-decision",
       decisionId(this.#head.requestId),
       "x-signalbox-table",
@@ -281,8 +277,9 @@ export class Recorder {
       String(attempts),
       "server-timing",
       `router;dur=${rounded(own)}`,
-      ...this.#limits,
     ];
+    // Lists of headers are copied with `concat`: a spread into a list goes item by item.
+    return headers.concat(this.#limits);
   }
 }
 

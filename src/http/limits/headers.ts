@@ -10,14 +10,14 @@ import { timestamp } from "./limit-error.ts";
  * @param now milliseconds since the epoch.
  */
 export function limitHeaders(family: ProtocolFamily, meters: readonly Meters[], now: number): readonly string[] {
-  const headers: string[] = [];
+  let headers: readonly string[] = [];
   for (const measure of ["requests", "tokens"] as const) {
     const counter = tightest(meters, measure);
     if (counter === null) continue;
     const { ceiling: limit, remaining, end } = counter;
     const untilReset = Math.max(0, end - now);
     const resetAt = (): string => timestamp(now + untilReset);
-    headers.push(...family.limitHeaders(measure, { limit, remaining, untilReset, resetAt }));
+    headers = headers.concat(family.limitHeaders(measure, { limit, remaining, untilReset, resetAt }));
   }
   return headers;
 }
