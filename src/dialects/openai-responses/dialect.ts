@@ -11,7 +11,7 @@ import { readResponsesAnswer } from "./relay/read-answer.ts";
 import { renderResponsesAnswer } from "./render/render-answer.ts";
 import { renderResponsesStream } from "./render/render-stream.ts";
 import { parseResponsesRequest } from "./surface/parse-request.ts";
-import { responsesToCanon } from "./to-canon/to-canon.ts";
+import { responsesToCanon } from "./surface/to-canon.ts";
 import { formatResponsesRequest } from "./upstream/format.ts";
 import { parseResponsesAnswer, parseTokenCount } from "./upstream/parse-answer.ts";
 import { parseResponsesStream } from "./upstream/parse-stream.ts";

@@ -2,7 +2,7 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 
 /** The format that a body asks for, in the spelling of `text.format`. */
-export interface AskedFormat {
+export interface RequestedFormat {
   readonly format: JsonObject;
   /** Which member asks for it. */
   readonly path: "text.format" | "response_format";
@@ -12,7 +12,7 @@ export interface AskedFormat {
  * `text.format`, or the alias `response_format` in its chat spelling (`json_schema` nested) or flat; `null` where neither stands: a bare
  * `text: {}` requests nothing (docs/protocols.md#responses). Two that differ are a 400 that names the alias.
  */
-export function askedFormat(body: JsonObject): AskedFormat | ServiceError | null {
+export function requestedFormat(body: JsonObject): RequestedFormat | ServiceError | null {
   const { text, response_format: alias } = body;
   const own = isJsonObject(text) ? text["format"] : null;
   if (!isJsonObject(alias)) return isJsonObject(own) ? { format: own, path: "text.format" } : null;

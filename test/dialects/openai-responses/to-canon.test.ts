@@ -12,7 +12,7 @@ describe("reasoning of another protocol", () => {
   const shown = { summary: false, signature: "c2ln+/=", family: "anthropic" };
   const said = (item: JsonObject) => {
     const { request } = toCanon({
-      input: [user, item, { type: "function_call", call_id: "c", name: "f", arguments: "{}" }],
+      input: [user, item, { type: "function_call", call_id: "c", name: "f", arguments: "{}" }, user],
     });
     return request.turns[1];
   };
@@ -195,7 +195,11 @@ describe("the other members in canon", () => {
       { tools: [{ name: "f", description: null, parameters: { type: "object" }, strict: true, cache: null }] },
     ],
     ["a choice", { tool_choice: "none" }, { toolChoice: { mode: "none" } }],
-    ["a named choice", { tool_choice: { type: "function", name: "f" } }, { toolChoice: { mode: "named", name: "f" } }],
+    [
+      "a named choice",
+      { tools: [{ type: "function", name: "f" }], tool_choice: { type: "function", name: "f" } },
+      { toolChoice: { mode: "named", name: "f" } },
+    ],
     [
       "an allowed choice",
       {

@@ -152,7 +152,7 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
       };
     }
   }
-  if (!isKnown || isSchema || (definition !== undefined && definition !== null)) {
+  if (!isKnown || (type !== "text" && type !== "json_object") || (definition ?? null) !== null) {
     reading.use("native_chat", "response_format");
   }
   return type === "json_object" ? { kind: "json_object" } : null;

@@ -7,7 +7,7 @@ import type { EditedRequest } from "../../dialect.ts";
 import { editedBody } from "../../relay/edited-body.ts";
 import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, RESPONSES_FIELDS } from "../fields.ts";
 import { reasoningPart } from "../render/items.ts";
-import { askedFormat } from "../response-format.ts";
+import { requestedFormat } from "../response-format.ts";
 import { readSealedReasoning } from "../sealed-reasoning.ts";
 
 const STORE_FALSE_SENT = editSet("store_false_sent");
@@ -33,7 +33,7 @@ export function editResponsesRequest(
   let made = edited.edits;
   if (body["store"] !== false) made |= STORE_FALSE_SENT;
   body["store"] = false;
-  const found = askedFormat(request.body);
+  const found = requestedFormat(request.body);
   if (found !== null && "format" in found && found.path === "response_format") {
     const { text } = request.body;
     body["text"] = { ...(isJsonObject(text) ? text : {}), format: found.format };

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { askedFormat } from "../response-format.ts";
+import { requestedFormat } from "../response-format.ts";
 
 /** Every member that Open Responses requires of a response resource (docs/protocols.md#responses); providers leave some of them out. */
 export const RESOURCE_MEMBERS = [
@@ -75,7 +75,7 @@ function echoedTool(tool: JsonValue): JsonValue {
 function echoedText(body: JsonObject): JsonObject {
   const { text } = body;
   const verbosity = isJsonObject(text) ? (text["verbosity"] ?? null) : null;
-  const found = askedFormat(body);
+  const found = requestedFormat(body);
   const format = found !== null && "format" in found ? echoedFormat(found.format) : { type: "text" };
   return verbosity === null ? { format } : { format, verbosity };
 }
