@@ -1,4 +1,5 @@
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { createRequire } from "node:module";
+import type * as AjvModule from "ajv/dist/2020.js";
 import { isJsonObject, type JsonObject } from "../json.ts";
 import { generateNumber, generateString } from "./schema-scalar.ts";
 
@@ -36,10 +37,14 @@ export function valueFor(schema: unknown): GeneratedValue {
   return made;
 }
 
+/** Loads what only requests with a schema need, when the first of them comes. */
+const load = createRequire(import.meta.url);
+
 function satisfies(schema: unknown, value: unknown): boolean {
   if (typeof schema !== "boolean" && !isJsonObject(schema)) return false;
   try {
     // Providers take schemas of any draft; Ajv would look the named one up.
+    const { Ajv2020 }: typeof AjvModule = load("ajv/dist/2020.js");
     const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
     if (typeof schema === "boolean") return ajv.validate(schema, value);
     const { $schema: _draft, ...rest } = schema;

@@ -1,4 +1,3 @@
-import { openPostgresStore } from "../store/postgres/open.ts";
 import { isPostgresUrl } from "../store/postgres/settings.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import type { Store } from "../store/port.ts";
@@ -10,8 +9,9 @@ import type { Store } from "../store/port.ts";
  *
  * @throws {StoreUnavailableError}
  */
-export function openStore(database: string): Promise<Store> {
-  return isPostgresUrl(database)
-    ? openPostgresStore({ url: database })
-    : openSqliteStore({ path: database, refuseCutEnd: true });
+export async function openStore(database: string): Promise<Store> {
+  if (!isPostgresUrl(database)) return await openSqliteStore({ path: database, refuseCutEnd: true });
+  // Most servers never need it.
+  const { openPostgresStore } = await import("../store/postgres/open.ts");
+  return await openPostgresStore({ url: database });
 }

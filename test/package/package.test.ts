@@ -35,7 +35,7 @@ const ALLOWED = [
 
 /** What stands after `from` and `import`, and what a function made by `createRequire` is called with; not `node:…`. */
 const IMPORTED =
-  /(?:\bfrom|\bimport|\bimport\(|meta\.url\)(?:\.href\))?\()\s*"((?:@[\w-]+\/)?[\w.-]+(?:\/[\w./-]+)?)"[;,)]/g;
+  /(?:\bfrom|\bimport|\bimport\(|\bload\(|meta\.url\)(?:\.href\))?\()\s*"((?:@[\w-]+\/)?[\w.-]+(?:\/[\w./-]+)?)"[;,)]/g;
 
 const HELLO = [{ role: "user", content: "Hello" }];
 

@@ -2,7 +2,6 @@ import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 import type { Store } from "../../store/port.ts";
-import { openPostgresStore } from "../../store/postgres/open.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CommandError, UsageError, type CommandIo } from "./command-io.ts";
@@ -72,7 +71,10 @@ export async function withStore<Result>(
 }
 
 async function openForCommand(database: string, use: boolean | "read"): Promise<Store> {
-  if (isPostgresUrl(database)) return await openPostgresStore({ url: database, create: use === true });
+  if (isPostgresUrl(database)) {
+    const { openPostgresStore } = await import("../../store/postgres/open.ts");
+    return await openPostgresStore({ url: database, create: use === true });
+  }
   if (use !== true && !existsSync(database)) {
     throw new CommandError(`there is no database at ${database}; give its path with --database`);
   }
