@@ -9,14 +9,14 @@ import { untranslatable } from "./translation/kept-members.ts";
  * The record of one translation: every leaf of a body is read by a mapping or is listed here, so that none is dropped without a record
  * (docs/translation.md#nothing-disappears).
  */
-export class Ledger {
-  readonly losses = new Set<Loss>();
+export class TranslationRecord {
+  readonly dropped = new Set<Loss>();
   readonly stripped = new Set<string>();
   #refusal: ServiceError | null = null;
   readonly #unknown: string[] = [];
 
-  lose(loss: Loss): void {
-    this.losses.add(loss);
+  drop(loss: Loss): void {
+    this.dropped.add(loss);
   }
 
   /** @param name registered name of a member, never the caller's text. */
@@ -24,7 +24,7 @@ export class Ledger {
     this.stripped.add(name);
   }
 
-  /** The first refusal is the one that the caller hears of. */
+  /** Only the first error is kept: it is the one that the caller gets. */
   refuse(error: ServiceError): void {
     this.#refusal ??= error;
   }
@@ -50,18 +50,18 @@ export class Ledger {
 export class Members {
   readonly #object: JsonObject;
   readonly #path: string;
-  readonly #ledger: Ledger;
+  readonly #record: TranslationRecord;
   readonly #taken = new Set<string>();
 
   /** @param path where the object stands in the body; the empty string for the body itself. */
-  constructor(object: JsonObject, path: string, ledger: Ledger) {
+  constructor(object: JsonObject, path: string, record: TranslationRecord) {
     this.#object = object;
     this.#path = path;
-    this.#ledger = ledger;
+    this.#record = record;
   }
 
-  get ledger(): Ledger {
-    return this.#ledger;
+  get record(): TranslationRecord {
+    return this.#record;
   }
 
   /** Where a member stands, as an error's `param` writes it. */
@@ -102,7 +102,7 @@ export class Members {
     const known = words.find((word) => word === value);
     if (known !== undefined) return known;
     const path = this.pathOf(name);
-    this.#ledger.refuse(invalidRequest("invalid_value", `${path} must be one of ${words.join(", ")}`, path));
+    this.#record.refuse(invalidRequest("invalid_value", `${path} must be one of ${words.join(", ")}`, path));
     return null;
   }
 
@@ -115,7 +115,7 @@ export class Members {
 
   object(name: string): Members | null {
     const value = this.whole(name);
-    return value === null ? null : new Members(value, this.pathOf(name), this.#ledger);
+    return value === null ? null : new Members(value, this.pathOf(name), this.#record);
   }
 
   /** The items of a list; empty where it is absent. */
@@ -129,8 +129,8 @@ export class Members {
   objects(name: string): readonly Members[] {
     return this.list(name).flatMap((item, index) => {
       const path = `${this.pathOf(name)}[${index}]`;
-      if (isJsonObject(item)) return [new Members(item, path, this.#ledger)];
-      this.#ledger.refuse(invalidRequest("invalid_type", `${path} must be an object`, path));
+      if (isJsonObject(item)) return [new Members(item, path, this.#record)];
+      this.#record.refuse(invalidRequest("invalid_type", `${path} must be an object`, path));
       return [];
     });
   }
@@ -138,12 +138,12 @@ export class Members {
   /** The 400 for a member whose value this translation cannot carry. */
   refuse(name: string, code: string, why: string): void {
     const path = this.pathOf(name);
-    this.#ledger.refuse(invalidRequest(code, `${path} ${why}`, path));
+    this.#record.refuse(invalidRequest(code, `${path} ${why}`, path));
   }
 
   /** Takes members that may be left out, and records the loss where one has a value. */
   drop(names: readonly string[], loss: Loss): void {
-    for (const name of names) if (this.take(name) !== undefined) this.#ledger.lose(loss);
+    for (const name of names) if (this.take(name) !== undefined) this.#record.drop(loss);
   }
 
   /** Call when all known members have been read: what is left is unknown. */
@@ -151,14 +151,14 @@ export class Members {
     for (const name of Object.keys(this.#object)) {
       const value = this.#object[name];
       if (this.#taken.has(name) || value === null || value === undefined) continue;
-      if (saysNothing(value)) this.#ledger.lose("empty_member_dropped");
-      else this.#ledger.unknown(this.pathOf(name));
+      if (saysNothing(value)) this.#record.drop("empty_member_dropped");
+      else this.#record.unknown(this.pathOf(name));
     }
   }
 
   #wrongType(name: string, wanted: string): null {
     const path = this.pathOf(name);
-    this.#ledger.refuse(invalidRequest("invalid_type", `${path} must be ${wanted}`, path));
+    this.#record.refuse(invalidRequest("invalid_type", `${path} must be ${wanted}`, path));
     return null;
   }
 }

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
-import { Ledger, Members } from "../../src/dialects/members.ts";
+import { TranslationRecord, Members } from "../../src/dialects/members.ts";
 
-function reading(body: JsonObject): { readonly members: Members; readonly ledger: Ledger } {
-  const ledger = new Ledger();
-  return { members: new Members(body, "", ledger), ledger };
+function reading(body: JsonObject): { readonly members: Members; readonly record: TranslationRecord } {
+  const record = new TranslationRecord();
+  return { members: new Members(body, "", record), record };
 }
 
-describe("the ledger of a translation", () => {
+describe("the record of a translation", () => {
   it("names a member that nobody read, wherever it stands", () => {
-    const { members, ledger } = reading({ known: { inner: 1, other: 2 }, list: [{ a: 1 }, { b: null }, { c: true }] });
+    const { members, record } = reading({ known: { inner: 1, other: 2 }, list: [{ a: 1 }, { b: null }, { c: true }] });
     const known = members.object("known");
     known?.number("inner");
     known?.close();
@@ -18,22 +18,22 @@ describe("the ledger of a translation", () => {
       item.close();
     }
     members.close();
-    expect(ledger.result("reject")).toMatchObject({ code: "unknown_field", param: "known.other", status: 400 });
+    expect(record.result("reject")).toMatchObject({ code: "unknown_field", param: "known.other", status: 400 });
   });
 
   it("counts null as absent", () => {
-    const { members, ledger } = reading({ a: null, b: null });
+    const { members, record } = reading({ a: null, b: null });
     expect(members.text("a")).toBeNull();
     members.close();
-    expect(ledger.result("reject")).toBeNull();
+    expect(record.result("reject")).toBeNull();
   });
 
   it("records stripped members on a route that strips, and refuses what cannot be forwarded", () => {
-    const { members, ledger } = reading({ surprise: 1 });
+    const { members, record } = reading({ surprise: 1 });
     members.close();
-    expect(ledger.result("strip")).toBeNull();
-    expect([...ledger.stripped]).toEqual(["unknown_field"]);
-    expect(ledger.result("forward")).toMatchObject({ code: "unknown_field", param: "surprise" });
+    expect(record.result("strip")).toBeNull();
+    expect([...record.stripped]).toEqual(["unknown_field"]);
+    expect(record.result("forward")).toMatchObject({ code: "unknown_field", param: "surprise" });
   });
 
   it.each([
@@ -43,35 +43,35 @@ describe("the ledger of a translation", () => {
     ["object", { a: [] }, "must be an object"],
     ["list", { a: {} }, "must be a list"],
   ] as const)("refuses a %s of another type by its name", (kind, body, sentence) => {
-    const { members, ledger } = reading(body);
+    const { members, record } = reading(body);
     members[kind]("a");
-    const error = ledger.result("reject");
+    const error = record.result("reject");
     expect(error).toMatchObject({ code: "invalid_type", param: "a" });
     expect(error?.message).toContain(sentence);
   });
 
   it("refuses an item of a list that is not an object, and a word outside its list", () => {
-    const { members, ledger } = reading({ list: [{}, 7], word: "maybe" });
+    const { members, record } = reading({ list: [{}, 7], word: "maybe" });
     expect(members.objects("list")).toHaveLength(1);
-    expect(ledger.result("reject")).toMatchObject({ param: "list[1]" });
+    expect(record.result("reject")).toMatchObject({ param: "list[1]" });
     const other = reading({ word: "maybe" });
     expect(other.members.word("word", ["yes", "no"])).toBeNull();
-    expect(other.ledger.result("reject")?.message).toBe("word must be one of yes, no");
+    expect(other.record.result("reject")?.message).toBe("word must be one of yes, no");
   });
 
   it("never repeats a name that does not look like one", () => {
-    const { members, ledger } = reading({ "a secret sentence": 1 });
+    const { members, record } = reading({ "a secret sentence": 1 });
     members.close();
-    expect(JSON.stringify(ledger.result("reject"))).not.toContain("secret");
+    expect(JSON.stringify(record.result("reject"))).not.toContain("secret");
   });
 
   it("hears of the first refusal and of every loss once", () => {
-    const { members, ledger } = reading({ a: 1, b: 2, c: 3 });
+    const { members, record } = reading({ a: 1, b: 2, c: 3 });
     members.refuse("a", "first", "is wrong");
     members.refuse("b", "second", "is wrong");
     members.drop(["c", "d"], "hint_dropped");
     members.drop(["c"], "hint_dropped");
-    expect(ledger.result("strip")).toMatchObject({ code: "first", param: "a" });
-    expect([...ledger.losses]).toEqual(["hint_dropped"]);
+    expect(record.result("strip")).toMatchObject({ code: "first", param: "a" });
+    expect([...record.dropped]).toEqual(["hint_dropped"]);
   });
 });

@@ -20,8 +20,8 @@ export function parseCompletionsRequest(
   bytes: number,
   headers: ProtocolHeaders,
 ): InferenceRequest | ServiceError {
-  const asked = new RequestReading();
-  const problem = statefulField(body) ?? readFields(body, asked);
+  const reading = new RequestReading();
+  const problem = statefulField(body) ?? readFields(body, reading);
   if (problem !== null) return problem;
   const stream = body["stream"] === true;
   const options = body["stream_options"];
@@ -36,8 +36,8 @@ export function parseCompletionsRequest(
     model: typeof body["model"] === "string" ? body["model"] : "",
     shape: {
       operation: "completions",
-      needs: asked.needs,
-      features: asked.features,
+      needs: reading.needs,
+      features: reading.features,
       stream,
       context: tokenBucket(bytes / BYTES_PER_TOKEN),
       maxOutput: tokenBucket(numberOf(body["max_tokens"])),
@@ -46,7 +46,7 @@ export function parseCompletionsRequest(
       dimensions: null,
     },
     preferences: parsePreferences(body["provider"]),
-    paths: asked.paths,
+    paths: reading.paths,
     headers,
     body,
     reader: COMPLETIONS_BODY,
@@ -66,7 +66,7 @@ export function choicesAsked({ prompt, n }: JsonObject): number {
   return prompts * (numberOf(n) ?? 1);
 }
 
-function readFields(body: JsonObject, asked: RequestReading): ServiceError | null {
+function readFields(body: JsonObject, reading: RequestReading): ServiceError | null {
   for (const name in body) {
     const value = body[name];
     if (value === null || value === undefined || value === false) continue;
@@ -74,37 +74,37 @@ function readFields(body: JsonObject, asked: RequestReading): ServiceError | nul
       return invalidRequest("invalid_type", `${name} must not be a number of this size`, name);
     }
     const facts = Object.hasOwn(COMPLETIONS_FIELDS, name) ? COMPLETIONS_FIELDS[name] : undefined;
-    if (facts?.needs !== undefined) asked.need(facts.needs, name);
-    if (facts?.uses !== undefined) asked.use(facts.uses, name);
+    if (facts?.needs !== undefined) reading.need(facts.needs, name);
+    if (facts?.uses !== undefined) reading.use(facts.uses, name);
   }
   // No other protocol goes on from the middle of a text, from tokens, from nothing, or from several texts at once.
-  if (!onlyPrompt(body["prompt"])) asked.use("native_completions", "prompt");
+  if (!onlyPrompt(body["prompt"])) reading.use("native_completions", "prompt");
   // Zero output tokens are asked for to read the prompt's own probabilities.
-  if (body["max_tokens"] === 0) asked.use("native_completions", "max_tokens");
+  if (body["max_tokens"] === 0) reading.use("native_completions", "max_tokens");
   for (const name of ["n", "best_of"]) {
     if ((numberOf(body[name]) ?? 1) <= 1) continue;
-    asked.need("multiple_choices", name);
-    asked.use("native_completions", name);
+    reading.need("multiple_choices", name);
+    reading.use("native_completions", name);
   }
-  readSampling(body, asked);
+  readSampling(body, reading);
   return null;
 }
 
-function readSampling(body: JsonObject, asked: RequestReading): void {
-  if ((numberOf(body["temperature"]) ?? 0) > 1) asked.use("temperature_above_1", "temperature");
+function readSampling(body: JsonObject, reading: RequestReading): void {
+  if ((numberOf(body["temperature"]) ?? 0) > 1) reading.use("temperature_above_1", "temperature");
   for (const name of ["frequency_penalty", "presence_penalty"]) {
     // Clients print the penalty of zero, which is none.
     const penalty = numberOf(body[name]) ?? 0;
-    if (penalty !== 0) asked.use("penalties", name);
-    if (penalty < 0 || penalty > 1) asked.use("penalties_outside_0_1", name);
+    if (penalty !== 0) reading.use("penalties", name);
+    if (penalty < 0 || penalty > 1) reading.use("penalties_outside_0_1", name);
   }
   const bias = body["logit_bias"];
-  if (isJsonObject(bias) && Object.keys(bias).length > 0) asked.use("logit_bias", "logit_bias");
+  if (isJsonObject(bias) && Object.keys(bias).length > 0) reading.use("logit_bias", "logit_bias");
   const { stop } = body;
   const sequences = Array.isArray(stop) ? stop.length : typeof stop === "string" ? 1 : 0;
-  if (sequences > 0) asked.use("stop_sequences", "stop");
-  if (hasBlankStop(stop)) asked.use("stop_sequences_blank", "stop");
-  if (sequences > COMMON_STOP_SEQUENCES) asked.use("stop_sequences_over_4", "stop");
+  if (sequences > 0) reading.use("stop_sequences", "stop");
+  if (hasBlankStop(stop)) reading.use("stop_sequences_blank", "stop");
+  if (sequences > COMMON_STOP_SEQUENCES) reading.use("stop_sequences_over_4", "stop");
 }
 
 function numberOf(value: JsonValue | undefined): number | undefined {

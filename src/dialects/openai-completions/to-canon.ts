@@ -3,7 +3,7 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import type { CanonicalRequest } from "../dialect.ts";
-import { Ledger, Members } from "../members.ts";
+import { TranslationRecord, Members } from "../members.ts";
 import { COMPLETIONS_FIELDS } from "./fields.ts";
 import { onlyPrompt } from "./parse-request.ts";
 
@@ -16,8 +16,8 @@ export function completionsToCanon(
   mode: UnknownFields,
   edits: RequestEdits,
 ): CanonicalRequest | ServiceError {
-  const ledger = new Ledger();
-  const members = new Members(body, "", ledger);
+  const record = new TranslationRecord();
+  const members = new Members(body, "", record);
   stripMembers(members, edits);
   members.take("model");
   members.take("provider");
@@ -28,7 +28,7 @@ export function completionsToCanon(
   const prompt = onlyPrompt(members.take("prompt")) ?? "";
   if (prompt === "") members.refuse("prompt", NATIVE_CODE, `must be one text that is not empty: ${NATIVE_REASON}`);
   refuseNativeMembers(members);
-  ledger.lose("prompt_as_message");
+  record.drop("prompt_as_message");
   const bias = members.whole("logit_bias");
   const request = {
     purpose: "generate",
@@ -54,7 +54,7 @@ export function completionsToCanon(
     stream: shape.stream,
   } as const;
   members.close();
-  return ledger.result(mode) ?? { request, stripped: [...ledger.stripped], losses: [...ledger.losses] };
+  return record.result(mode) ?? { request, stripped: [...record.stripped], losses: [...record.dropped] };
 }
 
 const NATIVE_CODE = "feature_not_supported";
@@ -65,7 +65,7 @@ const IDENTITY = Object.keys(COMPLETIONS_FIELDS).filter((name) => COMPLETIONS_FI
 /** Identity members, and those that a policy takes out. */
 function stripMembers(members: Members, edits: RequestEdits): void {
   for (const name of [...IDENTITY, ...edits.stripFields]) {
-    if (members.take(name) !== undefined) members.ledger.strip(name);
+    if (members.take(name) !== undefined) members.record.strip(name);
   }
 }
 

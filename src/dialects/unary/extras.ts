@@ -3,7 +3,7 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import { unknownFields, type FieldRegistry } from "../fields.ts";
-import { Ledger, Members } from "../members.ts";
+import { TranslationRecord, Members } from "../members.ts";
 
 /**
  * Takes out of a body what is not sent, and what is sent as it came: identity members and those that a policy takes out are recorded; members
@@ -32,13 +32,13 @@ export function takeExtras(
 
 /** The 400 of an endpoint of another protocol for members that are forwarded; `null` where there are none. */
 export function refuseExtras(extras: JsonObject): ServiceError | null {
-  const ledger = new Ledger();
-  new Members(extras, "", ledger).close();
-  return ledger.result("forward");
+  const record = new TranslationRecord();
+  new Members(extras, "", record).close();
+  return record.result("forward");
 }
 
 function strip(members: Members, name: string): void {
-  if (members.take(name) !== undefined) members.ledger.strip(name);
+  if (members.take(name) !== undefined) members.record.strip(name);
 }
 
 const NONE: JsonObject = Object.freeze(Object.create(null));

@@ -19,7 +19,7 @@ export function unaryRequest(
   body: JsonObject,
   bytes: number,
   headers: ProtocolHeaders,
-  asked: RequestReading,
+  reading: RequestReading,
   dimensions: number | null,
   reader: BodyReader,
 ): InferenceRequest {
@@ -27,8 +27,8 @@ export function unaryRequest(
     model: typeof body["model"] === "string" ? body["model"] : "",
     shape: {
       operation,
-      needs: asked.needs,
-      features: asked.features,
+      needs: reading.needs,
+      features: reading.features,
       stream: false,
       context: tokenBucket(bytes / BYTES_PER_TOKEN),
       maxOutput: "unspecified",
@@ -37,7 +37,7 @@ export function unaryRequest(
       dimensions,
     },
     preferences: parsePreferences(body["provider"]),
-    paths: asked.paths,
+    paths: reading.paths,
     headers,
     body,
     reader,

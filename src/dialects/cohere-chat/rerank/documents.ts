@@ -1,7 +1,7 @@
 import { invalidRequest } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { hasUnknownMember } from "../../fields.ts";
-import type { Ledger } from "../../members.ts";
+import type { TranslationRecord } from "../../members.ts";
 import { memberIn } from "../../unary/answer-members.ts";
 
 /**
@@ -15,37 +15,37 @@ const SENT: ReadonlySet<string> = new Set(["text"]);
  * The text of each document, in their order. What has none is refused with its place: a document that is left out would shift the indices of
  * all that follow.
  */
-export function readDocuments(documents: readonly JsonValue[], ledger: Ledger): readonly string[] {
+export function readDocuments(documents: readonly JsonValue[], record: TranslationRecord): readonly string[] {
   if (documents.length === 0) {
-    ledger.refuse(invalidRequest("empty_input", "documents must not be an empty list", "documents"));
+    record.refuse(invalidRequest("empty_input", "documents must not be an empty list", "documents"));
   }
-  return documents.map((document, index) => readDocument(document, `documents[${index}]`, ledger));
+  return documents.map((document, index) => readDocument(document, `documents[${index}]`, record));
 }
 
-function readDocument(document: JsonValue, path: string, ledger: Ledger): string {
-  if (typeof document === "string") return readText(document, path, ledger);
+function readDocument(document: JsonValue, path: string, record: TranslationRecord): string {
+  if (typeof document === "string") return readText(document, path, record);
   if (!isJsonObject(document) || JSON.isRawJSON(document)) {
-    ledger.refuse(invalidRequest("invalid_type", `${path} must be a text, or an object with a text`, path));
+    record.refuse(invalidRequest("invalid_type", `${path} must be a text, or an object with a text`, path));
     return "";
   }
   const image = imageIn(document);
   if (image !== null) {
     const where = `${path}.${image}`;
     const message = `${where} cannot be ranked: documents are texts here; send the document's text without its images`;
-    ledger.refuse(invalidRequest("unsupported_value", message, where));
+    record.refuse(invalidRequest("unsupported_value", message, where));
     return "";
   }
   const text = memberIn(document, "text");
   if (typeof text === "string") {
-    if (hasUnknownMember(document, SENT)) ledger.lose("document_members_dropped");
-    return readText(text, `${path}.text`, ledger);
+    if (hasUnknownMember(document, SENT)) record.drop("document_members_dropped");
+    return readText(text, `${path}.text`, record);
   }
-  ledger.refuse(invalidRequest("missing_field", `${path}.text is required and must be a text`, `${path}.text`));
+  record.refuse(invalidRequest("missing_field", `${path}.text is required and must be a text`, `${path}.text`));
   return "";
 }
 
-function readText(text: string, path: string, ledger: Ledger): string {
-  if (text === "") ledger.refuse(invalidRequest("empty_input", `${path} must not be an empty text`, path));
+function readText(text: string, path: string, record: TranslationRecord): string {
+  if (text === "") record.refuse(invalidRequest("empty_input", `${path} must not be an empty text`, path));
   return text;
 }
 

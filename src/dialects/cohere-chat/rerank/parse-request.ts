@@ -21,7 +21,7 @@ export function parseRerankRequest(
 ): InferenceRequest | ServiceError {
   const read = readRerankRequest(body, "strip", NO_EDITS);
   if ("code" in read) return read;
-  const asked = new RequestReading();
-  if (read.request.maxTokensPerDocument !== null) asked.use("document_limit", "max_tokens_per_doc");
-  return unaryRequest("rerank", body, bytes, headers, asked, null, RERANK_BODY);
+  const reading = new RequestReading();
+  if (read.request.maxTokensPerDocument !== null) reading.use("document_limit", "max_tokens_per_doc");
+  return unaryRequest("rerank", body, bytes, headers, reading, null, RERANK_BODY);
 }

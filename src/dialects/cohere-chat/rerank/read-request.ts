@@ -3,7 +3,7 @@ import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
 import type { RerankRequest } from "../../../canon/unary/rerank.ts";
-import { Ledger, Members } from "../../members.ts";
+import { TranslationRecord, Members } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/single-part.ts";
 import { readDocuments } from "./documents.ts";
@@ -29,14 +29,14 @@ export function readRerankRequest(
   mode: UnknownFields,
   edits: RequestEdits,
 ): ReadRerankRequest | ServiceError {
-  const ledger = new Ledger();
-  const members = new Members(body, "", ledger);
+  const record = new TranslationRecord();
+  const members = new Members(body, "", record);
   const extras = takeExtras(members, body, RERANK_FIELDS, mode, edits);
   for (const name of ["model", "provider"]) members.take(name);
   const query = members.text("query") ?? "";
-  if (query === "") ledger.refuse(invalidRequest("empty_input", "query must not be an empty text", "query"));
+  if (query === "") record.refuse(invalidRequest("empty_input", "query must not be an empty text", "query"));
   const documents = members.list("documents");
-  const texts = readDocuments(documents, ledger);
+  const texts = readDocuments(documents, record);
   refuseChunking(members);
   refuseSpans(members);
   const request: RerankRequest = {
@@ -55,7 +55,7 @@ export function readRerankRequest(
     mayBeVoyage: !Object.hasOwn(body, "top_n"),
   };
   members.close();
-  return ledger.result(mode) ?? { request, form, stripped: [...ledger.stripped], losses: [...ledger.losses] };
+  return record.result(mode) ?? { request, form, stripped: [...record.stripped], losses: [...record.dropped] };
 }
 
 function resultLimit(members: Members): number | null {

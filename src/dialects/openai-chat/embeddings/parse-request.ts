@@ -5,27 +5,27 @@ import { RequestReading } from "../../request-reading.ts";
 import { INPUT_BODY } from "../../unary/input-body.ts";
 import { unaryRequest } from "../../unary/unary-request.ts";
 
-/** Reads a validated embeddings body as far as the decision needs it: what is asked, for whom, how much. */
+/** Reads a validated embeddings body as far as the decision needs it: what is reading, for whom, how much. */
 export function parseEmbeddingsRequest(
   body: JsonObject,
   bytes: number,
   headers: ProtocolHeaders,
 ): InferenceRequest | ServiceError {
-  const asked = new RequestReading();
+  const reading = new RequestReading();
   const problem = emptyInput(body["input"]) ?? contradictedLength(body);
   if (problem !== null) return problem;
   const { input, dimensions, output_dimension: outputDimension } = body;
   if (Array.isArray(input) && typeof input[0] !== "string") {
-    asked.use("token_inputs", typeof input[0] === "number" ? "input" : "input[0]");
+    reading.use("token_inputs", typeof input[0] === "number" ? "input" : "input[0]");
   }
-  if (typeof body["input_type"] === "string") asked.use("input_purpose", "input_type");
+  if (typeof body["input_type"] === "string") reading.use("input_purpose", "input_type");
   const length = dimensions ?? outputDimension;
   return unaryRequest(
     "embeddings",
     body,
     bytes,
     headers,
-    asked,
+    reading,
     typeof length === "number" ? length : null,
     INPUT_BODY,
   );

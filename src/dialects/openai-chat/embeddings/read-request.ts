@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
 import { EMBED_PURPOSES, type EmbedInput, type EmbedRequest } from "../../../canon/unary/embed.ts";
 import { VECTOR_ENCODINGS } from "../../../canon/unary/vector.ts";
-import { Ledger, Members } from "../../members.ts";
+import { TranslationRecord, Members } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/single-part.ts";
 import { EMBEDDINGS_FIELDS } from "./fields.ts";
@@ -16,8 +16,8 @@ export function readEmbeddingsRequest(
   mode: UnknownFields,
   edits: RequestEdits,
 ): ReadRequest<EmbedRequest> | ServiceError {
-  const ledger = new Ledger();
-  const members = new Members(body, "", ledger);
+  const record = new TranslationRecord();
+  const members = new Members(body, "", record);
   const extras = takeExtras(members, body, EMBEDDINGS_FIELDS, mode, edits);
   for (const name of ["model", "provider", "on_partial", "output_dtype"]) members.take(name);
   const input = members.take("input");
@@ -33,7 +33,7 @@ export function readEmbeddingsRequest(
     extras,
   };
   members.close();
-  return ledger.result(mode) ?? { request, stripped: [...ledger.stripped], losses: [...ledger.losses] };
+  return record.result(mode) ?? { request, stripped: [...record.stripped], losses: [...record.dropped] };
 }
 
 function purposeOf(word: string): EmbedRequest["purpose"] | undefined {

@@ -12,26 +12,26 @@ export function parseModerationsRequest(
   bytes: number,
   headers: ProtocolHeaders,
 ): InferenceRequest | ServiceError {
-  const asked = new RequestReading();
-  const problem = askImages(body["input"], asked);
+  const reading = new RequestReading();
+  const problem = askImages(body["input"], reading);
   if (problem !== null) return problem;
-  return unaryRequest("moderations", body, bytes, headers, asked, null, INPUT_BODY);
+  return unaryRequest("moderations", body, bytes, headers, reading, null, INPUT_BODY);
 }
 
-function askImages(input: JsonValue | undefined, asked: RequestReading): ServiceError | null {
+function askImages(input: JsonValue | undefined, reading: RequestReading): ServiceError | null {
   if (!Array.isArray(input)) return null;
   const items: readonly JsonValue[] = input;
   for (const [index, item] of items.entries()) {
     const image = isJsonObject(item) && item["type"] === "image_url" ? item["image_url"] : undefined;
     if (!isJsonObject(image)) continue;
-    asked.need("image_input", `input[${index}]`);
+    reading.need("image_input", `input[${index}]`);
     const path = `input[${index}].image_url.url`;
     const { url } = image;
     if (typeof url === "string" && isDataUrl(url)) continue;
     if (typeof url !== "string" || !isWebUrl(url)) {
       return invalidRequest("invalid_value", `${path} must be a data URL or begin with http:// or https://`, path);
     }
-    asked.use("image_url", path);
+    reading.use("image_url", path);
   }
   return null;
 }

@@ -3,7 +3,7 @@ import type { ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
 import type { ModerateRequest, ModerationInput, ModerationPart } from "../../../canon/unary/moderate.ts";
-import { Ledger, Members } from "../../members.ts";
+import { TranslationRecord, Members } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/single-part.ts";
 import { MODERATIONS_FIELDS } from "./fields.ts";
@@ -15,18 +15,18 @@ export function readModerationsRequest(
   mode: UnknownFields,
   edits: RequestEdits,
 ): ReadRequest<ModerateRequest> | ServiceError {
-  const ledger = new Ledger();
-  const members = new Members(body, "", ledger);
+  const record = new TranslationRecord();
+  const members = new Members(body, "", record);
   const extras = takeExtras(members, body, MODERATIONS_FIELDS, mode, edits);
   for (const name of ["model", "provider"]) members.take(name);
   const input = readInput(members, mode === "forward");
   const strange = strangePartMember(body["input"]);
-  if (strange !== null && mode === "strip") ledger.strip("unknown_field");
-  if (strange !== null && mode === "reject") ledger.refuse(strangePartError(strange));
+  if (strange !== null && mode === "strip") record.strip("unknown_field");
+  if (strange !== null && mode === "reject") record.refuse(strangePartError(strange));
   members.close();
-  const refusal = ledger.result(mode);
+  const refusal = record.result(mode);
   if (refusal !== null) return refusal;
-  return { request: { input, extras }, stripped: [...ledger.stripped], losses: [...ledger.losses] };
+  return { request: { input, extras }, stripped: [...record.stripped], losses: [...record.dropped] };
 }
 
 function readInput(members: Members, forwards: boolean): ModerationInput {
