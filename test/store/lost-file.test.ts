@@ -145,11 +145,14 @@ describe("the database file under an open store", () => {
     await store.close().catch(() => undefined);
   });
 
-  it("is missed where the log was emptied and written again before anybody looked", async () => {
+  it.each([
+    ["emptied", 0],
+    ["cut after its header", 32],
+  ])("is missed where the log was %s and written again before anybody looked", async (_, kept) => {
     const { store, path } = await opened();
     await store.evidence.decide(decisionRecord("second"));
     const { size } = statSync(`${path}-wal`);
-    truncateSync(`${path}-wal`);
+    truncateSync(`${path}-wal`, kept);
     const descriptor = openSync(`${path}-wal`, "r+");
     writeSync(descriptor, Buffer.alloc(4120, 1), 0, 4120, size);
     closeSync(descriptor);
