@@ -76,6 +76,7 @@ function routesText({ workspaces, labels }: Sizes, isHead: boolean): string {
   });
   estate.workspaces = Object.fromEntries(rows);
   estate.vocabulary = { environments: ["production", "test"], labels: words };
+  estate.policies.managed_by = ["tenant-0"];
   estate.policies.initial_mode = { "*": "enforce", "time-windows": "shadow", "reasoning-effort": "shadow" };
   if (isHead) estate.routes["chat-small-eu"].fallbacks.push("gpt-5-eu");
   return JSON.stringify(estate);

@@ -22,11 +22,7 @@ export function policyInput(
     key: keyWords(table, identity),
     request: {
       route: route.id,
-      needs: shape.needs,
-      stream: shape.stream,
-      context: shape.context,
-      max_output: shape.maxOutput,
-      reasoning_effort: shape.reasoningEffort,
+      ...requestWords(shape),
       dimensions: knownDimensions(table, shape.dimensions),
       allow_fallbacks: preferences?.allow_fallbacks !== false,
       data_collection: preferences?.data_collection === "allow" ? "allow" : "deny",
@@ -35,6 +31,11 @@ export function policyInput(
     time,
     candidates: candidates.map((candidate) => policyCandidate(table, candidate)),
   };
+}
+
+/** What policies read of a request's shape, whatever the table says. */
+export function requestWords({ needs, stream, context, maxOutput, reasoningEffort }: RequestShape) {
+  return { needs, stream, context, max_output: maxOutput, reasoning_effort: reasoningEffort };
 }
 
 /** A key's words as far as the vocabulary knows them: a word from outside it reads `other`, so that inputs stay finite. */

@@ -18,23 +18,15 @@ export function identityOf({ workspace, key }: SampleRequest): Identity {
   };
 }
 
-export function questionOf(point: SampleRequest): Question {
-  const { operation, needs, features, stream, context, maxOutput, reasoningEffort, signatureFamilies } = point;
-  return {
-    model: point.model,
-    preferences: point.preferences,
-    shape: {
-      operation,
-      needs,
-      features,
-      stream,
-      context,
-      maxOutput,
-      reasoningEffort,
-      signatureFamilies,
-      dimensions: point.dimensions,
-    },
-  };
+export function questionOf({
+  workspace: _workspace,
+  model,
+  key: _key,
+  preferences,
+  time: _time,
+  ...shape
+}: SampleRequest): Question {
+  return { model, preferences, shape };
 }
 
 const HOUR = 3_600_000;

@@ -3,12 +3,12 @@ import type { Feature } from "../canon/generate/feature.ts";
 import type { Operation } from "../canon/operation.ts";
 import type { PolicyTime } from "../canon/policy.ts";
 import type { ProviderPreferences } from "../canon/preferences.ts";
-import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
 import type { Balance } from "../canon/table.ts";
 import type { ChangeWord } from "./change-word.ts";
+import { PLAIN_SCALARS, type Scalars } from "./request-scalars.ts";
 
 /** One request as far as any decision may look at it: what stands for a class, and what a reader can try again. Plain JSON. */
-export interface SampleRequest {
+export interface SampleRequest extends Scalars {
   readonly workspace: string;
   /** The route's name as a caller would write it; empty for moderations that leave it to the workspace. */
   readonly model: string;
@@ -19,10 +19,6 @@ export interface SampleRequest {
   /** Sorted, each once. */
   readonly features: readonly Feature[];
   readonly signatureFamilies: readonly string[];
-  readonly stream: boolean;
-  readonly context: TokenBucket;
-  readonly maxOutput: TokenBucket;
-  readonly reasoningEffort: ReasoningEffort;
   readonly dimensions: number | null;
   readonly preferences: ProviderPreferences | null;
   readonly time: PolicyTime;
@@ -37,10 +33,7 @@ export const PLAIN_POINT: SampleRequest = {
   needs: [],
   features: [],
   signatureFamilies: [],
-  stream: false,
-  context: "unspecified",
-  maxOutput: "unspecified",
-  reasoningEffort: "unspecified",
+  ...PLAIN_SCALARS,
   dimensions: null,
   preferences: null,
   time: { day: "weekday", hour: "morning" },

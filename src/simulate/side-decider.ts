@@ -1,7 +1,7 @@
 import type { Decision } from "../canon/decision.ts";
 import type { PolicyEvaluation, PolicyInput, PolicySet } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import { keyWords } from "../decide/policy-input.ts";
+import { keyWords, requestWords } from "../decide/policy-input.ts";
 import { decideSample, identityOf, isDeniedByTable, outcomeOf } from "./decide-sample.ts";
 import type { Outcome, SampleRequest, View } from "./sample-request.ts";
 import type { SideViews } from "./views.ts";
@@ -67,18 +67,10 @@ export class SideDecider {
 
   /** The same for another request of the state, without narrowing its candidates anew. */
   #inputLike(input: PolicyInput, point: SampleRequest): PolicyInput {
-    const { needs, stream, context, maxOutput, reasoningEffort } = point;
     return {
       ...input,
       key: keyWords(this.table, identityOf(point)),
-      request: {
-        ...input.request,
-        needs,
-        stream,
-        context,
-        max_output: maxOutput,
-        reasoning_effort: reasoningEffort,
-      },
+      request: { ...input.request, ...requestWords(point) },
       time: this.#views.declared.readsTime ? point.time : input.time,
     };
   }

@@ -10,6 +10,7 @@ import { AssertionRun } from "../../src/simulate/assertions/run.ts";
 import { concernTest } from "../../src/simulate/assertions/select.ts";
 import { changeWords, destinationsOf, type Destinations } from "../../src/simulate/compare/change-words.ts";
 import type { ClassComparison, Member, Outcome, SampleRequest } from "../../src/simulate/sample-request.ts";
+import { PLAIN_SCALARS, perScalar, type Scalars } from "../../src/simulate/request-scalars.ts";
 import { compiledSides, type CompiledTree } from "../../src/simulate/side-contents.ts";
 import { SideDecider, type SideOutcomes } from "../../src/simulate/side-decider.ts";
 import { JobClasses } from "../../src/simulate/space/classes.ts";
@@ -49,21 +50,23 @@ function* everyShape(own: OperationUniverse): Generator<Shape> {
   for (const needs of subsets(own.needs))
     for (const features of subsets(own.features))
       for (const signatureFamilies of features.includes("signed_reasoning") ? own.signatureFamilies : [[]])
-        for (const stream of own.stream)
-          for (const context of own.context)
-            for (const maxOutput of own.maxOutput)
-              for (const reasoningEffort of own.reasoningEffort)
-                for (const dimensions of own.dimensions)
-                  yield {
-                    needs: needs.toSorted(),
-                    features: [...features, ...own.always].toSorted(),
-                    signatureFamilies,
-                    stream,
-                    context,
-                    maxOutput,
-                    reasoningEffort,
-                    dimensions,
-                  };
+        for (const scalars of everyScalar(own))
+          for (const dimensions of own.dimensions)
+            yield {
+              needs: needs.toSorted(),
+              features: [...features, ...own.always].toSorted(),
+              signatureFamilies,
+              ...scalars,
+              dimensions,
+            };
+}
+
+/** The product of the members that have one value each. */
+function everyScalar(own: OperationUniverse): readonly Scalars[] {
+  return perScalar((member) => member).reduce<readonly Scalars[]>(
+    (all, member) => all.flatMap((scalars) => own[member].map((value) => ({ ...scalars, [member]: value }))),
+    [PLAIN_SCALARS],
+  );
 }
 
 function everyPreference(

@@ -1,6 +1,7 @@
 import { canonicalJson, isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { ALWAYS_USED } from "../../canon/request.ts";
 import { SHAPE_MEMBERS } from "../../http/contract/simulate-schema.ts";
+import { perScalar } from "../../simulate/request-scalars.ts";
 import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { callServer, serverKey, serverUrl } from "../server/call-server.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
@@ -60,10 +61,9 @@ function pointBody(options: ExplainOptions): JsonObject {
     ...(point.preferences === null ? {} : { provider: preferencesJson(point.preferences) }),
     ...(point.needs.length === 0 ? {} : { needs: point.needs }),
     ...(features.length === 0 ? {} : { features }),
-    ...(point.stream ? { stream: true } : {}),
-    ...(point.context === "unspecified" ? {} : { context: point.context }),
-    ...(point.maxOutput === "unspecified" ? {} : { max_output: point.maxOutput }),
-    ...(point.reasoningEffort === "unspecified" ? {} : { reasoning_effort: point.reasoningEffort }),
+    ...Object.fromEntries(
+      perScalar((member, { name, plain }) => (point[member] === plain ? [] : [[name, point[member]]])).flat(),
+    ),
     ...(point.signatureFamilies.length === 0 ? {} : { signature_families: point.signatureFamilies }),
     ...(point.dimensions === null ? {} : { dimensions: point.dimensions }),
     ...standpoint(options),

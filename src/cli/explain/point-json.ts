@@ -4,9 +4,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { OPERATIONS } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
-import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { parsePreferences, PROVIDER_PREFERENCES_SCHEMA } from "../../dialects/preferences.ts";
 import { bodyValidator } from "../../http/contract/validate.ts";
+import { mapScalars, PLAIN_SCALARS, readScalars } from "../../simulate/request-scalars.ts";
 import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { UsageError } from "../terminal/command-io.ts";
 
@@ -26,10 +26,7 @@ const MEMBERS: JsonObject = {
   needs: words(CAPABILITY_NAMES),
   features: words(FEATURE_NAMES),
   signatureFamilies: texts,
-  stream: { type: "boolean" },
-  context: { enum: TOKEN_BUCKETS },
-  maxOutput: { enum: TOKEN_BUCKETS },
-  reasoningEffort: { enum: REASONING_EFFORTS },
+  ...mapScalars((_, { plain, values }) => (typeof plain === "boolean" ? { type: "boolean" } : { enum: values })),
   dimensions: { type: ["number", "null"] },
   preferences: { $ref: "#/components/schemas/ProviderPreferences" },
   time: {
@@ -64,10 +61,7 @@ export function readPointJson(text: string): SampleRequest {
     needs: textsOf(point["needs"]).filter(isCapability).toSorted(),
     features: textsOf(point["features"]).filter(isFeature).toSorted(),
     signatureFamilies: textsOf(point["signatureFamilies"]),
-    stream: point["stream"] === true,
-    context: wordOf(point["context"], TOKEN_BUCKETS),
-    maxOutput: wordOf(point["maxOutput"], TOKEN_BUCKETS),
-    reasoningEffort: wordOf(point["reasoningEffort"], REASONING_EFFORTS),
+    ...(readScalars((member) => point[member]) ?? PLAIN_SCALARS),
     dimensions: typeof point["dimensions"] === "number" ? point["dimensions"] : null,
     preferences: parsePreferences(point["preferences"]),
     time: windowOf(point["time"]),

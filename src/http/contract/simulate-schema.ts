@@ -1,7 +1,7 @@
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { FEATURE_NAMES } from "../../canon/generate/feature.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
-import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
+import { perScalar } from "../../simulate/request-scalars.ts";
 
 /** What says of a request what a policy or the table may look at; a whole request says it all by itself. */
 const SHAPE = {
@@ -12,10 +12,16 @@ const SHAPE = {
     uniqueItems: true,
     description: "What the request asks of a wire protocol.",
   },
-  stream: { type: "boolean", default: false },
-  context: { enum: TOKEN_BUCKETS, default: "unspecified", description: "Size of the input in tokens." },
-  max_output: { enum: TOKEN_BUCKETS, default: "unspecified", description: "The most output, in tokens." },
-  reasoning_effort: { enum: REASONING_EFFORTS, default: "unspecified" },
+  ...Object.fromEntries(
+    perScalar((_, { name, plain, values, description }) => [
+      name,
+      {
+        ...(typeof plain === "boolean" ? { type: "boolean" } : { enum: values }),
+        default: plain,
+        ...(description !== undefined && { description }),
+      },
+    ]),
+  ),
   signature_families: {
     type: "array",
     items: { type: "string", minLength: 1, maxLength: 128 },

@@ -6,19 +6,14 @@ import type { Identity } from "../../canon/identity.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicySet, type PolicyTime } from "../../canon/policy.ts";
-import {
-  ALWAYS_USED,
-  NO_HEADERS,
-  REASONING_EFFORTS,
-  TOKEN_BUCKETS,
-  type InferenceRequest,
-} from "../../canon/request.ts";
+import { ALWAYS_USED, NO_HEADERS, type InferenceRequest } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { parsePreferences } from "../../dialects/preferences.ts";
 import { decide, type Question } from "../../decide/decide.ts";
 import type { Decider } from "../../decide/decider.ts";
 import { instantOf } from "../../simulate/explain/asked.ts";
 import { promotedPolicies } from "../../simulate/explain/promoted.ts";
+import { PLAIN_SCALARS, readScalars } from "../../simulate/request-scalars.ts";
 import type { InferenceEndpoint } from "../contract/endpoint.ts";
 import type { BodyValidator } from "../contract/validate.ts";
 import { prepareTranslations } from "../translation.ts";
@@ -93,10 +88,7 @@ function plainQuestion(body: JsonObject, operation: Operation): Question {
       features: [
         ...new Set([...wordsOf(body["features"]).filter(isFeature), ...(ALWAYS_USED[operation] ?? [])]),
       ].toSorted(),
-      stream: body["stream"] === true,
-      context: TOKEN_BUCKETS.find((bucket) => bucket === body["context"]) ?? "unspecified",
-      maxOutput: TOKEN_BUCKETS.find((bucket) => bucket === body["max_output"]) ?? "unspecified",
-      reasoningEffort: REASONING_EFFORTS.find((effort) => effort === body["reasoning_effort"]) ?? "unspecified",
+      ...(readScalars((member, name) => body[name] ?? PLAIN_SCALARS[member]) ?? PLAIN_SCALARS),
       signatureFamilies: [...new Set(wordsOf(body["signature_families"]))].toSorted(),
       dimensions: typeof dimensions === "number" ? dimensions : null,
     },

@@ -1,9 +1,9 @@
 import { isCapability } from "../../canon/capability.ts";
 import { isFeature } from "../../canon/generate/feature.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { isOperation } from "../../canon/operation.ts";
-import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
+import { readScalars } from "../request-scalars.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import { OUTSIDE_VOCABULARY } from "../space/universe.ts";
 
@@ -36,7 +36,7 @@ export interface UnsayableDecision {
  */
 export function readEvidenceSample(record: JsonValue | undefined): EvidenceSample | UnsayableDecision | null {
   if (!isJsonObject(record)) return null;
-  const { operation, outcome, workspace, environment, route, at, stream, plan, reason, repeated } = record;
+  const { operation, outcome, workspace, environment, route, at, plan, reason, repeated } = record;
   if (typeof operation !== "string" || !isOperation(operation) || typeof workspace !== "string") return null;
   if ((outcome !== "route" && outcome !== "deny") || !isInstant(at)) return null;
   const decisions = typeof repeated === "number" && Number.isSafeInteger(repeated) && repeated > 0 ? repeated : 1;
@@ -45,8 +45,8 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
   const features = words(record["features"]);
   if (!needs.every(isCapability)) return { unsayable: "need", decisions, at };
   if (!features.every(isFeature)) return { unsayable: "feature", decisions, at };
-  const sizes = sizesOf(record);
-  if (sizes === null) return { unsayable: "size", decisions, at };
+  const scalars = readScalars((member) => record[member]);
+  if (scalars === null) return { unsayable: "size", decisions, at };
   return {
     point: {
       workspace,
@@ -60,8 +60,7 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
       needs: needs.filter(isCapability).toSorted(),
       features: features.filter(isFeature).toSorted(),
       signatureFamilies: [],
-      stream: stream === true,
-      ...sizes,
+      ...scalars,
       dimensions: null,
       preferences: null,
       time: timeWindow(at),
@@ -77,14 +76,6 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
 /** A file may hold numbers that are no time: a date made of them would throw. */
 function isInstant(at: JsonValue | undefined): at is number {
   return typeof at === "number" && !Number.isNaN(new Date(at).getTime());
-}
-
-function sizesOf(record: JsonObject): Pick<SampleRequest, "context" | "maxOutput" | "reasoningEffort"> | null {
-  const context = TOKEN_BUCKETS.find((bucket) => bucket === record["context"]);
-  const maxOutput = TOKEN_BUCKETS.find((bucket) => bucket === record["maxOutput"]);
-  const reasoningEffort = REASONING_EFFORTS.find((effort) => effort === record["reasoningEffort"]);
-  if (context === undefined || maxOutput === undefined || reasoningEffort === undefined) return null;
-  return { context, maxOutput, reasoningEffort };
 }
 
 function words(value: JsonValue | undefined): readonly string[] {

@@ -1,6 +1,7 @@
 import { canonicalJson } from "../../canon/json.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { ALWAYS_USED } from "../../canon/request.ts";
+import { perScalar } from "../request-scalars.ts";
 import type { SampleRequest } from "../sample-request.ts";
 
 /** The environment of a key that says none, in `signalbox explain` as in `signalbox keys create`. */
@@ -23,10 +24,12 @@ export function explainArguments(point: SampleRequest, base: string | null = nul
     ...(point.model === "" ? [] : flag("model", point.model)),
     ...list("needs", point.needs),
     ...list("features", point.features),
-    ...(point.stream ? ["--stream"] : []),
-    ...(point.context === "unspecified" ? [] : flag("context", point.context)),
-    ...(point.maxOutput === "unspecified" ? [] : flag("max-output", point.maxOutput)),
-    ...(point.reasoningEffort === "unspecified" ? [] : flag("reasoning-effort", point.reasoningEffort)),
+    ...perScalar((member, { name, plain }) => {
+      const value = point[member];
+      if (value === plain) return [];
+      const spelled = name.replaceAll("_", "-");
+      return typeof value === "boolean" ? [`--${spelled}`] : flag(spelled, value);
+    }).flat(),
     ...(point.dimensions === null ? [] : flag("dimensions", String(point.dimensions))),
     ...list("signature-families", point.signatureFamilies),
     ...(key.environment === DEFAULT_ENVIRONMENT ? [] : flag("environment", key.environment)),

@@ -1,4 +1,5 @@
 import type { DimensionCut } from "../report/report.ts";
+import { perScalar, type ScalarName } from "../request-scalars.ts";
 import { JobClasses } from "../space/classes.ts";
 import { CUT_DIMENSIONS, planJobs, type CutDimension, type JobInput } from "./job-input.ts";
 
@@ -33,19 +34,19 @@ export function describeCut(input: JobInput, dimension: CutDimension): Dimension
   const { universe } = planJobs({ ...input, cut: [] }).space;
   const own = [...universe.operations.values()];
   const largest = (of: (operation: (typeof own)[number]) => number): number => Math.max(...own.map(of));
-  const values: Readonly<Record<CutDimension, () => number>> = {
+  const others: Readonly<Record<Exclude<CutDimension, ScalarName>, () => number>> = {
     needs: () => largest(({ needs }) => needs.length),
     features: () => largest(({ features }) => features.length),
-    stream: () => largest(({ stream }) => stream.length),
-    context: () => largest(({ context }) => context.length),
-    max_output: () => largest(({ maxOutput }) => maxOutput.length),
-    reasoning_effort: () => largest(({ reasoningEffort }) => reasoningEffort.length),
     key_labels: () => universe.labels.length,
     environment: () => universe.environments.length,
     workload: () => universe.workloads.length,
     time: () => universe.times.length,
     preferences: () => 8,
   };
+  const values = new Map<string, () => number>([
+    ...Object.entries(others),
+    ...perScalar((member, { name }): [string, () => number] => [name, () => largest((one) => one[member].length)]),
+  ]);
   const isSet = dimension === "needs" || dimension === "features" || dimension === "key_labels";
-  return { dimension, values: values[dimension](), kept: isSet ? 0 : 1 };
+  return { dimension, values: values.get(dimension)?.() ?? 0, kept: isSet ? 0 : 1 };
 }

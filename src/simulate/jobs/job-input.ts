@@ -1,6 +1,7 @@
 import type { Assertion } from "../assertions/assertion.ts";
 import { distinctionsOf } from "../assertions/distinctions.ts";
 import { concernTest } from "../assertions/select.ts";
+import { isScalarName, perScalar, SCALAR_NAMES } from "../request-scalars.ts";
 import { planSpace, type PlannedSpace } from "../space/make-space.ts";
 import type { Universe } from "../space/universe.ts";
 import type { CompiledSides } from "../side-contents.ts";
@@ -18,9 +19,7 @@ export interface JobInput extends CompiledSides {
 export const CUT_DIMENSIONS = [
   "needs",
   "key_labels",
-  "context",
-  "max_output",
-  "reasoning_effort",
+  ...SCALAR_NAMES.filter((name) => name !== "stream"),
   "time",
   "workload",
   "environment",
@@ -41,6 +40,10 @@ export function planJobs({ base, head, assertions, cut }: JobInput): PlannedSpac
 
 /** The universe with the first value of a dimension only; of sets, the empty one. */
 function without(universe: Universe, dimension: CutDimension): Universe {
+  if (isScalarName(dimension)) {
+    const plain = perScalar((member, scalar) => (scalar.name === dimension ? [[member, [scalar.plain]]] : [])).flat();
+    return ofOperations(universe, Object.fromEntries(plain));
+  }
   switch (dimension) {
     case "key_labels":
       return { ...universe, labels: [] };
@@ -65,16 +68,8 @@ function without(universe: Universe, dimension: CutDimension): Universe {
     case "needs":
     case "features":
       return ofOperations(universe, { [dimension]: [] });
-    case "stream":
-      return ofOperations(universe, { stream: [false] });
-    case "context":
-    case "max_output":
-    case "reasoning_effort":
-      return ofOperations(universe, { [MEMBERS[dimension]]: ["unspecified"] });
   }
 }
-
-const MEMBERS = { context: "context", max_output: "maxOutput", reasoning_effort: "reasoningEffort" } as const;
 
 function ofOperations(universe: Universe, changes: object): Universe {
   return {

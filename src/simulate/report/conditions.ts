@@ -1,5 +1,6 @@
 import { DENIED_FOR, type GroupTally } from "../compare/group-tally.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
+import { perScalar } from "../request-scalars.ts";
 import type { OperationUniverse, Universe } from "../space/universe.ts";
 import type { ChangeGroup } from "./report.ts";
 
@@ -50,10 +51,7 @@ function valuesOf(group: GroupTally, universe: Universe): ReadonlyMap<string, re
     ["data_collection", preferences.dataCollection],
     ["zdr", preferences.zdr.map(String)],
     ["dimensions", [...new Set(own.flatMap(({ dimensions }) => dimensions.map((length) => String(length ?? "none"))))]],
-    ["stream", distinct(({ stream }) => stream)],
-    ["context", distinct(({ context }) => context)],
-    ["max_output", distinct(({ maxOutput }) => maxOutput)],
-    ["reasoning_effort", distinct(({ reasoningEffort }) => reasoningEffort)],
+    ...perScalar((member, { name }) => [name, distinct((operation) => operation[member])] as const),
     ["environment", universe.environments],
     ["workload", universe.workloads],
     ["time", times.map(({ day, hour }) => `${day} ${hour}`)],

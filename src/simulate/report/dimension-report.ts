@@ -1,6 +1,7 @@
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { policyOnlyDimensions } from "../space/blocks.ts";
 import { eyesOf } from "../space/classes.ts";
+import { perScalar } from "../request-scalars.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
 import type { Reader } from "../space/readers.ts";
@@ -9,10 +10,7 @@ import type { DimensionReport } from "./report.ts";
 /** Dimension → the path of the input at which policies find it. */
 const PATHS: Readonly<Record<string, string>> = {
   needs: "input.request.needs",
-  stream: "input.request.stream",
-  context: "input.request.context",
-  max_output: "input.request.max_output",
-  reasoning_effort: "input.request.reasoning_effort",
+  ...Object.fromEntries(perScalar((_, { name }) => [name, `input.request.${name}`])),
   environment: "input.key.environment",
   workload: "input.key.workload",
   key_labels: "input.key.labels",

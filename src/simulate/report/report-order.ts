@@ -1,3 +1,4 @@
+import { mapScalars } from "../request-scalars.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type {
   AssertionsReport,
@@ -33,10 +34,7 @@ const POINT: OrderOf<SampleRequest> = {
   needs: true,
   features: true,
   signatureFamilies: true,
-  stream: true,
-  context: true,
-  maxOutput: true,
-  reasoningEffort: true,
+  ...mapScalars(() => true as const),
   dimensions: true,
   preferences: {
     order: true,

@@ -1,12 +1,12 @@
 import type { PolicyTime } from "../../canon/policy.ts";
-import type { ReasoningEffort, TokenBucket } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
+import { perScalar, type ScalarMember } from "../request-scalars.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { Sight } from "./readers.ts";
 import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "./universe.ts";
 
 /** The members of a point that only policies look at. */
-export type PolicyOnly = Pick<SampleRequest, "stream" | "context" | "maxOutput" | "reasoningEffort" | "key" | "time">;
+export type PolicyOnly = Pick<SampleRequest, ScalarMember | "key" | "time">;
 
 /** Values of one dimension that nothing distinguishes. */
 export interface Block {
@@ -42,28 +42,13 @@ export function policyOnlyDimensions(
   eyes: readonly Eyes[],
 ): readonly Dimension[] {
   return [
-    single(
-      "stream",
-      own.stream,
-      (stream) => eyes.map(seesBoolean("input.request.stream", stream)),
-      (point, stream) => ({
-        ...point,
-        stream,
-      }),
-    ),
-    single("context", own.context, wordAt(eyes, "input.request.context"), (point, context: TokenBucket) => ({
-      ...point,
-      context,
-    })),
-    single("max_output", own.maxOutput, wordAt(eyes, "input.request.max_output"), (point, maxOutput: TokenBucket) => ({
-      ...point,
-      maxOutput,
-    })),
-    single(
-      "reasoning_effort",
-      own.reasoningEffort,
-      wordAt(eyes, "input.request.reasoning_effort"),
-      (point, reasoningEffort: ReasoningEffort) => ({ ...point, reasoningEffort }),
+    ...perScalar((member, { name }) =>
+      single<string | boolean>(
+        name,
+        own[member],
+        (value) => eyes.map(seesScalar(`input.request.${name}`, value)),
+        (point, value) => ({ ...point, [member]: value }),
+      ),
     ),
     single(
       "environment",
@@ -167,10 +152,6 @@ export function joinedWords(text: string, word: string): string {
   return text === "" ? word : [...text.split("\n"), word].toSorted().join("\n");
 }
 
-function wordAt(eyes: readonly Eyes[], path: string): (word: string) => readonly string[] {
-  return (word) => eyes.map(({ sight }) => token(sight, path, word));
-}
-
 /** What a reader sees of a word: nothing, that there is one, or which. */
 function token(sight: Eyes["sight"], path: string, word: string): string {
   if (!sight.sees(path)) return "";
@@ -181,8 +162,9 @@ function known(vocabulary: readonly string[], word: string): string {
   return vocabulary.includes(word) ? word : OUTSIDE_VOCABULARY;
 }
 
-function seesBoolean(path: string, value: boolean): (eyes: Eyes) => string {
-  return ({ sight }) => (sight.sees(path) ? String(value) : "");
+/** Of two values, who sees one of them knows which. */
+function seesScalar(path: string, value: string | boolean): (eyes: Eyes) => string {
+  return ({ sight }) => (typeof value === "string" ? token(sight, path, value) : sight.sees(path) ? String(value) : "");
 }
 
 /** Day and hour are few: who reads one sees all of it. */

@@ -1,5 +1,6 @@
 import type { Operation } from "../../canon/operation.ts";
 import { SOME_TIME } from "../decide-sample.ts";
+import { PLAIN_SCALARS } from "../request-scalars.ts";
 import { PLAIN_POINT, type SampleRequest } from "../sample-request.ts";
 import type { ApprovalState, Common as ApprovalCommon, Taken } from "./approval-state.ts";
 import { approvalStates } from "./approval-states.ts";
@@ -148,8 +149,8 @@ function* combinations(
       chosen.pop();
     }
   };
-  const { stream, context, maxOutput, reasoningEffort, key, time } = start;
-  yield* walk(0, { stream, context, maxOutput, reasoningEffort, key, time }, state.size);
+  const { key, time } = start;
+  yield* walk(0, { ...PLAIN_SCALARS, key, time }, state.size);
 }
 
 function labelsOf(dimensions: readonly Dimension[], chosen: readonly Block[]): readonly string[] {

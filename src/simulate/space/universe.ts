@@ -3,27 +3,18 @@ import { FEATURE_NAMES, type Feature } from "../../canon/generate/feature.ts";
 import { NO_FAMILY } from "../../canon/generate/signature.ts";
 import { MODEL_OPERATION_OF, OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
-import {
-  ALWAYS_USED,
-  REASONING_EFFORTS,
-  TOKEN_BUCKETS,
-  type ReasoningEffort,
-  type TokenBucket,
-} from "../../canon/request.ts";
+import { ALWAYS_USED } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { regionsNamed } from "../../decide/narrow.ts";
+import { scalarValues, type ScalarValues } from "../request-scalars.ts";
 
 /** Everything that requests of one operation can be, as far as a decision may look at it. */
-export interface OperationUniverse {
+export interface OperationUniverse extends ScalarValues {
   readonly needs: readonly Capability[];
   /** Those that a request may have or not; sorted. */
   readonly features: readonly Feature[];
   /** Those that every request has. */
   readonly always: readonly Feature[];
-  readonly stream: readonly boolean[];
-  readonly context: readonly TokenBucket[];
-  readonly maxOutput: readonly TokenBucket[];
-  readonly reasoningEffort: readonly ReasoningEffort[];
   /** `null`: the request names no length. */
   readonly dimensions: readonly (number | null)[];
   /** Families of requests with signed reasoning; two of them stand for several at once. */
@@ -181,10 +172,7 @@ function operationUniverse(
     needs: (NEEDS_OF[operation] ?? CAPABILITY_NAMES).toSorted(),
     features: FEATURES_OF[operation].filter((name) => !always.includes(name)).toSorted(),
     always,
-    stream: generates && operation !== "messages.count_tokens" ? [false, true] : [false],
-    context: TOKEN_BUCKETS,
-    maxOutput: generates ? TOKEN_BUCKETS : ["unspecified"],
-    reasoningEffort: generates ? REASONING_EFFORTS : ["unspecified"],
+    ...scalarValues(operation),
     dimensions: operation === "embeddings" ? [null, ...dimensions] : [null],
     signatureFamilies: generates ? [...families.map((family) => [family]), ...several] : [],
   };
