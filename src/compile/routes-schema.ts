@@ -1,6 +1,6 @@
 import { CAPABILITY_NAMES } from "../canon/capability.ts";
 import { FEATURE_NAMES } from "../canon/generate/feature.ts";
-import type { ValueOf } from "../canon/json/value-of.ts";
+import type { ValueOf } from "../canon/json/schema.ts";
 import { MODEL_OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS } from "../canon/request.ts";
 import { RETENTIONS } from "../canon/retention.ts";

@@ -1,63 +1,72 @@
 import { FAILURE_KINDS, type FailureKind } from "../canon/failure.ts";
-import type { Terminal } from "../evidence/record.ts";
-import type { Cell, Latency } from "./cell.ts";
+import { COUNT, whole, wholeOrNull, type ValueOf } from "../canon/json/schema.ts";
+import { TERMINALS, type Terminal } from "../evidence/record.ts";
+import type { Cell } from "./cell.ts";
 import type { QuantileSketch } from "./quantile-sketch.ts";
 
+const milliseconds = { type: ["number", "null"], minimum: 0 } as const;
+const percentileSchema = whole({
+  count: COUNT,
+  p50: milliseconds,
+  p90: milliseconds,
+  p95: milliseconds,
+  p99: milliseconds,
+});
+
+function counts<Name extends string>(names: readonly Name[]) {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a count for each of the names
+  return Object.fromEntries(names.map((name) => [name, COUNT])) as Readonly<Record<Name, typeof COUNT>>;
+}
+
 /** What shadow revisions said. Requests, except in groups by constraint or reason: verdicts there. */
-export interface ShadowMeasures {
-  /** How many were judged by a shadow revision: what the other numbers are parts of. */
-  readonly judged: number;
-  readonly would_deny: number;
-  /** The part of `would_deny` that was let through: what promoting would break. */
-  readonly newly_denied: number;
-  readonly would_narrow: number;
-  /** The policy could not be evaluated, or did not say. */
-  readonly indeterminate: number;
-}
+export const SHADOW_VERDICTS = {
+  would_deny: COUNT,
+  newly_denied: COUNT,
+  would_narrow: COUNT,
+  indeterminate: COUNT,
+} as const;
 
-/** Milliseconds, each within the summary's `relative_error`; `null` where nothing was measured. */
-export interface Percentiles {
-  /** How many were measured. */
-  readonly count: number;
-  readonly p50: number | null;
-  readonly p90: number | null;
-  readonly p95: number | null;
-  readonly p99: number | null;
-}
+/** Numbers of a set of requests, as answers have them; `null` where they are not kept for the grouping. */
+export const MEASURES = whole({
+  requests: COUNT,
+  running: { type: ["integer", "null"], minimum: 0, description: "Decided, not ended." },
+  allowed: COUNT,
+  answered: { ...COUNT, description: "By the router itself." },
+  denied: { ...COUNT, description: "By a policy or an approval." },
+  refused: { ...COUNT, description: "Before there was a decision." },
+  shadow: wholeOrNull(
+    { judged: COUNT, ...SHADOW_VERDICTS },
+    "What revisions in shadow would have done, as parts of `judged`; `newly_denied` was let through. `null`: not kept for this grouping.",
+  ),
+  ended: wholeOrNull(
+    {
+      terminals: whole(counts(TERMINALS)),
+      fallbacks: { ...COUNT, description: "Requests for which more than one endpoint was tried." },
+      attempts: whole({
+        total: COUNT,
+        failed: { type: "object", additionalProperties: false, properties: counts(FAILURE_KINDS) },
+      }),
+      tokens: whole({
+        input: COUNT,
+        output: COUNT,
+        cache_read: COUNT,
+        reasoning: COUNT,
+        counted_requests: { ...COUNT, description: "Requests that the sums are of." },
+      }),
+      latency_ms: whole(
+        { total: percentileSchema, first_byte: percentileSchema, router: percentileSchema },
+        "Of requests that were let through; each number within `relative_error`.",
+      ),
+    },
+    "Of the requests that have ended. `null`: not kept for this grouping.",
+  ),
+});
 
-/** Of the requests that have ended. */
-export interface EndMeasures {
-  readonly terminals: Readonly<Record<Terminal, number>>;
-  /** Requests for which more than one endpoint was tried. */
-  readonly fallbacks: number;
-  readonly attempts: { readonly total: number; readonly failed: Readonly<Partial<Record<FailureKind, number>>> };
-  readonly tokens: {
-    readonly input: number;
-    readonly output: number;
-    readonly cache_read: number;
-    readonly reasoning: number;
-    /** Requests whose provider said how many; the sums are of these. */
-    readonly counted_requests: number;
-  };
-  /** Of requests that were let through. */
-  readonly latency_ms: Readonly<Record<Latency, Percentiles>>;
-}
-
-/** Numbers of a set of requests; `null` where they are not kept for the grouping. */
-export interface Measures {
-  readonly requests: number;
-  /** Decided and not ended. */
-  readonly running: number | null;
-  readonly allowed: number;
-  /** Answered by the router itself: catalogue, simulation, control. */
-  readonly answered: number;
-  /** By a policy, or by what the table approves. */
-  readonly denied: number;
-  /** Before there was a decision: no key, a malformed request. */
-  readonly refused: number;
-  readonly shadow: ShadowMeasures | null;
-  readonly ended: EndMeasures | null;
-}
+/** Numbers of a set of requests. */
+export type Measures = ValueOf<typeof MEASURES>;
+export type ShadowMeasures = NonNullable<Measures["shadow"]>;
+type EndMeasures = NonNullable<Measures["ended"]>;
+export type Percentiles = EndMeasures["latency_ms"]["total"];
 
 /** Of a cell in which each request counts. */
 export function requestMeasures(cell: Cell): Measures {

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { ValueOf } from "../../canon/json/value-of.ts";
+import type { ValueOf } from "../../canon/json/schema.ts";
 import { printable } from "../terminal/printing.ts";
 
 /** As much of JSON Schema as the answers are written in. */

@@ -1,3 +1,4 @@
+import { COUNT, whole } from "../../../canon/json/schema.ts";
 import { OPERATIONS } from "../../../canon/operation.ts";
 import { REVISION_PATTERN, DAY_BUCKETS, HOUR_BUCKETS } from "../../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../canon/request.ts";
@@ -6,27 +7,15 @@ const text = { type: "string" } as const;
 const nullableText = { type: ["string", "null"] } as const;
 const instant = { type: "string", format: "date-time" } as const;
 const nullableInstant = { type: ["string", "null"], format: "date-time" } as const;
-const count = { type: "integer", minimum: 0 } as const;
-
-/** An object of which all members are there, and no others. */
-function whole<Members extends Readonly<Record<string, object>>>(properties: Members, description?: string) {
-  return {
-    type: "object",
-    ...(description === undefined ? {} : { description }),
-    required: Object.keys(properties),
-    additionalProperties: false,
-    properties,
-  } as const;
-}
 
 const SAID = {
-  would_deny: count,
-  newly_denied: { ...count, description: "The part of would_deny that was let through: what promoting would break." },
-  would_narrow: count,
-  indeterminate: { ...count, description: "The policy could not be evaluated, or did not say." },
+  would_deny: COUNT,
+  newly_denied: { ...COUNT, description: "The part of would_deny that was let through: what promoting would break." },
+  would_narrow: COUNT,
+  indeterminate: { ...COUNT, description: "The policy could not be evaluated, or did not say." },
 } as const;
 
-const MEASURES = { judged: { ...count, description: "Requests that the revision was asked about." }, ...SAID } as const;
+const MEASURES = { judged: { ...COUNT, description: "Requests that the revision was asked about." }, ...SAID } as const;
 
 const CLASS = whole(
   {
@@ -50,8 +39,8 @@ const WITNESS = whole({
   reason: nullableText,
   verdict: { enum: ["fail", "indeterminate"] },
   effect: { enum: ["would_deny", "would_narrow", null], description: "null: an older record, which does not say." },
-  requests: count,
-  newly_denied: count,
+  requests: COUNT,
+  newly_denied: COUNT,
   first: { ...instant, description: "Of the oldest of these requests that was found." },
   last: instant,
   request_id: { ...text, description: "Of the newest of them." },
@@ -91,7 +80,7 @@ export const POLICY_SHADOW = {
         description: "null: no route, and the routes of workspaces that the caller does not see.",
         items: whole({ route: nullableText, ...MEASURES }),
       },
-      judged_without_route: { ...count, description: "In no line of by_route: counted before routes were." },
+      judged_without_route: { ...COUNT, description: "In no line of by_route: counted before routes were." },
       by_workspace: {
         type: "array",
         description: "null: all workspaces together that the caller does not see.",
@@ -100,7 +89,7 @@ export const POLICY_SHADOW = {
       witnesses: { type: "array", items: WITNESS },
       looked_at: whole(
         {
-          decisions: count,
+          decisions: COUNT,
           since: nullableInstant,
           complete: {
             type: "boolean",

@@ -1,4 +1,4 @@
-import type { ValueOf } from "../../../canon/json/value-of.ts";
+import type { ValueOf } from "../../../canon/json/schema.ts";
 import { formatRevision, type PolicyContract } from "../../../canon/policy.ts";
 import { mapSettings, type PromotionRequirements } from "../../../canon/promotion.ts";
 import { formatTime } from "../../../canon/rfc3339.ts";

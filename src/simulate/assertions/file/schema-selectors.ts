@@ -1,6 +1,6 @@
 import { CAPABILITY_NAMES } from "../../../canon/capability.ts";
 import { FEATURE_NAMES } from "../../../canon/generate/feature.ts";
-import type { ValueOf } from "../../../canon/json/value-of.ts";
+import type { ValueOf } from "../../../canon/json/schema.ts";
 import { OPERATIONS } from "../../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../canon/request.ts";

@@ -64,3 +64,28 @@ type MembersValue<Members, Required, Definitions, Enums extends "closed" | "open
 type RowsValue<Names extends string, Row> = string extends Names
   ? Readonly<Record<string, Row>>
   : { readonly [Name in Names]?: Row };
+
+/** A count in an answer. */
+export const COUNT = { type: "integer", minimum: 0 } as const;
+
+/** An object of which all members are there, and no others. */
+export function whole<const Properties extends Readonly<Record<string, object>>>(
+  properties: Properties,
+  description?: string,
+) {
+  return {
+    type: "object",
+    ...(description === undefined ? {} : { description }),
+    required: Object.keys(properties),
+    additionalProperties: false,
+    properties,
+  } as const;
+}
+
+/** The same, or `null`. */
+export function wholeOrNull<const Properties extends Readonly<Record<string, object>>>(
+  properties: Properties,
+  description: string,
+) {
+  return { ...whole(properties, description), type: ["object", "null"] } as const;
+}
