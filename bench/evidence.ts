@@ -1,32 +1,44 @@
 /**
- * What the chain costs: appends through the table's own code, beside the same statements without hashes, in one run;
- * and how long a prune keeps appends waiting. `npm exec -- node bench/evidence.ts`
+ * What evidence costs: CPU of encoding, hashing, storing and counting a request; how long a decision waits at several
+ * rates; and whether a prune keeps decisions waiting. `npm run bench:evidence`
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { chainHash, GENESIS } from "../src/evidence/chain.ts";
+import { GENESIS, hashedRecord } from "../src/evidence/chain.ts";
+import type { DecisionFields, OutcomeFields } from "../src/store/evidence-batch.ts";
+import type { Store } from "../src/store/port.ts";
+import { encodeBatch, FrameCursor, type RecordBatch } from "../src/store/sqlite/batch/frames.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { StoreEngine } from "../src/store/sqlite/store-engine.ts";
-import type { DecisionFields, OutcomeFields } from "../src/store/evidence-batch.ts";
 import { decisionRecord, outcomeRecord } from "../test/store/records.ts";
 
 const BATCHES = 200;
 const REQUESTS = 100;
+/** Requests a second. */
+const RATES = [1, 50, 500, 5_000];
+const SECONDS = 4;
 
-interface Batch {
+/** As the server makes them (`http/request-id.ts`). */
+let made = 0;
+const newId = (): string => {
+  made += 1;
+  return `req_${Date.now().toString(16).padStart(12, "0")}${made.toString(16).padStart(20, "0")}`;
+};
+
+interface Fields {
   readonly decisions: DecisionFields;
   readonly outcomes: OutcomeFields;
 }
 
-function batches(): readonly Batch[] {
-  return Array.from({ length: BATCHES }, (_, batch) => {
+function fields(): readonly Fields[] {
+  return Array.from({ length: BATCHES }, () => {
     const decisions: DecisionFields = [];
     const outcomes: OutcomeFields = [];
     for (let number = 0; number < REQUESTS; number += 1) {
-      const requestId = `req_${String(batch * REQUESTS + number).padStart(12, "0")}`;
+      const requestId = newId();
       const [decision, outcome] = [decisionRecord(requestId), outcomeRecord(requestId)];
       decisions.push(decision.at, requestId, decision.workspace, JSON.stringify(decision));
       outcomes.push(outcome.at, requestId, JSON.stringify(outcome));
@@ -35,69 +47,96 @@ function batches(): readonly Batch[] {
   });
 }
 
-/** Microseconds a request. */
-function chained(path: string, work: readonly Batch[]): number {
+/** Microseconds of CPU a request of each part, without waiting for the disk. */
+function parts(path: string): Readonly<Record<string, number>> {
   const database = openDatabase(path, 1_000);
+  database.exec("PRAGMA synchronous = OFF");
   const engine = new StoreEngine(database, () => {});
-  const startedAt = process.cpuUsage();
-  for (const batch of work) {
-    const reply = engine.answer({ operation: "evidence.append", ...batch }, Date.now());
-    if (reply.kind !== "appended") throw new Error(reply.kind);
-  }
-  const time = cpuMicroseconds(startedAt);
-  database.close();
-  return perRequest(time);
-}
-
-/** What the version before the chain did for each request: a decision's row, and an outcome's beside it. */
-function unchained(path: string, work: readonly Batch[]): number {
-  const database = openDatabase(path, 1_000);
-  database.exec(`
-    CREATE TABLE decisions (sequence INTEGER PRIMARY KEY, process INTEGER NOT NULL, at INTEGER NOT NULL,
-      request_id TEXT NOT NULL UNIQUE, workspace TEXT, record TEXT NOT NULL) STRICT;
-    CREATE INDEX decisions_by_workspace ON decisions (workspace);
-    CREATE TABLE outcomes (decision INTEGER PRIMARY KEY REFERENCES decisions (sequence), record TEXT NOT NULL) STRICT;`);
-  const decide = database.prepare(
-    "INSERT INTO decisions (process, at, request_id, workspace, record) VALUES (1, ?, ?, ?, ?) ON CONFLICT (request_id) DO NOTHING",
-  );
-  const settle = database.prepare(
-    "INSERT INTO outcomes (decision, record) SELECT sequence, ? FROM decisions WHERE request_id = ? ON CONFLICT (decision) DO NOTHING",
-  );
-  const startedAt = process.cpuUsage();
-  for (const { decisions, outcomes } of work) {
-    database.exec("BEGIN IMMEDIATE");
-    for (let index = 0; index < decisions.length; index += 4) decide.run(...decisions.slice(index, index + 4));
-    for (let index = 0; index < outcomes.length; index += 3)
-      settle.run(outcomes[index + 2] ?? "", outcomes[index + 1] ?? "");
-    database.exec("COMMIT");
-  }
-  const time = cpuMicroseconds(startedAt);
-  database.close();
-  return perRequest(time);
-}
-
-function hashesAlone(work: readonly Batch[]): number {
+  const work = fields();
+  const batches: RecordBatch[] = [];
+  const encode = cpu(() => {
+    for (const { decisions, outcomes } of work) batches.push(encodeBatch(decisions, outcomes));
+  });
   let { hash } = GENESIS;
-  const startedAt = process.cpuUsage();
-  for (const { decisions, outcomes } of work) {
-    for (let index = 3; index < decisions.length; index += 4)
-      hash = chainHash(hash, index, "decision", String(decisions[index]));
-    for (let index = 2; index < outcomes.length; index += 3)
-      hash = chainHash(hash, index, "outcome", String(outcomes[index]));
+  const hashes = cpu(() => {
+    for (const { bytes } of batches) {
+      const cursor = new FrameCursor(bytes);
+      while (cursor.next())
+        hash = hashedRecord(hash, 1, cursor.kind, cursor.bytes.subarray(cursor.recordStart, cursor.end));
+    }
+  });
+  let [append, count] = [0, 0];
+  for (const batch of batches) {
+    append += cpu(() => {
+      const reply = engine.answer({ operation: "evidence.append", batch }, Date.now());
+      if (reply.kind !== "appended" || reply.lost > 0 || reply.duplicates.length > 0) throw new Error(reply.kind);
+    });
+    count += cpu(() => engine.settle());
   }
-  return perRequest(cpuMicroseconds(startedAt));
+  const checkpoint = cpu(() => engine.answer({ operation: "summary.workspaces" }, Date.now()));
+  database.close();
+  return { encode, append, "of that hashes": hashes, count, checkpoint };
 }
 
-const perRequest = (microseconds: number): number => microseconds / (BATCHES * REQUESTS);
+/** CPU a request, not time: other work on the machine then changes less. Microseconds. */
+function cpu(action: () => void): number {
+  const since = process.threadCpuUsage();
+  action();
+  const { user, system } = process.threadCpuUsage(since);
+  return (user + system) / (BATCHES * REQUESTS);
+}
 
-/** CPU, not time: other work on the machine then changes less. */
-function cpuMicroseconds(since: NodeJS.CpuUsage): number {
-  const { user, system } = process.cpuUsage(since);
-  return user + system;
+interface Waits {
+  /** Sorted, milliseconds. */
+  readonly times: readonly number[];
+  readonly refused: number;
+  /** CPU a request, microseconds: of this thread, and of all others. */
+  readonly main: number;
+  readonly others: number;
+}
+
+/** Waits of decisions that arrive at random moments, `rate` a second; each request ends 20 ms later. */
+async function waitsAt(store: Store, rate: number): Promise<Waits> {
+  const count = Math.max(10, rate * SECONDS);
+  const times: number[] = [];
+  const [main, all] = [process.threadCpuUsage(), process.cpuUsage()];
+  const running: Promise<void>[] = [];
+  let refused = 0;
+  const ask = async (): Promise<void> => {
+    const requestId = newId();
+    const began = performance.now();
+    try {
+      await store.evidence.decide(decisionRecord(requestId, { at: Date.now() }));
+      times.push(performance.now() - began);
+    } catch {
+      // A disk that is slower than a second: such a request is refused.
+      refused += 1;
+    }
+    setTimeout(() => store.evidence.settle({ ...outcomeRecord(requestId), at: Date.now() }), 20);
+  };
+  for (let next = performance.now(); running.length < count;) {
+    next += (-Math.log(1 - Math.random()) / rate) * 1_000;
+    const early = next - performance.now();
+    if (early > 1) await new Promise((resolve) => setTimeout(resolve, early));
+    // Requests come from the network: each turn of the event loop brings some.
+    else await new Promise((resolve) => setImmediate(resolve));
+    running.push(ask());
+  }
+  await Promise.all(running);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await store.evidence.flush().catch(() => undefined);
+  const [mainUsed, allUsed] = [process.threadCpuUsage(main), process.cpuUsage(all)];
+  const own = mainUsed.user + mainUsed.system;
+  return {
+    times: times.toSorted((one, other) => one - other),
+    refused,
+    main: own / count,
+    others: (allUsed.user + allUsed.system - own) / count,
+  };
 }
 
 /** Waits of decisions one after another, sorted, while `meanwhile` runs; milliseconds. */
-async function waits(path: string, name: string, meanwhile: boolean): Promise<readonly number[]> {
+async function waitsBesidePrune(path: string, name: string, meanwhile: boolean): Promise<readonly number[]> {
   const store = await openSqliteStore({ path });
   const state = { done: !meanwhile };
   const pruning = meanwhile ? store.evidence.prune(Date.now(), Date.now()).finally(() => (state.done = true)) : null;
@@ -118,24 +157,28 @@ const at = (times: readonly number[], share: number): string =>
 
 const folder = mkdtempSync(join(tmpdir(), "signalbox-bench-"));
 try {
-  const work = batches();
-  const rounds = [0, 1, 2, 3, 4].map((round) => ({
-    unchained: unchained(join(folder, `unchained-${round}.db`), work),
-    chained: chained(join(folder, `chained-${round}.db`), work),
-  }));
-  const best = (name: "chained" | "unchained"): number => Math.min(...rounds.map((round) => round[name]));
-  const [before, after, hashes] = [
-    best("unchained"),
-    best("chained"),
-    Math.min(...[0, 1, 2].map(() => hashesAlone(work))),
-  ];
+  const path = join(folder, "parts-0.db");
+  const rounds = [0, 1, 2].map((round) => parts(join(folder, `parts-${round}.db`)));
   process.stdout.write(
-    `a request (two rows, ${REQUESTS} requests a commit), microseconds of CPU, best of ${rounds.length}\n` +
-      `  unchained ${before.toFixed(1)}, chained ${after.toFixed(1)}: ratio ${(after / before).toFixed(2)}; hashes alone ${hashes.toFixed(1)}\n`,
+    `a request (two records, ${REQUESTS} requests a batch), microseconds of CPU, best of ${rounds.length}\n `,
   );
-  const path = join(folder, "chained-0.db");
-  const calm = await waits(path, "calm", false);
-  const busy = await waits(path, "busy", true);
+  for (const name of Object.keys(rounds[0] ?? {})) {
+    process.stdout.write(` ${name} ${Math.min(...rounds.map((round) => round[name] ?? 0)).toFixed(1)}`);
+  }
+  process.stdout.write(
+    "\nrequests a second: wait of a decision p50, p99, max in ms; CPU a request of the main thread and of the others in µs\n",
+  );
+  const store = await openSqliteStore({ path: join(folder, "waits.db") });
+  await waitsAt(store, 500);
+  for (const rate of RATES) {
+    const { times, refused, main, others } = await waitsAt(store, rate);
+    process.stdout.write(
+      `  ${String(rate).padStart(5)}: ${at(times, 0.5)} ${at(times, 0.99)} ${at(times, 1)}; ${main.toFixed(0)} ${others.toFixed(0)}${refused > 0 ? `; refused ${refused}` : ""}\n`,
+    );
+  }
+  await store.close();
+  const calm = await waitsBesidePrune(path, "calm", false);
+  const busy = await waitsBesidePrune(path, "busy", true);
   process.stdout.write(
     `a lone decision's wait, ms: calm p50 ${at(calm, 0.5)} p99 ${at(calm, 0.99)} max ${at(calm, 1)}; ` +
       `beside a prune p50 ${at(busy, 0.5)} p99 ${at(busy, 0.99)} max ${at(busy, 1)}\n`,

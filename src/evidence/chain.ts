@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash as digest } from "node:crypto";
 import { parseJson } from "../canon/json/parse-json.ts";
 
 /** A place in the chain: everything up to `position` is what `hash` stands for. */
@@ -29,6 +29,8 @@ export interface RowColumns {
   readonly at: number;
   /** Of an outcome, that of its decision. */
   readonly workspace: string | null;
+  /** Whether a look-up by the request's id finds it; `true` where absent. */
+  readonly isFound?: boolean;
 }
 
 /**
@@ -38,7 +40,20 @@ export interface RowColumns {
  * @param previous hash of the row before, 64 hexadecimal digits
  */
 export function chainHash(previous: string, position: number, kind: ChainKind | "policy", record: string): string {
-  return createHash("sha256").update(`${previous}\n${position}\n${kind}\n${record}`, "utf8").digest("hex");
+  return digest("sha256", `${previous}\n${position}\n${kind}\n${record}`, "hex");
+}
+
+/** Hashing one piece of bytes in one call costs half of what an object for it does. */
+let text = Buffer.allocUnsafe(4_096);
+
+/** {@link chainHash} over the UTF-8 bytes of a record. */
+export function hashedRecord(previous: string, position: number, kind: ChainKind, record: Uint8Array): string {
+  const before = `${previous}\n${position}\n${kind}\n`;
+  const length = before.length + record.length;
+  if (length > text.length) text = Buffer.allocUnsafe(length * 2);
+  text.write(before, 0, "latin1");
+  text.set(record, before.length);
+  return digest("sha256", text.subarray(0, length), "hex");
 }
 
 /**
@@ -152,6 +167,7 @@ export class ChainVerifier {
     const { columns } = row;
     const isTrue =
       columns.requestId === requestId &&
+      columns.isFound !== false &&
       (at === null || columns.at === Math.trunc(at)) &&
       // Where the decision was pruned, nothing says any more whose outcome it is.
       (decided === undefined || columns.workspace === decided.workspace);

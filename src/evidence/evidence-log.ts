@@ -65,6 +65,8 @@ export interface LogRow {
     readonly at: number;
     /** Of an outcome, that of its decision. */
     readonly workspace: string | null;
+    /** Whether a look-up by the request's id finds it; `true` where absent. */
+    readonly isFound?: boolean;
   };
 }
 

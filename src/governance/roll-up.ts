@@ -1,6 +1,6 @@
 import type { FailureKind } from "../canon/failure.ts";
 import { answeredBy, shares } from "../evidence/answered-by.ts";
-import type { AttemptRecord, DecisionRecord, OutcomeRecord, ShadowRecord, Word } from "../evidence/record.ts";
+import type { AttemptRecord, DecisionRecord, OutcomeRecord, ShadowRecord, Terminal, Word } from "../evidence/record.ts";
 import type { Facet, Increments, Labels } from "./increments.ts";
 import type { Cell } from "./cell.ts";
 
@@ -26,9 +26,27 @@ export function decisionFacts(decision: DecisionRecord): DecisionFacts {
 
 const OUTCOME_COUNTER = { route: "allowed", deny: "denied", refuse: "refused", answer: "answered" } as const;
 
-/** Adds what a decision counts for. */
-export function rollUpDecision(increments: Increments, decision: DecisionRecord): void {
-  const facts = decisionFacts(decision);
+/** A text that is made each time is looked up more slowly than one that is there. */
+const TERMINAL_COUNTER = {
+  completed: "terminal.completed",
+  incomplete: "terminal.incomplete",
+  failed: "terminal.failed",
+  denied: "terminal.denied",
+  refused: "terminal.refused",
+  client_closed: "terminal.client_closed",
+  unknown: "terminal.unknown",
+} as const satisfies { readonly [Kind in Terminal]: `terminal.${Kind}` };
+
+/**
+ * Adds what a decision counts for.
+ *
+ * @param facts those of the decision, or of one that is counted alike
+ */
+export function rollUpDecision(
+  increments: Increments,
+  decision: DecisionRecord,
+  facts: DecisionFacts = decisionFacts(decision),
+): void {
   const shadows = decision.shadows ?? [];
   const isAllowed = decision.outcome === "route";
   for (const cell of requestCells(increments, facts)) {
@@ -78,12 +96,14 @@ export function rollUpOutcome(increments: Increments, facts: DecisionFacts, outc
 
 /** Each request counts once in each of these facets. */
 function requestCells(increments: Increments, facts: DecisionFacts): readonly Cell[] {
-  const { workspace, hour, operation, route, keyId } = facts;
-  return [
-    increments.cell(workspace, "total", hour, []),
-    increments.cell(workspace, "traffic", hour, [operation, route]),
-    increments.cell(workspace, "key", hour, [keyId]),
-  ];
+  return increments.cellsOf(facts, () => {
+    const { workspace, hour, operation, route, keyId } = facts;
+    return [
+      increments.cell(workspace, "total", hour, []),
+      increments.cell(workspace, "traffic", hour, [operation, route]),
+      increments.cell(workspace, "key", hour, [keyId]),
+    ];
+  });
 }
 
 /**
@@ -134,9 +154,11 @@ function countShadow(cell: Cell, said: readonly ShadowRecord[], isAllowed: boole
 function countEnd(cell: Cell, facts: DecisionFacts, outcome: OutcomeRecord): void {
   const { terminal } = outcome;
   cell.count("ended", facts.repeated);
-  cell.count(`terminal.${terminal}`, facts.repeated);
+  cell.count(TERMINAL_COUNTER[terminal], facts.repeated);
   if (outcome.joined === undefined) {
-    if (new Set(outcome.attempts.map(({ endpoint }) => endpoint)).size > 1) cell.count("fell_back");
+    if (outcome.attempts.length > 1 && new Set(outcome.attempts.map(({ endpoint }) => endpoint)).size > 1) {
+      cell.count("fell_back");
+    }
     if (outcome.inputTokens !== null || outcome.outputTokens !== null) cell.count("metered");
     cell.count("input_tokens", outcome.inputTokens ?? 0);
     cell.count("output_tokens", outcome.outputTokens ?? 0);

@@ -6,16 +6,17 @@ import {
   EvidenceUnavailableError,
   type EvidenceUnavailableReason,
 } from "../evidence/errors.ts";
+import { CommitTimer } from "./commit-timer.ts";
 import { OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "./evidence-batch.ts";
 import { unknownOutcome } from "./stored-evidence.ts";
 
-/** How the queue trades waiting against work. Milliseconds and records. */
+/** How long the queue waits, and how much it keeps. Milliseconds and records. */
 export interface EvidenceLimits {
   /**
-   * Least time between the starts of two commits. A lone record is written at once; under load records gather, which at
-   * 5,000 decisions/s halves the CPU of the whole process per decision and adds about 3 ms that the upstream call hides.
+   * Longest time that decisions gather while turns of the event loop are long, so while other requests are at work. Each
+   * batch costs about 200 µs of CPU, so that batches of one decision would cost a loaded process as much as all the rest.
    */
-  readonly spacing: number;
+  readonly gathering: number;
   /** Longest time that outcomes wait for a decision to share a commit with. */
   readonly outcomeDelay: number;
   /** A commit that takes longer is given up: who waits is refused, until the store answers again. */
@@ -25,7 +26,7 @@ export interface EvidenceLimits {
 }
 
 export const DEFAULT_EVIDENCE_LIMITS: EvidenceLimits = {
-  spacing: 5,
+  gathering: 5,
   outcomeDelay: 100,
   maxWait: 1_000,
   maxWaiting: 10_000,
@@ -67,7 +68,8 @@ const MOST_DROPPED = 50_000;
 const emptyBatch = (): Batch => ({ decisions: [], outcomes: [], waiters: [], flushes: [] });
 
 /**
- * Group commit: one batch is being written, the next one gathers. Turning a record into text and appending it to a list
+ * Group commit: one batch is being written, the next one gathers and is sent when the one before has landed. A lone
+ * decision of an idle process does not wait for others. Turning a record into text and appending it to a list
  * is all that a request costs the main thread.
  */
 export class EvidenceQueue {
@@ -75,9 +77,7 @@ export class EvidenceQueue {
   readonly #limits: EvidenceLimits;
   #gathering = emptyBatch();
   #flying: Batch | null = null;
-  #scheduledFor = Number.POSITIVE_INFINITY;
-  #timer: ReturnType<typeof setTimeout> | null = null;
-  #startedAt = Number.NEGATIVE_INFINITY;
+  readonly #timer: CommitTimer;
   #available = true;
   #late = false;
   #closed = false;
@@ -94,6 +94,8 @@ export class EvidenceQueue {
     this.#append = append;
     this.#limits = limits;
     this.#head = head;
+    const isFlushed = (): boolean => this.#gathering.flushes.length > 0;
+    this.#timer = new CommitTimer(limits.gathering, isFlushed, () => this.#send());
   }
 
   /**
@@ -114,7 +116,7 @@ export class EvidenceQueue {
       // The column holds whole milliseconds; a fraction would be refused by the database, and with it the whole batch.
       decisions.push(Math.trunc(record.at), record.requestId, record.workspace, JSON.stringify(record));
       waiters.push({ resolve, reject });
-      if (isFirst) this.#schedule(this.#limits.spacing - (performance.now() - this.#startedAt));
+      if (isFirst) this.#sendSoon();
     });
   }
 
@@ -124,7 +126,7 @@ export class EvidenceQueue {
     const { outcomes } = this.#gathering;
     if (this.#closed || this.#outcomeRoom() <= 0) return this.#lose(record.requestId);
     outcomes.push(Math.trunc(record.at), record.requestId, JSON.stringify(record));
-    if (outcomes.length === OUTCOME_FIELDS) this.#schedule(this.#limits.outcomeDelay);
+    if (outcomes.length === OUTCOME_FIELDS) this.#sendLater();
   }
 
   flush(): Promise<void> {
@@ -135,7 +137,7 @@ export class EvidenceQueue {
     if (batch === null) return Promise.resolve();
     return new Promise((resolve, reject) => {
       batch.flushes.push({ resolve, reject });
-      if (gathers) this.#schedule(0);
+      if (gathers) this.#sendSoon();
     });
   }
 
@@ -169,24 +171,21 @@ export class EvidenceQueue {
     return this.#waiting() >= this.#limits.maxWaiting ? "full" : null;
   }
 
-  /** Sends what gathers after `delay` milliseconds, unless that is due earlier, or once the batch before is written. */
-  #schedule(delay: number): void {
-    if (this.#flying !== null) return;
-    const due = performance.now() + delay;
-    if (due >= this.#scheduledFor) return;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#scheduledFor = due;
-    // Even without a delay not before the next turn of the event loop: what this turn brings shares the commit.
-    this.#timer = setTimeout(() => this.#send(), Math.max(0, delay));
+  /** Whatever gathers while a batch is being written follows it. */
+  #sendSoon(): void {
+    if (this.#flying === null) this.#timer.sendSoon();
+  }
+
+  /** Sends outcomes that no decision takes along. */
+  #sendLater(): void {
+    if (this.#flying === null) this.#timer.sendLater(this.#limits.outcomeDelay);
   }
 
   #send(): void {
     const batch = this.#gathering;
     this.#gathering = emptyBatch();
     this.#flying = batch;
-    this.#timer = null;
-    this.#scheduledFor = Number.POSITIVE_INFINITY;
-    this.#startedAt = performance.now();
+    this.#timer.clear();
     const deadline = setTimeout(() => this.#giveUp(batch), this.#limits.maxWait);
     const land = (finish: () => void): void => {
       clearTimeout(deadline);
@@ -277,10 +276,8 @@ export class EvidenceQueue {
     const { decisions, outcomes, flushes } = this.#gathering;
     // Who closes asks once more by `flush`; after that the process must be able to end.
     if (this.#closed && !this.#available && flushes.length === 0) return;
-    if (flushes.length > 0) this.#schedule(0);
-    else if (isAwaited(this.#gathering)) {
-      this.#schedule(this.#limits.spacing - (performance.now() - this.#startedAt));
-    } else if (decisions.length + outcomes.length > 0) this.#schedule(this.#limits.outcomeDelay);
+    if (flushes.length > 0 || isAwaited(this.#gathering)) this.#sendSoon();
+    else if (decisions.length + outcomes.length > 0) this.#sendLater();
   }
 }
 

@@ -3,8 +3,10 @@ export interface ScannedRow {
   readonly position: number;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Position of a decision's outcome; `null` for outcomes and for decisions without one. */
-  readonly ended: number | null;
+  readonly kind: "decision" | "outcome";
+  readonly requestId: string;
+  /** Whether the log can be cut after it; a store that keeps several rows together deletes them together. */
+  readonly isEnd: boolean;
 }
 
 /**
@@ -16,11 +18,12 @@ const LONGEST_OVERLAP = 86_400_000;
 /** Finds where the prefix of a log ends that a prune may delete; fed from the beginning, row by row. */
 export class PruneScan {
   readonly #before: number;
+  readonly #running = new Set<string>();
   #firstAt: number | null = null;
   #newestAt = 0;
   #end = 0;
+  #cut = 0;
   #quiet = 0;
-  #reach = 0;
   #over = false;
 
   /** @param before rows younger than this are kept, milliseconds since the epoch */
@@ -39,14 +42,17 @@ export class PruneScan {
    * @param oldestOpen position of the oldest decision without an outcome
    */
   take(rows: readonly ScannedRow[], oldestOpen: number | null): boolean {
-    for (const { position, at, ended } of rows) {
+    for (const { position, at, kind, requestId, isEnd } of rows) {
       if (at >= this.#before || position === oldestOpen) this.#over = true;
       if (this.#over) return false;
       this.#firstAt ??= at;
-      this.#newestAt = at;
       this.#end = position;
-      this.#reach = Math.max(this.#reach, ended ?? 0);
-      if (this.#reach <= position) this.#quiet = position;
+      if (kind === "decision") this.#running.add(requestId);
+      else this.#running.delete(requestId);
+      if (!isEnd) continue;
+      this.#cut = position;
+      this.#newestAt = at;
+      if (this.#running.size === 0) this.#quiet = position;
     }
     return rows.length > 0;
   }
@@ -54,6 +60,6 @@ export class PruneScan {
   /** The last position to delete; 0 for none. */
   get through(): number {
     if (this.#quiet > 0 || this.#firstAt === null) return this.#quiet;
-    return this.#newestAt - this.#firstAt > LONGEST_OVERLAP ? this.#end : 0;
+    return this.#newestAt - this.#firstAt > LONGEST_OVERLAP ? this.#cut : 0;
   }
 }

@@ -16,6 +16,7 @@ import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
 import { runCommand } from "../keys/command.ts";
 import { content, Story } from "../lifecycle/policy-rows.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { changeRecord } from "../store/stored-rows.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { programAtHand } from "../support/at-hand.ts";
 
@@ -43,7 +44,15 @@ async function fill(at = 1_795_000_000_000): Promise<void> {
   }
 }
 
-/** What somebody does who owns the file. */
+/** Writes what runs: it is read from the log again where it is not written yet. */
+const checkpoint = (): Promise<unknown> => store.summary.workspaces();
+
+const TEXT = "CAST(records AS TEXT)";
+const RECORDS = "UPDATE evidence_batches SET records = CAST(";
+const REST =
+  "hash, process, high_water, decided_lowest, decided_highest, ended_lowest, ended_highest, workspaces, records";
+
+/** What somebody does who owns the file. `changed(bytes, place)` changes a byte. */
 function tamper(...statements: readonly string[]): void {
   const database = new DatabaseSync(join(cwd, ".signalbox", "signalbox.db"), {
     enableForeignKeyConstraints: false,
@@ -51,6 +60,11 @@ function tamper(...statements: readonly string[]): void {
   });
   const triggers = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
   for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`);
+  database.function("changed", (bytes, place) => {
+    const copy = Uint8Array.from(bytes as Uint8Array);
+    copy[Number(place)] = (copy[Number(place)] ?? 0) ^ 0x10;
+    return copy;
+  });
   for (const statement of statements) database.exec(statement);
   database.close();
 }
@@ -78,36 +92,50 @@ describe("evidence verify", () => {
 
   it.each([
     [
-      "UPDATE evidence_log SET record = replace(record, 'acme', 'beta') WHERE position = 3 OR position = 2",
+      `${RECORDS} replace(${TEXT}, '"requestId":"r', '"requestId":"x') AS BLOB) WHERE last IN (2, 3)`,
       "position 2",
       "hash",
     ],
+    [`${RECORDS} replace(${TEXT}, '"at":', '"At":') AS BLOB) WHERE last = 3`, "position 3", "hash"],
     [
-      "UPDATE evidence_log SET record = replace(record, '\"at\":', '\"at\": ') WHERE position = 3",
-      "position 3",
+      "UPDATE evidence_batches SET hash = (SELECT hash FROM evidence_batches WHERE last = 1) WHERE last = 2",
+      "position 2",
       "hash",
     ],
-    ["DELETE FROM evidence_log WHERE position = 3", "position 3", "gap"],
-    ["DELETE FROM evidence_log WHERE position = 1", "position 1", "gap"],
-    ["UPDATE evidence_log SET position = 9 WHERE position = 4", "position 4", "gap"],
-    [
-      "INSERT INTO evidence_log SELECT 6, kind, at, 'r9', workspace, process, record, hash FROM evidence_log WHERE position = 5",
-      "position 6",
-      "hash",
-    ],
-    ["UPDATE evidence_log SET workspace = 'beta' WHERE position = 4", "position 4", "column"],
-    ["UPDATE evidence_log SET workspace = NULL WHERE position = 3", "position 3", "column"],
-    ["UPDATE evidence_log SET at = at + 1 WHERE position = 2", "position 2", "column"],
-    ["UPDATE evidence_log SET request_id = 'r9' WHERE position = 5", "position 5", "column"],
+    ["DELETE FROM evidence_batches WHERE last = 3", "position 3", "gap"],
+    ["DELETE FROM evidence_batches WHERE last = 1", "position 1", "gap"],
+    ["UPDATE evidence_batches SET last = 9 WHERE last = 4", "position 4", "gap"],
+    [`INSERT INTO evidence_batches SELECT 6, 6, ${REST} FROM evidence_batches WHERE last = 5`, "position 6", "hash"],
+    ["UPDATE evidence_batches SET workspaces = '[\"beta\"]' WHERE last = 4", "position 4", "column"],
+    ["UPDATE evidence_batches SET workspaces = '[]' WHERE last = 3", "position 3", "column"],
+    ["UPDATE evidence_batches SET decided_highest = 'r2' WHERE last = 5", "position 5", "column"],
+    ["UPDATE evidence_batches SET ended_lowest = 'r2' WHERE last = 2", "position 2", "column"],
+    ["UPDATE evidence_batches SET high_water = 'a' WHERE last = 4", "position 4", "column"],
+    // The time and the request id in front of the record (`batch/frames.ts`).
+    ["UPDATE evidence_batches SET records = changed(records, 9) WHERE last = 2", "position 2", "column"],
+    ["UPDATE evidence_batches SET records = changed(records, 53) WHERE last = 5", "position 5", "column"],
+    ["UPDATE evidence_batches SET records = substr(records, 1, 90) WHERE last = 3", "position 3", "hash"],
+    ["UPDATE evidence_batches SET records = x'' WHERE last = 5", "position 5", "hash"],
     ["DELETE FROM evidence_open", "position 5", "column"],
-    ["INSERT INTO evidence_open SELECT 3, process FROM evidence_open", "position 3", "column"],
+    ["INSERT INTO evidence_open SELECT 3, process, 'r2', NULL FROM evidence_open", "position 3", "column"],
   ])("finds %s", async (statement, position, cause) => {
     await fill();
-    tamper(statement.replace("'acme', 'beta'", "'requestId\":\"r1', 'requestId\":\"rx'"));
+    await checkpoint();
+    tamper(statement);
     const { code, stderr, stdout } = await run("verify");
     expect([code, stdout]).toEqual([1, expect.not.stringContaining("from the first row on")]);
     expect(stderr).toContain(`the log does not verify at ${position}: `);
     expect(stderr).toContain(`(${cause})`);
+  });
+
+  it("names the position of a changed record within a batch", async () => {
+    await Promise.all(["r1", "r2", "r3", "r4"].map((id) => store.evidence.decide(decisionRecord(id))));
+    tamper();
+    const database = new DatabaseSync(join(cwd, ".signalbox", "signalbox.db"), { timeout: 5_000 });
+    expect(database.prepare("SELECT count(*) AS count FROM evidence_batches").get()).toEqual({ count: 1 });
+    changeRecord(database, 3, (record) => record.replace("to_4k", "to_1k"));
+    database.close();
+    expect((await run("verify")).stderr).toContain("the log does not verify at position 3: ");
   });
 
   it("checks what was noted elsewhere", async () => {
@@ -124,14 +152,15 @@ describe("evidence verify", () => {
     expect((await run("verify", "--expect-head", `9${noted.slice(1)}`)).stderr).toContain(
       `position 7: it ends at 6:${(await store.evidence.head()).hash}, before 9${noted.slice(1)}, which was noted`,
     );
-    tamper("DELETE FROM evidence_anchors", "DELETE FROM evidence_log WHERE position > 3");
+    await checkpoint();
+    tamper("DELETE FROM evidence_anchors", "DELETE FROM evidence_batches WHERE last > 3");
     expect((await run("verify")).stderr).toContain("position 4: it ends at 3:");
     rmSync(join(cwd, ".signalbox", "signalbox.db-head"));
     // What runs is not what it was; whoever sets that right too is found by what was noted only.
     expect((await run("verify")).stderr).toContain("position 3");
     tamper(
       "DELETE FROM evidence_open",
-      "INSERT INTO evidence_open SELECT position, process FROM evidence_log WHERE position = 3",
+      "INSERT INTO evidence_open SELECT last, process, 'r2', 'grüße' FROM evidence_batches WHERE last = 3",
     );
     expect(await run("verify")).toMatchObject({ code: 0, stdout: expect.stringContaining("\nend: not witnessed; ") });
     expect((await run("verify", "--expect-head", noted)).code).toBe(1);

@@ -128,7 +128,7 @@ describe("evidence verify of the log of policies", () => {
 
   it("says what both logs are worth where one of them does not verify", async () => {
     await store.evidence.decide(decisionRecord("r1"));
-    tamper("UPDATE evidence_log SET record = record || ' '");
+    tamper("UPDATE evidence_batches SET records = CAST(replace(CAST(records AS TEXT), 'outcome', 'OUTCOME') AS BLOB)");
     const { code, stdout, stderr } = await run("verify");
     expect([code, stdout]).toEqual([1, expect.stringContaining(`policy head ${head}`)]);
     expect(stderr).toContain("the log does not verify at position 1");

@@ -165,7 +165,7 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
 
   it("do not take the room of others in the queue", async () => {
     const queue = new EvidenceQueue(() => new Promise(() => {}), {
-      spacing: 0,
+      gathering: 0,
       outcomeDelay: 1,
       maxWait: 60_000,
       maxWaiting: 1_000,

@@ -11,6 +11,7 @@ import { fewOrMany } from "../support/long.ts";
 import { COMPILED } from "../support/node-cache.ts";
 import { answerJson, delta, hello, sse, startSse, startUpstream, until } from "../support/router.ts";
 import { fault } from "../store/conformance-log.ts";
+import { storedRows } from "../store/stored-rows.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
 const ROUNDS = Number(process.env["SIGNALBOX_KILL_ROUNDS"] ?? fewOrMany(4, 40));
@@ -75,22 +76,14 @@ async function killedRound(child: ChildProcess, round: number): Promise<readonly
 function check(path: string, verifier: ChainVerifier, answered: readonly string[]): ChainFault | null {
   const database = new DatabaseSync(path);
   try {
-    const decided = database.prepare("SELECT 1 FROM evidence_log WHERE request_id = ? AND kind = 'decision'");
-    expect(answered.filter((requestId) => decided.get(requestId) === undefined)).toEqual([]);
-    const rows = database.prepare(
-      "SELECT position, kind, record, hash FROM evidence_log WHERE position > ? ORDER BY position",
-    );
-    for (const { position, kind, record, hash } of rows.iterate(verifier.head.position)) {
-      const row = {
-        position: Number(position),
-        kind: kind === "decision" ? ("decision" as const) : ("outcome" as const),
-        record: String(record),
-        hash: String(hash),
-      };
-      const found = verifier.add(row);
-      if (found !== null) return found;
+    const decided = new Set<string>();
+    let found: ChainFault | null = null;
+    for (const row of storedRows(database, verifier.head.position)) {
+      if (row.kind === "decision") decided.add(row.requestId);
+      found ??= verifier.add(row);
     }
-    return null;
+    expect(answered.filter((requestId) => !decided.has(requestId))).toEqual([]);
+    return found;
   } finally {
     database.close();
   }

@@ -6,7 +6,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
+import { summarise } from "../../src/governance/summarise.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { groupingOf } from "../governance/agreement.ts";
+import { storedRows } from "./stored-rows.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const WRITER = fileURLToPath(new URL("./crash-writer.ts", import.meta.url));
@@ -37,19 +40,28 @@ it(`keeps every acknowledged decision over ${ROUNDS} kills`, { timeout: 120_000 
   const database = new DatabaseSync(path);
   expect(database.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
   const kept = new Set(
-    database
-      .prepare("SELECT request_id FROM evidence_log WHERE kind = 'decision'")
-      .all()
-      .map((row) => row["request_id"]),
+    [...storedRows(database)].filter(({ kind }) => kind === "decision").map(({ requestId }) => requestId),
   );
   expect(acknowledged.filter((requestId) => !kept.has(requestId))).toEqual([]);
+  const ended = [...storedRows(database)].filter(({ kind }) => kind === "outcome").length;
+  const open = kept.size - ended;
   // As if a lease's time had passed: the processes are dead, but none could say so.
   database.exec("UPDATE processes SET seen_at = seen_at - 60000");
   database.close();
 
   const store = await openSqliteStore({ path });
+  // What the killed processes had counted and not written is counted again, and nothing twice.
+  const totals = async (): Promise<object> => {
+    const window = { workspace: "acme-prod", from: 0, until: 1_000_000 };
+    const { requests, running } = (await summarise((facet) => store.summary.read({ ...window, facet }), groupingOf([])))
+      .totals;
+    return { requests, running };
+  };
+  expect(await totals()).toEqual({ requests: kept.size, running: open });
   const newest = await store.evidence.read({ after: 0, limit: 2_000 });
   expect(newest.every(({ outcome }) => outcome !== null)).toBe(true);
   expect(newest.filter(({ outcome }) => outcome?.terminal === "unknown").length).toBeGreaterThan(0);
+  await store.evidence.prune(0, Date.now());
+  expect(await totals()).toEqual({ requests: kept.size, running: 0 });
   await store.close();
 });

@@ -1,6 +1,8 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { expect, it } from "vitest";
+import { gunzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
 
 import { asWord, type DecisionRecord, type OutcomeRecord } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
@@ -114,5 +116,84 @@ it("counts what older files hold, so that no outcome counts without its decision
     const read = (facet: Facet) => store.summary.read({ workspace: "beta", facet, from: hour, until: hour + 1 });
     const { totals } = await summarise(read, groupingOf([]));
     expect(totals).toMatchObject({ requests: 2, running: 0, ended: { terminals: { completed: 1, failed: 1 } } });
+  });
+});
+
+describe("a file of the version before batches, with a prune, an anchor and running requests", () => {
+  /** Written by that version while it ran, so that some counts were not in the cells yet. */
+  function version11(): string {
+    const path = join(temporaryFolder(), "signalbox.db");
+    writeFileSync(path, gunzipSync(readFileSync(join(import.meta.dirname, "files", "version-11.db.gz"))), {
+      mode: 0o600,
+    });
+    return path;
+  }
+  const HEAD = { position: 98, hash: "0cbc5125e4b9e30a5bf27646500525afee2722f709d79048bd208cf27286a5d0" };
+
+  it("is taken over row by row, and verifies from its anchor", async () => {
+    const path = version11();
+    const database = new DatabaseSync(path);
+    const old = database.prepare("SELECT * FROM evidence_log ORDER BY position").all();
+    const open = database.prepare("SELECT position FROM evidence_open ORDER BY position").all();
+    const anchors = database.prepare("SELECT position FROM evidence_anchors ORDER BY position").all();
+    database.close();
+    await reopened(path, async (store) => {
+      expect(await store.evidence.head()).toEqual(HEAD);
+      const rows = await store.evidence.log({ after: 0, limit: 1_000 });
+      expect(
+        rows.map(({ position, kind, record, hash, columns }) => ({ position, kind, record, hash, ...columns })),
+      ).toEqual(
+        old.map(({ position, kind, record, hash, request_id: requestId, at, workspace }) => ({
+          position,
+          kind,
+          record,
+          hash,
+          requestId,
+          at,
+          workspace,
+          isFound: true,
+        })),
+      );
+      expect(await store.evidence.openDecisions()).toEqual(open.map(({ position }) => position));
+      expect(open).toHaveLength(2);
+      expect((await store.evidence.anchors()).map(({ position }) => position)).toEqual(
+        anchors.map(({ position }) => position),
+      );
+      expect(rows[0]?.position).toBeGreaterThan(1);
+      expect(await fault(store)).toBeNull();
+      const [first] = await store.evidence.read({ after: 0, limit: 1, requestId: rows[0]?.columns.requestId ?? "" });
+      expect(first?.outcome?.terminal).toBe("completed");
+    });
+  });
+
+  it("keeps its counts, also those of the rows that are gone, and counts what follows", async () => {
+    const path = version11();
+    const database = new DatabaseSync(path);
+    // Its process runs: otherwise its requests would be ended as unknown.
+    database.prepare("UPDATE processes SET seen_at = ?").run(Date.now() + 3_600_000);
+    database.close();
+    const counts = async (store: Store) => {
+      const sums = { requests: 0, running: 0 };
+      for (const workspace of ["acme", "grüße"]) {
+        const read = (facet: Facet) => store.summary.read({ workspace, facet, from: 0, until: 1_000_000 });
+        const { totals } = await summarise(read, groupingOf([]));
+        sums.requests += totals.requests;
+        sums.running += totals.running ?? 0;
+      }
+      return sums;
+    };
+    await reopened(path, async (store) => {
+      expect(await counts(store)).toEqual({ requests: 50, running: 2 });
+      await store.evidence.decide(decisionRecord("next", { workspace: asWord("acme") }));
+      for (const { decision, outcome } of await store.evidence.read({ after: 0, limit: 100 })) {
+        if (outcome === null) store.evidence.settle(outcomeRecord(decision.requestId));
+      }
+      await store.evidence.flush();
+      expect(store.evidence.health().lost).toBe(0);
+      expect(await counts(store)).toEqual({ requests: 51, running: 0 });
+      expect(await fault(store)).toBeNull();
+      expect(await store.evidence.prune(Number.MAX_SAFE_INTEGER, Date.now())).toMatchObject({ rows: 92 });
+      expect(await counts(store)).toEqual({ requests: 51, running: 0 });
+    });
   });
 });

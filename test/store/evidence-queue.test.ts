@@ -11,7 +11,6 @@ interface Write {
   readonly ids: readonly unknown[];
   readonly outcomeIds: readonly unknown[];
   readonly terminals: readonly unknown[];
-  readonly startedAt: number;
   readonly succeed: (appended?: Partial<Appended>) => void;
   readonly fail: () => void;
 }
@@ -33,13 +32,12 @@ function makeQueue(limits: Partial<EvidenceLimits> = {}): {
         terminals: outcomes
           .filter((_, place) => place % OUTCOME_FIELDS === 2)
           .map((text) => (JSON.parse(String(text)) as { terminal: unknown }).terminal),
-        startedAt: performance.now(),
         succeed: (appended = {}) => resolve({ duplicates: [], lost: 0, head: GENESIS, ...appended }),
         fail: () => reject(new Error("disk on fire")),
       });
       return promise;
     },
-    { spacing: 0, outcomeDelay: 1, maxWait: 10_000, maxWaiting: 100, ...limits },
+    { gathering: 0, outcomeDelay: 1, maxWait: 10_000, maxWaiting: 100, ...limits },
   );
   return { queue, writes };
 }
@@ -78,16 +76,16 @@ describe("group commit", () => {
     await expect.poll(() => resolved).toBe(1);
   });
 
-  it("keeps the starts of two commits apart", async () => {
-    const { queue, writes } = makeQueue({ spacing: 60 });
-    const first = queue.decide(decisionRecord("a"));
-    (await nextWrite(writes, 1)).succeed();
-    await first;
-    const second = queue.decide(decisionRecord("b"));
-    const write = await nextWrite(writes, 2);
-    expect(write.startedAt - (writes[0]?.startedAt ?? 0)).toBeGreaterThanOrEqual(55);
-    write.succeed();
-    await second;
+  it("writes a lone decision in the turn of the event loop that brought it", async () => {
+    const { queue, writes } = makeQueue({ outcomeDelay: 60_000 });
+    const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    for (const [index, id] of ["a", "b", "c"].entries()) {
+      const decided = queue.decide(decisionRecord(id));
+      await turn();
+      expect(writes).toHaveLength(index + 1);
+      writes[index]?.succeed();
+      await decided;
+    }
   });
 
   it("does not let a waiting outcome hold a decision up", async () => {
@@ -98,6 +96,48 @@ describe("group commit", () => {
     expect(write.outcomes).toBe(1);
     write.succeed();
     await decided;
+  });
+});
+
+describe("how long decisions gather", () => {
+  /** The rest of a turn of the event loop, in which others are at work for a millisecond. */
+  const longTurn = (): Promise<void> => {
+    for (const end = performance.now() + 1; performance.now() < end;);
+    return new Promise((resolve) => setImmediate(resolve));
+  };
+
+  it("is until a turn of the event loop has nothing else to do", async () => {
+    const { queue, writes } = makeQueue({ gathering: 60_000 });
+    const decided: Promise<void>[] = [];
+    for (let number = 0; number < 20; number += 1) {
+      decided.push(queue.decide(decisionRecord(`r${number}`)));
+      await longTurn();
+    }
+    expect(writes).toHaveLength(0);
+    const write = await nextWrite(writes, 1);
+    expect(write.decisions).toBe(20);
+    write.succeed();
+    await Promise.all(decided);
+  });
+
+  it("is bounded while turns are long", async () => {
+    const { queue, writes } = makeQueue({ gathering: 10 });
+    const decided = queue.decide(decisionRecord("a"));
+    const began = performance.now();
+    while (writes.length === 0) await longTurn();
+    expect(performance.now() - began).toBeGreaterThanOrEqual(10);
+    writes[0]?.succeed();
+    await decided;
+  });
+
+  it("is not for who flushes", async () => {
+    const { queue, writes } = makeQueue({ gathering: 60_000 });
+    const decided = queue.decide(decisionRecord("a"));
+    const flushed = queue.flush();
+    await longTurn();
+    expect(writes).toHaveLength(1);
+    writes[0]?.succeed();
+    await Promise.all([decided, flushed]);
   });
 });
 

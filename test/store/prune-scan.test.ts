@@ -5,8 +5,18 @@ import { PruneScan, type ScannedRow } from "../../src/store/prune-scan.ts";
 const HOUR = 3_600_000;
 
 /** Rows an hour apart; `ends` has for each row where its outcome stands, `null` for outcomes. */
-function rowsOf(ends: readonly (number | null)[]): ScannedRow[] {
-  return ends.map((ended, index) => ({ position: index + 1, at: index * HOUR, ended }));
+function rowsOf(ends: readonly (number | null)[], cuts?: readonly number[]): ScannedRow[] {
+  return ends.map((ended, index) => {
+    const position = index + 1;
+    const decision = ended === null ? ends.indexOf(position) + 1 : position;
+    return {
+      position,
+      at: index * HOUR,
+      kind: ended === null ? "outcome" : "decision",
+      requestId: `r${decision}`,
+      isEnd: cuts?.includes(position) ?? true,
+    };
+  });
 }
 
 function through(rows: readonly ScannedRow[], before: number, oldestOpen: number | null = null, page = 2): number {
@@ -25,11 +35,13 @@ describe("where a prune ends", () => {
     expect(through(rows, 2 * HOUR + 1)).toBe(2);
     expect(through(rows, 4 * HOUR)).toBe(4);
     expect(through(rows, 0)).toBe(0);
+    const [first, second] = rowsOf([2, null]);
+    if (first === undefined || second === undefined) throw new Error("two rows");
     expect(
       through(
         [
-          { position: 1, at: HOUR, ended: 2 },
-          { position: 2, at: 0, ended: null },
+          { ...first, at: HOUR },
+          { ...second, at: 0 },
         ],
         HOUR,
       ),
@@ -46,6 +58,15 @@ describe("where a prune ends", () => {
     expect(through(rowsOf([2, null, 5, 6, null, null]), 5 * HOUR)).toBe(2);
     expect(through(rowsOf([2, null, 5, 6, null, null]), 6 * HOUR)).toBe(6);
     expect(through(rowsOf([3, 4, null, null]), 3 * HOUR)).toBe(0);
+  });
+
+  it("is at the end of rows that are kept together", () => {
+    const rows = [2, null, 4, null, 6, null];
+    expect(through(rowsOf(rows, [3, 4, 6]), 100 * HOUR, 6)).toBe(4);
+    expect(through(rowsOf(rows, [3, 6]), 5 * HOUR)).toBe(0);
+    const overlapping = Array.from({ length: 40 }, (_, index) => index + 3);
+    expect(through(rowsOf(overlapping, [10, 30]), 35 * HOUR)).toBe(30);
+    expect(through(rowsOf(overlapping, [10]), 35 * HOUR)).toBe(0);
   });
 
   it("is anywhere once requests have overlapped for more than a day", () => {

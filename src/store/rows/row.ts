@@ -30,8 +30,10 @@ export function readTexts(row: Row, column: string): readonly string[] {
   return value.filter((item) => typeof item === "string");
 }
 
-export function readBytes(row: Row, column: string): Uint8Array {
+export function readBytes(row: Row, column: string): Uint8Array<ArrayBuffer> {
   const value = row[column];
-  if (!(value instanceof Uint8Array)) throw new TypeError(`column ${column} holds no bytes`);
+  if (!(value instanceof Uint8Array) || !(value.buffer instanceof ArrayBuffer)) {
+    throw new TypeError(`column ${column} holds no bytes`);
+  }
   return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
 }

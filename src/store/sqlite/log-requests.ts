@@ -1,9 +1,10 @@
 import { LARGEST_LOG_PAGE, type EvidenceLog, type LogRow, type Pruned } from "../../evidence/evidence-log.ts";
 import { PruneScan } from "../prune-scan.ts";
+import { logRows, scannedRows } from "./batch/decode.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
-/** Rows read at a time, so that writing waits for a few milliseconds at most. */
-const PAGE = 1_000;
+/** Requests of dead processes that are ended at a time. */
+const REAPED = 1_000;
 
 /** Rows deleted in one transaction; between two of them appends have their turn. */
 const DELETED_AT_ONCE = 500;
@@ -37,27 +38,33 @@ async function readLog(link: WorkerLink, after: number, limit: number): Promise<
   }
   if (!Number.isSafeInteger(after) || after < 0) throw new RangeError("after: give a position, 0 for the whole log");
   const read: LogRow[] = [];
+  let end = after;
+  let highWater = "";
   for (;;) {
-    const page = Math.min(PAGE, limit - read.length);
-    const position = read.at(-1)?.position ?? after;
-    const { rows } = await link.request({ operation: "evidence.log", after: position, limit: page }, "log");
-    read.push(...rows);
-    if (rows.length < page || read.length >= limit) return read;
+    const query = { after: end, before: 0, newestFirst: false, workspace: null };
+    const { batches } = await link.request({ operation: "evidence.batches", query }, "batches");
+    for (const batch of batches) {
+      for (const row of logRows(batch, after, highWater)) {
+        read.push(row);
+        if (read.length === limit) return read;
+      }
+      end = batch.last;
+      highWater = batch.highWater;
+    }
+    if (batches.length === 0) return read;
   }
 }
 
 async function prune(link: WorkerLink, before: number, now: number): Promise<Pruned> {
   // Requests of dead processes have ended too, but nobody may have said so yet.
-  for (let reaped = PAGE; reaped === PAGE;) {
-    reaped = (await link.request({ operation: "evidence.reap", limit: PAGE }, "count")).count;
+  for (let reaped = REAPED; reaped === REAPED;) {
+    reaped = (await link.request({ operation: "evidence.reap", limit: REAPED }, "count")).count;
   }
   const scan = new PruneScan(before);
   for (let more = true; more;) {
-    const { rows, oldestOpen } = await link.request(
-      { operation: "evidence.scan", after: scan.end, limit: PAGE },
-      "scanned",
-    );
-    more = scan.take(rows, oldestOpen);
+    const query = { after: scan.end, before: 0, newestFirst: false, workspace: null };
+    const { batches, oldestOpen } = await link.request({ operation: "evidence.batches", query }, "batches");
+    more = batches.length > 0 && batches.every((batch) => scan.take(scannedRows(batch), oldestOpen));
   }
   const { through } = scan;
   if (through === 0) return { anchor: null, rows: 0 };

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 
+import { migrateToEvidenceBatches } from "./schema/evidence-batches.ts";
 import { migrateToEvidenceLog } from "./schema/evidence.ts";
 import { migrateToPolicyLog } from "./schema/policy-log.ts";
 import { migrateToRollUps } from "./schema/roll-ups.ts";
@@ -176,4 +177,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 9, name: "key pages", sql: KEY_PAGES },
   { version: 10, name: "policy log", sql: migrateToPolicyLog },
   { version: 11, name: "key replaced", sql: KEY_REPLACED },
+  { version: 12, name: "evidence batches", sql: migrateToEvidenceBatches },
 ];

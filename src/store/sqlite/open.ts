@@ -1,25 +1,19 @@
 import type { LimitStore } from "../../limits/limit-store.ts";
-import type { EvidenceEntry, EvidenceQuery, EvidenceStore } from "../../evidence/evidence-store.ts";
+import type { EvidenceStore } from "../../evidence/evidence-store.ts";
 import type { KeyRecord, KeyStore } from "../../keys/key-store.ts";
 import type { Store } from "../port.ts";
 import { watchIssuers } from "../issuers.ts";
 import type { IssuerStore } from "../../keys/tokens/issuer-store.ts";
-import { readEntry } from "../stored-evidence.ts";
 import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
-import { refuseRange } from "../evidence-range.ts";
 import { KeyWatchers } from "../key-watchers.ts";
+import { encodeBatch } from "./batch/frames.ts";
+import { readEvidence } from "./evidence-reader.ts";
 import { evidenceLog } from "./log-requests.ts";
 import { policyLogStore } from "./policy-log-requests.ts";
-import type { EvidenceRow, WorkerStart } from "./protocol.ts";
+import type { WorkerStart } from "./protocol.ts";
 import { summaryStore } from "./summary-store.ts";
 import { WorkerLink, type StoreThread } from "./worker-link.ts";
-
-/**
- * How many entries are read at a time: one page keeps the worker from writing, and this thread from answering, for a
- * few milliseconds at most.
- */
-const PAGE = 500;
 
 export interface SqliteStoreOptions {
   /** The database file; made where missing, with its folder. `:memory:` for one that ends with the store. */
@@ -60,7 +54,10 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     },
   });
   const queue = new EvidenceQueue(
-    (decisions, outcomes) => link.request({ operation: "evidence.append", decisions, outcomes }, "appended"),
+    async (decisions, outcomes) => {
+      const batch = encodeBatch(decisions, outcomes);
+      return link.request({ operation: "evidence.append", batch }, "appended");
+    },
     { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence },
     await evidenceLog(link)
       .head()
@@ -127,26 +124,6 @@ function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
       link.fault === null ? queue.health() : { ...queue.health(), state: "unavailable", fault: link.fault },
     read: (query) => readEvidence(link, query),
   };
-}
-
-async function readEvidence(link: WorkerLink, query: EvidenceQuery): Promise<readonly EvidenceEntry[]> {
-  refuseRange(query);
-  const newestFirst: EvidenceEntry[] = [];
-  let before = Number.MAX_SAFE_INTEGER;
-  for (;;) {
-    const limit = Math.min(PAGE, query.limit - newestFirst.length);
-    const page = { ...query, limit, before };
-    const { rows } = await link.request({ operation: "evidence.read", query: page }, "evidence");
-    newestFirst.push(...rows.map(toEntry));
-    const oldest = rows.at(-1);
-    if (oldest === undefined || rows.length < limit || newestFirst.length >= query.limit) break;
-    before = oldest.sequence;
-  }
-  return newestFirst.toReversed();
-}
-
-function toEntry({ sequence, decision, outcome, diedAt }: EvidenceRow): EvidenceEntry {
-  return readEntry(sequence, decision, outcome, diedAt);
 }
 
 function issuerStore(link: WorkerLink): IssuerStore {

@@ -1,15 +1,14 @@
-import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
+import type { RecordBatch } from "./batch/frames.ts";
+import type { IdRange } from "./batch/seal.ts";
 import type { LimitLease, LimitLeased, LimitUsage } from "../../limits/limit-store.ts";
 import type { IssuerRecord } from "../../keys/tokens/issuer-store.ts";
 import type { PolicyLogRow } from "../../lifecycle/policy-log-store.ts";
 import type { StoredContent } from "../../canon/policy.ts";
 import type { PackedRows } from "./roll-up-pages.ts";
 import type { RollUpQuery } from "../../governance/increments.ts";
-import type { EvidenceAnchor, EvidenceHead, LogRow, NotedHead } from "../../evidence/evidence-log.ts";
-import type { ScannedRow } from "../prune-scan.ts";
+import type { EvidenceAnchor, EvidenceHead, NotedHead } from "../../evidence/evidence-log.ts";
 import type { EvidenceFault } from "../../evidence/fault.ts";
 import type { ChainLink } from "../../evidence/chain.ts";
-import type { EvidenceQuery } from "../../evidence/evidence-store.ts";
 import type { KeyPageQuery, KeyRecord, KeyUse } from "../../keys/key-store.ts";
 
 /** Given to the worker thread when it starts. */
@@ -39,20 +38,15 @@ export type StoreRequest =
     }
   | { readonly operation: "keys.touch"; readonly uses: readonly KeyUse[] }
   | { readonly operation: "keys.watch" }
-  | {
-      readonly operation: "evidence.append";
-      readonly decisions: DecisionFields;
-      readonly outcomes: OutcomeFields;
-    }
-  | { readonly operation: "evidence.read"; readonly query: EvidencePage }
+  | { readonly operation: "evidence.append"; readonly batch: RecordBatch }
+  | { readonly operation: "evidence.batches"; readonly query: BatchQuery }
+  | { readonly operation: "evidence.find"; readonly requestId: string }
   | { readonly operation: "evidence.head" }
   | { readonly operation: "evidence.noted_head" }
-  | { readonly operation: "evidence.log"; readonly after: number; readonly limit: number }
   | { readonly operation: "evidence.open" }
   | { readonly operation: "evidence.anchors" }
   | { readonly operation: "evidence.anchor"; readonly now: number }
   | { readonly operation: "evidence.reap"; readonly limit: number }
-  | { readonly operation: "evidence.scan"; readonly after: number; readonly limit: number }
   | {
       readonly operation: "evidence.delete";
       readonly through: number;
@@ -78,9 +72,14 @@ export type StoreRequest =
   | { readonly operation: "limits.prune"; readonly now: number; readonly limit: number }
   | { readonly operation: "close" };
 
-/** One page of a reading: the newest `limit` entries with `after < sequence < before`. */
-export interface EvidencePage extends EvidenceQuery {
+/** Which batches are read: those with a last position between the two. */
+export interface BatchQuery {
+  readonly after: number;
+  /** Only with `newestFirst`; otherwise it is not looked at. */
   readonly before: number;
+  readonly newestFirst: boolean;
+  /** Only batches with a record of this workspace, with `newestFirst`; `null` for all. */
+  readonly workspace: string | null;
 }
 
 /** One page of cells: after a place in the order of hour and labels. */
@@ -89,13 +88,23 @@ export interface RollUpPage extends RollUpQuery {
   readonly limit: number;
 }
 
-/** An entry as stored. */
-export interface EvidenceRow {
-  readonly sequence: number;
-  readonly decision: string;
-  readonly outcome: string | null;
-  /** When the process that decided was last known to run, where it runs no longer; otherwise `null`. */
+/** A batch as stored. */
+export interface StoredBatch {
+  /** Position of its first record. */
+  readonly first: number;
+  readonly last: number;
+  /** Hash of the chain up to and with its last record. */
+  readonly hash: string;
+  readonly process: number;
+  /** When the process that wrote it was last known to run, where it runs no longer; otherwise `null`. */
   readonly diedAt: number | null;
+  readonly workspaces: readonly string[];
+  readonly decided: IdRange;
+  readonly ended: IdRange;
+  /** The largest request id of a decision up to here. */
+  readonly highWater: string;
+  /** Frames (`batch/frames.ts`). */
+  readonly records: Uint8Array<ArrayBuffer>;
 }
 
 /** What the worker answers. */
@@ -112,13 +121,12 @@ export type StoreReply =
     }
   | { readonly kind: "head"; readonly head: EvidenceHead }
   | { readonly kind: "noted_head"; readonly noted: NotedHead | null }
-  | { readonly kind: "log"; readonly rows: readonly LogRow[] }
   | { readonly kind: "open"; readonly positions: readonly number[] }
   | { readonly kind: "anchors"; readonly anchors: readonly EvidenceAnchor[] }
   | { readonly kind: "anchor"; readonly anchor: EvidenceAnchor | null }
   | { readonly kind: "count"; readonly count: number }
-  | { readonly kind: "scanned"; readonly rows: readonly ScannedRow[]; readonly oldestOpen: number | null }
-  | { readonly kind: "evidence"; readonly rows: readonly EvidenceRow[] }
+  /** `oldestOpen`: position of the oldest decision without an outcome. */
+  | { readonly kind: "batches"; readonly batches: readonly StoredBatch[]; readonly oldestOpen: number | null }
   | { readonly kind: "roll_ups"; readonly rows: PackedRows }
   | { readonly kind: "workspaces"; readonly workspaces: readonly (string | null)[] }
   | { readonly kind: "policy_rows"; readonly rows: readonly PolicyLogRow[] }

@@ -1,13 +1,14 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
+import { BatchTable } from "./tables/batch-table.ts";
 import { EvidenceTable } from "./tables/evidence-table.ts";
 import { IssuerTable } from "./tables/issuer-table.ts";
 import { LogTable } from "./tables/log-table.ts";
-import { LogWriter } from "./tables/log-writer.ts";
+import { LogState, NO_COUNTS } from "./tables/log-state.ts";
 import { KeyTable, type RotateResult } from "./tables/key-table.ts";
 import { LimitTable } from "./tables/limit-table.ts";
 import { PolicyLogTable } from "./tables/policy-log-table.ts";
-import { ProcessLease } from "./tables/process-lease.ts";
+import { ProcessLease, ProcessTable } from "./tables/process-lease.ts";
 import { packRows } from "./roll-up-pages.ts";
 import { RollUpTable } from "./tables/roll-up-table.ts";
 import type { FromWorker, StoreReply, StoreRequest } from "./protocol.ts";
@@ -16,7 +17,7 @@ import { describeFailure, isRefusal } from "./sqlite-failure.ts";
 import { Transaction } from "./tables/transaction.ts";
 import { describeFault, type StoreWatch } from "./watch/store-watch.ts";
 import { GENESIS } from "../../evidence/chain.ts";
-import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
+import type { RecordBatch } from "./batch/frames.ts";
 import type { EvidenceFault } from "../../evidence/fault.ts";
 
 /** How many decisions of dead processes are ended at a time: a few milliseconds of the worker. */
@@ -24,6 +25,9 @@ const REAPED_AT_ONCE = 500;
 
 /** How often they are looked for, milliseconds. */
 const REAPING = 5_000;
+
+/** How often running requests and counts are written, milliseconds: so much is read again after a crash. */
+const CHECKPOINT = 1_000;
 
 type Watch = Pick<StoreWatch, "check" | "compareHead" | "noteHead" | "notedHead" | "close">;
 
@@ -47,6 +51,7 @@ export class StoreEngine {
   readonly #post: (message: FromWorker) => void;
   readonly #watch: Watch;
   readonly #keys: KeyTable;
+  readonly #batches: BatchTable;
   readonly #evidence: EvidenceTable;
   readonly #log: LogTable;
   readonly #policyLog: PolicyLogTable;
@@ -59,21 +64,35 @@ export class StoreEngine {
   #watching = false;
   #publishedVersion = 0;
   #reapedAt = 0;
+  #checkpointedAt = 0;
   #fault: EvidenceFault | null = null;
   /** The newest row of the log that is known to be durable. */
   #head = GENESIS;
 
-  constructor(database: DatabaseSync, post: (message: FromWorker) => void, watch: Watch = ALWAYS_THERE) {
+  /** @param readOnly nothing is counted: counts could not be written. */
+  constructor(
+    database: DatabaseSync,
+    post: (message: FromWorker) => void,
+    watch: Watch = ALWAYS_THERE,
+    readOnly = false,
+  ) {
     const transaction = new Transaction(database);
     this.#database = database;
     this.#post = post;
     this.#watch = watch;
     this.#lease = new ProcessLease(database);
     this.#keys = new KeyTable(database, transaction);
-    this.#rollUps = new RollUpTable(database, transaction, (requestId) => writer.decisionOf(requestId));
-    const writer: LogWriter = new LogWriter(database, this.#rollUps);
-    this.#evidence = new EvidenceTable(database, transaction, this.#lease, writer);
-    this.#log = new LogTable(database, transaction, writer);
+    this.#batches = new BatchTable(database);
+    this.#rollUps = new RollUpTable(database, this.#batches);
+    this.#evidence = new EvidenceTable({
+      transaction,
+      lease: this.#lease,
+      processes: new ProcessTable(database),
+      batches: this.#batches,
+      state: new LogState(database, this.#batches, readOnly ? NO_COUNTS : this.#rollUps),
+      rollUps: this.#rollUps,
+    });
+    this.#log = new LogTable(database, transaction, this.#batches);
     this.#issuers = new IssuerTable(database);
     this.#policyLog = new PolicyLogTable(database, transaction);
     this.#limits = new LimitTable(database, transaction);
@@ -111,7 +130,7 @@ export class StoreEngine {
       }
       this.#lease.renewWhenDue(now);
       this.#reapWhenDue(now);
-      this.#rollUps.foldWhenDue(now);
+      this.#checkpointWhenDue(now);
     } catch {
       // Locked or unreadable just now. What was to be seen is still there at the next poll; requests report failures.
     }
@@ -145,32 +164,31 @@ export class StoreEngine {
         this.#publishedVersion = 0;
         return this.#published(DONE);
       case "evidence.append":
-        return this.#append(request.decisions, request.outcomes, now);
-      case "evidence.read":
-        return { kind: "evidence", rows: this.#evidence.read(request.query, now) };
+        return this.#append(request.batch, now);
+      case "evidence.batches":
+        return { kind: "batches", ...this.#evidence.page(request.query, now) };
+      case "evidence.find":
+        return { kind: "batches", ...this.#evidence.find(request.requestId, now) };
       case "evidence.head":
-        return { kind: "head", head: this.#log.head() };
+        return { kind: "head", head: this.#batches.head() };
       case "evidence.noted_head":
         return { kind: "noted_head", noted: this.#watch.notedHead() };
-      case "evidence.log":
-        return { kind: "log", rows: this.#log.log(request.after, request.limit) };
       case "evidence.open":
-        return { kind: "open", positions: this.#log.openDecisions() };
+        return { kind: "open", positions: this.#evidence.openDecisions() };
       case "evidence.anchors":
         return { kind: "anchors", anchors: this.#log.anchors() };
       case "evidence.anchor":
         return { kind: "anchor", anchor: this.#log.anchor(request.now) };
       case "evidence.reap":
-        return { kind: "count", count: this.#log.reap(now, request.limit) };
-      case "evidence.scan":
-        return { kind: "scanned", ...this.#log.scan(request.after, request.limit) };
+        return { kind: "count", count: this.#evidence.reap(now, request.limit) };
       case "evidence.delete":
+        this.#evidence.checkpoint(request.through);
         return { kind: "count", count: this.#log.deleteThrough(request.through, request.limit, request.now) };
       case "summary.read":
-        if (request.page.after.labels === "") this.#rollUps.fold();
+        if (request.page.after.labels === "") this.#evidence.checkpoint();
         return { kind: "roll_ups", rows: packRows(this.#rollUps.read(request.page)) };
       case "summary.workspaces":
-        this.#rollUps.fold();
+        this.#evidence.checkpoint();
         return { kind: "workspaces", workspaces: this.#rollUps.workspaces() };
       case "policy_log.head":
         return { kind: "head", head: this.#policyLog.head() };
@@ -198,6 +216,7 @@ export class StoreEngine {
         return { kind: "pruned", count: this.#limits.prune(request.now, request.limit) };
       case "close":
         try {
+          if (this.#lease.taken) this.#evidence.checkpoint();
           this.#lease.end(now);
         } finally {
           this.#watch.close();
@@ -207,8 +226,13 @@ export class StoreEngine {
     }
   }
 
-  #append(decisions: DecisionFields, outcomes: OutcomeFields, now: number): StoreReply {
-    const appended = this.#evidence.append(decisions, outcomes, now);
+  /** Call it after a reply: what the request left to do. */
+  settle(): void {
+    this.#evidence.count();
+  }
+
+  #append(batch: RecordBatch, now: number): StoreReply {
+    const appended = this.#evidence.append(batch, now);
     this.#head = appended.head;
     // Before the reply: what was answered is then noted.
     this.#watch.noteHead(this.#head);
@@ -227,7 +251,15 @@ export class StoreEngine {
   #reapWhenDue(now: number): void {
     if (!this.#lease.taken || now - this.#reapedAt < REAPING) return;
     // More than one batch is left to do: go on at the next poll.
-    if (this.#log.reap(now, REAPED_AT_ONCE) < REAPED_AT_ONCE) this.#reapedAt = now;
+    if (this.#evidence.reap(now, REAPED_AT_ONCE) < REAPED_AT_ONCE) this.#reapedAt = now;
+  }
+
+  /** Likewise. */
+  #checkpointWhenDue(now: number): void {
+    if (!this.#lease.taken || Math.abs(now - this.#checkpointedAt) < CHECKPOINT) return;
+    // Where another process holds the database, it is tried again a second later.
+    this.#checkpointedAt = now;
+    this.#evidence.checkpoint();
   }
 
   /** Watchers hear of a change before whoever asked for it: messages between two threads keep their order. */

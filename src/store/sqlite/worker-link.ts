@@ -22,7 +22,8 @@ const NOT_SENT: StoreFailure = { done: "no" };
 export interface StoreThread {
   on(event: "message", listener: (message: FromWorker) => void): unknown;
   on(event: "error" | "exit", listener: () => void): unknown;
-  postMessage(message: ToWorker): void;
+  /** @param transfer is handed over and no longer usable here */
+  postMessage(message: ToWorker, transfer: readonly ArrayBuffer[]): void;
   terminate(): Promise<unknown>;
 }
 
@@ -126,7 +127,7 @@ export class WorkerLink {
       const message: ToWorker = { id: this.#lastId, request };
       this.#waiting.set(message.id, { resolve, reject });
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin; this is not a window
-      worker.postMessage(message);
+      worker.postMessage(message, request.operation === "evidence.append" ? [request.batch.bytes.buffer] : []);
     });
   }
 

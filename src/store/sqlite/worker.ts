@@ -20,7 +20,7 @@ function start({ path, busyTimeout, readOnly, refuseCutEnd }: WorkerStart): Stor
     const database = readOnly === true ? openToRead(path, busyTimeout) : openDatabase(path, busyTimeout);
     if (refuseCutEnd === true) refuseMissingEnd(database, path);
     if (path === IN_MEMORY) return new StoreEngine(database, post);
-    return new StoreEngine(database, post, new StoreWatch(path, database, readOnly === true));
+    return new StoreEngine(database, post, new StoreWatch(path, database, readOnly === true), readOnly);
   } catch (error) {
     post({
       type: "not_opened",
@@ -37,6 +37,7 @@ if (engine !== null) {
     if (request.operation === "close") clearInterval(poll);
     post({ type: "reply", id, reply: engine.answer(request, Date.now()) });
     if (request.operation === "close") port.close();
+    else engine.settle();
   });
   post({ type: "opened" });
 }

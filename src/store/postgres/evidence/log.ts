@@ -19,9 +19,7 @@ const ANCHORS = "SELECT position, hash, at FROM signalbox.evidence_anchors ORDER
 const ANCHOR = "SELECT position, hash, at FROM signalbox.anchor_evidence($1)";
 // In one statement: a request that ends between two of them would neither run nor have an end.
 const SCAN = `
-SELECT entry.position, entry.at, CASE entry.kind WHEN 'decision' THEN (
-    SELECT outcome.position FROM signalbox.evidence_log AS outcome
-    WHERE outcome.request_id = entry.request_id AND outcome.kind = 'outcome') END AS ended,
+SELECT entry.position, entry.at, entry.kind, entry.request_id,
   (SELECT min(running.position) FROM signalbox.evidence_open AS running) AS oldest_open
 FROM signalbox.evidence_log AS entry WHERE entry.position > $1 ORDER BY entry.position LIMIT ${PAGE}`;
 const FIRST = "SELECT min(position) AS position FROM signalbox.evidence_log";
@@ -99,7 +97,9 @@ function readScanned(row: Row): ScannedRow {
   return {
     position: readNumber(row, "position"),
     at: readNumber(row, "at"),
-    ended: readNumberOrNull(row, "ended"),
+    kind: readText(row, "kind") === "decision" ? "decision" : "outcome",
+    requestId: readText(row, "request_id"),
+    isEnd: true,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import { asWord } from "../../../evidence/record.ts";
-import { DECISION_FIELDS, OUTCOME_FIELDS, type OutcomeFields } from "../../evidence-batch.ts";
+import { encodeBatch, FrameCursor } from "../batch/frames.ts";
 import type { EvidenceFault } from "../../../evidence/fault.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker, WorkerStart } from "../protocol.ts";
@@ -20,6 +20,8 @@ export interface Borrowing {
 interface Waiting {
   readonly borrower: Borrower;
   readonly message: ToWorker;
+  /** Request ids of the outcomes in a batch. */
+  readonly ended: readonly string[];
 }
 
 interface Borrower {
@@ -63,20 +65,25 @@ export class ThreadDesk {
     // Who borrows the thread cannot end it.
     if (request.operation === "close") return answer(borrower, message, { kind: "done" });
     if (this.#thread === null) return answer(borrower, message, lost(request, "no"));
-    if (request.operation === "evidence.append") {
-      for (let at = 1; at < request.decisions.length; at += DECISION_FIELDS) {
-        borrower.open.add(String(request.decisions[at]));
-      }
+    if (request.operation !== "evidence.append") return this.#post(this.#thread, { borrower, message, ended: [] });
+    // A batch that came from another process shares its memory with other messages, which a transfer would take along.
+    const batch = { ...request.batch, bytes: request.batch.bytes.slice() };
+    const ended: string[] = [];
+    const cursor = new FrameCursor(batch.bytes);
+    while (cursor.next()) {
+      if (cursor.kind === "decision") borrower.open.add(cursor.requestId);
+      else ended.push(cursor.requestId);
     }
-    this.#post(this.#thread, { borrower, message });
+    this.#post(this.#thread, { borrower, message: { ...message, request: { ...request, batch } }, ended });
   }
 
   #post(thread: Worker, waiting: Waiting): void {
     this.#lastId += 1;
     this.#waiting.set(this.#lastId, waiting);
-    const message: ToWorker = { id: this.#lastId, request: waiting.message.request };
+    const { request } = waiting.message;
+    const message: ToWorker = { id: this.#lastId, request };
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin; this is not a window
-    thread.postMessage(message);
+    thread.postMessage(message, request.operation === "evidence.append" ? [request.batch.bytes.buffer] : []);
   }
 
   #hear(thread: Worker, message: FromWorker): void {
@@ -103,11 +110,8 @@ export class ThreadDesk {
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return;
     this.#waiting.delete(id);
-    const { borrower, message } = waiting;
-    if (message.request.operation === "evidence.append" && reply.kind === "appended") {
-      const { outcomes } = message.request;
-      for (let at = 1; at < outcomes.length; at += OUTCOME_FIELDS) borrower.open.delete(String(outcomes[at]));
-    }
+    const { borrower, message, ended } = waiting;
+    if (reply.kind === "appended") for (const requestId of ended) borrower.open.delete(requestId);
     answer(borrower, message, reply);
   }
 
@@ -120,14 +124,15 @@ export class ThreadDesk {
     if (!this.#borrowers.delete(borrower)) return;
     // Otherwise they would be open for as long as this process lives, to which the store thinks they belong.
     const at = Date.now();
-    const outcomes: OutcomeFields = [...borrower.open].flatMap((requestId) => [
+    const outcomes = [...borrower.open].flatMap((requestId) => [
       at,
       requestId,
       JSON.stringify(unknownOutcome(asWord(requestId), at)),
     ]);
     if (outcomes.length === 0 || this.#thread === null) return;
-    const request: StoreRequest = { operation: "evidence.append", decisions: [], outcomes };
-    this.#post(this.#thread, { borrower: { send: () => {}, open: new Set() }, message: { id: 0, request } });
+    const request: StoreRequest = { operation: "evidence.append", batch: encodeBatch([], outcomes) };
+    const nobody: Borrower = { send: () => {}, open: new Set() };
+    this.#post(this.#thread, { borrower: nobody, message: { id: 0, request }, ended: [] });
   }
 
   #lose(thread: Worker): void {

@@ -1,20 +1,15 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
-
+import { asWord } from "../../../evidence/record.ts";
 import type { ChainLink } from "../../../evidence/chain.ts";
-import { DECISION_FIELDS, OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "../../evidence-batch.ts";
-import type { EvidencePage, EvidenceRow } from "../protocol.ts";
-import type { LogWriter } from "./log-writer.ts";
-import { LEASE, type ProcessLease } from "./process-lease.ts";
-import { readNumber, readNumberOrNull, readText, readTextOrNull, type Row } from "../../rows/row.ts";
+import type { OutcomeFields } from "../../evidence-batch.ts";
+import { unknownOutcome } from "../../stored-evidence.ts";
+import { encodeBatch, type RecordBatch } from "../batch/frames.ts";
+import { sealBatch, type SealedBatch } from "../batch/seal.ts";
+import type { BatchQuery, StoredBatch } from "../protocol.ts";
+import type { BatchTable } from "./batch-table.ts";
+import type { LogState } from "./log-state.ts";
+import type { ProcessLease, ProcessTable } from "./process-lease.ts";
+import type { RollUpTable } from "./roll-up-table.ts";
 import type { Transaction } from "./transaction.ts";
-
-const SELECT = `
-SELECT decisions.position, decisions.record AS decision, outcomes.record AS outcome, processes.seen_at, processes.ended_at
-FROM evidence_log AS decisions
-JOIN processes ON processes.id = decisions.process
-LEFT JOIN evidence_log AS outcomes ON outcomes.request_id = decisions.request_id AND outcomes.kind = 'outcome'
-WHERE decisions.kind = 'decision' AND decisions.position > ? AND decisions.position < ?`;
-const NEWEST = "ORDER BY decisions.position DESC LIMIT ?";
 
 export interface AppendResult {
   /** Positions in the batch of the decisions whose request id is recorded already. */
@@ -25,92 +20,154 @@ export interface AppendResult {
   readonly head: ChainLink;
 }
 
-/** Appends batches of records and reads entries, a decision with its outcome each; runs in the worker. */
+export interface BatchPage {
+  readonly batches: readonly StoredBatch[];
+  /** Position of the oldest decision without an outcome. */
+  readonly oldestOpen: number | null;
+}
+
+export interface EvidenceParts {
+  readonly transaction: Transaction;
+  readonly lease: ProcessLease;
+  readonly processes: ProcessTable;
+  readonly batches: BatchTable;
+  readonly state: LogState;
+  readonly rollUps: RollUpTable;
+}
+
+/** Appends batches of records, and what follows from them: running requests, counts. Runs in the worker. */
 export class EvidenceTable {
   readonly #transaction: Transaction;
   readonly #lease: ProcessLease;
-  readonly #writer: LogWriter;
-  readonly #readAll: StatementSync;
-  readonly #readWorkspace: StatementSync;
-  readonly #readRequest: StatementSync;
+  readonly #processes: ProcessTable;
+  readonly #batches: BatchTable;
+  readonly #state: LogState;
+  readonly #rollUps: RollUpTable;
 
-  constructor(database: DatabaseSync, transaction: Transaction, lease: ProcessLease, writer: LogWriter) {
+  constructor({ transaction, lease, processes, batches, state, rollUps }: EvidenceParts) {
     this.#transaction = transaction;
     this.#lease = lease;
-    this.#writer = writer;
-    this.#readAll = database.prepare(`${SELECT} ${NEWEST}`);
-    this.#readWorkspace = database.prepare(`${SELECT} AND decisions.workspace = ? ${NEWEST}`);
-    this.#readRequest = database.prepare(
-      `${SELECT} AND decisions.request_id = ? AND (? IS NULL OR decisions.workspace = ?) ${NEWEST}`,
-    );
+    this.#processes = processes;
+    this.#batches = batches;
+    this.#state = state;
+    this.#rollUps = rollUps;
   }
 
-  append(decisions: DecisionFields, outcomes: OutcomeFields, now: number): AppendResult {
-    if (decisions.length + outcomes.length === 0) return { duplicates: [], lost: 0, head: this.#writer.readHead() };
-    const duplicates: number[] = [];
-    let lost = 0;
-    const process = this.#transaction.run(() => {
-      const id = this.#lease.take(now);
-      this.#writer.begin();
-      for (let index = 0; index < decisions.length; index += DECISION_FIELDS) {
-        const decision = {
-          at: numberAt(decisions, index),
-          requestId: textAt(decisions, index + 1),
-          workspace: decisions[index + 2] === null ? null : textAt(decisions, index + 2),
-          record: textAt(decisions, index + 3),
-        };
-        if (!this.#writer.decide(decision, id)) duplicates.push(index / DECISION_FIELDS);
-      }
-      for (let index = 0; index < outcomes.length; index += OUTCOME_FIELDS) {
-        const outcome = {
-          at: numberAt(outcomes, index),
-          requestId: textAt(outcomes, index + 1),
-          record: textAt(outcomes, index + 2),
-        };
-        if (!this.#writer.settle(outcome)) lost += 1;
-      }
-      this.#writer.end();
-      return id;
-    });
-    this.#lease.confirm(process, now);
-    return { duplicates, lost, head: this.#writer.head };
+  append(batch: RecordBatch, now: number): AppendResult {
+    if (batch.bytes.length === 0) return { duplicates: [], lost: 0, head: this.#batches.head() };
+    const sealed = this.#transaction.run(() => this.#insert(batch, this.#lease.take(now)));
+    this.#lease.confirm(sealed.process, now);
+    this.#state.apply(sealed);
+    return { duplicates: sealed.duplicates, lost: sealed.lost, head: sealed.head };
   }
 
-  /** Newest first. */
-  read(page: EvidencePage, now: number): readonly EvidenceRow[] {
-    const { after, before, limit } = page;
-    const workspace = page.workspace ?? null;
-    let rows: Row[];
-    if (page.requestId !== undefined) {
-      rows = this.#readRequest.all(after, before, page.requestId, workspace, workspace, limit);
-    } else if (workspace !== null) {
-      rows = this.#readWorkspace.all(after, before, workspace, limit);
-    } else {
-      rows = this.#readAll.all(after, before, limit);
+  /** Counts what was appended. After the reply to an append, so that no request waits for it. */
+  count(): void {
+    try {
+      this.#rollUps.count();
+    } catch {
+      // Unreadable just now. Everything since the newest checkpoint is counted again with the next look.
+      this.#state.forget();
     }
-    return rows.map((row) => readRow(row, now));
   }
-}
 
-function readRow(row: Row, now: number): EvidenceRow {
-  const seenAt = readNumber(row, "seen_at");
-  const ended = readNumberOrNull(row, "ended_at") !== null || now - seenAt > LEASE;
-  return {
-    sequence: readNumber(row, "position"),
-    decision: readText(row, "decision"),
-    outcome: readTextOrNull(row, "outcome"),
-    diedAt: ended ? seenAt : null,
-  };
-}
+  page(query: BatchQuery, now: number): BatchPage {
+    return this.#transaction.read(() => {
+      this.#state.catchUp();
+      return { batches: this.#batches.page(query, now), oldestOpen: this.#state.oldestOpen };
+    });
+  }
 
-function textAt(fields: DecisionFields, index: number): string {
-  const value = fields[index];
-  if (typeof value !== "string") throw new TypeError("evidence: a field of a batch is no text");
-  return value;
-}
+  /** The batches of a request: of its decision, then of its outcome. */
+  find(requestId: string, now: number): BatchPage {
+    return this.#transaction.read(() => {
+      this.#state.catchUp();
+      const isOpen = this.#state.open(requestId) !== undefined;
+      return { batches: this.#batches.find(requestId, isOpen, now), oldestOpen: this.#state.oldestOpen };
+    });
+  }
 
-function numberAt(fields: DecisionFields, index: number): number {
-  const value = fields[index];
-  if (typeof value !== "number") throw new TypeError("evidence: a field of a batch is no number");
-  return value;
+  /** Positions of the decisions without an outcome, in order. */
+  openDecisions(): readonly number[] {
+    return this.#transaction.read(() => {
+      this.#state.catchUp();
+      return Array.from(this.#state.openDecisions, ({ position }) => position);
+    });
+  }
+
+  /**
+   * Ends, as `unknown`, up to `limit` decisions whose process has died, and gives how many. What their processes may yet
+   * say comes too late and is counted as lost.
+   */
+  reap(now: number, limit: number): number {
+    // Looked for without the write lock: nearly always there is nothing to do.
+    if (this.#transaction.read(() => this.#abandoned(now, limit)).size === 0) return 0;
+    return this.#changing(() => {
+      let ended = 0;
+      for (const [process, outcomes] of this.#abandoned(now, limit)) {
+        const sealed = this.#insert(encodeBatch([], outcomes), process);
+        // The batch of the next process follows this one.
+        this.#state.apply(sealed);
+        ended += sealed.steps.length;
+      }
+      return ended;
+    });
+  }
+
+  /**
+   * Writes running requests and counts up to the end of the log, if it has gone on.
+   *
+   * @param least a position up to which it is enough; the end of the log where absent
+   */
+  checkpoint(least = Number.POSITIVE_INFINITY): void {
+    this.#transaction.read(() => this.#state.catchUp());
+    if (this.#state.isCheckpointed(least)) return;
+    this.#changing(() => {
+      this.#state.catchUpToCheckpoint();
+      this.#rollUps.writeCells();
+      this.#state.writeCheckpoint();
+    });
+    this.#state.checkpointed();
+    this.#rollUps.checkpointed();
+  }
+
+  /** Outcomes for decisions of dead processes, by process. */
+  #abandoned(now: number, limit: number): ReadonlyMap<number, OutcomeFields> {
+    this.#state.catchUp();
+    const diedAt = new Map<number, number | null>();
+    const outcomes = new Map<number, OutcomeFields>();
+    let left = limit;
+    for (const { requestId, process } of this.#state.openDecisions) {
+      if (left === 0) break;
+      if (!diedAt.has(process)) diedAt.set(process, this.#processes.diedAt(process, now));
+      const at = diedAt.get(process) ?? null;
+      if (at === null) continue;
+      const list = outcomes.get(process) ?? [];
+      outcomes.set(process, list);
+      list.push(at, requestId, JSON.stringify(unknownOutcome(asWord(requestId), at)));
+      left -= 1;
+    }
+    return outcomes;
+  }
+
+  #insert(batch: RecordBatch, process: number): SealedBatch {
+    this.#state.catchUp();
+    const sealed = sealBatch(batch, process, this.#state);
+    if (sealed.steps.length > 0) this.#batches.insert(sealed, this.#state.highWaterWith(sealed));
+    return sealed;
+  }
+
+  /** A write transaction that changes what is in memory before it is on disk. */
+  #changing<Result>(action: () => Result): Result {
+    let began = false;
+    try {
+      return this.#transaction.run(() => {
+        began = true;
+        return action();
+      });
+    } catch (error) {
+      if (began) this.#state.forget();
+      throw error;
+    }
+  }
 }

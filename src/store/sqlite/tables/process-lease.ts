@@ -1,10 +1,33 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
+import { readNumber, readNumberOrNull, type Row } from "../../rows/row.ts";
+
 /** How often a process says that it still runs, milliseconds. */
 const RENEWAL = 5_000;
 
 /** A process not seen for this long is dead: its decisions without an outcome read `unknown`. Milliseconds. */
-export const LEASE = 20_000;
+const LEASE = 20_000;
+
+/** Who wrote the log. */
+export class ProcessTable {
+  readonly #seen: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.#seen = database.prepare("SELECT seen_at, ended_at FROM processes WHERE id = ?");
+  }
+
+  /** When the process was last known to run, where it runs no longer; otherwise `null`. */
+  diedAt(id: number, now: number): number | null {
+    const row = this.#seen.get(id);
+    return row === undefined ? null : diedAt(row, now);
+  }
+}
+
+/** The same from a row with `seen_at` and `ended_at`. */
+export function diedAt(row: Row, now: number): number | null {
+  const seenAt = readNumber(row, "seen_at");
+  return readNumberOrNull(row, "ended_at") !== null || now - seenAt > LEASE ? seenAt : null;
+}
 
 /**
  * The row by which other processes tell a decision that is still being answered from one whose process died. Taken with

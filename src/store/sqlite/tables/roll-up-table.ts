@@ -1,48 +1,42 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
+import type { OutcomeRecord } from "../../../evidence/record.ts";
 import { Increments } from "../../../governance/increments.ts";
 import { decisionFacts, rollUpDecision, rollUpOutcome, type DecisionFacts } from "../../../governance/roll-up.ts";
+import { DecisionReader, writtenOutcome, type CountedDecision } from "../batch/decision-reader.ts";
+import { FrameCursor } from "../batch/frames.ts";
+import type { OpenDecision } from "../batch/open-decision.ts";
+import type { LogStep } from "../batch/seal.ts";
 import type { RowFields } from "../roll-up-pages.ts";
-import { OpenDecisions } from "../open-decisions.ts";
 import { readDecision, readOutcome } from "../../stored-evidence.ts";
 import type { RollUpPage } from "../protocol.ts";
-import { readNumber, readText, type Row } from "../../rows/row.ts";
-import type { Transaction } from "./transaction.ts";
+import { readBytes, readNumber, readText } from "../../rows/row.ts";
+import type { BatchTable } from "./batch-table.ts";
+import type { BatchCounter } from "./log-state.ts";
 
-/** How often what was added goes into the cells, milliseconds. */
-const FOLD_INTERVAL = 2_000;
-
-/** Batches that are added to the cells in one transaction: some milliseconds, in which no evidence is written. */
-const FOLD_BATCHES = 100;
-
-/** Record texts that have just been written, in the order of writing. */
-export interface WrittenRecords {
-  readonly decisions: readonly string[];
-  readonly outcomes: readonly string[];
+interface Uncounted {
+  readonly bytes: Buffer;
+  readonly steps: readonly LogStep[];
+  readonly written: boolean;
 }
 
-/** The statements over `roll_ups` and `roll_up_increments`; runs in the worker. */
-export class RollUpTable {
-  readonly #transaction: Transaction;
-  readonly #decisionOf: (requestId: string) => string | null;
-  readonly #open = new OpenDecisions();
-  readonly #append: StatementSync;
-  readonly #appended: StatementSync;
-  readonly #remove: StatementSync;
+/**
+ * The hourly counts: the cells of `roll_ups` up to the newest checkpoint, and in memory what is to be added to them. Runs
+ * in the worker.
+ */
+export class RollUpTable implements BatchCounter {
+  readonly #batches: BatchTable;
   readonly #get: StatementSync;
   readonly #put: StatementSync;
   readonly #page: StatementSync;
   readonly #nextWorkspace: StatementSync;
   readonly #withoutWorkspace: StatementSync;
-  #foldedAt = 0;
+  #uncounted: Uncounted[] = [];
+  #increments = new Increments();
+  readonly #decisions = new DecisionReader();
 
-  /** @param decisionOf the text of a decision that is stored, by its request id. */
-  constructor(database: DatabaseSync, transaction: Transaction, decisionOf: (requestId: string) => string | null) {
-    this.#transaction = transaction;
-    this.#decisionOf = decisionOf;
-    this.#append = database.prepare("INSERT INTO roll_up_increments (increments) VALUES (?)");
-    this.#appended = database.prepare("SELECT id, increments FROM roll_up_increments ORDER BY id LIMIT ?");
-    this.#remove = database.prepare("DELETE FROM roll_up_increments WHERE id <= ?");
+  constructor(database: DatabaseSync, batches: BatchTable) {
+    this.#batches = batches;
     this.#get = database.prepare(
       "SELECT cell FROM roll_ups WHERE workspace = ? AND facet = ? AND hour = ? AND labels = ?",
     );
@@ -58,37 +52,45 @@ export class RollUpTable {
     this.#withoutWorkspace = database.prepare("SELECT 1 FROM roll_ups WHERE workspace = '' LIMIT 1");
   }
 
-  /**
-   * Counts records. Call it in the transaction that writes them, with those that were written and no others. A record that
-   * this version does not know is not counted: evidence must not fail for its counts.
-   */
-  add({ decisions, outcomes }: WrittenRecords): void {
-    if (decisions.length + outcomes.length === 0) return;
-    const increments = new Increments();
-    for (const text of decisions) {
-      const decision = readDecision(text);
-      if (decision === null) continue;
-      rollUpDecision(increments, decision);
-      this.#open.add(decision);
-    }
-    for (const text of outcomes) {
-      const outcome = readOutcome(text);
-      const facts = outcome === null ? null : this.#factsOf(outcome.requestId);
-      if (outcome !== null && facts !== null) rollUpOutcome(increments, facts, outcome);
-    }
-    if (increments.size > 0) this.#append.run(increments.encode());
+  /** What this process wrote is counted later, so that nobody waits for it; what was read is counted at once. */
+  add(bytes: Buffer, steps: readonly LogStep[], written: boolean): void {
+    this.#uncounted.push({ bytes, steps, written });
+    if (!written) this.count();
   }
 
-  /** Adds what has gathered to the cells, now and then. */
-  foldWhenDue(now: number): void {
-    if (now - this.#foldedAt < FOLD_INTERVAL) return;
-    // Where more is left than one transaction takes, the next poll goes on.
-    this.#foldedAt = this.#foldSome() ? 0 : now;
+  reset(): void {
+    this.#uncounted = [];
+    this.#increments = new Increments();
   }
 
-  /** Adds all that has gathered to the cells: what is read afterwards has counted every record that was written before. */
-  fold(): void {
-    while (this.#foldSome());
+  /** Counts what has been added. */
+  count(): void {
+    const uncounted = this.#uncounted;
+    if (uncounted.length === 0) return;
+    this.#uncounted = [];
+    for (const { bytes, steps, written } of uncounted) {
+      for (const { decision, ends, from, to } of steps) {
+        if (!ends) this.#countDecision(decision, this.#decisions.read(bytes, from, to, decision.requestId, written));
+        else {
+          const text = bytes.toString("utf8", from, to);
+          this.#countOutcome(decision, written ? writtenOutcome(text) : readOutcome(text));
+        }
+      }
+    }
+  }
+
+  /** Adds what has been counted to the cells. Call it in a write transaction, and {@link checkpointed} once that is on disk. */
+  writeCells(): void {
+    this.count();
+    for (const { workspace, facet, hour, labels, cell } of this.#increments.entries()) {
+      const stored = this.#get.get(workspace ?? "", facet, hour, labels);
+      if (stored !== undefined) cell.addEncoded(readBytes(stored, "cell"));
+      this.#put.run(workspace ?? "", facet, hour, labels, cell.encode());
+    }
+  }
+
+  checkpointed(): void {
+    this.#increments = new Increments();
   }
 
   /** Cells after a place in the order of hour and labels; at most `limit`. */
@@ -112,35 +114,28 @@ export class RollUpTable {
     }
   }
 
-  #factsOf(requestId: string): DecisionFacts | null {
-    const known = this.#open.take(requestId);
-    if (known !== null) return known;
-    const text = this.#decisionOf(requestId);
-    const decision = text === null ? null : readDecision(text);
-    return decision === null ? null : decisionFacts(decision);
+  /** A record that this version does not know is not counted: evidence must not fail for its counts. */
+  #countDecision(open: OpenDecision, counted: CountedDecision | null): void {
+    if (counted === null) return;
+    rollUpDecision(this.#increments, counted.decision, counted.facts);
+    open.facts = counted.facts;
   }
 
-  /** Whether there may be more. */
-  #foldSome(): boolean {
-    if (this.#appended.get(1) === undefined) return false;
-    return this.#transaction.run(() => {
-      const increments = new Increments();
-      const rows = this.#appended.all(FOLD_BATCHES);
-      for (const row of rows) increments.addEncoded(readBytes(row, "increments"));
-      for (const { workspace, facet, hour, labels, cell } of increments.entries()) {
-        const stored = this.#get.get(workspace ?? "", facet, hour, labels);
-        if (stored !== undefined) cell.addEncoded(readBytes(stored, "cell"));
-        this.#put.run(workspace ?? "", facet, hour, labels, cell.encode());
-      }
-      const last = rows.at(-1);
-      if (last !== undefined) this.#remove.run(readNumber(last, "id"));
-      return rows.length === FOLD_BATCHES;
-    });
+  #countOutcome(open: OpenDecision, outcome: OutcomeRecord | null): void {
+    const facts = open.facts ?? this.#storedFacts(open.position);
+    if (outcome !== null && facts !== null) rollUpOutcome(this.#increments, facts, outcome);
   }
-}
 
-function readBytes(row: Row, column: string): Uint8Array {
-  const value = row[column];
-  if (!(value instanceof Uint8Array)) throw new TypeError(`column ${column} holds no bytes`);
-  return value;
+  /** Of a decision before the newest checkpoint of another process, or of one before this. */
+  #storedFacts(position: number): DecisionFacts | null {
+    const batch = this.#batches.at(position);
+    if (batch === null) return null;
+    const cursor = new FrameCursor(batch.records);
+    for (let at = batch.first; cursor.next(); at += 1) {
+      if (at < position) continue;
+      const decision = readDecision(cursor.record);
+      return decision === null ? null : decisionFacts(decision);
+    }
+    return null;
+  }
 }

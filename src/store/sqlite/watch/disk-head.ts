@@ -2,11 +2,12 @@ import { DatabaseSync } from "node:sqlite";
 
 import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
 import type { EvidenceFaultCause } from "../../../evidence/fault.ts";
-import { readNumber, readText, type Row } from "../../rows/row.ts";
+import { FrameCursor } from "../batch/frames.ts";
+import { readBytes, readNumber, readText, type Row } from "../../rows/row.ts";
 import { isBusy, isCannotOpen } from "../sqlite-failure.ts";
 
-const AT = "SELECT position, hash FROM evidence_log WHERE position = ?";
-const NEWEST = "SELECT position, hash FROM evidence_log ORDER BY position DESC LIMIT 1";
+const COVERING = "SELECT first, last, hash, records FROM evidence_batches WHERE last >= ? ORDER BY last LIMIT 1";
+const NEWEST = "SELECT last AS position, hash FROM evidence_batches ORDER BY last DESC LIMIT 1";
 const START = "SELECT position, hash FROM evidence_start";
 
 /** A single failed reading may be another process that opens the file at the same moment. */
@@ -58,10 +59,20 @@ export function readEnd(
   database: DatabaseSync,
   known: ChainLink,
 ): { readonly head: ChainLink; readonly judged: ChainLink | EvidenceFaultCause } {
-  const kept = database.prepare(AT).get(known.position);
   const newest = database.prepare(NEWEST).get() ?? database.prepare(START).get();
   const head = newest === undefined ? GENESIS : readLink(newest);
-  return { head, judged: judge(known, kept === undefined ? null : readLink(kept), head) };
+  return { head, judged: judge(known, rowAt(database, known.position), head) };
+}
+
+/** The row at a position, which may be anywhere in its batch; `null` where there is none. */
+function rowAt(database: DatabaseSync, position: number): ChainLink | null {
+  const row = database.prepare(COVERING).get(position);
+  if (row === undefined || readNumber(row, "first") > position) return null;
+  if (readNumber(row, "last") === position) return { position, hash: readText(row, "hash") };
+  const cursor = new FrameCursor(readBytes(row, "records"));
+  for (let at = readNumber(row, "first"); cursor.next(); at += 1)
+    if (at === position) return { position, hash: cursor.hash };
+  return null;
 }
 
 /**

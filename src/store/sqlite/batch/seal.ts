@@ -1,0 +1,99 @@
+import { hashedRecord, type ChainLink } from "../../../evidence/chain.ts";
+import { FrameCursor, placeOf, type RecordBatch } from "./frames.ts";
+import type { OpenDecision } from "./open-decision.ts";
+
+/** One record of a batch, as far as the state of the log follows from it. */
+export interface LogStep {
+  readonly decision: OpenDecision;
+  /** The record is the decision's outcome, not the decision itself. */
+  readonly ends: boolean;
+  /** Where the record's text is in the bytes. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A batch that is ready to be stored, or was. */
+export interface SealedBatch {
+  readonly bytes: Buffer<ArrayBuffer>;
+  readonly workspaces: readonly string[];
+  readonly process: number;
+  readonly steps: readonly LogStep[];
+  /** The last record. */
+  readonly head: ChainLink;
+  /** Smallest and largest request id of the decisions, empty without any. */
+  readonly decided: IdRange;
+  /** The same of the outcomes. */
+  readonly ended: IdRange;
+  /** Places of the decisions that were left out, among all decisions: the request id is there already. */
+  readonly duplicates: readonly number[];
+  /** How many outcomes were left out: without a decision, or with an outcome there already. */
+  readonly lost: number;
+}
+
+export interface IdRange {
+  readonly lowest: string;
+  readonly highest: string;
+}
+
+const NOTHING: IdRange = { lowest: "", highest: "" };
+
+/** What is known of the log before the batch. */
+export interface KnownLog {
+  readonly head: ChainLink;
+  /** Whether there is a decision with this request id. */
+  knows(requestId: string): boolean;
+  /** The running request with this id. */
+  open(requestId: string): OpenDecision | undefined;
+}
+
+/** Chains the records of a batch to the log, in place, and leaves out what the log has already. */
+export function sealBatch(batch: RecordBatch, process: number, known: KnownLog): SealedBatch {
+  const cursor = new FrameCursor(batch.bytes);
+  const workspaces = [...batch.workspaces];
+  const steps: LogStep[] = [];
+  const duplicates: number[] = [];
+  const opened = new Map<string, OpenDecision>();
+  const closed = new Set<string>();
+  let { position, hash } = known.head;
+  let [decisions, lost, length] = [0, 0, 0];
+  let [decided, ended] = [NOTHING, NOTHING];
+  while (cursor.next()) {
+    const { requestId } = cursor;
+    const ends = cursor.kind === "outcome";
+    let decision = opened.get(requestId);
+    if (ends) {
+      decision ??= known.open(requestId);
+      if (decision === undefined || closed.has(requestId)) {
+        lost += 1;
+        continue;
+      }
+      closed.add(requestId);
+      ended = widened(ended, requestId);
+    } else {
+      decisions += 1;
+      if (decision !== undefined || known.knows(requestId)) {
+        duplicates.push(decisions - 1);
+        continue;
+      }
+      const workspace = workspaces[cursor.workspacePlace - 1] ?? null;
+      decision = { requestId, position: position + 1, process, workspace, facts: null };
+      opened.set(requestId, decision);
+      decided = widened(decided, requestId);
+    }
+    if (cursor.start > length) cursor.moveTo(length);
+    length = cursor.end;
+    if (ends && decision.workspace !== null) cursor.workspacePlace = placeOf(decision.workspace, workspaces);
+    position += 1;
+    hash = hashedRecord(hash, position, cursor.kind, cursor.bytes.subarray(cursor.recordStart, cursor.end));
+    cursor.hash = hash;
+    steps.push({ decision, ends, from: cursor.recordStart, to: cursor.end });
+  }
+  const bytes = cursor.bytes.subarray(0, length);
+  return { bytes, workspaces, process, steps, head: { position, hash }, decided, ended, duplicates, lost };
+}
+
+function widened(range: IdRange, requestId: string): IdRange {
+  if (range.highest === "") return { lowest: requestId, highest: requestId };
+  if (requestId > range.highest) return { lowest: range.lowest, highest: requestId };
+  return requestId < range.lowest ? { lowest: requestId, highest: range.highest } : range;
+}
