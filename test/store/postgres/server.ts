@@ -62,9 +62,8 @@ export async function startTestServer(settings: readonly string[] = []): Promise
     { ...identity, cwd: folder, stdio: ["ignore", "ignore", "inherit"] },
   );
   const port = await freePort();
-  const fast = ["fsync=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0", "autovacuum=off"];
-  const size = ["shared_buffers=32MB", "max_connections=200"];
-  const options = [...fast, ...size, ...settings].flatMap((setting) => ["-c", setting]);
+  const fast = ["fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=200"];
+  const options = [...fast, ...settings].flatMap((setting) => ["-c", setting]);
   let running: ChildProcess | null = null;
   const url = `postgres://signalbox@127.0.0.1:${port}/postgres`;
   const start = async (): Promise<void> => {
