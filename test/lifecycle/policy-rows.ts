@@ -1,4 +1,4 @@
-import type { PromotionRequirements } from "../../src/canon/promotion.ts";
+import { DEFAULT_PROMOTION } from "../../src/canon/promotion.ts";
 import { createHash } from "node:crypto";
 
 import { canonicalJson } from "../../src/canon/json.ts";
@@ -53,16 +53,7 @@ export function person(name: string, roles: readonly string[] = []): Actor {
   return { keyId: `sbk_${name}`, workspace: "platform", origin: `sbk_${name}`, roles, requestId: `req_${name}` };
 }
 
-export const NOTHING_REQUIRED: PromotionRequirements = {
-  approvals: 0,
-  roles: [],
-  selfApproval: false,
-  soak: 0,
-  decisions: 0,
-  noIndeterminate: true,
-  report: false,
-  assertions: false,
-};
+export const NOTHING_REQUIRED = DEFAULT_PROMOTION;
 
 export const FIGURES = { since: 0, judged: 100, wouldDeny: 7, newlyDenied: 5, wouldNarrow: 3, indeterminate: 0 };
 

@@ -1,4 +1,4 @@
-import type { PromotionRequirements } from "../../src/canon/promotion.ts";
+import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../src/canon/promotion.ts";
 import { createHash } from "node:crypto";
 import { entityTag } from "../../src/lifecycle/entity-tag.ts";
 import type { LifecycleFault } from "../../src/lifecycle/fault.ts";
@@ -10,16 +10,7 @@ import { MemoryPolicyLog } from "./memory-log.ts";
 
 export const TABLE = "table-1";
 
-export const NOTHING_REQUIRED: PromotionRequirements = {
-  approvals: 0,
-  roles: [],
-  selfApproval: false,
-  soak: 0,
-  decisions: 0,
-  noIndeterminate: false,
-  report: false,
-  assertions: false,
-};
+export const NOTHING_REQUIRED: PromotionRequirements = { ...DEFAULT_PROMOTION, noIndeterminate: false };
 
 /** Digest of a content that a test calls by a letter. */
 export const digestOf = (name: string): string => createHash("sha256").update(name).digest("hex");
