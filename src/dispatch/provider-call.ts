@@ -1,3 +1,4 @@
+import { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
 import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
 import type { JsonObject } from "../canon/json.ts";
 import type { Attempt, CallEnd } from "./attempt.ts";
@@ -80,7 +81,7 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
   protected abstract mayCollect(count: number): boolean;
 
   /** An answer in one piece, with status 200. */
-  protected abstract whole(bytes: Uint8Array): void;
+  protected abstract whole(pieces: readonly Uint8Array[]): void;
 
   /** Bytes of the answer. */
   protected take(chunk: Uint8Array): void {
@@ -99,9 +100,8 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
 
   /** The bytes have ended. */
   protected close(): void {
-    const bytes = this.#chunks.length === 1 ? (this.#chunks[0] ?? EMPTY) : Buffer.concat(this.#chunks);
-    if (this.status === 200) this.whole(bytes);
-    else this.#refuse(bytes);
+    if (this.status === 200) this.whole(this.#chunks);
+    else this.#refuse(new AnswerBytes(this.#chunks).whole);
   }
 
   /** Closes the socket, and fails. */

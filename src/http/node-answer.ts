@@ -1,3 +1,4 @@
+import type { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
 import type { ServerResponse } from "node:http";
 import type { ClientAnswer } from "../dispatch/client/client-answer.ts";
 import type { RelayOutcome } from "../dispatch/relay-job.ts";
@@ -83,6 +84,21 @@ export class NodeAnswer implements ClientAnswer {
     else if (bytes.length <= SHORT)
       response.end(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1"), "latin1");
     else response.end(bytes);
+    boundWriting(response, this.#writeTime);
+  }
+
+  /** Sends an answer whose length the head says, in pieces that are not copied together. */
+  endWith(answer: AnswerBytes): void {
+    const { pieces } = answer;
+    const response = this.#response;
+    if (this.closed || pieces.length < 2 || this.#isChunked || this.#pendingBytes > 0) return this.end(answer.whole);
+    response.cork();
+    for (const piece of pieces) {
+      this.#sent += piece.length;
+      response.write(piece);
+    }
+    response.end();
+    response.uncork();
     boundWriting(response, this.#writeTime);
   }
 

@@ -1,3 +1,4 @@
+import { AnswerBytes } from "../../src/dialects/unary/answer-bytes.ts";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
@@ -226,7 +227,7 @@ describe("docs/providers.md", () => {
     const result = { categories, category_scores };
     const answer = { id: "1", model: "m", results: [result, result] };
     const verdict = upstreamFor("moderate", target.endpoint.dialect).parseAnswer(
-      new TextEncoder().encode(JSON.stringify(answer)),
+      new AnswerBytes([new TextEncoder().encode(JSON.stringify(answer))]),
       MODERATE_REQUEST,
       target,
     );

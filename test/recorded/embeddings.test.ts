@@ -4,7 +4,7 @@ import type { EmbedPurpose, EmbedRequest } from "../../src/canon/unary/embed.ts"
 import type { Vector } from "../../src/canon/unary/vector.ts";
 import type { DialectName } from "../../src/dialects/table.ts";
 import { asBase64Text, asFloatText } from "../../src/dialects/unary/vectors/encode.ts";
-import { asking, embedderOf, targetFor, wire, type Place } from "../dialects/unary/embed/place.ts";
+import { asking, embedderOf, inPieces, targetFor, wire, type Place } from "../dialects/unary/embed/place.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 
 const FILES = ["embeddings", "cohere-embed", "gemini-embed", "bedrock-invoke"] as const;
@@ -401,7 +401,7 @@ describe.skipIf(recordings.length === 0)("recorded embeddings (skipped where ../
         tally.passed += 1;
         continue;
       }
-      const result = embedderOf(dialect).parseAnswer(bytes, request, targetFor(dialect, place));
+      const result = embedderOf(dialect).parseAnswer(inPieces(bytes), request, targetFor(dialect, place));
       if (place.provider?.flags?.includes("float_vectors") === true) {
         // The row's flag keeps such answers from coming; one that comes all the same must not be misread.
         expect(result, id).toMatchObject({ kind: "malformed", code: "vector_malformed" });
@@ -436,7 +436,7 @@ describe.skipIf(recordings.length === 0)("recorded embeddings (skipped where ../
       const items: readonly JsonValue[] = list;
       const parse = (changed: readonly JsonValue[]) => {
         const text = JSON.stringify(body).replace(JSON.stringify(items), () => JSON.stringify(changed));
-        return embedderOf(dialect).parseAnswer(wire(text), request, targetFor(dialect, place));
+        return embedderOf(dialect).parseAnswer(inPieces(wire(text)), request, targetFor(dialect, place));
       };
       const right = parse(items);
       for (const changed of [items.slice(1), [...items, ...items.slice(0, 1)]]) {

@@ -1,3 +1,4 @@
+import { AnswerBytes } from "../../src/dialects/unary/answer-bytes.ts";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import { MODERATIONS_SCHEMA } from "../../src/dialects/openai-chat/moderations/schema.ts";
@@ -29,10 +30,11 @@ function refusalOf({ id, request, response }: Recording): string | null {
     expect(call.readError(response.status ?? 0, bytes).status, id).toBe(response.status);
     return null;
   }
-  const result = call.read(bytes);
+  const answer = new AnswerBytes([bytes]);
+  const result = call.read(answer);
   if ("kind" in result) return `answer ${result.kind} ${result.code}`;
   expect(result, id).toMatchObject({ isVerbatim: true });
-  expect(task.answer([{ result, bytes }], contextOf(parsed)).bytes, id).toBe(bytes);
+  expect(task.answer([{ result, bytes: answer }], contextOf(parsed)).bytes, id).toBe(answer);
   return null;
 }
 

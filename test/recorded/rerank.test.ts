@@ -1,3 +1,4 @@
+import { AnswerBytes } from "../../src/dialects/unary/answer-bytes.ts";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { RERANK_SCHEMA } from "../../src/dialects/cohere-chat/rerank/schema.ts";
@@ -85,7 +86,7 @@ function refusalOf(recording: Recording): string | null {
   if (recording.request !== null) {
     expect(JSON.parse(call.body), recording.id).toEqual(expectedRequest(body, name));
   }
-  const bytes = bytesOf(answer);
+  const bytes = new AnswerBytes([bytesOf(answer)]);
   const result = call.read(bytes);
   if ("kind" in result) {
     const strange = STRANGE.find(([pattern]) => pattern.test(JSON.stringify(answer)));
@@ -93,7 +94,7 @@ function refusalOf(recording: Recording): string | null {
     return strange[1];
   }
   const rendered: JsonObject = JSON.parse(
-    new TextDecoder().decode(task.answer([{ result, bytes }], contextOf(request)).bytes),
+    new TextDecoder().decode(task.answer([{ result, bytes }], contextOf(request)).bytes.whole),
   );
   expect(listIn(rendered).map(plain), recording.id).toEqual(listIn(answer).map(plain));
   compareCounts(recording, answer, rendered);

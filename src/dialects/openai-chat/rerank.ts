@@ -1,3 +1,4 @@
+import type { AnswerBytes } from "../unary/answer-bytes.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject } from "../../canon/json.ts";
@@ -45,7 +46,7 @@ function formatJina(request: RerankRequest, target: Target): FormattedRequest | 
   };
 }
 
-function parseAnswer(bytes: Uint8Array, request: RerankRequest): RerankResult | UpstreamFailure {
+function parseAnswer({ whole: bytes }: AnswerBytes, request: RerankRequest): RerankResult | UpstreamFailure {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return faultyAnswer("not_json");
   const error = errorIn(answer, null);

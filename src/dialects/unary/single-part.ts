@@ -18,7 +18,7 @@ export function callTo<Request, Result extends UnaryResult>(
     headers,
     body: JSON.stringify(body),
     losses,
-    read: (bytes) => upstream.parseAnswer(bytes, request, target),
+    read: (answer) => upstream.parseAnswer(answer, request, target),
     readError: upstream.readError,
   };
 }

@@ -1,3 +1,4 @@
+import type { AnswerBytes } from "./answer-bytes.ts";
 import type { RequestEdits } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
@@ -58,18 +59,18 @@ export interface UnaryCall {
   /** What the simulated upstream must know to answer as the model would; sent to nobody else. Names and values by turns. */
   readonly simulated?: readonly string[];
   /** An answer with status 200, checked. */
-  readonly read: (bytes: Uint8Array) => UnaryResult | UpstreamFailure;
+  readonly read: (answer: AnswerBytes) => UnaryResult | UpstreamFailure;
   /** Makes a failure of an answer with an error status. */
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
 }
 
 /** How a part ended. */
 export type PartEnd =
-  | { readonly result: UnaryResult; /** The endpoint's own answer, as it came. */ readonly bytes: Uint8Array }
+  | { readonly result: UnaryResult; /** The endpoint's own answer, as it came. */ readonly bytes: AnswerBytes }
   | { readonly failure: ServiceError };
 
 export interface UnaryAnswer {
-  readonly bytes: Uint8Array;
+  readonly bytes: AnswerBytes;
   readonly losses: readonly Loss[];
   /** `null` where a provider did not count. */
   readonly inputTokens: number | null;

@@ -1,3 +1,4 @@
+import type { AnswerBytes } from "./answer-bytes.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { EmbedResult } from "../../canon/unary/embed.ts";
@@ -18,7 +19,7 @@ export interface UnaryUpstream<Request, Result extends UnaryResult> {
    * Reads and checks an answer with status 200. What is not whole is a failure, kind `malformed` with a code of `answer-codes.ts`: nothing is
    * filled in, nothing is put in another order in silence.
    */
-  readonly parseAnswer: (bytes: Uint8Array, request: Request, target: Target) => Result | UpstreamFailure;
+  readonly parseAnswer: (answer: AnswerBytes, request: Request, target: Target) => Result | UpstreamFailure;
   /** Makes a failure of an answer with an error status. Nothing of the upstream's text is kept. */
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
 }

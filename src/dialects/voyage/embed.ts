@@ -1,3 +1,4 @@
+import type { AnswerBytes } from "../unary/answer-bytes.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
@@ -42,7 +43,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   return { path: PATH, body, headers: [], losses: [] };
 }
 
-function parseAnswer(bytes: Uint8Array, request: EmbedRequest, target: Target): EmbedResult | UpstreamFailure {
+function parseAnswer(bytes: AnswerBytes, request: EmbedRequest, target: Target): EmbedResult | UpstreamFailure {
   const list = readOpenAiList(bytes, request, target, (value, vectorAt) =>
     typeof value === "string" ? vectorFromBase64(value, "float32") : vectorAt(value),
   );

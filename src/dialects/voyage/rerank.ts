@@ -1,3 +1,4 @@
+import type { AnswerBytes } from "../unary/answer-bytes.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject } from "../../canon/json.ts";
@@ -38,7 +39,7 @@ function formatVoyage(request: RerankRequest, { endpoint }: Target): FormattedRe
   return { path: PATH, body, headers: [], losses: priorityLosses(request) };
 }
 
-function parseAnswer(bytes: Uint8Array, request: RerankRequest): RerankResult | UpstreamFailure {
+function parseAnswer({ whole: bytes }: AnswerBytes, request: RerankRequest): RerankResult | UpstreamFailure {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return faultyAnswer("not_json");
   const error = errorIn(answer, null);

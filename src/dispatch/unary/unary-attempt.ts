@@ -1,3 +1,4 @@
+import { AnswerBytes } from "../../dialects/unary/answer-bytes.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
@@ -15,7 +16,7 @@ export interface PartAnswer {
   readonly candidate: Candidate;
   readonly result: UnaryResult;
   /** As they came. */
-  readonly bytes: Uint8Array;
+  readonly bytes: AnswerBytes;
   readonly losses: readonly Loss[];
 }
 
@@ -70,7 +71,8 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
     return true;
   }
 
-  protected whole(bytes: Uint8Array): void {
+  protected whole(pieces: readonly Uint8Array[]): void {
+    const bytes = new AnswerBytes(pieces);
     let read: ReturnType<UnaryCall["read"]>;
     try {
       read = this.#call.read(bytes);

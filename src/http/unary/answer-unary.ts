@@ -201,7 +201,7 @@ class UnaryCarrier {
         outcome,
       ),
     ]);
-    this.#client.end(answer.bytes);
+    this.#client.endWith(answer.bytes);
     recorder.relayed(await untilDelivered(outcome, this.#client), this.#client.sent, settlement);
     return null;
   }

@@ -101,7 +101,7 @@ export function echoTask(inputs: readonly string[], size: number, takesGaps: boo
         body: JSON.stringify(own),
         losses: [],
         read: (bytes) => {
-          const said: unknown = JSON.parse(Buffer.from(bytes).toString());
+          const said: unknown = JSON.parse(Buffer.from(bytes.whole).toString());
           if (JSON.stringify(said) !== JSON.stringify(own)) return faultyAnswer("result_count");
           const vectors = own.map((text) => ({ dimension: 1, encoding: "base64", text }) as const);
           return { operation: "embed", vectors, inputTokens: own.length, model: null, isVerbatim: false };

@@ -1,3 +1,4 @@
+import { AnswerBytes } from "../../unary/answer-bytes.ts";
 import type { Loss } from "../../../canon/generate/loss.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { RankedDocument, RerankResult } from "../../../canon/unary/rerank.ts";
@@ -32,7 +33,7 @@ export function renderRerank(result: RerankResult, form: AnswerForm, context: An
     },
     ...(totalTokens === null ? {} : { usage: { total_tokens: totalTokens } }),
   };
-  return { bytes: encoder.encode(JSON.stringify(body)), losses, inputTokens, gaps: 0 };
+  return { bytes: new AnswerBytes([encoder.encode(JSON.stringify(body))]), losses, inputTokens, gaps: 0 };
 }
 
 const encoder = new TextEncoder();

@@ -1,3 +1,4 @@
+import type { AnswerBytes } from "../../unary/answer-bytes.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import { isJsonObject } from "../../../canon/json.ts";
@@ -56,7 +57,7 @@ function formatInvoke(request: RerankRequest, target: Target): FormattedRequest 
   return { path: invokePath(target), body, headers: [], losses };
 }
 
-function parseAnswer(bytes: Uint8Array, request: RerankRequest): RerankResult | UpstreamFailure {
+function parseAnswer({ whole: bytes }: AnswerBytes, request: RerankRequest): RerankResult | UpstreamFailure {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return faultyAnswer("not_json");
   const { results, meta } = answer;

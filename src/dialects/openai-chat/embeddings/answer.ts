@@ -1,3 +1,4 @@
+import { AnswerBytes } from "../../unary/answer-bytes.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import type { Loss } from "../../../canon/generate/loss.ts";
 import type { EmbedRequest, EmbedResult } from "../../../canon/unary/embed.ts";
@@ -38,12 +39,12 @@ export function renderEmbeddings(
     ...(takesGaps ? { errors } : {}),
   };
   const text = `{"object":"list","data":[${pieces.join(",")}],${JSON.stringify(tail).slice(1)}`;
-  return { bytes: encoder.encode(text), losses, inputTokens, gaps: errors.length };
+  return { bytes: new AnswerBytes([encoder.encode(text)]), losses, inputTokens, gaps: errors.length };
 }
 
 const encoder = new TextEncoder();
 
-function embedResult({ result }: Extract<PartEnd, { readonly bytes: Uint8Array }>): EmbedResult {
+function embedResult({ result }: Extract<PartEnd, { readonly bytes: AnswerBytes }>): EmbedResult {
   if (result.operation !== "embed") throw new Error("embeddings: the result of another operation");
   return result;
 }

@@ -1,3 +1,4 @@
+import type { AnswerBytes } from "../../unary/answer-bytes.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { EmbedRequest } from "../../../canon/unary/embed.ts";
@@ -22,7 +23,7 @@ export interface OpenAiList extends OrderedItems {
  * @param read makes a vector of an `embedding`.
  */
 export function readOpenAiList(
-  bytes: Uint8Array,
+  bytes: AnswerBytes,
   request: EmbedRequest,
   target: Target,
   read: (value: JsonValue | undefined, vectorAt: CutAnswer["vectorAt"]) => Vector | AnswerFault,

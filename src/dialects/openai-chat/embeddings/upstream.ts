@@ -1,3 +1,4 @@
+import type { AnswerBytes } from "../../unary/answer-bytes.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { JsonValue } from "../../../canon/json.ts";
@@ -67,7 +68,7 @@ function encodingToSend({ encoding }: EmbedRequest, { provider: { flags } }: Tar
   return flags.includes("float_vectors") ? "float" : encoding;
 }
 
-function parseAnswer(bytes: Uint8Array, request: EmbedRequest, target: Target): EmbedResult | UpstreamFailure {
+function parseAnswer(bytes: AnswerBytes, request: EmbedRequest, target: Target): EmbedResult | UpstreamFailure {
   const list = readOpenAiList(bytes, request, target, (value, vectorAt) =>
     typeof value === "string" ? fromBase64(value, target) : vectorAt(value),
   );

@@ -1,3 +1,4 @@
+import { AnswerBytes } from "../../unary/answer-bytes.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { CategoryVerdict, ModerateResult, ModerationVerdict } from "../../../canon/unary/moderate.ts";
 import type { AnswerContext } from "../../dialect.ts";
@@ -13,7 +14,7 @@ export function renderModerations(ends: readonly PartEnd[], context: AnswerConte
   const { result, bytes } = end;
   if (result.operation !== "moderate") throw new Error("moderations: the result of another operation");
   return {
-    bytes: result.isVerbatim ? bytes : encoder.encode(JSON.stringify(printAnswer(result, context))),
+    bytes: result.isVerbatim ? bytes : new AnswerBytes([encoder.encode(JSON.stringify(printAnswer(result, context)))]),
     losses: result.hasUnjudged && !result.isVerbatim ? ["categories_unjudged"] : [],
     inputTokens: result.inputTokens,
     gaps: 0,

@@ -1,3 +1,4 @@
+import type { AnswerBytes } from "../../unary/answer-bytes.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { Loss } from "../../../canon/generate/loss.ts";
@@ -89,7 +90,7 @@ function printTexts(input: ModerationInput, losses: Loss[]): Printed {
 }
 
 function parseModerations(
-  bytes: Uint8Array,
+  { whole: bytes }: AnswerBytes,
   { input }: ModerateRequest,
   { model }: Target,
 ): ModerateResult | UpstreamFailure {

@@ -1,3 +1,4 @@
+import type { AnswerBytes } from "../answer-bytes.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { EmbedRequest, EmbedResult } from "../../../canon/unary/embed.ts";
@@ -22,7 +23,7 @@ export interface FoundVectors {
 }
 
 /** `null` where the bytes are no JSON object. */
-export function readObject(bytes: Uint8Array): ObjectAnswer | null {
+export function readObject(bytes: AnswerBytes): ObjectAnswer | null {
   const answer = cutVectors(bytes);
   if (answer === null || !isJsonObject(answer.body)) return null;
   return { ...answer, body: answer.body };
@@ -34,7 +35,7 @@ export function readObject(bytes: Uint8Array): ObjectAnswer | null {
  * @param find what the protocol's members mean; a failure where the object is an error.
  */
 export function readInOrder(
-  bytes: Uint8Array,
+  bytes: AnswerBytes,
   request: EmbedRequest,
   target: Target,
   find: (body: JsonObject) => FoundVectors | AnswerFault | UpstreamFailure,

@@ -1,3 +1,4 @@
+import type { AnswerBytes } from "../answer-bytes.ts";
 import type { JsonValue } from "../../../canon/json.ts";
 import type { Vector } from "../../../canon/unary/vector.ts";
 import { parseJsonText } from "../../json-bytes.ts";
@@ -26,9 +27,9 @@ export interface CutAnswer {
  *
  * @returns `null` where the bytes are not UTF-8, not JSON, or nested more deeply than any answer.
  */
-export function cutVectors(bytes: Uint8Array): CutAnswer | null {
+export function cutVectors(answer: AnswerBytes): CutAnswer | null {
   const vectors: Vector[] = [];
-  const skeleton = skeletonIn(bytes, vectors);
+  const skeleton = skeletonIn(answer, vectors);
   const body = skeleton === null ? undefined : parseJsonText(skeleton);
   if (skeleton === null || body === undefined) return null;
   return { body, skeleton, vectorAt: (value) => markedVector(vectors, value) ?? faultOf(value) };
@@ -38,9 +39,9 @@ export function cutVectors(bytes: Uint8Array): CutAnswer | null {
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** `null` where the bytes are not UTF-8. */
-function skeletonIn(bytes: Uint8Array, vectors: Vector[]): string | null {
+function skeletonIn(answer: AnswerBytes, vectors: Vector[]): string | null {
   try {
-    return skeletonOf(bytes, vectors);
+    return skeletonOf(answer, vectors);
   } catch {
     return null;
   }
@@ -52,7 +53,8 @@ function skeletonIn(bytes: Uint8Array, vectors: Vector[]): string | null {
  *
  * @throws where the bytes are not UTF-8.
  */
-function skeletonOf(bytes: Uint8Array, vectors: Vector[]): string {
+function skeletonOf(answer: AnswerBytes, vectors: Vector[]): string {
+  const bytes = answer.look();
   const arrays = new NumberArrays(bytes);
   const pieces: string[] = [];
   let kept = 0;
@@ -70,7 +72,7 @@ function skeletonOf(bytes: Uint8Array, vectors: Vector[]): string {
     }
     const { count, end } = numbers;
     pieces.push(strict.decode(bytes.subarray(kept, offset)), `[${vectors.length}]`);
-    vectors.push(vectorIn(bytes.subarray(offset, end), count));
+    vectors.push(vectorIn(answer, offset, end, count));
     kept = end;
     offset = end;
   }
@@ -78,13 +80,13 @@ function skeletonOf(bytes: Uint8Array, vectors: Vector[]): string {
   return pieces.join("");
 }
 
-/** @param array digits, signs and white space, all of them ASCII. */
-function vectorIn(array: Uint8Array, dimension: number): Vector {
+/** The array of numbers between two places of an answer. */
+function vectorIn(answer: AnswerBytes, open: number, end: number, dimension: number): Vector {
   return {
     dimension,
     encoding: "float",
     get text() {
-      return strict.decode(array);
+      return strict.decode(answer.whole.subarray(open, end));
     },
   };
 }

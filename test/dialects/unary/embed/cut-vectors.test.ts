@@ -4,7 +4,7 @@ import { isJsonObject, type JsonValue } from "../../../../src/canon/json.ts";
 import { parseJson } from "../../../../src/canon/json/parse-json.ts";
 import { parseAnswerBytes } from "../../../../src/dialects/json-bytes.ts";
 import { cutVectors, type CutAnswer } from "../../../../src/dialects/unary/vectors/cut-vectors.ts";
-import { wire } from "./place.ts";
+import { inPieces, wire } from "./place.ts";
 
 /** What the answer was before its vectors were cut out. */
 function putBack({ body, vectorAt }: CutAnswer): JsonValue {
@@ -19,7 +19,7 @@ function putBack({ body, vectorAt }: CutAnswer): JsonValue {
 }
 
 function cut(text: string): CutAnswer {
-  const answer = cutVectors(wire(text));
+  const answer = cutVectors(inPieces(wire(text)));
   if (answer === null) throw new Error(`not read: ${text}`);
   return answer;
 }
@@ -72,7 +72,7 @@ describe("vectors cut out of an answer", () => {
           bytes[place % bytes.length] = byte;
         }
         const damaged = length === null ? bytes : bytes.slice(0, length % (bytes.length + 1));
-        const answer = cutVectors(damaged);
+        const answer = cutVectors(inPieces(damaged));
         const parsed = parseAnswerBytes(damaged);
         expect(answer === null).toBe(parsed === undefined);
         if (answer === null) return;
@@ -82,6 +82,14 @@ describe("vectors cut out of an answer", () => {
       { numRuns: 3_000 },
     );
     expect(kept).toBeGreaterThan(100);
+  });
+
+  it("keep their text while other answers are read", () => {
+    const first = cut('{"a":[1,2,3]}');
+    const second = cut('{"b":[4,5,6]}');
+    const at = ({ body, vectorAt }: CutAnswer, name: string): unknown =>
+      vectorAt(isJsonObject(body) ? body[name] : null);
+    expect([at(first, "a"), at(second, "b")]).toMatchObject([{ text: "[1,2,3]" }, { text: "[4,5,6]" }]);
   });
 
   it("keep the text that their provider wrote", () => {
@@ -139,7 +147,7 @@ describe("vectors cut out of an answer", () => {
     "[1",
     "{",
   ])("make %s no JSON", (array) => {
-    expect(cutVectors(wire(array))).toBeNull();
+    expect(cutVectors(inPieces(wire(array)))).toBeNull();
   });
 
   it("are not to be had by a provider that writes their mark", () => {
@@ -156,24 +164,24 @@ describe("vectors cut out of an answer", () => {
     for (const place of bytes.keys()) {
       const damaged = Uint8Array.from(bytes);
       damaged[place] = 0xff;
-      expect(cutVectors(damaged)).toBeNull();
+      expect(cutVectors(inPieces(damaged))).toBeNull();
     }
-    expect(cutVectors(wire('{"b":[1,2]\uFEFF,"a":1}'))).toBeNull();
+    expect(cutVectors(inPieces(wire('{"b":[1,2]\uFEFF,"a":1}')))).toBeNull();
   });
 
   it("are looked for as deep as any answer is nested, and no deeper", () => {
     const nested = (depth: number): string => `${"[".repeat(depth)}1${"]".repeat(depth)}`;
-    expect(cutVectors(wire(nested(500)))).not.toBeNull();
-    expect(cutVectors(wire(nested(501)))).toBeNull();
-    expect(cutVectors(wire(nested(200_000)))).toBeNull();
+    expect(cutVectors(inPieces(wire(nested(500))))).not.toBeNull();
+    expect(cutVectors(inPieces(wire(nested(501))))).toBeNull();
+    expect(cutVectors(inPieces(wire(nested(200_000))))).toBeNull();
   });
 
   it("are looked for in time that grows with the answer, whatever it looks like", () => {
     const size = 400_000;
     const hostile = ["[1,", '"\\', '\\"', "[[", '"', "[1e9,", "[-"].map((piece) => piece.repeat(size / piece.length));
     const begin = performance.now();
-    for (const piece of hostile) expect(cutVectors(wire(`"${piece}`))).toBeNull();
-    for (const piece of hostile) expect(cutVectors(wire(piece))).toBeNull();
+    for (const piece of hostile) expect(cutVectors(inPieces(wire(`"${piece}`)))).toBeNull();
+    for (const piece of hostile) expect(cutVectors(inPieces(wire(piece)))).toBeNull();
     // A look at every byte for every byte would take minutes.
     expect(performance.now() - begin).toBeLessThan(5_000);
   });

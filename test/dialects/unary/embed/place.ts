@@ -1,3 +1,4 @@
+import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import type { UpstreamFailure } from "../../../../src/canon/failure.ts";
 import type { ModelRow, ProviderRow } from "../../../../src/canon/table.ts";
 import type { EmbedRequest, EmbedResult } from "../../../../src/canon/unary/embed.ts";
@@ -47,13 +48,19 @@ export function wire(answer: unknown): Uint8Array {
   return encoder.encode(typeof answer === "string" ? answer : JSON.stringify(answer));
 }
 
+/** The bytes in two pieces, as a connection may cut them. */
+export function inPieces(bytes: Uint8Array): AnswerBytes {
+  const middle = bytes.length >> 1;
+  return new AnswerBytes([bytes.subarray(0, middle), bytes.subarray(middle)]);
+}
+
 export function read(
   dialect: DialectName,
   answer: unknown,
   request: EmbedRequest = asking(),
   place: Place = {},
 ): EmbedResult | UpstreamFailure {
-  return embedderOf(dialect).parseAnswer(wire(answer), request, targetFor(dialect, place));
+  return embedderOf(dialect).parseAnswer(inPieces(wire(answer)), request, targetFor(dialect, place));
 }
 
 export function base64Of(numbers: readonly number[]): string {

@@ -1,3 +1,4 @@
+import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
 import { MODERATION_CATEGORIES, type CategoryMapping } from "../../../../src/canon/unary/moderate.ts";
 import type { UnknownFields } from "../../../../src/canon/table.ts";
@@ -60,7 +61,9 @@ export function bytesOf(answer: unknown): Uint8Array {
 
 /** What is made of an upstream's answer: the checked result, or the code of the failure. */
 export function read(body: JsonObject, answer: unknown, target = plainTarget): UnaryResult | string {
-  const result = opened(body, target).parts[0]?.callTo(target).read(bytesOf(answer));
+  const result = opened(body, target)
+    .parts[0]?.callTo(target)
+    .read(new AnswerBytes([bytesOf(answer)]));
   if (result === undefined) throw new Error("no part");
   return "kind" in result ? `${result.kind} ${result.code}` : result;
 }
@@ -69,11 +72,11 @@ export function answered(body: JsonObject, answer: unknown, target = plainTarget
   const task = opened(body, target);
   const result = read(body, answer, target);
   if (typeof result === "string") throw new Error(result);
-  return task.answer([{ result, bytes: bytesOf(answer) }], contextOf(parsed(body)));
+  return task.answer([{ result, bytes: new AnswerBytes([bytesOf(answer)]) }], contextOf(parsed(body)));
 }
 
 export function textOf(answer: UnaryAnswer): string {
-  return new TextDecoder().decode(answer.bytes);
+  return new TextDecoder().decode(answer.bytes.whole);
 }
 
 export function jsonOf(answer: UnaryAnswer): JsonObject {

@@ -1,3 +1,4 @@
+import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { RankedDocument } from "../../../../src/canon/unary/rerank.ts";
@@ -80,7 +81,7 @@ describe("an adversarial upstream", () => {
       fc.property(fc.nat(whole.length - 1), fc.nat(255), fc.nat(whole.length), (place, byte, length) => {
         const bytes = whole.slice(0, length);
         if (place < length) bytes[place] = byte;
-        const result = rerankerOf(name).parseAnswer(bytes, canon(), Object(null));
+        const result = rerankerOf(name).parseAnswer(new AnswerBytes([bytes]), canon(), Object(null));
         expect("kind" in result || result.results.length === 3).toBe(true);
       }),
     );

@@ -1,3 +1,4 @@
+import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import { describe, expect, it } from "vitest";
 import { answerOf, canon, parsed, PLACE_NAMES, rerankerOf, type PlaceName, type Ranked } from "./place.ts";
 
@@ -79,7 +80,11 @@ describe.each(PLACE_NAMES)("what %s answers", (name) => {
   });
 
   it("refuses bytes that are no text", () => {
-    const result = rerankerOf(name).parseAnswer(Uint8Array.of(0x22, 0xff, 0x22), canon(), Object(null));
+    const result = rerankerOf(name).parseAnswer(
+      new AnswerBytes([Uint8Array.of(0x22, 0xff, 0x22)]),
+      canon(),
+      Object(null),
+    );
     expect(result).toMatchObject({ kind: "malformed", code: "not_json" });
   });
 

@@ -1,3 +1,4 @@
+import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import type { RequestEdits } from "../../../../src/canon/decision.ts";
 import type { ServiceError } from "../../../../src/canon/error.ts";
 import type { UpstreamFailure } from "../../../../src/canon/failure.ts";
@@ -71,7 +72,7 @@ export function answerOf(name: PlaceName, ranked: Ranked): JsonObject {
 }
 
 export function parsed(name: PlaceName, answer: unknown, request: RerankRequest): RerankResult | UpstreamFailure {
-  return rerankerOf(name).parseAnswer(bytesOf(answer), request, placeOf(name));
+  return rerankerOf(name).parseAnswer(new AnswerBytes([bytesOf(answer)]), request, placeOf(name));
 }
 
 export function read(body: JsonObject): InferenceRequest | ServiceError {
@@ -114,9 +115,9 @@ export function answered(
   answer: unknown,
 ): { readonly answer: UnaryAnswer; readonly body: JsonObject } {
   const made = task(body, [name]);
-  const bytes = bytesOf(answer);
+  const bytes = new AnswerBytes([bytesOf(answer)]);
   const result = made.parts[0]?.callTo(placeOf(name)).read(bytes);
   if (result === undefined || "kind" in result) throw new Error(`a fault: ${result?.code}`);
   const whole = made.answer([{ result, bytes }], contextOf(accepted(body)));
-  return { answer: whole, body: JSON.parse(new TextDecoder().decode(whole.bytes)) };
+  return { answer: whole, body: JSON.parse(new TextDecoder().decode(whole.bytes.whole)) };
 }

@@ -1,0 +1,39 @@
+/** Bytes that are copied together for a short look; a longer answer gets memory of its own. */
+const SCRATCH_BYTES = 4 * 1_048_576;
+
+let scratch: Uint8Array | null = null;
+
+/**
+ * A whole answer, in the pieces in which it came. It is sent on in them: a copy of each answer of a megabyte would make the garbage collector run twice
+ * as often.
+ */
+export class AnswerBytes {
+  readonly pieces: readonly Uint8Array[];
+  readonly length: number;
+  #whole: Uint8Array | null = null;
+
+  constructor(pieces: readonly Uint8Array[]) {
+    this.pieces = pieces;
+    let length = 0;
+    for (const piece of pieces) length += piece.length;
+    this.length = length;
+  }
+
+  /** In one piece, to keep. */
+  get whole(): Uint8Array {
+    this.#whole ??= (this.pieces.length === 1 ? this.pieces[0] : undefined) ?? Buffer.concat(this.pieces);
+    return this.#whole;
+  }
+
+  /** In one piece, valid until another answer is looked at: nothing may keep it. */
+  look(): Uint8Array {
+    if (this.#whole !== null || this.pieces.length < 2 || this.length > SCRATCH_BYTES) return this.whole;
+    scratch ??= new Uint8Array(SCRATCH_BYTES);
+    let at = 0;
+    for (const piece of this.pieces) {
+      scratch.set(piece, at);
+      at += piece.length;
+    }
+    return scratch.subarray(0, at);
+  }
+}
