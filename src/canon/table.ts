@@ -288,7 +288,7 @@ export interface PolicySettings {
   readonly dir: string;
   /** Policy id, or `*`, → the mode a policy starts in when a store first sees it. */
   readonly initialMode: Readonly<Record<string, "shadow" | "enforce">>;
-  /** Policy id, or `*` for all others, → all that a promotion of it requires; absent: the defaults for all. `lifecycle/promotion-requirements.ts` reads it. */
+  /** Policy id, or `*` for all others, → all that a promotion of it requires; absent: the defaults for all. `lifecycle/requirements.ts` reads it. */
   readonly promotion?: Readonly<Record<string, PromotionRequirements>>;
   /** Workspaces whose keys may approve, promote, roll back and so on; sorted. Absent: those of the only workspace, nobody's where there are several. */
   readonly managedBy?: readonly string[];

@@ -1,13 +1,24 @@
 import {
+  DEFAULT_PROMOTION,
   REQUIREMENTS,
   type MissingRequirement,
   type PromotionRequirements,
   type RequirementFacts,
   type RequirementName,
 } from "../canon/promotion.ts";
+import type { RoutingTable } from "../canon/table.ts";
 import { contentOf, type PolicyLine } from "./ledger.ts";
 import type { PromotionRequest } from "./lifecycle.ts";
 import type { Actor, Approval, ReportReference, ShadowFigures } from "./records.ts";
+
+/** What a promotion of the policy requires (`policies.promotion`): its own row, which is whole, or that of `*`, or the defaults. */
+export function promotionRequirements(
+  { policies: { promotion = {} } }: Pick<RoutingTable, "policies">,
+  policy: string,
+): PromotionRequirements {
+  const own = Object.hasOwn(promotion, policy) ? promotion[policy] : undefined;
+  return own ?? (Object.hasOwn(promotion, "*") ? promotion["*"] : undefined) ?? DEFAULT_PROMOTION;
+}
 
 /** What a promotion is judged by. */
 interface Judged {

@@ -1,8 +1,14 @@
 import { CONTENT_QUERY, LIST_QUERY, SIMULATION_QUERY, TRANSITIONS_QUERY } from "../../control/policies/policy-query.ts";
 import type { ControlEndpoint } from "../endpoint.ts";
-import { POLICY, POLICY_CONTENT, POLICY_LIST, POLICY_TRANSITIONS, POLICY_VIEW } from "./policy-answers.ts";
+import {
+  POLICY,
+  POLICY_CONTENT,
+  POLICY_LIST,
+  POLICY_SIMULATION,
+  POLICY_TRANSITIONS,
+  POLICY_VIEW,
+} from "./policy-answers.ts";
 import { APPROVE_SCHEMA, PROMOTE_SCHEMA, RELEASE_SCHEMA, ROLL_BACK_SCHEMA, WITHDRAW_SCHEMA } from "./policy-bodies.ts";
-import { POLICY_SIMULATION } from "./policy-simulation-schema.ts";
 import { POLICY_SHADOW } from "./policy-shadow-schema.ts";
 import { SHADOW_QUERY } from "../../control/shadow/policy-shadow.ts";
 

@@ -5,7 +5,7 @@ import type { PolicyContract } from "../../../canon/policy.ts";
 import { shadowFigures } from "../../../governance/shadow-figures.ts";
 import { contentOf, type PolicyLedger, type PolicyLine, type SlotState } from "../../../lifecycle/ledger.ts";
 import type { ShadowFigures } from "../../../lifecycle/records.ts";
-import { promotionRequirements } from "../../../lifecycle/promotion-requirements.ts";
+import { promotionRequirements } from "../../../lifecycle/requirements.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlCall } from "../control-call.ts";
 import type { ShadowSource } from "../shadow/policy-shadow.ts";
