@@ -230,6 +230,11 @@ export class Exchange implements CarriedCall {
     controller?.abort(new Error("refused"));
   }
 
+  /** One function for all calls: a closure for each would live as long as its timer. */
+  static #look(this: void, exchange: Exchange): void {
+    exchange.#watch();
+  }
+
   #watch(): void {
     const now = performance.now();
     if (now >= this.#due()) this.#expire(now);
@@ -246,10 +251,8 @@ export class Exchange implements CarriedCall {
   #rearm(now: number): void {
     if (this.#ended) return;
     if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = setTimeout(
-      () => this.#watch(),
-      Math.max(Math.min(this.#due() - now, this.#request.timeouts.idle), 1),
-    );
+    const wait = Math.max(Math.min(this.#due() - now, this.#request.timeouts.idle), 1);
+    this.#timer = setTimeout(Exchange.#look, wait, this);
   }
 
   #expire(now: number): void {

@@ -87,12 +87,18 @@ interface Destination {
   readyAt: number;
 }
 
+function isFresh(destination: Destination | undefined): boolean {
+  return destination !== undefined && destination.tries === 0 && !destination.closed;
+}
+
 /**
  * The way of one request, or of one part of a batch, through its plan: every candidate once, in order; then once more those whose failures may
  * have passed, the one that is ready first before the others. A machine: no clock, no timer, no randomness of its own.
  */
 export class Itinerary {
-  readonly #destinations: Destination[] = [];
+  readonly #count: number;
+  /** Empty until something has to be remembered of one: nearly every request ends at its first. */
+  readonly #known: Destination[] = [];
   readonly #maxAttempts: number;
   readonly #deadline: number;
   readonly #resends: boolean;
@@ -106,8 +112,7 @@ export class Itinerary {
    * @param resends see {@link retryActionFor}.
    */
   constructor(destinations: number, maxAttempts: number, deadline: number, resends = false) {
-    for (let count = 0; count < destinations; count += 1)
-      this.#destinations.push({ tries: 0, closed: false, readyAt: 0 });
+    this.#count = destinations;
     this.#maxAttempts = maxAttempts;
     this.#deadline = deadline;
     this.#resends = resends;
@@ -115,17 +120,23 @@ export class Itinerary {
 
   /** Whether a candidate that is worth trying has not been tried yet: the request does not wait in a queue while there is one. */
   hasFresh(isWorthTrying: (destination: number) => boolean): boolean {
-    return this.#destinations.some(
-      ({ tries, closed }, destination) =>
-        destination !== this.#at && tries === 0 && !closed && isWorthTrying(destination),
-    );
+    for (let destination = 0; destination < this.#count; destination += 1) {
+      const mayBeTried = this.#known.length === 0 || isFresh(this.#known[destination]);
+      if (mayBeTried && destination !== this.#at && isWorthTrying(destination)) return true;
+    }
+    return false;
+  }
+
+  get #destinations(): Destination[] {
+    while (this.#known.length < this.#count) this.#known.push({ tries: 0, closed: false, readyAt: 0 });
+    return this.#known;
   }
 
   /** Takes the next fresh candidate for a call beside the one that is under way; it is not tried again. `null` where there is none to spare. */
   takeFresh(isWorthTrying: (destination: number) => boolean): number | null {
     if (this.#attempts + 1 >= this.#maxAttempts) return null;
     const destination = this.#destinations.findIndex(
-      ({ tries, closed }, index) => index !== this.#at && tries === 0 && !closed && isWorthTrying(index),
+      (each, index) => index !== this.#at && isFresh(each) && isWorthTrying(index),
     );
     const taken = this.#destinations[destination];
     if (taken === undefined) return null;
@@ -151,7 +162,7 @@ export class Itinerary {
     // The queue lets the request in as soon as a slot is free; a pause could only be longer.
     const pause = failure.kind === "saturated" ? 0 : (failure.retryAfter ?? random * this.#longestPause());
     failed.readyAt = now + pause;
-    const fresh = this.#destinations.findIndex(({ tries, closed }) => tries === 0 && !closed);
+    const fresh = this.#destinations.findIndex(isFresh);
     return this.#go(fresh === -1 ? this.#readiest() : fresh, now);
   }
 

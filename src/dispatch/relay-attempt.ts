@@ -46,8 +46,8 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   /** A stream that ends without its protocol's mark may have been cut, unless its usage has come. */
   #mayBeCut = false;
   #collected = 0;
-  /** What of a stream is on its way to the client. */
-  readonly #outbox: Outbox;
+  /** The bytes of a stream on their way to the client; made with the stream. */
+  #outbox: Outbox | null = null;
   readonly #startedAt = performance.now();
   /** When a stream first said something. */
   #firstOutputAt: number | null = null;
@@ -85,7 +85,6 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     this.#client = client;
     this.#exchangePlan = exchangePlan;
     this.#isDurable = isDurable;
-    this.#outbox = new Outbox(client, isDurable, () => this.#commit(EVENT_STREAM, this.#stream ?? {}));
   }
 
   /** What has begun is ended in its own grammar, what has not is answered with an error. A whole answer only waits for the disk. */
@@ -120,12 +119,13 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
 
   override headers(status: number, headers: ResponseHeaders, endsWithConnection: boolean): void {
     super.headers(status, headers, endsWithConnection);
-    if (this.ended) return;
-    this.#mayBeCut = this.#exchangePlan.expectsUsage && endsWithConnection;
+    if (this.ended || status !== 200 || !this.#job.request.shape.stream) return;
     const type = String(headers["content-type"] ?? "").toLowerCase();
-    if (status === 200 && this.#job.request.shape.stream && type.startsWith(this.#exchangePlan.streamType)) {
-      this.#stream = this.#exchangePlan.stream();
-    }
+    if (!type.startsWith(this.#exchangePlan.streamType)) return;
+    this.#mayBeCut = this.#exchangePlan.expectsUsage && endsWithConnection;
+    const stream = this.#exchangePlan.stream();
+    this.#stream = stream;
+    this.#outbox = new Outbox(this.#client, this.#isDurable, () => this.#commit(EVENT_STREAM, stream));
   }
 
   protected mayCollect(count: number): boolean {
@@ -171,7 +171,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
-    if (!this.#outbox.add(events)) this.exchange.pause();
+    if (this.#outbox?.add(events) === false) this.exchange.pause();
     // Before the output is let go: where both came at once, another candidate may still give the answer.
     if (stream.failure !== null) {
       this.exchange.cancel();
@@ -190,7 +190,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     this.#firstOutputAt = performance.now();
     this.#job.endpoints.answering(this.#candidate.endpoint.id, this.#firstOutputAt);
     this.exchange.outputBegan();
-    if (!this.#outbox.release()) this.exchange.pause();
+    if (this.#outbox?.release() === false) this.exchange.pause();
   }
 
   /** The decision is on disk. */
@@ -200,7 +200,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     if (this.#answered !== null) return this.#sendAnswered(this.#answered);
     // It may have been paused because too much was waiting.
     this.exchange.resume();
-    if (!this.#outbox.becomeDurable()) this.exchange.pause();
+    if (this.#outbox?.becomeDurable() === false) this.exchange.pause();
   }
 
   /** Sends a whole answer, at once or when the decision is on disk. */
@@ -218,9 +218,9 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     const { ending, events } = judgedEnd(stream, this.#mayBeCut);
     if (ending.failure !== null) return this.fail(ending.failure);
     this.#send(ending, () => {
-      this.#outbox.becomeDurable();
-      this.#outbox.add(events);
-      this.#outbox.release();
+      this.#outbox?.becomeDurable();
+      this.#outbox?.add(events);
+      this.#outbox?.release();
       this.#client.end();
     });
   }

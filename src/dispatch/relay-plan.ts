@@ -1,4 +1,5 @@
 import type { Candidate } from "../canon/decision.ts";
+import type { ServiceError } from "../canon/error.ts";
 import { NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
 import { INCOMPLETE_REASONS } from "../canon/generate/event.ts";
 import type { Loss } from "../canon/generate/loss.ts";
@@ -7,7 +8,7 @@ import type { ClientAnswer } from "./client/client-answer.ts";
 import type { Connection } from "./connections.ts";
 import { failureError, stoppedError, hasCalledProvider } from "./failure-error.ts";
 import type { StopReason } from "./limiters/stop-order.ts";
-import { PlanWalk } from "./plan-walk.ts";
+import { PlanWalk, type WalkStop } from "./plan-walk.ts";
 import { RelayAttempt, type RelayedAnswer } from "./relay-attempt.ts";
 import type { RelayJob, RelayOutcome } from "./relay-job.ts";
 
@@ -53,7 +54,11 @@ class RelayRun implements Calls<RelayedAnswer> {
   async run(): Promise<RelayOutcome> {
     const forget = this.#job.stopOrder?.onGiven(({ reason, running }) => this.#walk.stop(reason, running));
     try {
-      return await this.#outcome(await this.#walk.run());
+      const end = await this.#walk.run();
+      const stopped = this.#walk.stopped;
+      const isUnanswered = stopped !== null && stopped.cause !== stopped.ended;
+      if (end.failure !== null && end.firstByteAt === null && !isUnanswered) return await this.#failed();
+      return this.#ended(end, stopped);
     } finally {
       forget?.();
     }
@@ -74,50 +79,54 @@ class RelayRun implements Calls<RelayedAnswer> {
     this.#attempts.push({ ...report, duration: queued + report.duration });
   }
 
-  async #outcome(end: CallEnd<RelayedAnswer>): Promise<RelayOutcome> {
-    const { failure, finish, usage, firstByteAt, answer } = end;
-    const known = {
+  /** The client has an answer, or a part of one, or gets none. */
+  #ended(end: CallEnd<RelayedAnswer>, stopped: WalkStop | null): RelayOutcome {
+    const { failure, finish } = end;
+    // A stream that was let run on can fail for a reason of its own.
+    const reason = stopped !== null && failure?.kind === stopped.ended ? stopped.ended : null;
+    if (stopped?.cause === "client_closed") return this.#outcome("client_closed", null, reason, end);
+    if (failure !== null || stopped?.cause === "abandoned") return this.#outcome("failed", null, reason, end);
+    const isIncomplete = finish !== null && INCOMPLETE_REASONS.has(finish);
+    return this.#outcome(isIncomplete ? "incomplete" : "completed", null, null, end);
+  }
+
+  /** Nothing has been sent. The client may leave while the decision is written. */
+  async #failed(): Promise<RelayOutcome> {
+    // An error is an answer too.
+    await this.#job.durable.catch(() => {});
+    const stopped = this.#walk.stopped;
+    const reason = stopped?.ended ?? null;
+    if (stopped?.cause === "client_closed") return this.#outcome("client_closed", null, reason, null);
+    if (stopped?.cause === "abandoned") return this.#outcome("failed", null, reason, null);
+    return this.#outcome(
+      "failed",
+      reason === null ? failureError(this.#walk.failed) : stoppedError(reason),
+      reason,
+      null,
+    );
+  }
+
+  #outcome(
+    terminal: RelayOutcome["terminal"],
+    error: ServiceError | null,
+    ended: StopReason | null,
+    end: CallEnd<RelayedAnswer> | null,
+  ): RelayOutcome {
+    const answer = end?.answer ?? null;
+    const outcome = {
+      terminal,
+      error,
       attempts: this.#attempts,
+      finish: end?.finish ?? null,
+      usage: end?.usage ?? null,
+      outputCharacters: answer?.outputCharacters ?? null,
+      firstByteAt: end?.firstByteAt ?? null,
       stripped: this.#stripped,
       losses: answer === null ? this.#losses : union(this.#losses, answer.losses),
       edits: this.#edits | (answer?.edits ?? NO_EDITS),
     };
-    const stopped = this.#walk.stopped;
-    // A stream that was let run on can fail for a reason of its own.
-    const ended = stopped !== null && stopped.ended !== null && failure?.kind === stopped.ended ? stopped.ended : null;
-    const seen = {
-      ...known,
-      finish,
-      usage,
-      outputCharacters: answer?.outputCharacters ?? null,
-      firstByteAt,
-      error: null,
-    };
-    if (stopped?.cause === "client_closed") return { ...seen, ...endedBy(ended), terminal: "client_closed" };
-    if (stopped?.cause === "abandoned") return { ...seen, ...endedBy(ended), terminal: "failed" };
-    if (failure === null) {
-      const isIncomplete = finish !== null && INCOMPLETE_REASONS.has(finish);
-      return { ...seen, terminal: isIncomplete ? "incomplete" : "completed" };
-    }
-    if (firstByteAt !== null) return { ...seen, ...endedBy(ended), terminal: "failed" };
-    // An error is an answer too.
-    await this.#job.durable.catch(() => {});
-    return { ...known, ...this.#failed(), finish: null, usage: null, outputCharacters: null, firstByteAt: null };
+    return ended === null ? outcome : { ...outcome, ended };
   }
-
-  /** Nothing has been sent. The client may have left while the decision was written. */
-  #failed(): Pick<RelayOutcome, "terminal" | "error" | "ended"> {
-    const stopped = this.#walk.stopped;
-    const ended = endedBy(stopped?.ended ?? null);
-    if (stopped?.cause === "client_closed") return { terminal: "client_closed", error: null, ...ended };
-    if (stopped?.cause === "abandoned") return { terminal: "failed", error: null, ...ended };
-    const error = ended.ended === undefined ? failureError(this.#walk.failed) : stoppedError(ended.ended);
-    return { terminal: "failed", error, ...ended };
-  }
-}
-
-function endedBy(reason: StopReason | null): Pick<RelayOutcome, "ended"> {
-  return reason === null ? {} : { ended: reason };
 }
 
 /** Each once, in the order of their first occurrence. */

@@ -28,13 +28,6 @@ export class NodeAnswer implements ClientAnswer {
   #awaitsDrain = false;
   #onDrain: (() => void) | null = null;
 
-  readonly #drained = (): void => {
-    this.#awaitsDrain = false;
-    this.#onDrain?.();
-  };
-
-  readonly #flushLater = (): void => this.#flush();
-
   /** @param writeTime longest time that the client may take to read the rest once the answer has been handed over, milliseconds. */
   constructor(response: ServerResponse, common: readonly string[], writeTime: number) {
     this.#response = response;
@@ -65,13 +58,12 @@ export class NodeAnswer implements ClientAnswer {
   write(bytes: Uint8Array): boolean {
     if (this.closed || bytes.length === 0) return true;
     this.#sent += bytes.length;
-    if (this.#pendingBytes === 0) process.nextTick(this.#flushLater);
+    if (this.#pendingBytes === 0) process.nextTick(NodeAnswer.#flushOf, this);
     this.#pending.push(bytes);
     this.#pendingBytes += bytes.length;
     if (this.#pendingBytes >= MOST_PENDING) this.#flush();
     if (!this.#response.writableNeedDrain) return true;
-    if (!this.#awaitsDrain) this.#response.once("drain", this.#drained);
-    this.#awaitsDrain = true;
+    if (!this.#awaitsDrain) this.#awaitDrain();
     return false;
   }
 
@@ -81,8 +73,7 @@ export class NodeAnswer implements ClientAnswer {
     this.#sent += bytes.length;
     // As a string a short answer goes to the socket in one piece with its head; as bytes it would be a second one.
     if (this.#isChunked || this.#pendingBytes > 0) response.end(this.#frame(bytes, true));
-    else if (bytes.length <= SHORT)
-      response.end(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1"), "latin1");
+    else if (bytes.length <= SHORT) response.end(asBuffer(bytes).toString("latin1"), "latin1");
     else response.end(bytes);
     boundWriting(response, this.#writeTime);
   }
@@ -100,6 +91,19 @@ export class NodeAnswer implements ClientAnswer {
     response.end();
     response.uncork();
     boundWriting(response, this.#writeTime);
+  }
+
+  #awaitDrain(): void {
+    this.#awaitsDrain = true;
+    this.#response.once("drain", () => {
+      this.#awaitsDrain = false;
+      this.#onDrain?.();
+    });
+  }
+
+  /** One function for all answers: a closure for each tick would be garbage for each chunk. */
+  static #flushOf(this: void, answer: NodeAnswer): void {
+    answer.#flush();
   }
 
   #flush(): void {
@@ -150,6 +154,10 @@ export class NodeAnswer implements ClientAnswer {
   onDrain(listener: () => void): void {
     this.#onDrain = listener;
   }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 /** Takes back what a client does not read: an answer of megabytes would otherwise stay in memory as long as its socket. */
