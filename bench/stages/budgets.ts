@@ -15,7 +15,7 @@ export const BUDGETS = {
   limits: { microseconds: 2, kilobytes: 4 },
   record: { microseconds: 4, kilobytes: 6 },
   dispatch: { microseconds: 12, kilobytes: 18 },
-  answer: { microseconds: 8, kilobytes: 8 },
+  answer: { microseconds: 8, kilobytes: 10 },
 } as const satisfies Readonly<Record<string, Budget>>;
 
 export type StageName = keyof typeof BUDGETS;
