@@ -1,4 +1,4 @@
-import { Ledger } from "../src/limits/ledger.ts";
+import { Quotas } from "../src/limits/quotas.ts";
 import type { LimitedSubject } from "../src/limits/effective.ts";
 import type { LimitStore } from "../src/limits/limit-store.ts";
 
@@ -20,7 +20,7 @@ const store: LimitStore = {
   prune: () => Promise.resolve(0),
 };
 
-const ledger = new Ledger({ store, holder: "bench", now: Date.now });
+const quotas = new Quotas({ store, holder: "bench", now: Date.now });
 const subjects: readonly LimitedSubject[] = [
   {
     kind: "workspace",
@@ -54,12 +54,12 @@ let waited = 0;
 
 async function spend(whose: readonly LimitedSubject[]): Promise<void> {
   for (let count = 0; count < REQUESTS; count += 1) {
-    const taken = ledger.reserve(whose, amounts, 1_000);
+    const taken = quotas.reserve(whose, amounts, 1_000);
     if (taken === null) continue;
     if (taken instanceof Promise) waited += 1;
     const reservation = taken instanceof Promise ? await taken : taken;
     if ("refused" in reservation) throw new Error(`bench: refused, ${reservation.refused}`);
-    void ledger.settle(reservation, used);
+    void quotas.settle(reservation, used);
   }
 }
 
@@ -89,7 +89,7 @@ for (let round = 0; round < ROUNDS; round += 1) {
   figures.none.push(await timed(() => spend(unlimited)));
   figures.parse.push(await timed(parse));
 }
-await ledger.close();
+await quotas.close();
 const [limits, none, parsing] = [median(figures.limits), median(figures.none), median(figures.parse)];
 const shown = (value: number): string => value.toFixed(0);
 console.log(`reserve and settle, six limits   ${shown(limits)} ns`);

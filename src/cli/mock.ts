@@ -2,7 +2,7 @@ import { listenFailure } from "../server/listen-failure.ts";
 import { loadSimulatedProvider, type MockServer, type SimulatedProvider } from "../server/simulated-provider.ts";
 import { readArguments, readPort } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
-import { stopAsked } from "./terminal/listening.ts";
+import { stopRequested } from "./terminal/listening.ts";
 import { runCommand } from "./terminal/run.ts";
 
 function help({ vocabulary }: SimulatedProvider): string {
@@ -44,7 +44,7 @@ async function runMock(argv: readonly string[], io: CommandIo): Promise<number> 
   const log = values.quiet === true ? {} : { log: (line: string) => io.stdout(`${line}\n`) };
   const server = await start(provider, { ...address, ...log });
   announce(provider, server, io);
-  await stopAsked(io.signal);
+  await stopRequested(io.signal);
   await server.close();
   return EXIT.ok;
 }

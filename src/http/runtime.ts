@@ -13,7 +13,7 @@ import type { KeyManagement } from "./control/service-keys/key-management.ts";
 import type { SimulationRate } from "./control/simulation-rate.ts";
 import type { Revocations } from "./credentials/revocations.ts";
 import type { Tokens } from "./credentials/token-port.ts";
-import type { Ledger } from "../limits/ledger.ts";
+import type { Quotas } from "../limits/quotas.ts";
 import type { UnaryRequests } from "./unary/joined.ts";
 import type { ServerLimits } from "./server-limits.ts";
 import type { SnapshotHolder } from "./snapshot.ts";
@@ -60,7 +60,7 @@ export interface Runtime {
   /** Requests that are under way and may be joined by others with the same idempotency key. */
   readonly running: UnaryRequests;
   /** What may still be used of limits; nothing is limited where there is none. */
-  readonly ledger?: Ledger;
+  readonly quotas?: Quotas;
   /** Bounds simulations; a server without it does not. */
   readonly simulationRate?: SimulationRate;
   /** What is known of endpoints from their calls. */

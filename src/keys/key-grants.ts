@@ -18,61 +18,61 @@ export interface ExchangeOptions {
 }
 
 /** @throws {KeyOptionError} */
-export function checkExchange(asked: ExchangeOptions | null): ExchangeGrant | null {
-  if (asked === null) return null;
+export function checkExchange(requested: ExchangeOptions | null): ExchangeGrant | null {
+  if (requested === null) return null;
   const { minimum, maximum } = TOKEN_LIFETIME;
-  const { maximumLifetime } = asked;
+  const { maximumLifetime } = requested;
   if (!Number.isSafeInteger(maximumLifetime) || maximumLifetime < minimum || maximumLifetime > maximum) {
     throw new KeyOptionError("exchange.maximum_lifetime", `give whole seconds from ${minimum} to ${maximum}`);
   }
   return {
     maximumLifetime,
-    operations: checkOperations(asked.operations),
-    routes: checkRoutes(asked.routes),
-    origins: checkOrigins(asked.origins),
+    operations: checkOperations(requested.operations),
+    routes: checkRoutes(requested.routes),
+    origins: checkOrigins(requested.origins),
   };
 }
 
-function checkOperations(asked: readonly string[] | null): ExchangeGrant["operations"] {
-  if (asked === null) return null;
-  const known = asked.filter(isOperation);
-  if (known.length === 0 || known.length < asked.length) {
+function checkOperations(requested: readonly string[] | null): ExchangeGrant["operations"] {
+  if (requested === null) return null;
+  const known = requested.filter(isOperation);
+  if (known.length === 0 || known.length < requested.length) {
     throw new KeyOptionError("exchange.operations", `give one or more of ${OPERATIONS.join(", ")}, or leave it out`);
   }
   return OPERATIONS.filter((operation) => known.includes(operation));
 }
 
-function checkRoutes(asked: readonly string[] | null): ExchangeGrant["routes"] {
-  if (asked === null) return null;
-  if (asked.length === 0 || asked.length > MAXIMUM_ROUTES || !asked.every(isRouteName)) {
+function checkRoutes(requested: readonly string[] | null): ExchangeGrant["routes"] {
+  if (requested === null) return null;
+  if (requested.length === 0 || requested.length > MAXIMUM_ROUTES || !requested.every(isRouteName)) {
     throw new KeyOptionError(
       "exchange.routes",
       `give 1 to ${MAXIMUM_ROUTES} names of routes, each of 1 to 256 characters without spaces, or leave it out`,
     );
   }
-  if (asked.some(holdsCredential)) throw new KeyOptionError("exchange.routes", NO_SECRETS);
-  return [...new Set(asked)].toSorted();
+  if (requested.some(holdsCredential)) throw new KeyOptionError("exchange.routes", NO_SECRETS);
+  return [...new Set(requested)].toSorted();
 }
 
-function checkOrigins(asked: readonly string[] | null): ExchangeGrant["origins"] {
-  if (asked === null) return null;
-  if (asked.length === 0 || asked.length > MAXIMUM_ORIGINS || !asked.every(isOrigin)) {
+function checkOrigins(requested: readonly string[] | null): ExchangeGrant["origins"] {
+  if (requested === null) return null;
+  if (requested.length === 0 || requested.length > MAXIMUM_ORIGINS || !requested.every(isOrigin)) {
     throw new KeyOptionError(
       "exchange.origins",
       `give 1 to ${MAXIMUM_ORIGINS} origins as browsers send them, such as https://app.example.com, or leave it out`,
     );
   }
-  return [...new Set(asked)].toSorted();
+  return [...new Set(requested)].toSorted();
 }
 
 /** @throws {KeyOptionError} */
-export function checkLimits(asked: KeyLimits | null): KeyLimits | null {
-  if (asked === null) return null;
-  const { budget } = asked;
+export function checkLimits(requested: KeyLimits | null): KeyLimits | null {
+  if (requested === null) return null;
+  const { budget } = requested;
   const limits: KeyLimits = {
-    requestsPerMinute: checkCount("limits.requests_per_minute", asked.requestsPerMinute, 1_000_000_000),
-    tokensPerMinute: checkCount("limits.tokens_per_minute", asked.tokensPerMinute, 1_000_000_000_000),
-    concurrency: checkCount("limits.concurrency", asked.concurrency, 1_000_000),
+    requestsPerMinute: checkCount("limits.requests_per_minute", requested.requestsPerMinute, 1_000_000_000),
+    tokensPerMinute: checkCount("limits.tokens_per_minute", requested.tokensPerMinute, 1_000_000_000_000),
+    concurrency: checkCount("limits.concurrency", requested.concurrency, 1_000_000),
     budget: budget === null ? null : checkBudget(budget),
   };
   return Object.values(limits).every((limit) => limit === null) ? null : limits;

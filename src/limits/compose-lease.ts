@@ -41,14 +41,14 @@ export class ComposedLease {
     this.lease = { holder, now, until, counters: counters.map(({ row }) => row), slots: slots.map(({ row }) => row) };
   }
 
-  told(leased: LimitLeased, at: number): void {
+  apply(leased: LimitLeased, at: number): void {
     for (const [index, { row, account }] of this.#counters.entries()) {
       const said = leased.counters[index];
-      if (said !== undefined) account?.told(row, said, at);
+      if (said !== undefined) account?.apply(row, said, at);
     }
     for (const [index, { account }] of this.#slots.entries()) {
       const said = leased.slots[index];
-      if (said !== undefined) account.told(said, this.lease.until, at);
+      if (said !== undefined) account.apply(said, this.lease.until, at);
     }
   }
 

@@ -13,7 +13,7 @@ const LEAST_FACTOR = 4;
 const LARGEST_FACTOR = 4_096;
 
 /** What another process gave back is seen after this long at the latest. Milliseconds. */
-export const TOLD_FOR = 250;
+export const REPORT_VALID_FOR = 250;
 
 /** What one process holds of one counter. Every figure is a whole number. */
 export class CounterAccount {
@@ -29,7 +29,7 @@ export class CounterAccount {
   returning = 0;
   /** What the store said last, in this window. */
   used = 0;
-  toldAt = Number.NEGATIVE_INFINITY;
+  reportedAt = Number.NEGATIVE_INFINITY;
   touchedAt = 0;
   /** Reservations that are not settled, of whatever window. */
   open = 0;
@@ -54,7 +54,7 @@ export class CounterAccount {
     this.returning = 0;
     this.reserved = 0;
     this.used = 0;
-    this.toldAt = Number.NEGATIVE_INFINITY;
+    this.reportedAt = Number.NEGATIVE_INFINITY;
   }
 
   holds(at: number): boolean {
@@ -67,7 +67,7 @@ export class CounterAccount {
     this.ceiling = ceiling;
     this.returning += this.available;
     this.available = 0;
-    this.toldAt = Number.NEGATIVE_INFINITY;
+    this.reportedAt = Number.NEGATIVE_INFINITY;
   }
 
   take(amount: number): void {
@@ -77,14 +77,16 @@ export class CounterAccount {
   }
 
   /** The end of a reservation. @param at when it was made. */
-  leave(amount: number, at: number): void {
+  release(amount: number, at: number): void {
     this.open -= 1;
     if (this.holds(at)) this.reserved -= amount;
   }
 
   /** As last heard, the counter has no room for as much. */
   isKnownFull(amount: number, now: number): boolean {
-    return now - this.toldAt < TOLD_FOR && this.used - this.returning + amount - this.available > this.ceiling;
+    return (
+      now - this.reportedAt < REPORT_VALID_FOR && this.used - this.returning + amount - this.available > this.ceiling
+    );
   }
 
   /** There would be room if requests under way here used nothing of what they have reserved. Each stays a request, whatever else it uses. */
@@ -125,12 +127,12 @@ export class CounterAccount {
   }
 
   /** An answer for a window that is over means nothing. */
-  told(asked: CounterLease, { used, granted }: CounterLeased, now: number): void {
-    if (asked.start !== this.start) return;
+  apply(requested: CounterLease, { used, granted }: CounterLeased, now: number): void {
+    if (requested.start !== this.start) return;
     this.used = used;
-    this.toldAt = now;
+    this.reportedAt = now;
     // The ceiling may have changed meanwhile: then this too goes back before anything is taken of it.
-    if (asked.ceiling === this.ceiling) this.available += granted;
+    if (requested.ceiling === this.ceiling) this.available += granted;
     else this.returning += granted;
   }
 }

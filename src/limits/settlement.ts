@@ -141,9 +141,9 @@ export function usedByParts(
   const answered = costly.some(({ failure }) => failure === null);
   const lost = costly.some(({ failure }) => failure !== null);
   // No text has no tokens: a count of none counts nothing.
-  const told = believed(counted === 0 ? null : counted, estimate);
-  const estimated = !estimate.requestsOnly && (lost || (answered && told === null));
-  const tokens = estimated ? Math.max(estimate.input, told ?? 0) : (told ?? 0);
+  const reported = believed(counted === 0 ? null : counted, estimate);
+  const estimated = !estimate.requestsOnly && (lost || (answered && reported === null));
+  const tokens = estimated ? Math.max(estimate.input, reported ?? 0) : (reported ?? 0);
   // A part counts once, however often it was tried, as a request does that is answered in one piece; parts that were never sent count nothing.
   const made = reached.reduce((sum, attempt) => sum + attempt.calls, 0);
   const requests = Math.min(estimate.amounts.requests, made);

@@ -1,5 +1,5 @@
 import type { SlotsLeased } from "./limit-store.ts";
-import { TOLD_FOR } from "./counter-account.ts";
+import { REPORT_VALID_FOR } from "./counter-account.ts";
 
 /** How long places are held without renewal, milliseconds: those of a process that died come free then. */
 export const SLOT_LEASE = 20_000;
@@ -16,7 +16,7 @@ export class SlotAccount {
   others = 0;
   /** When the lease ends. */
   until = Number.NEGATIVE_INFINITY;
-  toldAt = Number.NEGATIVE_INFINITY;
+  reportedAt = Number.NEGATIVE_INFINITY;
   touchedAt = 0;
 
   constructor(subject: string, ceiling: number) {
@@ -25,7 +25,7 @@ export class SlotAccount {
   }
 
   setCeiling(ceiling: number): void {
-    if (ceiling !== this.ceiling) this.toldAt = Number.NEGATIVE_INFINITY;
+    if (ceiling !== this.ceiling) this.reportedAt = Number.NEGATIVE_INFINITY;
     this.ceiling = ceiling;
   }
 
@@ -38,12 +38,12 @@ export class SlotAccount {
     this.inUse += 1;
   }
 
-  leave(): void {
+  release(): void {
     this.inUse -= 1;
   }
 
   isKnownFull(now: number): boolean {
-    return now - this.toldAt < TOLD_FOR && this.inUse + this.others >= this.ceiling;
+    return now - this.reportedAt < REPORT_VALID_FOR && this.inUse + this.others >= this.ceiling;
   }
 
   /** Held beyond what is in use and what a busy process may keep in hand. */
@@ -68,10 +68,10 @@ export class SlotAccount {
     return wanted;
   }
 
-  told({ held, others }: SlotsLeased, until: number, now: number): void {
+  apply({ held, others }: SlotsLeased, until: number, now: number): void {
     this.held = held;
     this.others = others;
     this.until = until;
-    this.toldAt = now;
+    this.reportedAt = now;
   }
 }

@@ -63,12 +63,12 @@ function sourceOf({ package: name, source }: CompiledPolicy["sources"][number]):
 /** Names go in as strings: a constraint may be called like a keyword. */
 function unitDocument({ contract, reasoned }: CompiledPolicy, unit: string): string {
   const home = `data.signalbox.unit.${unit}.policy[${JSON.stringify(contract.id.replaceAll("-", "_"))}]`;
-  const ask = (rule: "pass" | "reason" | "waive", names: readonly string[]): string =>
+  const ruleBody = (rule: "pass" | "reason" | "waive", names: readonly string[]): string =>
     names
       .map((name) => `${JSON.stringify(name)}: [value | value := ${home}.${rule}[${JSON.stringify(name)}]]`)
       .join(", ");
   const constraints = contract.constraints.map(({ name }) => name);
   const obligations = contract.obligations.map(({ name }) => name);
-  const asked = [`"pass": {${ask("pass", constraints)}}`, `"reason": {${ask("reason", reasoned)}}`];
-  return `{${[...asked, `"waive": {${ask("waive", obligations)}}`].join(", ")}}`;
+  const rules = [`"pass": {${ruleBody("pass", constraints)}}`, `"reason": {${ruleBody("reason", reasoned)}}`];
+  return `{${[...rules, `"waive": {${ruleBody("waive", obligations)}}`].join(", ")}}`;
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { Ledger } from "../limits/ledger.ts";
+import { Quotas } from "../limits/quotas.ts";
 import type { LimitStore } from "../limits/limit-store.ts";
 
 /** How often what is not needed goes back, and what is held is renewed. Milliseconds. */
@@ -17,18 +17,18 @@ export async function forgetOld(store: Pick<LimitStore, "prune">, now: number): 
 }
 
 /** A ledger over the store's limits, swept until it is closed. */
-export function openLedger(store: LimitStore): { readonly ledger: Ledger; readonly close: () => Promise<void> } {
-  const ledger = new Ledger({ store, holder: randomUUID(), now: Date.now });
-  const sweep = setInterval(() => void ledger.sweep(), SWEEP);
+export function openQuotas(store: LimitStore): { readonly quotas: Quotas; readonly close: () => Promise<void> } {
+  const quotas = new Quotas({ store, holder: randomUUID(), now: Date.now });
+  const sweep = setInterval(() => void quotas.sweep(), SWEEP);
   const prune = setInterval(() => void forgetOld(store, Date.now()), PRUNE);
   sweep.unref();
   prune.unref();
   return {
-    ledger,
+    quotas,
     close() {
       clearInterval(sweep);
       clearInterval(prune);
-      return ledger.close();
+      return quotas.close();
     },
   };
 }

@@ -15,8 +15,8 @@ import type { ServerLimits } from "../http/server-limits.ts";
 import { RunningRequests } from "../http/unary/joined.ts";
 import { manageKeys } from "../keys/key-management.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
-import type { TokenDoor } from "../keys/tokens/token-door.ts";
-import type { Ledger } from "../limits/ledger.ts";
+import type { TokenExchange } from "../keys/tokens/token-exchange.ts";
+import type { Quotas } from "../limits/quotas.ts";
 import type { Store } from "../store/port.ts";
 import type { ServedPolicies } from "./policies/served-policies.ts";
 import { BUILD_VARIABLE } from "./build-id.ts";
@@ -44,9 +44,9 @@ export interface RuntimeParts {
   readonly retention: Retention;
   readonly limits: Partial<ServerLimits>;
   readonly telemetry: ServerTelemetry;
-  readonly tokens: TokenDoor;
+  readonly tokens: TokenExchange;
   readonly evidence: Runtime["evidence"];
-  readonly ledger: Ledger;
+  readonly quotas: Quotas;
   readonly stopOrder: StopOrder;
   readonly revocations: Revocations;
 }
@@ -78,7 +78,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
       shadow: { read, workspaces: () => store.summary.workspaces(), evidence: store.evidence, turns },
     },
     running: new RunningRequests(),
-    ledger: parts.ledger,
+    quotas: parts.quotas,
     simulationRate: new SimulationRate(),
     endpoints: new EndpointTracker(healthSettingsOf(snapshots), telemetry.log.endpointChanged),
     stickyKeyOf: stickyKeys(),
@@ -95,7 +95,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
       ...(state.reloadFailed ? ["reload_failed"] : []),
       ...(store.evidence.health().state === "ok" ? [] : ["evidence"]),
       ...(parts.retention.failed() ? ["evidence_retention"] : []),
-      ...(parts.ledger.state === "ok" ? [] : ["limits"]),
+      ...(parts.quotas.state === "ok" ? [] : ["limits"]),
       ...(policies.isBehind ? ["policies"] : []),
       ...(policies.administration.differing().size > 0 ? ["policy_modules"] : []),
       ...(policies.administration.suspended().length > 0 ? ["suspended_policies"] : []),

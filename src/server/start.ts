@@ -12,9 +12,9 @@ import { Revocations } from "../http/credentials/revocations.ts";
 import { newRequestId } from "../http/request-id.ts";
 import { createApp } from "../http/server.ts";
 import { openKeyRing } from "../keys/key-ring.ts";
-import { openTokenDoor } from "../keys/tokens/token-door.ts";
+import { openTokenExchange } from "../keys/tokens/token-exchange.ts";
 import type { Store } from "../store/port.ts";
-import { openLedger } from "./limits.ts";
+import { openQuotas } from "./limits.ts";
 import { listenFailure, type AddressFlags } from "./listen-failure.ts";
 import { makeRuntime, type RuntimeParts } from "./make-runtime.ts";
 import { openStore } from "./open-store.ts";
@@ -44,7 +44,7 @@ export interface ProcessRole {
   /** One of several that serve the public side: another process has the admin listener, and tells what all of them have heard. */
   readonly worker?: {
     readonly number: number;
-    readonly standing: () => WorkersStatus;
+    readonly status: () => WorkersStatus;
     readonly reloadFailed: () => boolean;
   };
 }
@@ -118,9 +118,9 @@ async function open(
     if (changed.change === "revoked") revocations?.revoked(changed.id, changed.workspace);
   });
   opened.add(keys.close);
-  const tokens = await openTokenDoor(keys, store.issuers, Date.now, randomBytes);
+  const tokens = await openTokenExchange(keys, store.issuers, Date.now, randomBytes);
   opened.add(() => Promise.resolve(tokens.close()));
-  const limited = openLedger(store.limits);
+  const limited = openQuotas(store.limits);
   opened.add(limited.close);
   const metered = meteredEvidence(store.evidence, tokens.spend);
   const refusals = foldedRefusals(metered, () => store.evidence.health().state === "ok", newRequestId, Date.now);
@@ -145,7 +145,7 @@ async function open(
     telemetry,
     tokens,
     evidence: refusals.evidence,
-    ledger: limited.ledger,
+    quotas: limited.quotas,
     stopOrder,
     revocations,
   });
@@ -207,7 +207,7 @@ function runtimeOf({ worker, runtime }: ProcessRole, parts: RuntimeParts): Runti
   const own = makeRuntime(parts);
   if (runtime !== undefined) return runtime(own);
   if (worker === undefined) return own;
-  const { number, standing: status, reloadFailed } = worker;
+  const { number, status, reloadFailed } = worker;
   const missesSome = (): boolean => status().ready < status().configured;
   return {
     ...own,

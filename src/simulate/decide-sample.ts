@@ -40,8 +40,8 @@ export function instantOf({ day, hour }: PolicyTime): number {
 }
 
 /** The decision that a call of this shape gets: it is the same function (docs/concepts.md#how-a-decision-is-made). */
-export function decideSample(table: RoutingTable, policies: PolicySet, point: SampleRequest): Decision {
-  return decide(table, policies, identityOf(point), questionOf(point), instantOf(point.time));
+export function decideSample(table: RoutingTable, policies: PolicySet, sample: SampleRequest): Decision {
+  return decide(table, policies, identityOf(sample), questionOf(sample), instantOf(sample.time));
 }
 
 /** What a comparison looks at. */

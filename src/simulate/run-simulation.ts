@@ -158,7 +158,7 @@ async function weighed(
   { signal }: SimulationWatch,
 ): Promise<EvidenceTally | null> {
   if (evidence === null) return null;
-  const tally = new EvidenceTally((point) => runner.decide(point), head.table, representatives(runner.plan.jobs));
+  const tally = new EvidenceTally((sample) => runner.decide(sample), head.table, representatives(runner.plan.jobs));
   await readEvidence(evidence, tally, signal);
   return tally;
 }
@@ -184,7 +184,7 @@ function asserted(
   if (assertions === null) return null;
   const { file, assertions: found } = assertions;
   const inOrder = [...tally.assertions].toSorted(([left], [right]) => left - right).map(([, each]) => each);
-  const cases = judgeCases(found.assertions, (point) => runner.decide(point));
+  const cases = judgeCases(found.assertions, (sample) => runner.decide(sample));
   // What meets none of the classes that were decided may meet one that was left out.
   const judged =
     cut.length === 0 ? found.assertions : found.assertions.map((each) => ({ ...each, may_be_empty: true }));
@@ -231,7 +231,7 @@ function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArgu
   const slots = ({ contents }: CompiledSide): string =>
     JSON.stringify(contents.map(({ contract, digest, slot }) => [contract.id, digest, slot]));
   const name = slots(alone) === slots(compiled.head) ? null : (base.commit?.slice(0, 12) ?? base.name);
-  return (point) => explainArguments(point, name);
+  return (sample) => explainArguments(sample, name);
 }
 
 /** As many jobs from the first as have no more classes than allowed. */

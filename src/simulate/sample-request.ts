@@ -25,7 +25,7 @@ export interface SampleRequest extends Scalars {
 }
 
 /** The plainest request there is, of nobody for nothing. */
-export const PLAIN_POINT: SampleRequest = {
+export const PLAIN_SAMPLE: SampleRequest = {
   workspace: "",
   model: "",
   operation: "chat.completions",
@@ -91,7 +91,7 @@ export interface Member {
 /** One class of requests, decided on both sides. */
 export interface ClassComparison {
   /** Stands for every request of the class. */
-  readonly point: SampleRequest;
+  readonly sample: SampleRequest;
   /** The workspaces and routes that the class holds for; nothing tells them apart. The point is one of them. */
   readonly members: readonly [Member, ...Member[]];
   /** How many request shapes the class stands for, all members together. */

@@ -13,7 +13,7 @@ export interface SideOutcomes {
 }
 
 /** Is told every decision that is made, once for each class of a side. */
-export type DecisionListener = (decision: Decision, view: View, point: SampleRequest) => void;
+export type DecisionListener = (decision: Decision, view: View, sample: SampleRequest) => void;
 
 /** What requests of one state have come to: their decisions differ by nothing but what the policies say. */
 interface StateDecisions {
@@ -41,49 +41,49 @@ export class SideDecider {
   }
 
   /** @param state the side's `stateKey` of the request. */
-  decideClass(state: string, point: SampleRequest): SideOutcomes {
+  decideClass(state: string, sample: SampleRequest): SideOutcomes {
     let known = this.#states.get(state);
     if (known === undefined) {
-      known = { input: this.#inputOf(point), byEvaluation: new Map() };
+      known = { input: this.#inputOf(sample), byEvaluation: new Map() };
       this.#states.set(state, known);
     }
     const { input, byEvaluation } = known;
-    const evaluation = input === null ? null : this.#views.declared.evaluate(this.#inputLike(input, point));
+    const evaluation = input === null ? null : this.#views.declared.evaluate(this.#inputLike(input, sample));
     const same = byEvaluation.get(evaluation);
     if (same !== undefined) return same;
-    const made = this.decide(point);
+    const made = this.decide(sample);
     byEvaluation.set(evaluation, made);
     return made;
   }
 
   /** What the policies are asked about a request; `null` where its denial stands without them. */
-  #inputOf(point: SampleRequest): PolicyInput | null {
+  #inputOf(sample: SampleRequest): PolicyInput | null {
     const { declared } = this.#views;
-    let asked: PolicyInput | null = null;
-    const evaluate: PolicySet["evaluate"] = (input) => declared.evaluate((asked = input));
-    const decision = decideSample(this.table, { ...declared, evaluate }, point);
-    return isDeniedByTable(decision) ? null : asked;
+    let evaluated: PolicyInput | null = null;
+    const evaluate: PolicySet["evaluate"] = (input) => declared.evaluate((evaluated = input));
+    const decision = decideSample(this.table, { ...declared, evaluate }, sample);
+    return isDeniedByTable(decision) ? null : evaluated;
   }
 
   /** The same for another request of the state, without narrowing its candidates anew. */
-  #inputLike(input: PolicyInput, point: SampleRequest): PolicyInput {
+  #inputLike(input: PolicyInput, sample: SampleRequest): PolicyInput {
     return {
       ...input,
-      key: keyWords(this.table, identityOf(point)),
-      request: { ...input.request, ...requestWords(point) },
-      time: this.#views.declared.readsTime ? point.time : input.time,
+      key: keyWords(this.table, identityOf(sample)),
+      request: { ...input.request, ...requestWords(sample) },
+      time: this.#views.declared.readsTime ? sample.time : input.time,
     };
   }
 
-  decide(point: SampleRequest): SideOutcomes {
+  decide(sample: SampleRequest): SideOutcomes {
     const { declared, promoted } = this.#views;
-    const now = this.#outcome(declared, "declared", point);
-    return { declared: now, promoted: promoted === declared ? now : this.#outcome(promoted, "promoted", point) };
+    const now = this.#outcome(declared, "declared", sample);
+    return { declared: now, promoted: promoted === declared ? now : this.#outcome(promoted, "promoted", sample) };
   }
 
-  #outcome(policies: PolicySet, view: View, point: SampleRequest): Outcome {
-    const decision = decideSample(this.table, policies, point);
-    this.#listener(decision, view, point);
+  #outcome(policies: PolicySet, view: View, sample: SampleRequest): Outcome {
+    const decision = decideSample(this.table, policies, sample);
+    this.#listener(decision, view, sample);
     return outcomeOf(decision);
   }
 }

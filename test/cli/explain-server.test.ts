@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { PLAIN_POINT } from "../../src/simulate/sample-request.ts";
+import { PLAIN_SAMPLE } from "../../src/simulate/sample-request.ts";
 import { freePort } from "../support/ports.ts";
 import { startTestServer } from "../support/server.ts";
 import { explain, explained, OF } from "./explain-command.ts";
@@ -114,7 +114,7 @@ describe("signalbox explain, against a server", () => {
     );
     expect(await told(key, `${test.server.url}/proxy`)).toContain("--server: has no POST /v1/route/simulate (404)");
     const time = { day: "weekday", hour: "night" };
-    const point = { ...PLAIN_POINT, workspace: "acme-prod", model: "r", operation: "rerank", time };
+    const point = { ...PLAIN_SAMPLE, workspace: "acme-prod", model: "r", operation: "rerank", time };
     const other = await explain(["--server", test.server.url, "--point", JSON.stringify(point)], {
       environment: { SIGNALBOX_KEY: key },
     });

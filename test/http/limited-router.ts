@@ -1,6 +1,6 @@
 import type { KeyLimits, WorkspaceLimits } from "../../src/canon/limits.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
-import { Ledger } from "../../src/limits/ledger.ts";
+import { Quotas } from "../../src/limits/quotas.ts";
 import { MemoryLimitStore } from "../limits/memory-store.ts";
 import { startRouter, type Router } from "../support/router.ts";
 import { identity } from "../support/table.ts";
@@ -40,7 +40,7 @@ export async function limited(
   decide?: Decide,
 ): Promise<Limited> {
   const store = new MemoryLimitStore();
-  const ledger = new Ledger({ store, holder: "router", now: () => clock.at, maxWait: 200 });
+  const ledger = new Quotas({ store, holder: "router", now: () => clock.at, maxWait: 200 });
   const caller = {
     ...identity,
     scopes: new Set(["inference", "route:simulate"] as const),
@@ -50,7 +50,7 @@ export async function limited(
     router: await startRouter({
       table: withLimits(base, limits),
       identity: caller,
-      runtime: { ledger, ...(decide === undefined ? {} : { evidence: { decide, settle: () => {} } }) },
+      runtime: { quotas: ledger, ...(decide === undefined ? {} : { evidence: { decide, settle: () => {} } }) },
     }),
     store,
   };

@@ -3,13 +3,13 @@ import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { Ledger } from "../../src/limits/ledger.ts";
+import { Quotas } from "../../src/limits/quotas.ts";
 import { openStore } from "../../src/server/open-store.ts";
 import { LIMITED } from "./crash-limits.ts";
 
 const [, , database = "", overdraws = ""] = process.argv;
 const store = await openStore(database);
-const ledger = new Ledger({ store: store.limits, holder: randomUUID(), now: Date.now });
+const ledger = new Quotas({ store: store.limits, holder: randomUUID(), now: Date.now });
 setInterval(() => void ledger.sweep(), 200);
 
 const any = (most: number): number => Math.floor(Math.random() * (most + 1));

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { Ledger, type Reservation } from "../../src/limits/ledger.ts";
+import { Quotas, type Reservation } from "../../src/limits/quotas.ts";
 import { isPostgresUrl } from "../../src/store/postgres/settings.ts";
 import { openStore } from "../../src/server/open-store.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "../store/postgres/server.ts";
@@ -96,7 +96,7 @@ function crashLaws(place: () => Promise<string>): void {
 
       // The places of the dead are free when their leases are over, and no more than there are.
       await expireLeases(database);
-      const ledger = new Ledger({ store: store.limits, holder: "last", now: Date.now });
+      const ledger = new Quotas({ store: store.limits, holder: "last", now: Date.now });
       const running: Reservation[] = [];
       for (;;) {
         const result = await ledger.reserve([{ ...LIMITED, limits: { ...LIMITED.limits, budget: null } }], ONE, 1_000);

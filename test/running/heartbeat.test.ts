@@ -8,7 +8,7 @@ describe("a heartbeat", () => {
   function watch(answers: (question: number) => boolean) {
     const seen = { questions: 0, lost: [] as number[] };
     const heartbeat: Heartbeat = new Heartbeat({
-      ask: () => {
+      ping: () => {
         seen.questions += 1;
         if (answers(seen.questions)) setTimeout(() => heartbeat.answered(), 1);
       },

@@ -228,7 +228,7 @@ export async function decideBothWays(
       words: changeWords(left[at], right[at], destinations),
     });
     const members: readonly [Member] = [{ workspace: point.workspace, model: point.model }];
-    return { point, members, shapes: 1n, declared: pair("declared"), promoted: pair("promoted") };
+    return { sample: point, members, shapes: 1n, declared: pair("declared"), promoted: pair("promoted") };
   };
   const reached = {
     base: (outcome: Outcome) => reachedOf(outcome, destinations.base),
@@ -249,7 +249,7 @@ export async function decideBothWays(
     after.beginJob();
     let shapes = 0n;
     let count = 0;
-    for (const { point, size, stateKeys } of made.classes()) {
+    for (const { sample: point, size, stateKeys } of made.classes()) {
       const left = before.decideClass(stateKeys[0] ?? "", point);
       const right = after.decideClass(stateKeys[1] ?? "", point);
       found.add(compare(point, left, right), job.pair.members, size);
@@ -302,7 +302,7 @@ class Lines {
     const [left, right] = [this.#reached.base(comparison.declared.base), this.#reached.head(comparison.declared.head)];
     const gains = [right.isSubsetOf(left), left.isSubsetOf(right)];
     for (const { workspace, model } of members) {
-      const line = lineOf({ ...comparison, point: { ...comparison.point, workspace, model } }, [gains, ...verdicts]);
+      const line = lineOf({ ...comparison, sample: { ...comparison.sample, workspace, model } }, [gains, ...verdicts]);
       this.#counts.set(line, (this.#counts.get(line) ?? 0n) + size);
     }
   }
@@ -317,7 +317,7 @@ class Lines {
 }
 
 /** What a comparison says of a request, without the names that a class of several routes may have in another order. */
-function lineOf({ point, declared, promoted }: ClassComparison, verdicts: readonly unknown[]): string {
+function lineOf({ sample: point, declared, promoted }: ClassComparison, verdicts: readonly unknown[]): string {
   const shown = ({ plan, maxPlaces, denial, edits, indeterminate }: Outcome): unknown => [
     plan.map(({ provider, region, tier, balance, weight }) => [provider, region, tier, balance, weight]),
     maxPlaces,

@@ -8,7 +8,7 @@ import { SORT_KEYS, type ProviderPreferences } from "../../src/canon/preferences
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../src/canon/request.ts";
 import { readOptions } from "../../src/cli/explain/flags.ts";
 import { timeWindow } from "../../src/decide/time-window.ts";
-import { instantOf } from "../../src/simulate/explain/asked.ts";
+import { instantOf } from "../../src/simulate/explain/sample-question.ts";
 import { explainArguments } from "../../src/simulate/explain/explain-arguments.ts";
 import type { SampleRequest } from "../../src/simulate/sample-request.ts";
 
@@ -92,7 +92,7 @@ describe("the command line that explains a point", () => {
         const [command, ...argv] = explainArguments(point);
         expect(command).toBe("explain");
         if (argv[0] !== "--point" && argv[0]?.startsWith("--point=") !== true) byFlags += 1;
-        expect(readOptions(argv, 0).point).toEqual(point);
+        expect(readOptions(argv, 0).sample).toEqual(point);
       }),
       { numRuns: 1_000 },
     );
@@ -136,7 +136,7 @@ describe("the command line that explains a point", () => {
     fc.assert(
       fc.property(points, base, (asked, following) => {
         const [, ...argv] = explainArguments(asked, following);
-        const { source, point: read } = readOptions(argv, 0);
+        const { source, sample: read } = readOptions(argv, 0);
         expect(read).toEqual(asked);
         expect(source).toMatchObject({ base: { name: following } });
       }),

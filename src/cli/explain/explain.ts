@@ -8,8 +8,8 @@ import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/comm
 import { DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/run.ts";
-import { askFiles } from "./ask-files.ts";
-import { askServer } from "./ask-server.ts";
+import { explainFromFiles } from "./explain-from-files.ts";
+import { explainFromServer } from "./explain-from-server.ts";
 import { readOptions, type ExplainOptions } from "./flags.ts";
 import { formatExplanation } from "./format-explanation.ts";
 
@@ -80,8 +80,8 @@ export function explainRequest(argv: readonly string[], io: CommandIo): Promise<
     const body = options.request === null ? null : await readBody(options.request, io);
     const { explanation, notes } =
       "server" in source
-        ? await askServer(options, source.server, body, io)
-        : await askFiles(options, source, body, io);
+        ? await explainFromServer(options, source.server, body, io)
+        : await explainFromFiles(options, source, body, io);
     io.stdout(print(options, explanation, notes, wantsColour(io)));
     return EXIT.ok;
   });

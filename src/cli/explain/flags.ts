@@ -6,12 +6,12 @@ import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { ALWAYS_USED, REASONING_EFFORTS, TOKEN_BUCKETS, tokenBucket, type TokenBucket } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 import { DEFAULT_ENVIRONMENT } from "../../simulate/explain/explain-arguments.ts";
-import { PLAIN_POINT, type SampleRequest } from "../../simulate/sample-request.ts";
+import { PLAIN_SAMPLE, type SampleRequest } from "../../simulate/sample-request.ts";
 import { readPath, readTree, type TreeOption } from "../simulate/options.ts";
 import { listItems, readArguments, required } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { readEnvironment } from "../terminal/environment.ts";
-import { readPointJson, readPreferencesJson } from "./point-json.ts";
+import { readSampleJson, readPreferencesJson } from "./sample-json.ts";
 import { readCount, readWindow, readWord, readWords } from "./words.ts";
 
 const text = { type: "string" } as const;
@@ -42,7 +42,7 @@ const PREFERENCE_FLAGS = {
 /** What the caller's key says; a server knows its own. */
 const KEY_FLAGS = { workspace: text, environment: text, workload: text, labels: text } as const;
 
-const POINT_FLAGS = {
+const SAMPLE_FLAGS = {
   ...KEY_FLAGS,
   operation: text,
   model: text,
@@ -64,7 +64,7 @@ const FLAGS = {
   point: text,
   promoted: yes,
   format: text,
-  ...POINT_FLAGS,
+  ...SAMPLE_FLAGS,
 } as const;
 
 export const EXPLAIN_FORMATS = ["terminal", "json"] as const;
@@ -90,9 +90,9 @@ export interface ExplainOptions {
   readonly time: PolicyTime | null;
   /** Path of a request's body, or `-`; `null`: the point says it all. */
   readonly request: string | null;
-  readonly point: SampleRequest;
+  readonly sample: SampleRequest;
   /** Whether the point, with its workspace, was given as JSON. */
-  readonly isPointGiven: boolean;
+  readonly isSampleGiven: boolean;
 }
 
 type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
@@ -112,16 +112,17 @@ export function readOptions(
   if (positionals.length > 0) throw new UsageError("takes flags only; a request's body is named with --request");
   refuseTogether(values);
   const time = readWindow(values.time, values.at);
-  const point = values.point === undefined ? readPoint(values, time ?? timeWindow(now)) : readPointJson(values.point);
+  const sample =
+    values.point === undefined ? readSample(values, time ?? timeWindow(now)) : readSampleJson(values.point);
   return {
     help: values.help === true,
     source: values.server === undefined ? readFiles(values, io) : { server: values.server },
     format: readWord("--format", values.format ?? "terminal", EXPLAIN_FORMATS),
     promoted: values.promoted === true,
-    time: values.point === undefined ? time : point.time,
+    time: values.point === undefined ? time : sample.time,
     request: values.request ?? null,
-    point,
-    isPointGiven: values.point !== undefined,
+    sample,
+    isSampleGiven: values.point !== undefined,
   };
 }
 
@@ -142,7 +143,7 @@ function refuseTogether(values: Values): void {
     if (second !== undefined) throw new UsageError(`${first}, --${second}: ${why}`);
   };
   if (values.point !== undefined) {
-    refuse("--point", given({ ...POINT_FLAGS, request: text }), "the point says the whole request; give one of them");
+    refuse("--point", given({ ...SAMPLE_FLAGS, request: text }), "the point says the whole request; give one of them");
   }
   if (values.request !== undefined) {
     refuse("--request", given(SHAPE_FLAGS), "the request's body says it; give one of them");
@@ -158,7 +159,7 @@ function refuseTogether(values: Values): void {
 }
 
 /** The point that flags say; what they do not say is what a plain request has. */
-function readPoint(values: Values, time: PolicyTime): SampleRequest {
+function readSample(values: Values, time: PolicyTime): SampleRequest {
   if (values.help === true) return { ...NOTHING, time };
   const operation = readWord("--operation", required(values.operation, "--operation", "chat.completions"), OPERATIONS);
   const isRouteOptional = operation === "moderations" || values.request !== undefined;
@@ -185,7 +186,7 @@ function readPoint(values: Values, time: PolicyTime): SampleRequest {
   };
 }
 
-const NOTHING: SampleRequest = { ...PLAIN_POINT, key: { ...PLAIN_POINT.key, environment: DEFAULT_ENVIRONMENT } };
+const NOTHING: SampleRequest = { ...PLAIN_SAMPLE, key: { ...PLAIN_SAMPLE.key, environment: DEFAULT_ENVIRONMENT } };
 
 /** A bucket by name, or the one that a number of tokens falls in. */
 function readBucket(flag: string, value: string | undefined): TokenBucket {

@@ -10,7 +10,7 @@ interface Noted {
   readonly table: RoutingTable;
   readonly locations: Locations;
   readonly options: ExplainOptions;
-  readonly asked: Question;
+  readonly question: Question;
 }
 
 /**
@@ -21,22 +21,22 @@ export function notesOf(noted: Noted): readonly string[] {
   return [...routeNotes(noted), ...preferenceNotes(noted), ...keyNotes(noted)];
 }
 
-function routeNotes({ table, locations, options: { point }, asked }: Noted): readonly string[] {
-  const workspace = Object.hasOwn(table.workspaces, point.workspace) ? table.workspaces[point.workspace] : undefined;
+function routeNotes({ table, locations, options: { sample }, question }: Noted): readonly string[] {
+  const workspace = Object.hasOwn(table.workspaces, sample.workspace) ? table.workspaces[sample.workspace] : undefined;
   if (workspace === undefined) {
-    return [`there is no workspace of that name; ${suggest(point.workspace, Object.keys(table.workspaces))}`];
+    return [`there is no workspace of that name; ${suggest(sample.workspace, Object.keys(table.workspaces))}`];
   }
-  if (asked.model === "") return [];
-  if (!Object.hasOwn(table.routes, asked.model)) {
-    return [`there is no route of that name; ${suggest(asked.model, Object.keys(table.routes))}`];
+  if (question.model === "") return [];
+  if (!Object.hasOwn(table.routes, question.model)) {
+    return [`there is no route of that name; ${suggest(question.model, Object.keys(table.routes))}`];
   }
-  if (workspace.approve.routes.includes(asked.model)) return [];
+  if (workspace.approve.routes.includes(question.model)) return [];
   const location = formatLocation(locations.approval(workspace.id, "routes"));
   return [`the route is there, but the workspace does not approve it${location === "" ? "" : ` (${location})`}`];
 }
 
-function preferenceNotes({ table, asked }: Noted): readonly string[] {
-  const { preferences } = asked;
+function preferenceNotes({ table, question }: Noted): readonly string[] {
+  const { preferences } = question;
   if (preferences === null) return [];
   const providers = Object.keys(table.providers);
   const unknown = (["order", "only", "ignore"] as const).flatMap((member) => {
@@ -50,9 +50,9 @@ function preferenceNotes({ table, asked }: Noted): readonly string[] {
 }
 
 /** What the vocabulary does not have, policies cannot see. */
-function keyNotes({ table, options: { point } }: Noted): readonly string[] {
+function keyNotes({ table, options: { sample } }: Noted): readonly string[] {
   const { environments, workloads, labels } = table.vocabulary;
-  const { key } = point;
+  const { key } = sample;
   const label = key.labels.find((one) => !labels.includes(one));
   return [
     ...(environments.includes(key.environment)

@@ -1,7 +1,7 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import { EXIT, type CommandIo } from "../terminal/command-io.ts";
-import { stopAsked } from "../terminal/listening.ts";
+import { stopRequested } from "../terminal/listening.ts";
 import { usableCache } from "../compile-cache.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { saveCompiledCode } from "../terminal/code-cache.ts";
@@ -41,9 +41,9 @@ export async function serve(argv: readonly string[], io: CommandIo): Promise<num
   }
 }
 
-async function runServe(asked: ServeOptions, reloads: ReloadRequests, io: CommandIo): Promise<number> {
+async function runServe(requested: ServeOptions, reloads: ReloadRequests, io: CommandIo): Promise<number> {
   // Before workers start: one process makes the secret and says what is wrong.
-  const options = { ...asked, cache: await usableCache(asked.cache, io) };
+  const options = { ...requested, cache: await usableCache(requested.cache, io) };
   checkBootstrapKey(io.environment[BOOTSTRAP_VARIABLE]);
   if (options.exposure === "insecure_http") {
     io.stderr(
@@ -115,11 +115,11 @@ async function announce(options: ServeOptions, server: RunningServer, io: Comman
   const file = io.terminal === true ? null : (options.firstKeyFile ?? null);
   const bootstrap = await bootstrapKey(store, firstWorkspace, io.environment[BOOTSTRAP_VARIABLE], file);
   if (bootstrap !== null) {
-    const told = `first key (operations:manage, workspace ${firstWorkspace}, 30 days; `;
+    const announced = `first key (operations:manage, workspace ${firstWorkspace}, 30 days; `;
     io.stdout(
       file === null
-        ? `${told}shown once):\n  ${bootstrap}\n`
-        : `${told}nowhere else): in ${file}; keep it elsewhere, and delete the file\n`,
+        ? `${announced}shown once):\n  ${bootstrap}\n`
+        : `${announced}nowhere else): in ${file}; keep it elsewhere, and delete the file\n`,
     );
   }
   const demo = options.demo && Object.hasOwn(table.workspaces, "demo") ? await demoKey(store) : null;
@@ -203,7 +203,7 @@ async function untilStopped(server: RunningServer, reloads: ReloadRequests, io: 
       },
     );
   });
-  await stopAsked(io.signal);
+  await stopRequested(io.signal);
   io.stdout("stopping: waiting for requests in flight\n");
 }
 

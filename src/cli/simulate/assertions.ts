@@ -18,17 +18,17 @@ export interface HeldAssertions {
  * Head's assertions; base's where head has none any more, so that nobody can take a guard away in the change that it guards against. What head
  * has changed of them is listed.
  *
- * @param asked `--assertions`.
+ * @param requested `--assertions`.
  * @throws {CommandError} where a file cannot be read.
  */
 export async function heldAssertions(
   trees: { readonly base: SideTree; readonly head: SideTree },
   base: Side,
   head: Side,
-  asked: string | null,
+  requested: string | null,
 ): Promise<HeldAssertions> {
-  const own = await readAssertions(trees.head, head.files, asked);
-  const before = await readAssertions(trees.base, base.files, asked, "may be absent");
+  const own = await readAssertions(trees.head, head.files, requested);
+  const before = await readAssertions(trees.base, base.files, requested, "may be absent");
   const source = own ?? before;
   if (source === null) return { assertions: null, diagnostics: [], source, failed: false };
   const { assertions, diagnostics } = parseAssertions(source, sidesOf(base, head));

@@ -168,10 +168,10 @@ function readPromotions(values: readonly string[]): readonly Promotion[] {
 }
 
 function readFailOn(values: readonly string[]): readonly FailOnWord[] {
-  const asked = values.map((value) => listItems(value));
-  const words = FAIL_ON_WORDS.filter((word) => asked.some((list) => list.includes(word)));
+  const requested = values.map((value) => listItems(value));
+  const words = FAIL_ON_WORDS.filter((word) => requested.some((list) => list.includes(word)));
   const known = (word: string): boolean => FAIL_ON_WORDS.some((own) => own === word);
-  if (!asked.every((list) => list.length > 0 && list.every(known))) {
+  if (!requested.every((list) => list.length > 0 && list.every(known))) {
     throw new UsageError(`--fail-on: must be a list, separated by commas, of ${FAIL_ON_WORDS.join(", ")}`);
   }
   return words;

@@ -20,18 +20,18 @@ export function progressLine(
 ): ProgressLine {
   if (quiet || io.stderrTerminal !== true) return { show: () => {}, clear: () => {} };
   let shownAt = -Infinity;
-  let standing = false;
+  let isShown = false;
   return {
     show: (progress) => {
       const now = clock();
       if (now - shownAt < INTERVAL) return;
       shownAt = now;
-      standing = true;
+      isShown = true;
       io.stderr(`${CLEAR}${describe(progress)}`);
     },
     clear: () => {
-      if (standing) io.stderr(CLEAR);
-      standing = false;
+      if (isShown) io.stderr(CLEAR);
+      isShown = false;
     },
   };
 }

@@ -99,24 +99,24 @@ export async function hasOverlay(tree: SideTree, config: string, environment: st
 /**
  * The assertions of one side.
  *
- * @param asked the file that was named; `null`: the one beside the policies, which may be absent.
+ * @param requested the file that was named; `null`: the one beside the policies, which may be absent.
  * @param absence whether a file that was named may be absent too: base need not have what head begins with.
  * @throws {CommandError} where the file cannot be read.
  */
 export async function readAssertions(
   tree: SideTree,
   files: ConfigurationFiles,
-  asked: string | null,
+  requested: string | null,
   absence: "is an error" | "may be absent" = "is an error",
 ): Promise<Source | null> {
   const beside = posix.join(posix.dirname(files.routes.path), policyDirectory(files.routes.text).directory);
-  const shown = asked === null ? posix.join(beside, "assertions.yaml") : shownIn(asked);
+  const shown = requested === null ? posix.join(beside, "assertions.yaml") : shownIn(requested);
   const path = tree.pathOf(shown, "--assertions");
-  if (asked === null || absence === "may be absent") {
+  if (requested === null || absence === "may be absent") {
     const names = await tree.files.namesIn(posix.dirname(path));
     if (names?.includes(posix.basename(path)) !== true) return null;
   }
-  const within = posix.dirname(asked === null ? tree.pathOf(files.routes.path, "--assertions") : path);
+  const within = posix.dirname(requested === null ? tree.pathOf(files.routes.path, "--assertions") : path);
   const text = await tree.files.readText(path, within);
   if (typeof text === "string") return { path: shown, text };
   const { what, fix } = UNREAD_SENTENCES[text.unread];

@@ -10,7 +10,7 @@ import type { RunSimulation, Side, SimulationRequest } from "../../simulate/requ
 import type { SimulationReport } from "../../simulate/report/report.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { usableCache } from "../compile-cache.ts";
-import { stopAsked } from "../terminal/listening.ts";
+import { stopRequested } from "../terminal/listening.ts";
 import { printable } from "../terminal/printing.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { runCommand } from "../terminal/run.ts";
@@ -35,8 +35,8 @@ export async function simulate(
   return runCommand("simulate", io, () => compare(readSimulateOptions(argv, io.cwd, io), io, run), SIMULATE_EXIT.error);
 }
 
-async function compare(asked: SimulateOptions, io: CommandIo, run: RunSimulation): Promise<number> {
-  const options = { ...asked, cache: await usableCache(asked.cache, io) };
+async function compare(requested: SimulateOptions, io: CommandIo, run: RunSimulation): Promise<number> {
+  const options = { ...requested, cache: await usableCache(requested.cache, io) };
   await checkOutputs(options.outputs, io);
   await checkEvidence(options.evidence);
   const trees = await openTrees(options, io);
@@ -107,7 +107,7 @@ async function runWatched(
   const stop = new AbortController();
   // Takes the listeners of signals away again when the engine is done.
   const done = new AbortController();
-  void stopAsked(AbortSignal.any([done.signal, ...(io.signal === undefined ? [] : [io.signal])])).then(() => {
+  void stopRequested(AbortSignal.any([done.signal, ...(io.signal === undefined ? [] : [io.signal])])).then(() => {
     if (!done.signal.aborted) stop.abort();
   });
   try {

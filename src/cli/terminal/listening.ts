@@ -1,5 +1,5 @@
 /** Resolves when the process is told to stop: SIGINT, SIGTERM, or the signal of a test. */
-export function stopAsked(signal: AbortSignal | undefined): Promise<void> {
+export function stopRequested(signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const stop = (): void => {
       process.off("SIGINT", stop);

@@ -15,7 +15,7 @@ export interface PreparedToken {
   readonly sign: () => Promise<{ readonly token: string } | ExchangeFault>;
 }
 
-/** Exchanged tokens as http needs them; `keys/tokens/token-door.ts`. */
+/** Exchanged tokens as http needs them; `keys/tokens/token-exchange.ts`. */
 export interface Tokens {
   /** Whether a credential is meant as a token; nothing is said of its worth. */
   readonly isToken: (text: string) => boolean;

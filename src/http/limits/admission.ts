@@ -6,7 +6,7 @@ import type { AttemptReport } from "../../dispatch/attempt.ts";
 import type { RelayOutcome } from "../../dispatch/relay-job.ts";
 import { effectiveLimits, type LimitedSubject } from "../../limits/effective.ts";
 import { estimateRequest, type Estimate } from "../../limits/estimate.ts";
-import type { Ledger, Reservation } from "../../limits/ledger.ts";
+import type { Quotas, Reservation } from "../../limits/quotas.ts";
 import type { LimitRefusal } from "../../limits/refusal.ts";
 import { usedBy, usedByParts, type EndedAttempt, type Used } from "../../limits/settlement.ts";
 import type { InferenceCall } from "../inference-call.ts";
@@ -49,7 +49,7 @@ export function admitToLimits(
   decision: RouteDecision,
   { bytes, calls, deadline }: { readonly bytes: number; readonly calls: number; readonly deadline: number },
 ): Admission | ServiceError | Promise<Admission | ServiceError> {
-  const { ledger } = call.runtime;
+  const { quotas: ledger } = call.runtime;
   if (ledger === undefined) return UNLIMITED;
   const subjects = subjectsOf(call, identity);
   if (subjects.length === 0) return UNLIMITED;
@@ -83,14 +83,14 @@ function subjectsOf(
 }
 
 class Reserved implements Admission {
-  readonly #ledger: Ledger;
+  readonly #quotas: Quotas;
   readonly #reservation: Reservation;
   readonly #estimate: Estimate;
   readonly #streamed: boolean;
 
-  constructor(ledger: Ledger, reservation: Reservation, estimate: Estimate, streamed: boolean) {
+  constructor(ledger: Quotas, reservation: Reservation, estimate: Estimate, streamed: boolean) {
     this.#streamed = streamed;
-    this.#ledger = ledger;
+    this.#quotas = ledger;
     this.#reservation = reservation;
     this.#estimate = estimate;
   }
@@ -111,16 +111,16 @@ class Reserved implements Admission {
   }
 
   release(): void {
-    this.#ledger.release(this.#reservation);
+    this.#quotas.release(this.#reservation);
   }
 
   end(): void {
-    void this.#ledger.settle(this.#reservation, this.#estimate.amounts);
+    void this.#quotas.settle(this.#reservation, this.#estimate.amounts);
   }
 
   #settleUsed(used: Used | null): boolean {
     if (used === null) this.release();
-    else void this.#ledger.settle(this.#reservation, used.amounts);
+    else void this.#quotas.settle(this.#reservation, used.amounts);
     return this.countsTokens && (used?.estimated ?? false);
   }
 }

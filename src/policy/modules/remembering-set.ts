@@ -14,7 +14,7 @@ import { readsPath } from "./reads.ts";
  * @param limit so many answers are kept of each policy; one with more different inputs forgets them all and begins anew.
  */
 export function rememberingSet(policies: readonly SinglePolicy[], isTimeRead: boolean, limit: number): PolicySet {
-  const asked = policies.map((policy) => remembering(policy, limit));
+  const remembered = policies.map((policy) => remembering(policy, limit));
   const evaluations = new Map<string, PolicyEvaluation>();
   return {
     id: policySetId(policies.map(({ identity }) => identity)),
@@ -22,7 +22,7 @@ export function rememberingSet(policies: readonly SinglePolicy[], isTimeRead: bo
     readsTime: isTimeRead,
     evaluate: (input) => {
       const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`).join("\n");
-      const answers = asked.map((ask) => ask(input, candidates));
+      const answers = remembered.map((evaluate) => evaluate(input, candidates));
       const key = answers.map(({ number }) => number).join();
       const known = evaluations.get(key);
       if (known !== undefined) return known;

@@ -97,9 +97,9 @@ if (parentPort !== null && typeof workerData === "string") {
   const artefact = readArtefact(new URL(workerData));
   // Every run reports it; without this line a damaged artefact would end the thread before the first one asks.
   artefact.catch(() => {});
-  port.on("message", (asked: Run) => {
+  port.on("message", (request: Run) => {
     artefact
-      .then(({ module }) => run(module, asked))
+      .then(({ module }) => run(module, request))
       .then(
         (result) => port.postMessage(result),
         (error: unknown) => port.postMessage(failure(error)),

@@ -27,14 +27,14 @@ export function watchConfiguration(
   let ended = false;
   let timer: NodeJS.Timeout | null = null;
   let seen: string | null = null;
-  let told: string | null = null;
+  let reported: string | null = null;
   const fingerprint = fingerprinter(path, environment, others);
   const look = async (): Promise<void> => {
     const now = await fingerprint();
     if (ended) return;
-    told ??= now;
-    if (now === seen && now !== told) {
-      told = now;
+    reported ??= now;
+    if (now === seen && now !== reported) {
+      reported = now;
       changed();
     }
     seen = now;

@@ -46,8 +46,8 @@ export class ServerTelemetry {
   /** When what is told of can be asked. Gives the end of all watching. */
   begin(sources: Sources): () => Promise<void> {
     this.#sources = sources;
-    const lostSpans = (): number => this.#otlp?.lostSpans() ?? 0;
-    const stopMetrics = this.metrics.begin({ ...sources, droppedLines: this.log.dropped, lostSpans });
+    const droppedSpans = (): number => this.#otlp?.droppedSpans() ?? 0;
+    const stopMetrics = this.metrics.begin({ ...sources, droppedLines: this.log.dropped, droppedSpans });
     const stopLooking = this.log.watchStore(() => sources.evidence.health());
     return () => {
       stopMetrics();
@@ -66,7 +66,7 @@ export class ServerTelemetry {
   }
 }
 
-type Sources = Omit<StatusSources, "droppedLines" | "lostSpans">;
+type Sources = Omit<StatusSources, "droppedLines" | "droppedSpans">;
 
 function otlpSettings(environment: Environment): OtlpSettings | null {
   try {

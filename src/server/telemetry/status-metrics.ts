@@ -8,7 +8,7 @@ import { Reading, type Family } from "../../telemetry/metrics/families.ts";
 export interface StatusSources {
   readonly runtime: Pick<
     Runtime,
-    "snapshots" | "endpoints" | "ledger" | "build" | "degraded" | "accepting" | "policies"
+    "snapshots" | "endpoints" | "quotas" | "build" | "degraded" | "accepting" | "policies"
   >;
   readonly evidence: Pick<Store["evidence"], "health">;
   /** Keys that this process knows. */
@@ -17,7 +17,7 @@ export interface StatusSources {
   /** Lines of the log that no reader took in time. */
   readonly droppedLines: () => number;
   /** Spans that no collector got. */
-  readonly lostSpans: () => number;
+  readonly droppedSpans: () => number;
 }
 
 const STATES = ["healthy", "ejected", "rate_limited", "half_open"] as const;
@@ -43,7 +43,7 @@ export function statusMetrics(sources: StatusSources): readonly Family[] {
         help: "Spans that no collector got: the queue was full, or an export failed.",
         labels: [],
       },
-      () => [[sources.lostSpans()] as const],
+      () => [[sources.droppedSpans()] as const],
     ),
   ];
 }
@@ -211,7 +211,7 @@ function evidenceMetrics({ evidence, runtime }: StatusSources): readonly Family[
     new Reading(
       "gauge",
       facts("signalbox_limits_available", "1 where limits can be counted; 0 where limited requests are refused."),
-      () => [[runtime.ledger === undefined || runtime.ledger.state === "ok" ? 1 : 0] as const],
+      () => [[runtime.quotas === undefined || runtime.quotas.state === "ok" ? 1 : 0] as const],
     ),
   ];
 }

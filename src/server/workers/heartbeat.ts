@@ -11,7 +11,7 @@ const MISSES = 6;
 /** What is watched. */
 export interface Watched {
   /** Sends a question to which {@link Heartbeat.answered} is the answer. */
-  readonly ask: () => void;
+  readonly ping: () => void;
   /** It has not answered in time; it is watched no longer. @param silence at least so long, milliseconds. */
   readonly lost: (silence: number) => void;
 }
@@ -43,7 +43,7 @@ export class Heartbeat {
   #beat(): void {
     if (!this.#open) {
       this.#open = true;
-      this.#watched.ask();
+      this.#watched.ping();
       return;
     }
     this.#misses += 1;

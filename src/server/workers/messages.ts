@@ -26,8 +26,8 @@ export type ToWorkerProcess =
     }
   | { readonly type: "reload"; readonly round: number; readonly files: ConfigurationFiles }
   | {
-      readonly type: "standing";
-      readonly standing: WorkersStatus;
+      readonly type: "status";
+      readonly status: WorkersStatus;
       /** The newest files could not be taken. */
       readonly reloadFailed: boolean;
     }

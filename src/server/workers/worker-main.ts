@@ -16,11 +16,11 @@ for (const stream of [process.stdout, process.stderr]) stream.on("error", () => 
 // A terminal signals all processes of a group; this one ends when the first process says so.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 
-function tell(message: FromWorkerProcess): void {
+function send(message: FromWorkerProcess): void {
   process.send?.(message, undefined, {}, () => {});
 }
 
-const thread = new BorrowedThread((message) => tell({ type: "store", message }));
+const thread = new BorrowedThread((message) => send({ type: "store", message }));
 let server: Promise<RunningServer | null> = Promise.resolve(null);
 let files: ConfigurationFiles | null = null;
 let status: WorkersStatus = { configured: 0, ready: 0 };
@@ -35,14 +35,14 @@ process.on("message", (message: ToWorkerProcess) => {
     case "reload":
       void reload(message);
       break;
-    case "standing":
-      ({ standing: status, reloadFailed } = message);
+    case "status":
+      ({ status, reloadFailed } = message);
       break;
     case "metrics":
       void metrics(message);
       break;
     case "ask_alive":
-      tell({ type: "alive" });
+      send({ type: "alive" });
       break;
     case "retire":
       void server.then((running) => running?.retire());
@@ -55,7 +55,7 @@ process.on("message", (message: ToWorkerProcess) => {
       break;
   }
 });
-tell({ type: "hello" });
+send({ type: "hello" });
 
 async function start({
   build,
@@ -79,17 +79,17 @@ async function start({
           if (files === null) throw new Error("worker: no files");
           return Promise.resolve(files);
         },
-        worker: { number: worker, standing: () => status, reloadFailed: () => reloadFailed },
+        worker: { number: worker, status: () => status, reloadFailed: () => reloadFailed },
       },
     );
     if (started.ok) {
-      tell({ type: "ready", url: started.server.url });
+      send({ type: "ready", url: started.server.url });
       return started.server;
     }
-    tell({ type: "failed", message: "the configuration has errors that it had not before; see signalbox check" });
+    send({ type: "failed", message: "the configuration has errors that it had not before; see signalbox check" });
   } catch (error) {
     const isForOperators = error instanceof StartError || error instanceof StoreUnavailableError;
-    tell({ type: "failed", message: isForOperators ? error.message : null });
+    send({ type: "failed", message: isForOperators ? error.message : null });
   }
   process.disconnect?.();
   return null;
@@ -102,12 +102,12 @@ async function reload(message: Extract<ToWorkerProcess, { type: "reload" }>): Pr
     (built) => built.ok,
     () => false,
   );
-  tell({ type: "reloaded", round: message.round, ok: ok === true });
+  send({ type: "reloaded", round: message.round, ok: ok === true });
 }
 
 async function metrics({ round, accept }: Extract<ToWorkerProcess, { type: "metrics" }>): Promise<void> {
   const running = await server;
-  if (running !== null) tell({ type: "metrics", round, page: await running.metrics(accept ?? undefined) });
+  if (running !== null) send({ type: "metrics", round, page: await running.metrics(accept ?? undefined) });
 }
 
 async function stop(): Promise<void> {

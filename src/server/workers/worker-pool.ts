@@ -91,7 +91,7 @@ export class WorkerPool {
       const url = await this.#started.promise;
       return {
         url,
-        retire: () => this.#tell({ type: "retire" }),
+        retire: () => this.#broadcast({ type: "retire" }),
         close: (grace) => this.#stop(grace),
         renewTls: () => {},
       };
@@ -126,14 +126,14 @@ export class WorkerPool {
   }
 
   #reportStatus(): void {
-    this.#tell({ type: "standing", standing: this.status, reloadFailed: this.#reloadFailed });
+    this.#broadcast({ type: "status", status: this.status, reloadFailed: this.#reloadFailed });
   }
 
   #running(): readonly WorkerProcess[] {
     return this.#slots.flatMap(({ process }) => process ?? []);
   }
 
-  #tell(message: Parameters<WorkerProcess["send"]>[0]): void {
+  #broadcast(message: Parameters<WorkerProcess["send"]>[0]): void {
     for (const process of this.#running()) process.send(message);
   }
 
@@ -192,7 +192,7 @@ export class WorkerPool {
   async #stop(grace: number): Promise<void> {
     this.#stopping = true;
     for (const { timer } of this.#slots) if (timer !== null) clearTimeout(timer);
-    this.#tell({ type: "stop" });
+    this.#broadcast({ type: "stop" });
     const limit = new AbortController();
     const processes = this.#running();
     const late = async (): Promise<void> => {

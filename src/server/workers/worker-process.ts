@@ -42,7 +42,7 @@ export class WorkerProcess {
         case "ready":
           // Not before: what a start reads and compiles takes as long as it takes.
           this.#heartbeat = new Heartbeat({
-            ask: () => this.send({ type: "ask_alive" }),
+            ping: () => this.send({ type: "ask_alive" }),
             lost: (silence) => {
               events.hangs(silence);
               this.kill();

@@ -19,9 +19,9 @@ export interface AssertionSide {
   readonly contracts: readonly PolicyContract[] | null;
 }
 
-export interface PointCase {
+export interface SampleCase {
   readonly name: string;
-  readonly point: SampleRequest;
+  readonly sample: SampleRequest;
   readonly expect: CaseExpectation;
 }
 
@@ -37,7 +37,7 @@ export type Demand =
   | ({ readonly kind: "always_routable"; readonly min_places: number } & ForClasses)
   | ({ readonly kind: "implies"; readonly if: DecisionCondition; readonly then: DecisionDemand } & ForClasses)
   | ({ readonly kind: "equivalent"; readonly ignoring: readonly ChangeWord[] } & ForClasses)
-  | { readonly kind: "cases"; readonly cases: readonly PointCase[] };
+  | { readonly kind: "cases"; readonly cases: readonly SampleCase[] };
 
 /** One assertion as the file says it, with its defaults written out. Plain data: it can be handed to another thread. */
 export type Assertion = Demand & {

@@ -5,21 +5,24 @@ import { formatDenial, outcomeViolation } from "./judge.ts";
 import { VIEW_WORDS } from "./run.ts";
 
 /** Decides one request on both sides, from both views: the engine's part of a point case. */
-export type DecideSample = (point: SampleRequest) => { readonly declared: OutcomePair; readonly promoted: OutcomePair };
+export type DecideSample = (sample: SampleRequest) => {
+  readonly declared: OutcomePair;
+  readonly promoted: OutcomePair;
+};
 
 /** One case of one assertion. Plain data. */
 export interface CaseResult {
   /** Id of the assertion. */
   readonly assertion: string;
-  readonly point: SampleRequest;
+  readonly sample: SampleRequest;
   /** What is not as expected; `null`: nothing. */
   readonly message: string | null;
 }
 
 /** The requests of all cases, in the order of the file. */
-export function casePoints(assertions: readonly Assertion[]): readonly SampleRequest[] {
+export function caseSamples(assertions: readonly Assertion[]): readonly SampleRequest[] {
   return assertions.flatMap((assertion) =>
-    assertion.kind === "cases" ? assertion.cases.map(({ point }) => point) : [],
+    assertion.kind === "cases" ? assertion.cases.map(({ sample }) => sample) : [],
   );
 }
 
@@ -28,13 +31,13 @@ export function judgeCases(assertions: readonly Assertion[], decide: DecideSampl
   return assertions.flatMap((assertion) => {
     if (assertion.kind !== "cases") return [];
     const views = assertion.standpoint === "both" ? (["declared", "promoted"] as const) : [assertion.standpoint];
-    return assertion.cases.map(({ name, point, expect }) => {
-      const decided = decide(point);
+    return assertion.cases.map(({ name, sample, expect }) => {
+      const decided = decide(sample);
       const messages = views.flatMap((view) => {
         const violation = caseViolation(decided[view].head, expect);
         return violation === null ? [] : [`${name}: ${VIEW_WORDS[view]}, ${violation}`];
       });
-      return { assertion: assertion.id, point, message: messages[0] ?? null };
+      return { assertion: assertion.id, sample, message: messages[0] ?? null };
     });
   });
 }

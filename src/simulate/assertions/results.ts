@@ -6,7 +6,7 @@ import type { AssertionCount, AssertionTally } from "./run.ts";
 import { lastMoment } from "./waiver.ts";
 
 /** The command line that explains a request on head, without the program's name. */
-export type ExplainArguments = (point: SampleRequest) => readonly string[];
+export type ExplainArguments = (sample: SampleRequest) => readonly string[];
 
 /**
  * What became of every assertion, in the order of the file.
@@ -43,7 +43,7 @@ export function assertionsReport(
 
 function countOfCases(id: string, cases: readonly CaseResult[]): AssertionCount {
   const own = cases.filter(({ assertion }) => assertion === id);
-  const failed = own.flatMap(({ point, message }) => (message === null ? [] : [{ point, message }]));
+  const failed = own.flatMap(({ sample, message }) => (message === null ? [] : [{ sample, message }]));
   return { id, classes: own.length, violations: failed.length, first: failed[0] ?? null };
 }
 
@@ -68,8 +68,8 @@ function resultOf(
     classes,
     violations,
     message: messageOf(failure, waiver),
-    witness: first?.point ?? null,
-    explain: first === null || explain === null ? null : explain(first.point),
+    witness: first?.sample ?? null,
+    explain: first === null || explain === null ? null : explain(first.sample),
     waiver,
     place,
   };

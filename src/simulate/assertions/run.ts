@@ -17,7 +17,7 @@ export interface AssertionCount {
   readonly classes: number;
   readonly violations: number;
   /** The first violation in the order of the classes. */
-  readonly first: { readonly point: SampleRequest; readonly message: string } | null;
+  readonly first: { readonly sample: SampleRequest; readonly message: string } | null;
 }
 
 /** One for each assertion that is held against classes, in the order of the file. Plain data. */
@@ -25,7 +25,7 @@ export type AssertionTally = readonly AssertionCount[];
 
 interface Running {
   readonly assertion: Assertion;
-  readonly means: (point: SampleRequest) => boolean;
+  readonly means: (sample: SampleRequest) => boolean;
   readonly judge: Judge;
   classes: number;
   violations: number;
@@ -48,7 +48,7 @@ export class AssertionRun {
 
   visit(comparison: ClassComparison): void {
     for (const running of this.#running) {
-      if (running.means(comparison.point) && !isOwnDoing(running, comparison)) judgeClass(running, comparison);
+      if (running.means(comparison.sample) && !isOwnDoing(running, comparison)) judgeClass(running, comparison);
     }
   }
 
@@ -63,12 +63,12 @@ export class AssertionRun {
 }
 
 /** A caller who leaves places out has no claim to as many, or to any where none is left. */
-function isOwnDoing({ assertion }: Running, { point }: ClassComparison): boolean {
-  return assertion.kind === "always_routable" && isNarrowed(point.preferences);
+function isOwnDoing({ assertion }: Running, { sample }: ClassComparison): boolean {
+  return assertion.kind === "always_routable" && isNarrowed(sample.preferences);
 }
 
 /** A class counts once, whether one or both views violate the assertion. */
-function judgeClass(running: Running, { point, declared, promoted }: ClassComparison): void {
+function judgeClass(running: Running, { sample, declared, promoted }: ClassComparison): void {
   const { assertion, judge } = running;
   const pairs: readonly (readonly [View, OutcomePair])[] = [
     ["declared", declared],
@@ -85,7 +85,7 @@ function judgeClass(running: Running, { point, declared, promoted }: ClassCompar
   if (met) running.classes += 1;
   if (message === null) return;
   running.violations += 1;
-  running.first ??= { point, message };
+  running.first ??= { sample, message };
 }
 
 /** How a message says from where something is looked at. */

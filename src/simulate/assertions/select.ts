@@ -1,6 +1,6 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import type { Operation } from "../../canon/operation.ts";
-import { PLAIN_POINT, type Member, type PlannedEndpoint, type SampleRequest } from "../sample-request.ts";
+import { PLAIN_SAMPLE, type Member, type PlannedEndpoint, type SampleRequest } from "../sample-request.ts";
 import type { Assertion, OfSides } from "./assertion.ts";
 import type { EndpointSelector, RequestSelector, SetCondition } from "./file/schema-selectors.ts";
 
@@ -21,10 +21,10 @@ export function requestTest(
     const table = tables[side];
     const meant = selectorTest(selection.for, table);
     const excepted = selection.except === null ? null : selectorTest(selection.except, table);
-    return (point: SampleRequest): boolean =>
-      Object.hasOwn(table.workspaces, point.workspace) && meant(point) && excepted?.(point) !== true;
+    return (sample: SampleRequest): boolean =>
+      Object.hasOwn(table.workspaces, sample.workspace) && meant(sample) && excepted?.(sample) !== true;
   });
-  return (point) => tests.some((test) => test(point));
+  return (sample) => tests.some((test) => test(sample));
 }
 
 /**
@@ -45,7 +45,7 @@ export function concernTest(
     ...(operations !== undefined && { operations }),
   };
   const test = requestTest({ for: whose, except: null }, tables, ["base", "head"]);
-  return (member, operation) => test({ ...PLAIN_POINT, ...member, operation });
+  return (member, operation) => test({ ...PLAIN_SAMPLE, ...member, operation });
 }
 
 /** A request as one table sees it: every member that the selector asks about must fit. */
@@ -55,12 +55,12 @@ function selectorTest(selector: RequestSelector, table: RoutingTable): Test<Samp
   const { environments, workloads, labels } = table.vocabulary;
   const tests: readonly (Test<SampleRequest> | null)[] = [
     wordTest(selector.workspaces, ({ workspace }) => workspace),
-    wordTest(selector.tiers, (point) => workspaceOf(point)?.tier ?? ""),
-    setTest(selector.labels, (point) => workspaceOf(point)?.labels ?? []),
-    wordTest(selector.routes, (point) =>
-      point.model === "" && point.operation === "moderations"
-        ? (workspaceOf(point)?.defaultModerationRoute ?? "")
-        : point.model,
+    wordTest(selector.tiers, (sample) => workspaceOf(sample)?.tier ?? ""),
+    setTest(selector.labels, (sample) => workspaceOf(sample)?.labels ?? []),
+    wordTest(selector.routes, (sample) =>
+      sample.model === "" && sample.operation === "moderations"
+        ? (workspaceOf(sample)?.defaultModerationRoute ?? "")
+        : sample.model,
     ),
     wordTest(selector.operations, ({ operation }) => operation),
     setTest(selector.needs, ({ needs }) => needs),
@@ -80,8 +80,8 @@ function selectorTest(selector: RequestSelector, table: RoutingTable): Test<Samp
     wordTest(selector.days, ({ time }) => time.day),
     wordTest(selector.hours, ({ time }) => time.hour),
   ];
-  const asked = tests.filter((test) => test !== null);
-  return (point) => asked.every((test) => test(point));
+  const given = tests.filter((test) => test !== null);
+  return (sample) => given.every((test) => test(sample));
 }
 
 /** Places of a plan that a selector means, in the table that the plan was made with. */
@@ -101,8 +101,8 @@ export function endpointTest(selector: EndpointSelector, table: RoutingTable): T
     wordTest(selector.retention, (endpoint: PlannedEndpoint) => rowOf(endpoint)?.retention ?? "unlimited"),
     flagTest(selector.trains_on_data, (endpoint: PlannedEndpoint) => rowOf(endpoint)?.trainsOnData ?? true),
   ];
-  const asked = tests.filter((test) => test !== null);
-  return (endpoint) => asked.every((test) => test(endpoint));
+  const given = tests.filter((test) => test !== null);
+  return (endpoint) => given.every((test) => test(endpoint));
 }
 
 /** A word of the key as policies see it. */

@@ -60,9 +60,9 @@ export class JobComparison {
     this.#members = members;
   }
 
-  add(pair: OutcomePair, point: SampleRequest, shapes: bigint, order: Order, details: () => ClassDetails): void {
-    this.#base.add(pair.base, point, order);
-    this.#head.add(pair.head, point, order);
+  add(pair: OutcomePair, sample: SampleRequest, shapes: bigint, order: Order, details: () => ClassDetails): void {
+    this.#base.add(pair.base, sample, order);
+    this.#head.add(pair.head, sample, order);
     if (pair.words.length === 0) return;
     const tally = this.#tally;
     tally.changedClasses += 1;
@@ -71,7 +71,7 @@ export class JobComparison {
     const [before, after] = [reached(pair.base, this.#destinations.base), reached(pair.head, this.#destinations.head)];
     tally.gains ||= !after.isSubsetOf(before);
     tally.loses ||= !before.isSubsetOf(after);
-    addToGroup(tally.groups, pair, point, this.#members, shapes, order, details());
+    addToGroup(tally.groups, pair, sample, this.#members, shapes, order, details());
   }
 
   end(operation: string): void {

@@ -19,7 +19,7 @@ export interface GroupTally {
   readonly taken: Map<string, Set<string>>;
   classes: number;
   shapes: bigint;
-  witness: SampleRequest;
+  example: SampleRequest;
   order: Order;
 }
 
@@ -60,7 +60,7 @@ const keys = new WeakMap<OutcomePair, string>();
 export function addToGroup(
   groups: GroupTallies,
   pair: OutcomePair,
-  point: SampleRequest,
+  sample: SampleRequest,
   members: readonly Member[],
   shapes: bigint,
   order: Order,
@@ -72,20 +72,20 @@ export function addToGroup(
     const { words } = pair;
     const [base, head] = [folded(pair.base), folded(pair.head)];
     const sets = { routes: new Set<string>(), workspaces: new Set<string>(), operations: new Set<string>() };
-    group = { words, base, head, ...sets, common, taken: new Map(), classes: 0, shapes: 0n, witness: point, order };
+    group = { words, base, head, ...sets, common, taken: new Map(), classes: 0, shapes: 0n, example: sample, order };
     groups.set(key, group);
   }
   for (const { workspace, model } of members) {
     group.workspaces.add(workspace);
     group.routes.add(model);
   }
-  group.operations.add(point.operation);
+  group.operations.add(sample.operation);
   group.common = inCommon(group.common, common);
   for (const [name, values] of taken) addAll(group.taken, name, values);
   addAll(group.taken, DENIED_FOR, subjectsOf(pair));
   group.classes += 1;
   group.shapes += shapes;
-  if (order < group.order) Object.assign(group, { witness: point, order });
+  if (order < group.order) Object.assign(group, { witness: sample, order });
 }
 
 export function mergeGroups(into: GroupTallies, from: GroupTallies): void {
@@ -102,7 +102,7 @@ export function mergeGroups(into: GroupTallies, from: GroupTallies): void {
     for (const [name, values] of group.taken) addAll(known.taken, name, values);
     known.classes += group.classes;
     known.shapes += group.shapes;
-    if (group.order < known.order) Object.assign(known, { witness: group.witness, order: group.order });
+    if (group.order < known.order) Object.assign(known, { witness: group.example, order: group.order });
   }
 }
 

@@ -8,7 +8,7 @@ export interface PathTally {
   readonly provider: string;
   readonly region: string;
   readonly routes: Set<string>;
-  witness: SampleRequest;
+  example: SampleRequest;
   order: Order;
 }
 
@@ -16,21 +16,21 @@ export type PathTallies = Map<string, PathTally>;
 
 /** The places of one job, until its members are written out. */
 export class JobPaths {
-  readonly #paths = new Map<string, { provider: string; region: string; witness: SampleRequest; order: Order }>();
+  readonly #paths = new Map<string, { provider: string; region: string; example: SampleRequest; order: Order }>();
 
-  add({ plan }: Outcome, point: SampleRequest, order: Order): void {
+  add({ plan }: Outcome, sample: SampleRequest, order: Order): void {
     for (const { provider, region } of plan) {
       const key = `${provider}\n${region}`;
-      if (!this.#paths.has(key)) this.#paths.set(key, { provider, region, witness: point, order });
+      if (!this.#paths.has(key)) this.#paths.set(key, { provider, region, example: sample, order });
     }
   }
 
   /** Every member of the job's pair class has the same paths. */
   writeTo(paths: PathTallies, members: readonly Member[], operation: string): void {
-    for (const { provider, region, witness, order } of this.#paths.values()) {
+    for (const { provider, region, example: witness, order } of this.#paths.values()) {
       for (const { workspace, model } of members) {
         const own = { ...witness, workspace, model };
-        addPath(paths, { workspace, operation, provider, region, routes: new Set([model]), witness: own, order });
+        addPath(paths, { workspace, operation, provider, region, routes: new Set([model]), example: own, order });
       }
     }
   }
@@ -48,5 +48,5 @@ function addPath(paths: PathTallies, path: PathTally): void {
     return;
   }
   for (const route of path.routes) known.routes.add(route);
-  if (path.order < known.order) Object.assign(known, { witness: path.witness, order: path.order });
+  if (path.order < known.order) Object.assign(known, { witness: path.example, order: path.order });
 }

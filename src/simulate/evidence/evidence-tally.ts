@@ -2,7 +2,7 @@ import type { RoutingTable } from "../../canon/table.ts";
 import { groupKey } from "../compare/group-tally.ts";
 import type { Member, Outcome, OutcomePair, SampleRequest, View } from "../sample-request.ts";
 import type { EvidenceReport } from "../report/report.ts";
-import type { EvidenceSample, UnsayableDecision } from "./evidence-point.ts";
+import type { EvidenceSample, UnsayableDecision } from "./evidence-sample.ts";
 
 /** What one view makes of the requests that really came. */
 interface SeenAt {
@@ -18,7 +18,7 @@ const MAXIMUM_KNOWN = 20_000;
 
 /** Weighs what changes by what was really asked. */
 export class EvidenceTally {
-  readonly #decide: (point: SampleRequest) => Record<View, OutcomePair>;
+  readonly #decide: (sample: SampleRequest) => Record<View, OutcomePair>;
   readonly #representative: (member: Member) => Member;
   readonly #head: RoutingTable;
   /** The same request is decided once, however often it came. */
@@ -33,7 +33,7 @@ export class EvidenceTally {
 
   /** @param representative the member whose endpoints a report names for all members of its class. */
   constructor(
-    decide: (point: SampleRequest) => Record<View, OutcomePair>,
+    decide: (sample: SampleRequest) => Record<View, OutcomePair>,
     head: RoutingTable,
     representative: (member: Member) => Member = (member) => member,
   ) {
@@ -51,33 +51,33 @@ export class EvidenceTally {
       this.#miss(UNSAYABLE[found.unsayable], decisions);
       return;
     }
-    const { point } = found;
-    if (!Object.hasOwn(this.#head.workspaces, point.workspace)) this.#miss("head has no such workspace", decisions);
-    else if (point.model !== "" && !Object.hasOwn(this.#head.routes, point.model)) {
+    const { sample } = found;
+    if (!Object.hasOwn(this.#head.workspaces, sample.workspace)) this.#miss("head has no such workspace", decisions);
+    else if (sample.model !== "" && !Object.hasOwn(this.#head.routes, sample.model)) {
       this.#miss("head has no such route", decisions);
     }
-    const pairs = this.#pairs(point);
+    const pairs = this.#pairs(sample);
     if (!reproduces(found, pairs.declared.base)) this.#notReproduced += decisions;
-    const shown = this.#pairs({ ...point, ...this.#representative(point) });
-    this.#see("declared", point, shown.declared, decisions);
-    this.#see("promoted", point, shown.promoted, decisions);
+    const shown = this.#pairs({ ...sample, ...this.#representative(sample) });
+    this.#see("declared", sample, shown.declared, decisions);
+    this.#see("promoted", sample, shown.promoted, decisions);
   }
 
-  #pairs(point: SampleRequest): Record<View, OutcomePair> {
-    const key = JSON.stringify(point);
-    const known = this.#known.get(key) ?? this.#decide(point);
+  #pairs(sample: SampleRequest): Record<View, OutcomePair> {
+    const key = JSON.stringify(sample);
+    const known = this.#known.get(key) ?? this.#decide(sample);
     if (this.#known.size >= MAXIMUM_KNOWN) this.#known.clear();
     this.#known.set(key, known);
     return known;
   }
 
-  #see(view: View, point: SampleRequest, pair: OutcomePair, decisions: number): void {
+  #see(view: View, sample: SampleRequest, pair: OutcomePair, decisions: number): void {
     const seen = this.seen[view];
     const endpoints = new Set(
       [...pair.base.plan, ...pair.head.plan].map(({ provider, region }) => `${provider}\n${region}`),
     );
     for (const endpoint of endpoints)
-      count(seen.paths, `${point.workspace}\n${point.operation}\n${endpoint}`, decisions);
+      count(seen.paths, `${sample.workspace}\n${sample.operation}\n${endpoint}`, decisions);
     if (pair.words.length === 0) return;
     seen.decisions += decisions;
     count(seen.groups, groupKey(pair), decisions);

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseJson } from "../../canon/json/parse-json.ts";
 import { readHeader, readRow } from "../../evidence/export-line.ts";
-import { readEvidenceSample } from "./evidence-point.ts";
+import { readEvidenceSample } from "./evidence-sample.ts";
 import type { EvidenceTally } from "./evidence-tally.ts";
 
 /** The file is none that `signalbox evidence export` has written, or cannot be read. */

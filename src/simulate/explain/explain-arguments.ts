@@ -13,25 +13,25 @@ export const DEFAULT_ENVIRONMENT = "production";
  *
  * @param base the ref or folder without which the files say something else of what acts; `null`: they say it all.
  */
-export function explainArguments(point: SampleRequest, base: string | null = null): readonly string[] {
+export function explainArguments(sample: SampleRequest, base: string | null = null): readonly string[] {
   const following = base === null ? [] : flag("base", base);
-  if (!isSayable(point)) return ["explain", ...flag("point", canonicalJson(point)), ...following];
-  const { key, preferences, time } = point;
+  if (!isSayable(sample)) return ["explain", ...flag("point", canonicalJson(sample)), ...following];
+  const { key, preferences, time } = sample;
   return [
     "explain",
-    ...flag("workspace", point.workspace),
-    ...flag("operation", point.operation),
-    ...(point.model === "" ? [] : flag("model", point.model)),
-    ...list("needs", point.needs),
-    ...list("features", point.features),
+    ...flag("workspace", sample.workspace),
+    ...flag("operation", sample.operation),
+    ...(sample.model === "" ? [] : flag("model", sample.model)),
+    ...list("needs", sample.needs),
+    ...list("features", sample.features),
     ...perScalar((member, { name, plain }) => {
-      const value = point[member];
+      const value = sample[member];
       if (value === plain) return [];
       const spelled = name.replaceAll("_", "-");
       return typeof value === "boolean" ? [`--${spelled}`] : flag(spelled, value);
     }).flat(),
-    ...(point.dimensions === null ? [] : flag("dimensions", String(point.dimensions))),
-    ...list("signature-families", point.signatureFamilies),
+    ...(sample.dimensions === null ? [] : flag("dimensions", String(sample.dimensions))),
+    ...list("signature-families", sample.signatureFamilies),
     ...(key.environment === DEFAULT_ENVIRONMENT ? [] : flag("environment", key.environment)),
     ...(key.workload === "" ? [] : flag("workload", key.workload)),
     ...list("labels", key.labels),

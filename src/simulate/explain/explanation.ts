@@ -66,8 +66,8 @@ type ShownTrace = Omit<ConstraintTrace, "revision"> & { readonly revision: strin
  *
  * @param now `null` where unknown, as with files alone.
  */
-export function explain(asked: ExplainedQuestion, decision: Decision, now: AsOfNow | null): JsonObject {
-  const { table, policies, identity, question } = asked;
+export function explain(explained: ExplainedQuestion, decision: Decision, now: AsOfNow | null): JsonObject {
+  const { table, policies, identity, question } = explained;
   const route = decision.route === "" ? undefined : table.routes[decision.route];
   const candidates = route === undefined ? [] : routeCandidates(table, route);
   const planned = decision.outcome === "route" ? decision.plan.map(({ endpoint }) => endpoint.id) : [];
@@ -75,7 +75,7 @@ export function explain(asked: ExplainedQuestion, decision: Decision, now: AsOfN
   const denial = decision.outcome === "deny" ? decision.denial : null;
   const revisionOf: ShowRevision = ({ revision }) =>
     revision === decision.tableRevision || parseRevision(revision) !== null ? revision : null;
-  const lookedAt = candidatesAsked(question.preferences, candidates, decision.trace);
+  const lookedAt = policyCandidates(question.preferences, candidates, decision.trace);
   return {
     object: "route.simulation",
     operation: question.shape.operation,
@@ -83,8 +83,8 @@ export function explain(asked: ExplainedQuestion, decision: Decision, now: AsOfN
     workspace: identity.workspace,
     key: { ...keyWords(table, identity) },
     shape: shapeFacts(question.shape),
-    time: asked.time === null ? null : { ...asked.time },
-    promoted: asked.promoted,
+    time: explained.time === null ? null : { ...explained.time },
+    promoted: explained.promoted,
     outcome: decision.outcome,
     route: decision.route === "" ? null : decision.route,
     plan:
@@ -94,7 +94,7 @@ export function explain(asked: ExplainedQuestion, decision: Decision, now: AsOfN
     arrangement: arranged === null ? null : { decided: planned, by_chance: arranged.isByChance },
     max_places: decision.outcome === "route" ? decision.maxPlaces : null,
     denial: denial === null ? null : denialFacts(denial, revisionOf),
-    error: denial === null ? unreachable(decision, now) : errorFacts(denialError(denial, asked.paths ?? undefined)),
+    error: denial === null ? unreachable(decision, now) : errorFacts(denialError(denial, explained.paths ?? undefined)),
     candidates: candidates.map((candidate) => ({
       ...candidateFacts(candidate),
       in_plan: planned.includes(candidate.endpoint.id),
@@ -145,7 +145,7 @@ export function policyRevisions({ policies }: Pick<PolicySet, "policies">): Json
  * For each entry of a trace the candidates that it was asked about: who was left out by a preference or an approval meets none of what comes later, and to
  * say that it passed would be a guess. Policies are all asked about the same candidates.
  */
-function candidatesAsked(
+function policyCandidates(
   preferences: ProviderPreferences | null,
   candidates: readonly Candidate[],
   trace: readonly ConstraintTrace[],
@@ -158,10 +158,10 @@ function candidatesAsked(
       // The caller may want no fallbacks: then nothing else is asked about them.
       left = orderCandidates(preferences, left);
     }
-    const asked = new Set(left.map(({ endpoint }) => endpoint.id));
+    const evaluated = new Set(left.map(({ endpoint }) => endpoint.id));
     const leavesOut = effect === "narrowed" && (policy === "preferences" || policy === "approvals");
     if (leavesOut) left = left.filter(({ endpoint }) => !failing.includes(endpoint.id));
-    return asked;
+    return evaluated;
   });
 }
 
@@ -210,8 +210,8 @@ function candidateFacts({ endpoint, rank }: Candidate): JsonObject {
   return { endpoint: id, rank, model, provider, region, dialect, capabilities, price: prices };
 }
 
-function candidateVerdict(entry: ShownTrace, endpoint: string, wasAsked: boolean): JsonObject {
-  if (!wasAsked) return { ...verdictFacts(entry), verdict: "not_asked", reason: null };
+function candidateVerdict(entry: ShownTrace, endpoint: string, wasEvaluated: boolean): JsonObject {
+  if (!wasEvaluated) return { ...verdictFacts(entry), verdict: "not_asked", reason: null };
   const whole = entry.verdict !== "fail" || entry.failing.length === 0;
   const verdict = whole ? entry.verdict : entry.failing.includes(endpoint) ? "fail" : "pass";
   // A reason beside "pass" is a remark on the whole request, such as that its order is found at dispatch.

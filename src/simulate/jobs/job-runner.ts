@@ -90,9 +90,9 @@ export class JobRunner {
   }
 
   /** One request on both sides. */
-  decide(point: SampleRequest): Record<View, OutcomePair> {
+  decide(sample: SampleRequest): Record<View, OutcomePair> {
     const { base, head } = this.#loaded();
-    return this.#pairs(base.decide(point), head.decide(point));
+    return this.#pairs(base.decide(sample), head.decide(sample));
   }
 
   run(index: number): void {
@@ -110,16 +110,16 @@ export class JobRunner {
     base.beginJob();
     head.beginJob();
     let order = index * CLASSES_PER_JOB;
-    for (const { point, size, stateKeys, describe } of classes.classes()) {
-      const before = base.decideClass(stateKeys[0] ?? "", point);
-      const after = head.decideClass(stateKeys[1] ?? "", point);
+    for (const { sample, size, stateKeys, describe } of classes.classes()) {
+      const before = base.decideClass(stateKeys[0] ?? "", sample);
+      const after = head.decideClass(stateKeys[1] ?? "", sample);
       const pairs = this.#pairs(before, after);
       const shapes = size * BigInt(members.length);
-      comparisons.declared.add(pairs.declared, point, shapes, order, describe);
-      comparisons.promoted.add(pairs.promoted, point, shapes, order, describe);
+      comparisons.declared.add(pairs.declared, sample, shapes, order, describe);
+      comparisons.promoted.add(pairs.promoted, sample, shapes, order, describe);
       candidates.base.add(before.declared);
       candidates.head.add(after.declared);
-      assertions?.visit({ point, members, shapes, ...pairs });
+      assertions?.visit({ sample, members, shapes, ...pairs });
       tally.classes += 1;
       order += 1;
     }

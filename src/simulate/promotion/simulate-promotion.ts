@@ -38,7 +38,7 @@ export async function simulatePromotion(
       base: reportedSide("enforced", input),
       head: reportedSide("candidate", input),
       compiled,
-      explain: (point) => explainArguments(point),
+      explain: (sample) => explainArguments(sample),
     },
     {
       fresh: false,

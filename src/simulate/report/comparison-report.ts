@@ -59,7 +59,7 @@ function rankOf({ words }: GroupTally): number {
 }
 
 function groupReport(key: string, group: GroupTally, context: ComparisonContext): ChangeGroup {
-  const { words, classes, shapes, witness } = group;
+  const { words, classes, shapes, example: witness } = group;
   return {
     id: createHash("sha256").update(key).digest("hex").slice(0, 12),
     words,
@@ -93,7 +93,10 @@ function resultReport({ plan, denial, edits }: Outcome): ResultReport {
  * The rule that denies now or denied before; otherwise the route. In base's files where head has it no more, or where a rule of base's goes on acting:
  * what head's file says in its place is another rule, whatever it is called.
  */
-function locationOf({ base, head, witness }: GroupTally, { locations, kept }: ComparisonContext): SideLocation | null {
+function locationOf(
+  { base, head, example: witness }: GroupTally,
+  { locations, kept }: ComparisonContext,
+): SideLocation | null {
   const denial = head.denial ?? base.denial;
   const look = (find: (of: Locations) => SourceLocation | null, first: SideLocation["side"]): SideLocation | null => {
     const [here, there] = [find(locations[first]), find(locations[OTHER_SIDE[first]])];
@@ -119,8 +122,8 @@ function pathsWithout(paths: PathTallies, others: PathTallies, context: Comparis
       provider: path.provider,
       region: path.region,
       routes: sorted(path.routes),
-      witness: path.witness,
-      explain: context.explain(path.witness),
+      witness: path.example,
+      explain: context.explain(path.example),
       seen: context.seenOnPath === null ? null : context.seenOnPath(path),
     }));
 }

@@ -32,8 +32,8 @@ export function dimensionReports(
     new Set(own.flatMap(of)).size;
   const amount = (kind: string): number => [...matters].filter((word) => word.startsWith(`${kind} `)).length;
   const pairs = new Set(jobs.map(({ pair }) => pair));
-  const byTable = (name: string, values: number, toldApart: number): DimensionReport =>
-    describe(name, values, toldApart, readers, true);
+  const byTable = (name: string, values: number, distinguished: number): DimensionReport =>
+    describe(name, values, distinguished, readers, true);
   const sets = [
     byTable(
       "workspaces_and_routes",
@@ -56,19 +56,19 @@ export function dimensionReports(
 }
 
 function policyDimensions(space: PlannedSpace["space"], readers: readonly Reader[]): readonly DimensionReport[] {
-  const found = new Map<string, { values: number; toldApart: number }>();
+  const found = new Map<string, { values: number; distinguished: number }>();
   for (const operation of OPERATIONS) {
     for (const { name, values, blocks } of dimensionsOf(space, operation)) {
-      const known = found.get(name) ?? { values: 0, toldApart: 0 };
+      const known = found.get(name) ?? { values: 0, distinguished: 0 };
       const isSet = name === "key_labels";
       found.set(name, {
         values: Math.max(known.values, isSet ? space.universe.labels.length : Number(values)),
         // Sets of n words that are all told apart are 2ⁿ blocks.
-        toldApart: Math.max(known.toldApart, isSet ? Math.ceil(Math.log2(blocks.length)) : blocks.length),
+        distinguished: Math.max(known.distinguished, isSet ? Math.ceil(Math.log2(blocks.length)) : blocks.length),
       });
     }
   }
-  return [...found].map(([name, { values, toldApart }]) => describe(name, values, toldApart, readers, false));
+  return [...found].map(([name, { values, distinguished }]) => describe(name, values, distinguished, readers, false));
 }
 
 function dimensionsOf(space: PlannedSpace["space"], operation: Operation): ReturnType<typeof policyOnlyDimensions> {
@@ -80,7 +80,7 @@ function dimensionsOf(space: PlannedSpace["space"], operation: Operation): Retur
 function describe(
   name: string,
   values: number,
-  toldApart: number,
+  distinguished: number,
   readers: readonly Reader[],
   byTable: boolean,
 ): DimensionReport {
@@ -91,10 +91,10 @@ function describe(
   return {
     name,
     values,
-    told_apart: toldApart,
+    told_apart: distinguished,
     read_by: [...(byTable ? ["table"] : []), ...names],
     reason:
-      inspecting === undefined || toldApart < values
+      inspecting === undefined || distinguished < values
         ? null
         : `${inspecting.name.replace(":", " ")} looks into words: ${inspecting.inspects.join(", ")}`,
   };

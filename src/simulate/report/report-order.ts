@@ -26,7 +26,7 @@ type OrderOf<Value> = [NonNullable<Value>] extends [readonly (infer Item)[]]
 
 const PERCENTILES = { p50: true, p75: true, p90: true, p99: true } as const;
 
-const POINT: OrderOf<SampleRequest> = {
+const SAMPLE: OrderOf<SampleRequest> = {
   workspace: true,
   model: true,
   operation: true,
@@ -82,7 +82,7 @@ const GROUP: OrderOf<ChangeGroup> = {
   shapes: true,
   base: RESULT,
   head: RESULT,
-  witness: POINT,
+  witness: SAMPLE,
   explain: true,
   place: SIDE_PLACE,
   seen: true,
@@ -94,7 +94,7 @@ const PATH: OrderOf<DataPath> = {
   provider: true,
   region: true,
   routes: true,
-  witness: POINT,
+  witness: SAMPLE,
   explain: true,
   seen: true,
 };
@@ -120,7 +120,7 @@ const ASSERTIONS: OrderOf<AssertionsReport> = {
     classes: true,
     violations: true,
     message: true,
-    witness: POINT,
+    witness: SAMPLE,
     explain: true,
     waiver: { until: true, reason: true, owner: true, expired: true },
     place: PLACE,

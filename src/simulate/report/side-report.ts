@@ -26,9 +26,9 @@ export function sideReport(
 export function promotedPolicies(
   base: SideReport,
   head: SideReport,
-  asked: readonly string[] | null,
+  requested: readonly string[] | null,
 ): readonly string[] {
-  if (asked !== null) return asked.toSorted();
+  if (requested !== null) return requested.toSorted();
   const candidates = [...base.policies, ...head.policies].filter(({ slot }) => slot === "candidate");
   return [...new Set(candidates.map(({ id }) => id))].toSorted();
 }

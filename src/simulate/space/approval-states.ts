@@ -30,7 +30,7 @@ interface Step {
  * @param matters is told the needs and features by which requests come to different states.
  */
 export function approvalStates(
-  point: SampleRequest,
+  sample: SampleRequest,
   universe: OperationUniverse,
   preferences: PreferenceUniverse,
   views: readonly SideView[],
@@ -41,7 +41,7 @@ export function approvalStates(
   const couples = emulates && universe.features.includes("constrained_schema");
   const numbers = new StateNumbers();
   const walks = (couples ? [false, true] : [null]).map(
-    (constrained) => new Walk(point, universe, preferences, views, assertions, constrained, numbers),
+    (constrained) => new Walk(sample, universe, preferences, views, assertions, constrained, numbers),
   );
   return merged(
     walks.flatMap((walk) => walk.states(matters)),
@@ -51,7 +51,7 @@ export function approvalStates(
 }
 
 class Walk {
-  readonly #point: SampleRequest;
+  readonly #sample: SampleRequest;
   readonly #universe: OperationUniverse;
   readonly #preferences: PreferenceUniverse;
   readonly #views: readonly SideView[];
@@ -61,7 +61,7 @@ class Walk {
   readonly #numbers: StateNumbers;
 
   constructor(
-    point: SampleRequest,
+    sample: SampleRequest,
     universe: OperationUniverse,
     preferences: PreferenceUniverse,
     views: readonly SideView[],
@@ -69,7 +69,7 @@ class Walk {
     constrained: boolean | null,
     numbers: StateNumbers,
   ) {
-    this.#point = point;
+    this.#sample = sample;
     this.#universe = universe;
     this.#preferences = preferences;
     this.#views = views;
@@ -142,7 +142,7 @@ class Walk {
       if (word === "signed_reasoning" && !isSigned) continue;
       const asserted = this.#assertedWord("features", word);
       const isForced = always.includes(word) || (word === "constrained_schema" && this.#constrained === true);
-      const approvals = this.#views.map(() => [featureApproval(this.#point.operation, word)]);
+      const approvals = this.#views.map(() => [featureApproval(this.#sample.operation, word)]);
       const isIdle = asserted === "" && !isForced && !isSigned && this.#passesAll(approvals);
       steps.push({ word, kind: "features", asserted, isForced, isIdle, approvals, tokens: [] });
     }
@@ -206,7 +206,7 @@ class Walk {
     const isSigned = state.part.features.includes("signed_reasoning");
     const families = isSigned ? this.#universe.signatureFamilies : [[]];
     return families.map((signatureFamilies) => {
-      const { operation } = this.#point;
+      const { operation } = this.#sample;
       const shape = { operation, dimensions: state.part.dimensions, signatureFamilies };
       const sides = state.sides.map((side, index) => {
         const view = this.#views[index];

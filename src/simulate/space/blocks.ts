@@ -15,7 +15,7 @@ export interface Block {
   /** What each pair of eyes sees of the values, in the order in which the eyes were given. */
   readonly tokens: readonly string[];
   /** One of them, as the members of a point that it sets. */
-  readonly set: (point: PolicyOnly) => PolicyOnly;
+  readonly set: (sample: PolicyOnly) => PolicyOnly;
   readonly size: bigint;
 }
 
@@ -28,7 +28,7 @@ export interface Dimension {
 
 /** What somebody sees of the words of keys: a word that the side's vocabulary does not have reads `other`. */
 export interface Eyes {
-  readonly sight: Pick<Sight, "sees" | "tells">;
+  readonly sight: Pick<Sight, "sees" | "distinguishes">;
   readonly table: Pick<RoutingTable, "vocabulary">;
 }
 
@@ -47,7 +47,7 @@ export function policyOnlyDimensions(
         name,
         own[member],
         (value) => eyes.map(seesScalar(`input.request.${name}`, value)),
-        (point, value) => ({ ...point, [member]: value }),
+        (sample, value) => ({ ...sample, [member]: value }),
       ),
     ),
     single(
@@ -55,16 +55,16 @@ export function policyOnlyDimensions(
       universe.environments,
       (word) =>
         eyes.map((one) => token(one.sight, "input.key.environment", known(one.table.vocabulary.environments, word))),
-      (point, environment) => ({ ...point, key: { ...point.key, environment } }),
+      (sample, environment) => ({ ...sample, key: { ...sample.key, environment } }),
     ),
     single(
       "workload",
       universe.workloads,
       (word) => eyes.map((one) => token(one.sight, "input.key.workload", known(one.table.vocabulary.workloads, word))),
       // A key without a workload is one of those outside of the vocabulary, and the one that a reader expects.
-      (point, workload) => ({
-        ...point,
-        key: { ...point.key, workload: workload === OUTSIDE_VOCABULARY ? "" : workload },
+      (sample, workload) => ({
+        ...sample,
+        key: { ...sample.key, workload: workload === OUTSIDE_VOCABULARY ? "" : workload },
       }),
     ),
     labelSets(universe.labels, eyes),
@@ -72,7 +72,7 @@ export function policyOnlyDimensions(
       "time",
       universe.times,
       (time) => eyes.map(seesTime(time)),
-      (point, time: PolicyTime) => ({ ...point, time }),
+      (sample, time: PolicyTime) => ({ ...sample, time }),
       ({ day, hour }) => `${day} ${hour}`,
     ),
   ];
@@ -82,7 +82,7 @@ function single<Value>(
   name: string,
   values: readonly Value[],
   tokens: (value: Value) => readonly string[],
-  set: (point: PolicyOnly, value: Value) => PolicyOnly,
+  set: (sample: PolicyOnly, value: Value) => PolicyOnly,
   shown: (value: Value) => string = String,
 ): Dimension {
   const found = new Map<string, { value: Value; tokens: readonly string[]; values: string[]; size: bigint }>();
@@ -98,7 +98,7 @@ function single<Value>(
   }
   const blocks = [...found.values()].map(({ value, ...block }): Block => ({
     ...block,
-    set: (point) => set(point, value),
+    set: (sample) => set(sample, value),
   }));
   return { name, values: BigInt(values.length), blocks };
 }
@@ -129,7 +129,7 @@ function labelSets(labels: readonly string[], eyes: readonly Eyes[]): Dimension 
     tokens,
     values: common,
     size,
-    set: (point) => ({ ...point, key: { ...point.key, labels: chosen } }),
+    set: (sample) => ({ ...sample, key: { ...sample.key, labels: chosen } }),
   }));
   return { name: "key_labels", values: 1n << BigInt(labels.length), blocks };
 }
@@ -155,7 +155,7 @@ export function joinedWords(text: string, word: string): string {
 /** What a reader sees of a word: nothing, that there is one, or which. */
 function token(sight: Eyes["sight"], path: string, word: string): string {
   if (!sight.sees(path)) return "";
-  return sight.tells(path, word) ? `=${word}` : "~";
+  return sight.distinguishes(path, word) ? `=${word}` : "~";
 }
 
 function known(vocabulary: readonly string[], word: string): string {

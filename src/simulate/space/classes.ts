@@ -1,7 +1,7 @@
 import type { Operation } from "../../canon/operation.ts";
 import { SOME_TIME } from "../decide-sample.ts";
 import { PLAIN_SCALARS } from "../request-scalars.ts";
-import { PLAIN_POINT, type SampleRequest } from "../sample-request.ts";
+import { PLAIN_SAMPLE, type SampleRequest } from "../sample-request.ts";
 import type { ApprovalState, Common as ApprovalCommon, Taken } from "./approval-state.ts";
 import { approvalStates } from "./approval-states.ts";
 import { policyOnlyDimensions, type Block, type Dimension, type Eyes, type PolicyOnly } from "./blocks.ts";
@@ -23,7 +23,7 @@ export interface Common extends ApprovalCommon {
 
 /** Requests that neither the sides nor the assertions tell apart. */
 export interface RequestClass {
-  readonly point: SampleRequest;
+  readonly sample: SampleRequest;
   /** For one member of the pair class. */
   readonly size: bigint;
   /** For each side its `stateKey`: what a decision there depends on besides what policies say. */
@@ -67,7 +67,7 @@ export class JobClasses {
     const own = space.universe.operations.get(operation);
     if (own === undefined) throw new Error(`simulation: the universe has no operation ${operation}`);
     const [member] = pair.members;
-    this.#start = startPoint(member, operation, space.universe);
+    this.#start = startSample(member, operation, space.universe);
     const views = space.sides.map(({ table, sightOf }) => openSide(table, sightOf(operation), this.#start));
     const assertions = space.assertionsOf(job);
     const matters = new Set<string>();
@@ -99,8 +99,8 @@ export class JobClasses {
   *classes(): Generator<RequestClass> {
     for (const state of this.#states) {
       const { signatureFamilies, ...part } = state.part;
-      const point: SampleRequest = { ...this.#start, ...part, signatureFamilies };
-      yield* combinations(state, point, this.#dimensions(state));
+      const sample: SampleRequest = { ...this.#start, ...part, signatureFamilies };
+      yield* combinations(state, sample, this.#dimensions(state));
     }
   }
 }
@@ -121,7 +121,7 @@ export function eyesOf(
   return assertions === null ? sides : [...sides, ...space.sides.map(({ table }) => ({ table, sight: assertions }))];
 }
 
-const BLIND: Pick<Sight, "sees" | "tells"> = { sees: () => false, tells: () => false };
+const BLIND: Pick<Sight, "sees" | "distinguishes"> = { sees: () => false, distinguishes: () => false };
 
 function* combinations(
   state: ApprovalState,
@@ -130,7 +130,7 @@ function* combinations(
 ): Generator<RequestClass> {
   const stateKeys = state.sides.map(stateKey);
   const chosen: Block[] = [];
-  const walk = function* (depth: number, point: PolicyOnly, size: bigint): Generator<RequestClass> {
+  const walk = function* (depth: number, sample: PolicyOnly, size: bigint): Generator<RequestClass> {
     const dimension = dimensions[depth];
     if (dimension === undefined) {
       const describe = (): ClassDetails => {
@@ -140,12 +140,12 @@ function* combinations(
         }
         return { common: { ...state.common, labels: labelsOf(dimensions, chosen) }, taken };
       };
-      yield { point: { ...start, ...point }, size, stateKeys, describe };
+      yield { sample: { ...start, ...sample }, size, stateKeys, describe };
       return;
     }
     for (const block of dimension.blocks) {
       chosen.push(block);
-      yield* walk(depth + 1, block.set(point), size * block.size);
+      yield* walk(depth + 1, block.set(sample), size * block.size);
       chosen.pop();
     }
   };
@@ -158,13 +158,13 @@ function labelsOf(dimensions: readonly Dimension[], chosen: readonly Block[]): r
   return chosen[labelIndex]?.values ?? [];
 }
 
-function startPoint(
+function startSample(
   { workspace, model }: PairClass["members"][number],
   operation: Operation,
   { environments, workloads }: Universe,
 ): SampleRequest {
   return {
-    ...PLAIN_POINT,
+    ...PLAIN_SAMPLE,
     workspace,
     model,
     operation,

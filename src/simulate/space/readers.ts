@@ -66,11 +66,11 @@ export class Sight {
   }
 
   /** Whether a word at the path may be told from every other word there. */
-  tells(path: string, word: string): boolean {
-    return this.#readers.some((reader) => readsPath(reader, path) && this.#canTell(reader, path, word));
+  distinguishes(path: string, word: string): boolean {
+    return this.#readers.some((reader) => readsPath(reader, path) && this.#canDistinguish(reader, path, word));
   }
 
-  #canTell(reader: Reader, path: string, word: string): boolean {
+  #canDistinguish(reader: Reader, path: string, word: string): boolean {
     if (reader.inspects.length > 0 || reader.words.has(word) || this.#ambiguous.has(word)) return true;
     const shared = SHARED_WORDS.find((paths) => paths.includes(path)) ?? [];
     return shared.filter((other) => readsPath(reader, other)).length > 1;

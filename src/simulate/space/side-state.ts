@@ -21,9 +21,9 @@ export interface SideView {
   readonly opened: { readonly workspace: WorkspaceRow; readonly route: RouteRow } | null;
 }
 
-export function openSide(table: RoutingTable, sight: Sight, point: SampleRequest): SideView {
-  const asked = routeAsked(table, identityOf(point), point.model, point.operation);
-  return { table, sight, opened: "reason" in asked ? null : asked };
+export function openSide(table: RoutingTable, sight: Sight, sample: SampleRequest): SideView {
+  const route = routeAsked(table, identityOf(sample), sample.model, sample.operation);
+  return { table, sight, opened: "reason" in route ? null : route };
 }
 
 /**
@@ -81,7 +81,7 @@ export function seeNeed(state: SideState, token: string): SideState {
 /** What the policies of a side see of a capability: nothing, which one, or only what the table says of it. */
 export function needToken({ table, sight, opened }: SideView, capability: Capability): string {
   if (opened === null || !sight.sees("input.request.needs")) return "";
-  if (sight.tells("input.request.needs", capability)) return `=${capability}`;
+  if (sight.distinguishes("input.request.needs", capability)) return `=${capability}`;
   const supported = routeCandidates(table, opened.route).map(({ endpoint }) =>
     endpoint.capabilities.includes(capability),
   );

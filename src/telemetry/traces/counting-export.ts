@@ -2,9 +2,9 @@ import type { Context } from "@opentelemetry/api";
 import type { ReadableSpan, Span, SpanExporter, SpanProcessor } from "@opentelemetry/sdk-trace";
 
 /** Spans that were dropped: the queue was full, or the collector did not take them. */
-export class SpanLosses {
+export class DroppedSpans {
   #waiting = 0;
-  lost = 0;
+  count = 0;
   readonly #most: number;
 
   /** @param most spans that wait at once. */
@@ -15,7 +15,7 @@ export class SpanLosses {
   /** Whether a span may join the queue. */
   admit(): boolean {
     if (this.#waiting >= this.#most) {
-      this.lost += 1;
+      this.count += 1;
       return false;
     }
     this.#waiting += 1;
@@ -28,23 +28,23 @@ export class SpanLosses {
 }
 
 /** Lets spans into a queue as long as there is room, and counts the others; the SDK's own queue only writes a line about it. */
-export function boundedProcessor(inner: SpanProcessor, losses: SpanLosses): SpanProcessor {
+export function boundedProcessor(inner: SpanProcessor, dropped: DroppedSpans): SpanProcessor {
   return {
     onStart: (span: Span, context: Context) => inner.onStart(span, context),
     onEnd: (span: ReadableSpan) => {
-      if (losses.admit()) inner.onEnd(span);
+      if (dropped.admit()) inner.onEnd(span);
     },
     forceFlush: () => inner.forceFlush(),
     shutdown: () => inner.shutdown(),
   };
 }
 
-export function countingExporter(inner: SpanExporter, losses: SpanLosses): SpanExporter {
+export function countingExporter(inner: SpanExporter, dropped: DroppedSpans): SpanExporter {
   return {
     export: (spans, done) => {
-      losses.sent(spans.length);
+      dropped.sent(spans.length);
       inner.export(spans, (result) => {
-        if (result.error !== undefined) losses.lost += spans.length;
+        if (result.error !== undefined) dropped.count += spans.length;
         done(result);
       });
     },

@@ -13,7 +13,7 @@ import {
 } from "@opentelemetry/sdk-trace";
 import type { RequestObserver } from "../../evidence/observer.ts";
 import type { BeginTrace } from "../../evidence/request-trace.ts";
-import { boundedProcessor, countingExporter, SpanLosses } from "./counting-export.ts";
+import { boundedProcessor, countingExporter, DroppedSpans } from "./counting-export.ts";
 import { genAiMetrics, type ModelOf } from "./gen-ai-metrics.ts";
 import type { OtlpSettings, SamplerSettings } from "./settings.ts";
 import { spanTraces } from "./span-trace.ts";
@@ -24,7 +24,7 @@ export interface Otlp {
   readonly beginTrace: BeginTrace | null;
   readonly observer: RequestObserver | null;
   /** Spans that were dropped. */
-  readonly lostSpans: () => number;
+  readonly droppedSpans: () => number;
   /** Sends what waits, for at most `patience` milliseconds. Never rejects. */
   close(patience: number): Promise<void>;
 }
@@ -39,13 +39,13 @@ export function openOtlp(settings: OtlpSettings, version: string, modelOf: Model
   const resource = resourceFromAttributes({ "service.name": NAME, "service.version": version }).merge(
     detectResources({ detectors: [envDetector] }),
   );
-  const losses = new SpanLosses(settings.queueSize);
-  const tracing = settings.traces ? openTraces(settings, resource, losses) : null;
+  const dropped = new DroppedSpans(settings.queueSize);
+  const tracing = settings.traces ? openTraces(settings, resource, dropped) : null;
   const metering = settings.metrics ? openMetrics(settings, resource) : null;
   return {
     beginTrace: tracing === null ? null : spanTraces(tracing.getTracer(NAME, version)),
     observer: metering === null ? null : genAiMetrics(metering.getMeter(NAME, version), modelOf),
-    lostSpans: () => losses.lost,
+    droppedSpans: () => dropped.count,
     async close(patience) {
       const ended = Promise.allSettled([tracing?.shutdown(), metering?.shutdown()]);
       await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, patience).unref())]);
@@ -53,9 +53,9 @@ export function openOtlp(settings: OtlpSettings, version: string, modelOf: Model
   };
 }
 
-function openTraces(settings: OtlpSettings, resource: Resource, losses: SpanLosses): TracerProvider {
+function openTraces(settings: OtlpSettings, resource: Resource, dropped: DroppedSpans): TracerProvider {
   const processor = new BatchSpanProcessor({
-    exporter: countingExporter(new OTLPTraceExporter({ timeoutMillis: settings.exportTimeout }), losses),
+    exporter: countingExporter(new OTLPTraceExporter({ timeoutMillis: settings.exportTimeout }), dropped),
     maxQueueSize: settings.queueSize,
     maxExportBatchSize: settings.batchSize,
     scheduledDelayMillis: settings.traceInterval,
@@ -64,7 +64,7 @@ function openTraces(settings: OtlpSettings, resource: Resource, losses: SpanLoss
   return new TracerProvider({
     resource,
     sampler: samplerOf(settings.sampler),
-    spanProcessors: [boundedProcessor(processor, losses)],
+    spanProcessors: [boundedProcessor(processor, dropped)],
   });
 }
 

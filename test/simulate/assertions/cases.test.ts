@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { casePoints, judgeCases } from "../../../src/simulate/assertions/cases.ts";
+import { caseSamples, judgeCases } from "../../../src/simulate/assertions/cases.ts";
 import { assertionResults } from "../../../src/simulate/assertions/results.ts";
 import type { Outcome } from "../../../src/simulate/sample-request.ts";
 import { assertionsOf, denied, fileWith, NOW, pairOf, pointWith, routed } from "./samples.ts";
@@ -82,7 +82,7 @@ describe("the request of a case", () => {
         "kind: cases\ncases: [{ request: { workspace: demo, model: chat-large, operation: chat.completions }, expect: { outcome: route } }]",
       ),
     );
-    expect(casePoints(rows)).toEqual([
+    expect(caseSamples(rows)).toEqual([
       pointWith({ key: { environment: "other", workload: "other", labels: [] }, features: [] }),
     ]);
     expect(
@@ -120,7 +120,7 @@ cases:
       hour: night
     expect: { outcome: route }`),
     );
-    expect(casePoints(rows)).toEqual([
+    expect(caseSamples(rows)).toEqual([
       {
         workspace: "demo",
         model: "large-any",

@@ -120,7 +120,13 @@ export function comparisonOf(
   point: SampleRequest = pointWith(),
   promoted: OutcomePair = declared,
 ): ClassComparison {
-  return { point, members: [{ workspace: point.workspace, model: point.model }], shapes: 1n, declared, promoted };
+  return {
+    sample: point,
+    members: [{ workspace: point.workspace, model: point.model }],
+    shapes: 1n,
+    declared,
+    promoted,
+  };
 }
 
 export const NOW = new Date("2026-11-22T12:00:00Z");

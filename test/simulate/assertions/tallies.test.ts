@@ -66,14 +66,14 @@ describe("tallies", () => {
     fc.assert(
       fc.property(fc.array(comparison, { maxLength: 20 }), (comparisons) => {
         const [fresh] = tallyOf(comparisons);
-        const meant = comparisons.filter(({ point }) => point.workspace !== "acme-prod");
+        const meant = comparisons.filter(({ sample: point }) => point.workspace !== "acme-prod");
         const bad = meant.filter((each) =>
           [each.declared, each.promoted].some(({ base, head }) =>
             head.plan.some((place) => !base.plan.some((before) => before.provider === place.provider)),
           ),
         );
         expect(fresh).toMatchObject({ id: "new", classes: meant.length, violations: bad.length });
-        expect(fresh?.first?.point).toEqual(bad[0]?.point);
+        expect(fresh?.first?.sample).toEqual(bad[0]?.sample);
       }),
     );
   });
@@ -93,7 +93,7 @@ describe("tallies", () => {
   test("have the first violation in the order of the classes as their witness", () => {
     const bad = (stream: boolean) => comparisonOf(pairOf(denied(), denied()), pointWith({ stream }));
     const [, , routable] = mergeTallies([tallyOf([]), tallyOf([bad(true)]), tallyOf([bad(false)])]);
-    expect(routable?.first?.point.stream).toBe(true);
+    expect(routable?.first?.sample.stream).toBe(true);
   });
 });
 

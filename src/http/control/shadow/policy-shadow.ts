@@ -1,7 +1,7 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { CountSource } from "../../../governance/shadow-figures.ts";
 import { shadowCountReport, type ShadowReader } from "../../../governance/shadow/shadow-report.ts";
-import { findWitnesses, type WitnessLog } from "../../../simulate/witness/witnesses.ts";
+import { findExamples, type ExampleLog } from "../../../simulate/examples/find-examples.ts";
 import { summaryBusy, summaryUnavailable } from "../governance-summary.ts";
 import type { SummaryTurns } from "../summary-turns.ts";
 import { shadowAnswer, type ShadowAnswer, type ShadowLine } from "./shadow-answer.ts";
@@ -22,7 +22,7 @@ export const SHADOW_QUERY = {
 
 /** What a report is made of besides the log of policies: of the store. */
 export interface ShadowSource extends CountSource {
-  readonly evidence: WitnessLog;
+  readonly evidence: ExampleLog;
   /** One report of a workspace at a time, and no summary beside it where they share these. */
   readonly turns: SummaryTurns;
 }
@@ -59,7 +59,7 @@ export async function policyShadow(
     const found =
       witnesses === 0
         ? { witnesses: [], lookedAt: { decisions: 0, since: null, complete: false } }
-        : await findWitnesses(source.evidence, { ...asked, workspace, limit: witnesses });
+        : await findExamples(source.evidence, { ...asked, workspace, limit: witnesses });
     return shadowAnswer(line, counts, found, now);
   };
   try {

@@ -1,6 +1,6 @@
 import { asWord, type Word } from "../../../evidence/record.ts";
 import type { ShadowCountReport } from "../../../governance/shadow/shadow-report.ts";
-import type { LookedAt, Witness } from "../../../simulate/witness/witnesses.ts";
+import type { LookedAt, ExampleGroup } from "../../../simulate/examples/find-examples.ts";
 
 /** The revision that a report is about, as the log of policies has it. */
 export interface ShadowLine {
@@ -28,7 +28,7 @@ export interface ShadowAnswer extends ShadowCountReport {
   readonly since: Word;
   /** RFC 3339: up to when evidence is in the numbers. */
   readonly until: Word;
-  readonly witnesses: readonly Witness[];
+  readonly witnesses: readonly ExampleGroup[];
   /** How much of the evidence witnesses were looked for in. */
   readonly looked_at: LookedAt;
 }
@@ -37,7 +37,7 @@ export interface ShadowAnswer extends ShadowCountReport {
 export function shadowAnswer(
   { id, revision, digest, since }: ShadowLine,
   counts: ShadowCountReport,
-  found: { readonly witnesses: readonly Witness[]; readonly lookedAt: LookedAt },
+  found: { readonly witnesses: readonly ExampleGroup[]; readonly lookedAt: LookedAt },
   now: number,
 ): ShadowAnswer {
   return {

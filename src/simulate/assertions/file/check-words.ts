@@ -56,8 +56,8 @@ export class WordCheck {
       this.#unknown("constraint", constraint, [...path, "constraint"], names);
       return;
     }
-    const asked = constraints.filter(({ name }) => byTable || constraint === undefined || name === constraint);
-    const reasons = asked.flatMap((each) => each.reasons);
+    const selected = constraints.filter(({ name }) => byTable || constraint === undefined || name === constraint);
+    const reasons = selected.flatMap((each) => each.reasons);
     const all = [...reasons, ...UNDECLARED_REASONS, ...(byTable ? Object.keys(REASONS) : [])];
     if (reason !== undefined && !all.includes(reason)) this.#unknown("reason", reason, [...path, "reason"], all);
   }

@@ -3,7 +3,7 @@ import type { ProviderPreferences } from "../../../canon/preferences.ts";
 import { type ConfigNode, keyPosition, type Path, valuePosition } from "../../../compile/authored/tree.ts";
 import type { SampleRequest } from "../../sample-request.ts";
 import type { SourceLocation } from "../../report/report.ts";
-import { type Assertion, type Assertions, COVERAGE_MEASURES, type Demand, type PointCase } from "../assertion.ts";
+import { type Assertion, type Assertions, COVERAGE_MEASURES, type Demand, type SampleCase } from "../assertion.ts";
 import type { CaseRequest } from "./schema-selectors.ts";
 import type { AuthoredAssertion, AuthoredAssertions, AuthoredCase } from "./schema.ts";
 
@@ -61,12 +61,12 @@ function demandOf(assertion: AuthoredAssertion): Demand {
   }
 }
 
-function normaliseCase({ name, request, expect }: AuthoredCase, index: number): PointCase {
-  return { name: name ?? `case ${index + 1}`, point: pointOf(request), expect };
+function normaliseCase({ name, request, expect }: AuthoredCase, index: number): SampleCase {
+  return { name: name ?? `case ${index + 1}`, sample: sampleOf(request), expect };
 }
 
 /** The request of a case, with the plainest value for everything that it does not say. */
-function pointOf(request: CaseRequest): SampleRequest {
+function sampleOf(request: CaseRequest): SampleRequest {
   return {
     workspace: request.workspace,
     model: request.model ?? "",

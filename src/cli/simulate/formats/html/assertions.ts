@@ -5,7 +5,7 @@ import { COVERAGE_TITLE, NOT_JUDGED, SO_FAR, type CoverageJudgement } from "../w
 import type { Look } from "../wording/change-words.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
-import { locationMarkup, witnessMarkup } from "./witness.ts";
+import { locationMarkup, exampleMarkup } from "./example-request.ts";
 
 const LOOK_OF_STATUS: Readonly<Record<AssertionResult["status"], Look>> = {
   FAIL: { sign: "×", tone: "stop" },
@@ -55,7 +55,7 @@ function assertionMarkup(result: AssertionModel): Markup {
   ${classesText(classes)}${violations === 0 ? NOTHING : html`, <strong>${amountText(violations, "violation")}</strong>`}`;
   // A waiver that a part of the classes does not need may be needed by the others.
   const text = status === "PASS" && waiver !== null ? null : message;
-  const shown = witness === null ? NOTHING : witnessMarkup(witness, explain ?? [], "");
+  const shown = witness === null ? NOTHING : exampleMarkup(witness, explain ?? [], "");
   return html`<li class="assertion">
     ${statusBadge(status, result.label)}
     <div>

@@ -7,7 +7,7 @@ import { CHANGE_WORDING, worstFirst } from "../wording/change-words.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, facetsAttribute, nameList, shownName, type Facets } from "./names.ts";
 import { plansMarkup } from "./plans.ts";
-import { locationMarkup, witnessMarkup } from "./witness.ts";
+import { locationMarkup, exampleMarkup } from "./example-request.ts";
 
 export const LABEL_OF_VIEW: Readonly<Record<View, string>> = {
   declared: "As declared",
@@ -127,7 +127,7 @@ function pathMarkup(path: DataPath, direction: "new" | "lost"): Markup {
       <span>${operation}</span> <span aria-label="to" role="img">→</span> ${code(provider)} <span>in ${region}</span>
     </p>
     <div class="note">by ${nameList(routes)}${seenMarkup(seen)}</div>
-    ${witnessMarkup(witness, explain, "")}
+    ${exampleMarkup(witness, explain, "")}
   </li>`;
 }
 
@@ -156,7 +156,7 @@ function groupMarkup(group: ChangeGroup, view: View): Markup {
       <a class="anchor" href="#${anchor}" aria-label="Link to change ${group.id}">${group.id}</a>
       ${locationMarkup(group.place)}${group.place?.side === "base" ? " in base" : ""}
     </p>
-    ${witnessMarkup(group.witness, group.explain, witnessNote(group))}
+    ${exampleMarkup(group.witness, group.explain, exampleNote(group))}
   </article>`;
 }
 
@@ -167,7 +167,7 @@ function titleOf({ routes }: ChangeGroup): Markup {
     : html`${code(first)}`;
 }
 
-function witnessNote({ witness }: ChangeGroup): string {
+function exampleNote({ witness }: ChangeGroup): string {
   return `${shownName(witness.workspace)}, ${witness.operation}`;
 }
 

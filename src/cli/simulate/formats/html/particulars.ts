@@ -12,7 +12,7 @@ import { FRESH } from "../wording/comparison.ts";
 import { evidenceCautions, NOT_JUDGED } from "../wording/messages.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
-import { locationMarkup } from "./witness.ts";
+import { locationMarkup } from "./example-request.ts";
 
 /** What no request meets; new in head first, because that is what the change brings. */
 export function findingsMarkup({ findings, newFindings, complete }: ReportModel): Markup {

@@ -10,7 +10,7 @@ import {
   waiverText,
   type CoverageJudgement,
 } from "../wording/messages.ts";
-import { pointText } from "../wording/results.ts";
+import { sampleText } from "../wording/results.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 import { columnWidth, moreLine, placed } from "./changes.ts";
 import { BLANK, commandLine, line, nameLine, padded, span, type Line, type Style } from "../../../terminal/layout.ts";
@@ -92,14 +92,14 @@ export function evidenceLines({ evidence, declared, promoted }: ReportModel): re
 }
 
 function seenLine(
-  standpoint: string,
+  view: string,
   changed: number,
   { groups, decisions }: EvidenceReport["declared"],
   evidence: EvidenceReport,
 ): Line {
   const of = `${numberText(groups)} of ${amountText(changed, "change")}`;
   const share = percentageText(decisions, evidence.decisions);
-  return line(2, span(`${padded(standpoint, 14)}  ${of} seen: ${amountText(decisions, "decision")}, ${share}`));
+  return line(2, span(`${padded(view, 14)}  ${of} seen: ${amountText(decisions, "decision")}, ${share}`));
 }
 
 const STATUS_STYLES = { FAIL: "red", WAIVED: "yellow", PASS: "green" } as const satisfies Record<string, Style>;
@@ -144,7 +144,7 @@ function assertionLine(result: AssertionModel, width: number, complete: boolean)
     ...(result.message === null ? [] : [detail("why", result.message)]),
     ...broken,
     ...until,
-    ...(result.witness === null ? [] : [detail("witness", pointText(result.witness))]),
+    ...(result.witness === null ? [] : [detail("witness", sampleText(result.witness))]),
     detail("look at", placed(result.place)),
     ...(result.explain === null ? [] : [commandLine(10, "try", 8, explainCommand(result.explain))]),
   ];

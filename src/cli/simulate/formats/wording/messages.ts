@@ -18,7 +18,7 @@ import {
   seenText,
 } from "../../../terminal/amounts.ts";
 import { COVERAGE_WORDING, titleOf } from "./change-words.ts";
-import { pointText, shortResults } from "./results.ts";
+import { sampleText, shortResults } from "./results.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 
 /** Sentences that stand alone, for formats that machines read and people click on. */
@@ -49,7 +49,7 @@ export function assertionLinesOf(result: AssertionResult): readonly string[] {
       ? []
       : [`Violated by ${numberText(violations)} of ${classesText(classes)}.`, `Looked at ${viewText(result)}.`]),
     ...(waiver === null ? [] : [`${waiver.expired ? "The waiver has expired" : "Waived"}: ${waiverText(waiver)}`]),
-    ...(witness === null ? [] : [`Witness: ${pointText(witness)}`]),
+    ...(witness === null ? [] : [`Witness: ${sampleText(witness)}`]),
     ...(explain === null ? [] : [tryLine(explain)]),
   ];
 }

@@ -165,26 +165,26 @@ export function commonOf(group: ChangeGroup): readonly { readonly name: string; 
 }
 
 /** A request in one line; what it does not say is left out. */
-export function pointText(point: SampleRequest): string {
-  const { key, preferences, time } = point;
+export function sampleText(sample: SampleRequest): string {
+  const { key, preferences, time } = sample;
   const parts: (readonly [string, string])[] = [
     ["environment", key.environment],
     ["workload", key.workload],
     ["labels", key.labels.join(" ")],
-    ["needs", point.needs.join(" ")],
-    ["features", point.features.join(" ")],
-    ["signature families", point.signatureFamilies.join(" ")],
-    ["stream", point.stream ? "yes" : ""],
-    ["context", said(point.context)],
-    ["max output", said(point.maxOutput)],
-    ["reasoning effort", said(point.reasoningEffort)],
-    ["dimensions", point.dimensions === null ? "" : String(point.dimensions)],
+    ["needs", sample.needs.join(" ")],
+    ["features", sample.features.join(" ")],
+    ["signature families", sample.signatureFamilies.join(" ")],
+    ["stream", sample.stream ? "yes" : ""],
+    ["context", said(sample.context)],
+    ["max output", said(sample.maxOutput)],
+    ["reasoning effort", said(sample.reasoningEffort)],
+    ["dimensions", sample.dimensions === null ? "" : String(sample.dimensions)],
     ["preferences", preferences === null ? "" : JSON.stringify(preferences)],
     ["time", `${time.day} ${time.hour}`],
   ];
-  const model = point.model === "" ? "no model" : point.model;
+  const model = sample.model === "" ? "no model" : sample.model;
   const named = parts.filter(([, value]) => value !== "").map(([name, value]) => `${name} ${value}`);
-  return [`${point.workspace} asks ${model} for ${point.operation}`, ...named].join(", ");
+  return [`${sample.workspace} asks ${model} for ${sample.operation}`, ...named].join(", ");
 }
 
 function said(word: string): string {

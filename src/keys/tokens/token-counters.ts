@@ -33,7 +33,7 @@ interface WorkspaceAccounts {
  * What tokens with ceilings have used in this process. Every replica counts for itself: over all of them a token may use its ceiling as many times as
  * there are replicas, within its minutes.
  */
-export class TokenLedger {
+export class TokenCounters {
   readonly #accounts = new Map<string, Account>();
   readonly #workspaces = new Map<string, WorkspaceAccounts>();
 

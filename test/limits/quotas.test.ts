@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { KeyLimits } from "../../src/canon/limits.ts";
-import { Ledger, type Reservation } from "../../src/limits/ledger.ts";
+import { Quotas, type Reservation } from "../../src/limits/quotas.ts";
 import type { LimitedSubject } from "../../src/limits/effective.ts";
 import type { Amounts } from "../../src/limits/meters.ts";
 import type { LimitRefusal } from "../../src/limits/refusal.ts";
@@ -19,16 +19,16 @@ const TEN = Date.UTC(2026, 10, 22, 10);
 const clock = { at: TEN };
 let holders = 0;
 
-function ledgerOver(store: MemoryLimitStore): Ledger {
+function ledgerOver(store: MemoryLimitStore): Quotas {
   holders += 1;
-  return new Ledger({ store, holder: `h${holders}`, now: () => clock.at });
+  return new Quotas({ store, holder: `h${holders}`, now: () => clock.at });
 }
 
 function workspace(limits: Partial<KeyLimits>): LimitedSubject {
   return { kind: "workspace", id: "acme", limits: { ...NONE, ...limits } };
 }
 
-async function reserve(ledger: Ledger, subject: LimitedSubject, amounts = one): Promise<Reservation | LimitRefusal> {
+async function reserve(ledger: Quotas, subject: LimitedSubject, amounts = one): Promise<Reservation | LimitRefusal> {
   const result = await ledger.reserve([subject], amounts, 1_000);
   if (result === null) throw new Error("nothing limits it");
   return result;
@@ -36,13 +36,13 @@ async function reserve(ledger: Ledger, subject: LimitedSubject, amounts = one): 
 
 const isReservation = (result: Reservation | LimitRefusal): result is Reservation => !("refused" in result);
 
-async function reserved(ledger: Ledger, subject: LimitedSubject, amounts = one): Promise<Reservation> {
+async function reserved(ledger: Quotas, subject: LimitedSubject, amounts = one): Promise<Reservation> {
   const result = await reserve(ledger, subject, amounts);
   if (!isReservation(result)) throw new Error(`refused: ${result.refused}`);
   return result;
 }
 
-async function refused(ledger: Ledger, subject: LimitedSubject, amounts = one): Promise<LimitRefusal> {
+async function refused(ledger: Quotas, subject: LimitedSubject, amounts = one): Promise<LimitRefusal> {
   const result = await reserve(ledger, subject, amounts);
   if (isReservation(result)) throw new Error("not refused");
   return result;
@@ -484,7 +484,7 @@ const steps = fc.array(
 );
 
 interface Open {
-  readonly owner: Ledger;
+  readonly owner: Quotas;
   readonly reservation: Reservation;
   readonly amount: number;
 }

@@ -1,22 +1,22 @@
 import { canonicalJson } from "../../canon/json.ts";
 import { asWord, type Word } from "../../evidence/record.ts";
 import {
-  explainWitness,
-  readWitnessedRequest,
-  type WitnessClass,
-  type WitnessedRequest,
-  type WitnessedVerdict,
-  type WitnessExplanation,
-} from "./witness.ts";
+  explainExample,
+  readExampleRequest,
+  type ExampleClass,
+  type ExampleRequest,
+  type ExampleVerdict,
+  type ExampleExplanation,
+} from "./example.ts";
 
 /** The part of the evidence log that witnesses are looked for in. */
-export interface WitnessLog {
+export interface ExampleLog {
   readonly head: () => Promise<{ readonly position: number }>;
   /** Rows after a position, in order. */
-  readonly log: (query: { readonly after: number; readonly limit: number }) => Promise<readonly WitnessLogRow[]>;
+  readonly log: (query: { readonly after: number; readonly limit: number }) => Promise<readonly ExampleLogRow[]>;
 }
 
-export interface WitnessLogRow {
+export interface ExampleLogRow {
   readonly position: number;
   readonly kind: "decision" | "outcome";
   readonly record: string;
@@ -24,8 +24,8 @@ export interface WitnessLogRow {
 }
 
 /** Recorded requests of one class that a revision in shadow said one thing about. */
-export type Witness = WitnessExplanation &
-  Omit<WitnessedVerdict, "newlyDenied"> & {
+export type ExampleGroup = ExampleExplanation &
+  Omit<ExampleVerdict, "newlyDenied"> & {
     readonly requests: number;
     /** How many of them were let through and would be denied. */
     readonly newly_denied: number;
@@ -34,7 +34,7 @@ export type Witness = WitnessExplanation &
     readonly last: Word;
     /** Of the newest one. */
     readonly request_id: Word;
-    readonly class: WitnessClass;
+    readonly class: ExampleClass;
   };
 
 /** How much of the log was looked at. */
@@ -47,7 +47,7 @@ export interface LookedAt {
   readonly complete: boolean;
 }
 
-export interface WitnessQuestion {
+export interface ExampleQuestion {
   readonly policy: string;
   readonly revision: number;
   /** When the revision was first seen, milliseconds since the epoch. */
@@ -59,7 +59,7 @@ export interface WitnessQuestion {
 }
 
 /** What a look for witnesses may cost. */
-export interface WitnessBounds {
+export interface ExampleBounds {
   /** Decisions of the log, whosever. */
   readonly decisions: number;
   /** Milliseconds, on a clock that only goes forward. */
@@ -70,7 +70,7 @@ export interface WitnessBounds {
 /** A look reads two thousand rows at a time: some milliseconds of the store, in which it writes no evidence. */
 const PAGE = 2_000;
 
-export const WITNESS_BOUNDS: WitnessBounds = { decisions: 10_000, time: 2_000, clock: () => performance.now() };
+export const EXAMPLE_BOUNDS: ExampleBounds = { decisions: 10_000, time: 2_000, clock: () => performance.now() };
 
 /**
  * A decision is written up to a minute after its request arrived, and replicas' clocks differ: so much before the revision was first seen nobody can
@@ -79,11 +79,11 @@ export const WITNESS_BOUNDS: WitnessBounds = { decisions: 10_000, time: 2_000, c
 const MARGIN = 120_000;
 
 /** Looks for what a revision said against requests, from the newest row of the log backwards. @throws {StoreUnavailableError} */
-export async function findWitnesses(
-  source: WitnessLog,
-  question: WitnessQuestion,
-  bounds: WitnessBounds = WITNESS_BOUNDS,
-): Promise<{ readonly witnesses: readonly Witness[]; readonly lookedAt: LookedAt }> {
+export async function findExamples(
+  source: ExampleLog,
+  question: ExampleQuestion,
+  bounds: ExampleBounds = EXAMPLE_BOUNDS,
+): Promise<{ readonly witnesses: readonly ExampleGroup[]; readonly lookedAt: LookedAt }> {
   const search = new Search(question, bounds.decisions);
   const until = bounds.clock() + bounds.time;
   let end = (await source.head()).position;
@@ -101,12 +101,12 @@ export async function findWitnesses(
     if (!isWhole) break;
     end = after;
   }
-  return { witnesses: search.witnesses(), lookedAt: { ...search.lookedAt, complete: isComplete } };
+  return { witnesses: search.examples(), lookedAt: { ...search.lookedAt, complete: isComplete } };
 }
 
 interface FoundClass {
-  readonly request: WitnessedRequest;
-  readonly verdict: WitnessedVerdict;
+  readonly request: ExampleRequest;
+  readonly verdict: ExampleVerdict;
   requests: number;
   newlyDenied: number;
   first: number;
@@ -114,7 +114,7 @@ interface FoundClass {
 }
 
 class Search {
-  readonly #question: WitnessQuestion;
+  readonly #question: ExampleQuestion;
   #left: number;
   #isCut = false;
   #seen = 0;
@@ -122,7 +122,7 @@ class Search {
   readonly #classes = new Map<string, FoundClass>();
 
   /** @param most decisions to look at. */
-  constructor(question: WitnessQuestion, most: number) {
+  constructor(question: ExampleQuestion, most: number) {
     this.#question = question;
     this.#left = most;
   }
@@ -141,7 +141,7 @@ class Search {
   }
 
   /** Gives the time of the newest decision, milliseconds since the epoch; `null` for none. */
-  add(rows: readonly WitnessLogRow[]): number | null {
+  add(rows: readonly ExampleLogRow[]): number | null {
     const { workspace, policy, revision } = this.#question;
     let newest: number | null = null;
     for (const { kind, record, columns } of rows.toReversed()) {
@@ -155,13 +155,13 @@ class Search {
       if (workspace !== null && columns.workspace !== workspace) continue;
       this.#seen += 1;
       this.#oldest = Math.min(this.#oldest ?? columns.at, columns.at);
-      const request = readWitnessedRequest(record, policy, `r${revision}`);
+      const request = readExampleRequest(record, policy, `r${revision}`);
       if (request !== null) for (const verdict of request.verdicts) this.#count(request, verdict);
     }
     return newest;
   }
 
-  witnesses(): readonly Witness[] {
+  examples(): readonly ExampleGroup[] {
     return [...this.#classes.values()]
       .toSorted(mostNewlyDeniedFirst)
       .slice(0, this.#question.limit)
@@ -176,11 +176,11 @@ class Search {
         last: instant(last),
         request_id: request.requestId,
         class: request.class,
-        ...explainWitness(request),
+        ...explainExample(request),
       }));
   }
 
-  #count(request: WitnessedRequest, verdict: WitnessedVerdict): void {
+  #count(request: ExampleRequest, verdict: ExampleVerdict): void {
     const { newlyDenied, ...said } = verdict;
     const key = canonicalJson([said, request.class]);
     const { at } = request;

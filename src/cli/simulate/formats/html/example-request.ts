@@ -5,10 +5,10 @@ import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { nameList, shownName } from "./names.ts";
 
 /** One request that shows the change: what it says, and the command that explains it. Folded, because a reader wants a few of many. */
-export function witnessMarkup(point: SampleRequest, explain: readonly string[], note: string): Markup {
+export function exampleMarkup(sample: SampleRequest, explain: readonly string[], note: string): Markup {
   return html`<details class="witness">
     <summary>Witness${note === "" ? NOTHING : html` <span>${note}</span>`}</summary>
-    ${pointMarkup(point)}${explain.length === 0 ? NOTHING : commandMarkup(explain)}
+    ${sampleMarkup(sample)}${explain.length === 0 ? NOTHING : commandMarkup(explain)}
   </details>`;
 }
 
@@ -22,9 +22,9 @@ export function locationMarkup(place: SourceLocation | null): Markup {
   return place === null ? NOTHING : html`<code class="place">${place.file}:${place.line}:${place.column}</code>`;
 }
 
-function pointMarkup(point: SampleRequest): Markup {
+function sampleMarkup(sample: SampleRequest): Markup {
   return html`<dl class="point">
-    ${fieldsOf(point).map(
+    ${fieldsOf(sample).map(
       ([name, value]) =>
         html`<dt>${name}</dt>
           <dd>${value}</dd>`,
@@ -33,21 +33,21 @@ function pointMarkup(point: SampleRequest): Markup {
 }
 
 /** What a request says. Fields that it leaves out are left out here, because every witness would repeat them. */
-function fieldsOf(point: SampleRequest): readonly (readonly [string, Content])[] {
-  const { key, time, preferences, dimensions } = point;
+function fieldsOf(sample: SampleRequest): readonly (readonly [string, Content])[] {
+  const { key, time, preferences, dimensions } = sample;
   const fields: (readonly [string, Content])[] = [
-    ["workspace", shownName(point.workspace)],
-    ["route", shownName(point.model)],
-    ["operation", point.operation],
+    ["workspace", shownName(sample.workspace)],
+    ["route", shownName(sample.model)],
+    ["operation", sample.operation],
     ["key", `${key.environment}, ${key.workload}`],
   ];
   if (key.labels.length > 0) fields.push(["key labels", nameList(key.labels)]);
-  if (point.needs.length > 0) fields.push(["needs", nameList(point.needs)]);
-  if (point.features.length > 0) fields.push(["uses", nameList(point.features)]);
-  if (point.signatureFamilies.length > 0) fields.push(["signed reasoning of", nameList(point.signatureFamilies)]);
-  fields.push(["streaming", point.stream ? "yes" : "no"]);
-  fields.push(["context", point.context], ["most output", point.maxOutput]);
-  if (point.reasoningEffort !== "unspecified") fields.push(["reasoning effort", point.reasoningEffort]);
+  if (sample.needs.length > 0) fields.push(["needs", nameList(sample.needs)]);
+  if (sample.features.length > 0) fields.push(["uses", nameList(sample.features)]);
+  if (sample.signatureFamilies.length > 0) fields.push(["signed reasoning of", nameList(sample.signatureFamilies)]);
+  fields.push(["streaming", sample.stream ? "yes" : "no"]);
+  fields.push(["context", sample.context], ["most output", sample.maxOutput]);
+  if (sample.reasoningEffort !== "unspecified") fields.push(["reasoning effort", sample.reasoningEffort]);
   if (dimensions !== null) fields.push(["dimensions", String(dimensions)]);
   if (preferences !== null) fields.push(["preferences", JSON.stringify(preferences)]);
   fields.push(["time", `${time.day}, ${time.hour}`]);

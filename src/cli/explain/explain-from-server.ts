@@ -6,9 +6,9 @@ import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { callServer, serverKey, serverUrl } from "../server/call-server.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { printable } from "../terminal/printing.ts";
-import { simulationBody, type Answer } from "./ask-files.ts";
+import { simulationBody, type Answer } from "./explain-from-files.ts";
 import type { ExplainOptions } from "./flags.ts";
-import { preferencesJson } from "./point-json.ts";
+import { preferencesJson } from "./sample-json.ts";
 import { refusedRequest } from "./refused-request.ts";
 
 /**
@@ -18,30 +18,30 @@ import { refusedRequest } from "./refused-request.ts";
  * @throws {UsageError}
  * @throws {CommandError} that says what stands between the caller and an answer.
  */
-export async function askServer(
+export async function explainFromServer(
   options: ExplainOptions,
   server: string,
   body: JsonObject | null,
   io: CommandIo,
 ): Promise<Answer> {
-  const url = simulateUrl(server, options.point.operation);
+  const url = simulateUrl(server, options.sample.operation);
   const key = serverKey(io, "route:simulate");
-  const asked = body === null ? pointBody(options) : wholeBody(options, body);
-  const { status, body: answer } = await callServer({ url, method: "POST", key, body: asked });
+  const sent = body === null ? sampleBody(options) : wholeBody(options, body);
+  const { status, body: answer } = await callServer({ url, method: "POST", key, body: sent });
   if (status !== 200) throw refusal(status, answer);
   if (answer?.["object"] !== "route.simulation") {
     throw new CommandError("--server: what answers there is not Signalbox: the answer is no explanation");
   }
-  const { workspace } = options.point;
-  if (options.isPointGiven && answer["workspace"] !== workspace) {
+  const { workspace } = options.sample;
+  if (options.isSampleGiven && answer["workspace"] !== workspace) {
     throw new CommandError("SIGNALBOX_KEY: is a key of another workspace than the point's");
   }
-  return { explanation: answer, notes: options.isPointGiven ? keyNotes(answer, options.point) : [] };
+  return { explanation: answer, notes: options.isSampleGiven ? keyNotes(answer, options.sample) : [] };
 }
 
 /** A server decides for the key that asks it; a point may have been found with another. */
-function keyNotes({ key }: JsonObject, point: SampleRequest): readonly string[] {
-  const isSame = key === undefined || canonicalJson(key) === canonicalJson(point.key);
+function keyNotes({ key }: JsonObject, sample: SampleRequest): readonly string[] {
+  const isSame = key === undefined || canonicalJson(key) === canonicalJson(sample.key);
   return isSame ? [] : ["the key in SIGNALBOX_KEY has other words than the point's; the answer is about that key"];
 }
 
@@ -52,29 +52,29 @@ function simulateUrl(server: string, operation: string): URL {
 }
 
 /** Only what differs from a plain request: an older server refuses members that it does not know. */
-function pointBody(options: ExplainOptions): JsonObject {
-  const { point } = options;
+function sampleBody(options: ExplainOptions): JsonObject {
+  const { sample } = options;
   // The server adds what every request of the operation uses.
-  const features = point.features.filter((feature) => ALWAYS_USED[point.operation]?.includes(feature) !== true);
+  const features = sample.features.filter((feature) => ALWAYS_USED[sample.operation]?.includes(feature) !== true);
   return {
-    ...(point.model === "" ? {} : { model: point.model }),
-    ...(point.preferences === null ? {} : { provider: preferencesJson(point.preferences) }),
-    ...(point.needs.length === 0 ? {} : { needs: point.needs }),
+    ...(sample.model === "" ? {} : { model: sample.model }),
+    ...(sample.preferences === null ? {} : { provider: preferencesJson(sample.preferences) }),
+    ...(sample.needs.length === 0 ? {} : { needs: sample.needs }),
     ...(features.length === 0 ? {} : { features }),
     ...Object.fromEntries(
-      perScalar((member, { name, plain }) => (point[member] === plain ? [] : [[name, point[member]]])).flat(),
+      perScalar((member, { name, plain }) => (sample[member] === plain ? [] : [[name, sample[member]]])).flat(),
     ),
-    ...(point.signatureFamilies.length === 0 ? {} : { signature_families: point.signatureFamilies }),
-    ...(point.dimensions === null ? {} : { dimensions: point.dimensions }),
-    ...standpoint(options),
+    ...(sample.signatureFamilies.length === 0 ? {} : { signature_families: sample.signatureFamilies }),
+    ...(sample.dimensions === null ? {} : { dimensions: sample.dimensions }),
+    ...viewBody(options),
   };
 }
 
 function wholeBody(options: ExplainOptions, body: JsonObject): JsonObject {
-  return { ...simulationBody(options, body), ...standpoint(options) };
+  return { ...simulationBody(options, body), ...viewBody(options) };
 }
 
-function standpoint({ time, promoted }: ExplainOptions): JsonObject {
+function viewBody({ time, promoted }: ExplainOptions): JsonObject {
   return { ...(time === null ? {} : { time: { ...time } }), ...(promoted ? { promoted: true } : {}) };
 }
 

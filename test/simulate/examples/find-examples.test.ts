@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { asWord, type DecisionRecord } from "../../../src/evidence/record.ts";
-import { findWitnesses, WITNESS_BOUNDS, type WitnessQuestion } from "../../../src/simulate/witness/witnesses.ts";
+import { findExamples, EXAMPLE_BOUNDS, type ExampleQuestion } from "../../../src/simulate/examples/find-examples.ts";
 import { recordedRequests, WORKSPACES } from "../../governance/random-records.ts";
 import { decisionRecord } from "../../store/records.ts";
 import { memoryEvidence } from "./memory-evidence.ts";
@@ -17,7 +17,7 @@ const SAID = {
   effect: "would_deny",
 } as const;
 
-const asks = (more: Partial<WitnessQuestion> = {}): WitnessQuestion => ({
+const asks = (more: Partial<ExampleQuestion> = {}): ExampleQuestion => ({
   policy: "p",
   revision: 3,
   firstSeen: 0,
@@ -43,7 +43,7 @@ describe("witnesses", () => {
         fc.constantFrom(...WORKSPACES, null),
         async (requests, policy, revision, workspace) => {
           const decisions = requests.map(({ decision }) => decision);
-          const { witnesses, lookedAt } = await findWitnesses(memoryEvidence(decisions), {
+          const { witnesses, lookedAt } = await findExamples(memoryEvidence(decisions), {
             ...asks({ policy, revision, workspace, limit: 1_000 }),
           });
           const own = decisions.filter((decision) => workspace === null || decision.workspace === workspace);
@@ -101,7 +101,7 @@ describe("witnesses", () => {
       said("c2", { outcome: "deny", needs: [], at: NOW + 4 }),
       said("c3", { outcome: "deny", needs: [], at: NOW + 5 }),
     ];
-    const { witnesses } = await findWitnesses(memoryEvidence(decisions), asks({ limit: 2 }));
+    const { witnesses } = await findExamples(memoryEvidence(decisions), asks({ limit: 2 }));
     expect(witnesses.map(({ request_id, requests, newly_denied }) => [request_id, requests, newly_denied])).toEqual([
       ["a2", 2, 2],
       ["b1", 1, 1],
@@ -140,7 +140,7 @@ describe("witnesses", () => {
       { wouldDeny: [{ ...SAID, verdict: "indeterminate" }] },
       { wouldDeny: [{ ...SAID, effect: "would_narrow" }] },
     ];
-    const { witnesses } = await findWitnesses(
+    const { witnesses } = await findExamples(
       memoryEvidence([...others, ...others].map((more, index) => said(`r${index}`, more))),
       asks(),
     );
@@ -165,12 +165,12 @@ describe("witnesses", () => {
       },
     ];
     const source = { ...log, head: () => Promise.resolve({ position: 1 }), log: () => Promise.resolve(rows) };
-    const { witnesses } = await findWitnesses(source, asks());
+    const { witnesses } = await findExamples(source, asks());
     expect(witnesses).toMatchObject([{ request_id: "r1", explain: null, not_explained: word }]);
   });
 
   it("can be tried where limits refused the request after it was decided", async () => {
-    const { witnesses } = await findWitnesses(memoryEvidence([said("r1", { outcome: "refuse" })]), asks());
+    const { witnesses } = await findExamples(memoryEvidence([said("r1", { outcome: "refuse" })]), asks());
     expect(witnesses).toMatchObject([
       { newly_denied: 0, not_explained: null, explain: expect.stringContaining("explain") },
     ]);
@@ -178,7 +178,7 @@ describe("witnesses", () => {
 
   it("quote for a shell what is no plain word", async () => {
     const route = asWord("it's; $(reboot)");
-    const { witnesses } = await findWitnesses(memoryEvidence([said("r1", { route })]), asks());
+    const { witnesses } = await findExamples(memoryEvidence([said("r1", { route })]), asks());
     expect(witnesses[0]?.explain).toContain(String.raw`--model 'it'\''s; $(reboot)' `);
   });
 
@@ -198,7 +198,7 @@ describe("witnesses", () => {
       columns: { at: NOW, workspace: null },
     }));
     const source = { head: () => Promise.resolve({ position: rows.length }), log: () => Promise.resolve(rows) };
-    expect(await findWitnesses(source, asks())).toMatchObject({
+    expect(await findExamples(source, asks())).toMatchObject({
       witnesses: [],
       lookedAt: { decisions: texts.length, complete: true },
     });
@@ -211,7 +211,7 @@ describe("how far witnesses are looked for", () => {
 
   it("backwards from the newest row in pages, each row once, to the log's beginning", async () => {
     const log = memoryEvidence([said("oldest"), ...many(2_500, () => ({})), said("newest", { stream: false })]);
-    const { witnesses, lookedAt } = await findWitnesses(log, asks());
+    const { witnesses, lookedAt } = await findExamples(log, asks());
     expect(new Set(witnesses.map(({ request_id }) => request_id))).toEqual(new Set(["oldest", "newest"]));
     expect(lookedAt).toMatchObject({ decisions: 2_502, complete: true });
     expect(log.reads).toEqual([
@@ -224,20 +224,20 @@ describe("how far witnesses are looked for", () => {
   it("not before the revision was first seen", async () => {
     const decisions = many(5_000, (index) => ({ at: NOW + index * 1_000 }));
     const log = memoryEvidence(decisions);
-    const { lookedAt } = await findWitnesses(log, asks({ firstSeen: NOW + 4_500_000 }));
+    const { lookedAt } = await findExamples(log, asks({ firstSeen: NOW + 4_500_000 }));
     expect(lookedAt.complete).toBe(true);
     expect(log.reads).toHaveLength(2);
     // What was written late, or by another clock, is not missed.
-    const late = await findWitnesses(memoryEvidence(decisions), asks({ firstSeen: NOW + 4_100_000 }));
+    const late = await findExamples(memoryEvidence(decisions), asks({ firstSeen: NOW + 4_100_000 }));
     expect(late.lookedAt).toMatchObject({ decisions: 3_000, complete: true });
   });
 
   it("ten thousand decisions at most, and says so", async () => {
     const decisions = [said("old"), ...many(10_000, (index) => ({ at: NOW + index }))];
-    const { witnesses, lookedAt } = await findWitnesses(memoryEvidence(decisions), asks());
+    const { witnesses, lookedAt } = await findExamples(memoryEvidence(decisions), asks());
     expect(witnesses).toEqual([]);
     expect(lookedAt).toEqual({ decisions: 10_000, since: new Date(NOW).toISOString(), complete: false });
-    const whole = await findWitnesses(memoryEvidence(decisions.slice(0, 10_000)), asks());
+    const whole = await findExamples(memoryEvidence(decisions.slice(0, 10_000)), asks());
     expect(whole).toMatchObject({ witnesses: [{ request_id: "old" }], lookedAt: { complete: true } });
   });
 
@@ -246,7 +246,7 @@ describe("how far witnesses are looked for", () => {
       said("hidden"),
       ...many(10_000, (index) => ({ workspace: asWord(index < 7 ? "mine" : "other") })),
     ];
-    const { lookedAt, witnesses } = await findWitnesses(memoryEvidence(decisions), asks({ workspace: "mine" }));
+    const { lookedAt, witnesses } = await findExamples(memoryEvidence(decisions), asks({ workspace: "mine" }));
     expect(witnesses).toEqual([]);
     expect(lookedAt).toMatchObject({ decisions: 7, complete: false });
   });
@@ -255,7 +255,7 @@ describe("how far witnesses are looked for", () => {
     let now = 0;
     const clock = (): number => (now += 700);
     const log = memoryEvidence(many(5_000, () => ({})));
-    const { lookedAt } = await findWitnesses(log, asks(), { ...WITNESS_BOUNDS, clock });
+    const { lookedAt } = await findExamples(log, asks(), { ...EXAMPLE_BOUNDS, clock });
     expect(log.reads.length).toBeGreaterThan(0);
     expect(log.reads.length).toBeLessThan(5);
     expect(lookedAt.complete).toBe(false);
@@ -265,10 +265,10 @@ describe("how far witnesses are looked for", () => {
     const decisions = many(3_000, (index) => ({ at: NOW + index }));
     for (const pruned of [1, 3_000, 4_500, 6_000]) {
       const log = memoryEvidence(decisions, pruned);
-      const { lookedAt } = await findWitnesses(log, asks());
+      const { lookedAt } = await findExamples(log, asks());
       expect(lookedAt).toMatchObject({ decisions: Math.floor((6_000 - pruned) / 2), complete: false });
     }
-    expect((await findWitnesses(memoryEvidence([]), asks())).lookedAt).toEqual({
+    expect((await findExamples(memoryEvidence([]), asks())).lookedAt).toEqual({
       decisions: 0,
       since: null,
       complete: true,

@@ -10,7 +10,7 @@ import type { RandomBytes } from "../key-text.ts";
 import { ISSUER, TOKEN_TYPE, readClaims, tokenClaims } from "./claims.ts";
 import { IssuerRing } from "./issuer-ring.ts";
 import { SigningKeys } from "./signing-key.ts";
-import { TokenLedger, type CountedToken } from "./token-ledger.ts";
+import { TokenCounters, type CountedToken } from "./token-counters.ts";
 
 /** In front of the JWT, so that people and secret scanners know one. No service key has a dot. */
 const PREFIX = "sbx_x_";
@@ -39,7 +39,7 @@ export interface PreparedToken {
   readonly sign: () => Promise<{ readonly token: string } | ExchangeFault>;
 }
 
-export interface TokenDoor {
+export interface TokenExchange {
   /** Whether a credential is meant as a token; nothing is said of its worth. */
   readonly isToken: (text: string) => boolean;
   /** Who holds the token; every reason to refuse it is the same. Never rejects. */
@@ -49,36 +49,36 @@ export interface TokenDoor {
   /** Counts requests against the token's ceilings; gives the one that does not allow them. @param requests 1 where absent. */
   readonly take: (identity: Identity, now: number, requests?: number) => "requests" | "tokens" | null;
   readonly spend: (tokenId: string, tokens: number) => void;
-  readonly prepare: (identity: Identity, asked: TokenRequest) => PreparedToken | ExchangeFault;
+  readonly prepare: (identity: Identity, requested: TokenRequest) => PreparedToken | ExchangeFault;
   /** Whether an active key may be exchanged for tokens that are bound to this origin by name. */
   readonly allowsOrigin: (origin: string, now: number) => boolean;
   readonly close: () => void;
 }
 
 /** Exchanging keys for tokens, and knowing the tokens again (RFC 8693). @throws {StoreUnavailableError} */
-export async function openTokenDoor(
+export async function openTokenExchange(
   ring: OpenKeyRing,
   issuers: IssuerStore,
   clock: Clock,
   randomBytes: RandomBytes,
-): Promise<TokenDoor> {
+): Promise<TokenExchange> {
   const known = new IssuerRing(issuers, clock);
   await known.open();
   const signing = new SigningKeys(issuers, clock, randomBytes, (record) => known.add([record]));
-  const ledger = new TokenLedger();
+  const counters = new TokenCounters();
   return {
     isToken,
     verify: (text, now) => verify(ring, known, text, now),
     reached: (identity) => {
       const token = countedToken(identity);
-      return token === null ? null : ledger.reached(token);
+      return token === null ? null : counters.reached(token);
     },
     take: (identity, now, requests) => {
       const token = countedToken(identity);
-      return token === null ? null : ledger.take(token, now, requests);
+      return token === null ? null : counters.take(token, now, requests);
     },
-    spend: (tokenId, tokens) => ledger.spend(tokenId, tokens),
-    prepare: (identity, asked) => prepare(ring, signing, clock, randomBytes, identity, asked),
+    spend: (tokenId, tokens) => counters.spend(tokenId, tokens),
+    prepare: (identity, requested) => prepare(ring, signing, clock, randomBytes, identity, requested),
     allowsOrigin: ring.allowsOrigin,
     close: () => known.close(),
   };
@@ -164,12 +164,12 @@ function prepare(
   clock: Clock,
   randomBytes: RandomBytes,
   identity: Identity,
-  asked: TokenRequest,
+  requested: TokenRequest,
 ): PreparedToken | ExchangeFault {
   const now = clock();
   const exchange = ring.holder(identity.keyId, now)?.exchange ?? null;
   if (exchange === null || (identity.narrowed ?? null) !== null) return { fault: "not_granted" };
-  const grant = narrow(identity, exchange, asked);
+  const grant = narrow(identity, exchange, requested);
   if ("field" in grant) return { fault: "option", ...grant };
   const id = Buffer.from(randomBytes(16)).toString("base64url");
   const issuedAt = Math.floor(now / 1_000);

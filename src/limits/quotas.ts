@@ -7,7 +7,7 @@ import { amountOf, type Amounts, type Meters } from "./meters.ts";
 import { refusalBy, type LimitRefusal } from "./refusal.ts";
 import type { SlotAccount } from "./slot-account.ts";
 
-/** What is taken for one request. End it once, by {@link Ledger.settle} or {@link Ledger.release}. */
+/** What is taken for one request. End it once, by {@link Quotas.settle} or {@link Quotas.release}. */
 export interface Reservation {
   readonly meters: readonly Meters[];
   readonly amounts: Amounts;
@@ -16,7 +16,7 @@ export interface Reservation {
   ended: boolean;
 }
 
-export interface LedgerOptions {
+export interface QuotasOptions {
   readonly store: LimitStore;
   /** Random id of this process among those that share the store. */
   readonly holder: string;
@@ -50,7 +50,7 @@ const RETURN_DELAY = 20;
  * What this process may still use of each limit without asking, and the asking: one call of the store at a time, for everything that
  * is wanted meanwhile. Reserve before a request is sent, settle when it has ended.
  */
-export class Ledger {
+export class Quotas {
   readonly #store: LimitStore;
   readonly #holder: string;
   readonly #now: () => number;
@@ -64,7 +64,7 @@ export class Ledger {
   #failing = false;
   #closed = false;
 
-  constructor({ store, holder, now, maxWait }: LedgerOptions) {
+  constructor({ store, holder, now, maxWait }: QuotasOptions) {
     this.#store = store;
     this.#holder = holder;
     this.#now = now;
@@ -122,7 +122,7 @@ export class Ledger {
     reservation.ended = true;
     let owes = false;
     for (const { counters, slots } of reservation.meters) {
-      slots?.leave();
+      slots?.release();
       for (const counter of counters) {
         const beyond = this.#accounts.settle(
           counter,
@@ -233,7 +233,7 @@ export class Ledger {
       const unknown = composed.failed(error);
       return isRefused(error) ? unknown : "all";
     }
-    composed.told(leased, this.#now());
+    composed.apply(leased, this.#now());
     return NO_ACCOUNTS;
   }
 

@@ -37,7 +37,7 @@ const MEMBERS: JsonObject = {
   },
 };
 
-const POINT: JsonObject = {
+const SAMPLE: JsonObject = {
   type: "object",
   additionalProperties: false,
   required: Object.keys(MEMBERS),
@@ -45,26 +45,26 @@ const POINT: JsonObject = {
 };
 
 /** The point that a report prints as JSON. @throws {UsageError} that names the member and the rule. */
-export function readPointJson(text: string): SampleRequest {
-  const point = readObject("--point", text);
-  check("--point", POINT, point);
-  const key = isJsonObject(point["key"]) ? point["key"] : {};
+export function readSampleJson(text: string): SampleRequest {
+  const sample = readObject("--point", text);
+  check("--point", SAMPLE, sample);
+  const key = isJsonObject(sample["key"]) ? sample["key"] : {};
   return {
-    workspace: textOf(point["workspace"]),
-    model: textOf(point["model"]),
-    operation: wordOf(point["operation"], OPERATIONS),
+    workspace: textOf(sample["workspace"]),
+    model: textOf(sample["model"]),
+    operation: wordOf(sample["operation"], OPERATIONS),
     key: {
       environment: textOf(key["environment"]),
       workload: textOf(key["workload"]),
       labels: textsOf(key["labels"]),
     },
-    needs: textsOf(point["needs"]).filter(isCapability).toSorted(),
-    features: textsOf(point["features"]).filter(isFeature).toSorted(),
-    signatureFamilies: textsOf(point["signatureFamilies"]),
-    ...(readScalars((member) => point[member]) ?? PLAIN_SCALARS),
-    dimensions: typeof point["dimensions"] === "number" ? point["dimensions"] : null,
-    preferences: parsePreferences(point["preferences"]),
-    time: windowOf(point["time"]),
+    needs: textsOf(sample["needs"]).filter(isCapability).toSorted(),
+    features: textsOf(sample["features"]).filter(isFeature).toSorted(),
+    signatureFamilies: textsOf(sample["signatureFamilies"]),
+    ...(readScalars((member) => sample[member]) ?? PLAIN_SCALARS),
+    dimensions: typeof sample["dimensions"] === "number" ? sample["dimensions"] : null,
+    preferences: parsePreferences(sample["preferences"]),
+    time: windowOf(sample["time"]),
   };
 }
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 
 import type { TokenCeilings } from "../../../src/canon/identity.ts";
-import { TokenLedger, type CountedToken } from "../../../src/keys/tokens/token-ledger.ts";
+import { TokenCounters, type CountedToken } from "../../../src/keys/tokens/token-counters.ts";
 
 const counted = (
   tokenId: string,
@@ -23,7 +23,7 @@ it("lets in as many requests as the ceiling says, and none once the tokens are s
       fc.integer({ min: 1, max: 50 }),
       fc.array(fc.oneof(fc.constant("take" as const), fc.integer({ min: 0, max: 20 }))),
       (requests, tokens, steps) => {
-        const ledger = new TokenLedger();
+        const ledger = new TokenCounters();
         const token = counted("t", { requests, tokens });
         let [started, spent] = [0, 0];
         for (const step of steps) {
@@ -43,7 +43,7 @@ it("lets in as many requests as the ceiling says, and none once the tokens are s
 });
 
 it("counts a batch once for each of its calls, or not at all", () => {
-  const ledger = new TokenLedger();
+  const ledger = new TokenCounters();
   const token = counted("a", { requests: 5 });
   expect(ledger.take(token, 0, 3)).toBeNull();
   expect(ledger.take(token, 0, 3)).toBe("requests");
@@ -52,7 +52,7 @@ it("counts a batch once for each of its calls, or not at all", () => {
 });
 
 it("keeps tokens apart, and counts nothing for those without ceilings", () => {
-  const ledger = new TokenLedger();
+  const ledger = new TokenCounters();
   expect(ledger.take(counted("a", { requests: 1 }), 0)).toBeNull();
   expect(ledger.take(counted("b", { requests: 1 }), 0)).toBeNull();
   expect(ledger.take(counted("a", { requests: 1 }), 0)).toBe("requests");
@@ -60,7 +60,7 @@ it("keeps tokens apart, and counts nothing for those without ceilings", () => {
 });
 
 it("says what is reached without counting", () => {
-  const ledger = new TokenLedger();
+  const ledger = new TokenCounters();
   const token = counted("a", { requests: 1 });
   for (let count = 0; count < 3; count += 1) expect(ledger.reached(token)).toBeNull();
   expect(ledger.take(token, 0)).toBeNull();
@@ -68,7 +68,7 @@ it("says what is reached without counting", () => {
 });
 
 it("a full workspace's new tokens are refused in place of forgetting what others have used; other workspaces' are not", () => {
-  const ledger = new TokenLedger();
+  const ledger = new TokenCounters();
   for (let count = 0; count < 20_000; count += 1) ledger.take(counted(`t${count}`, { requests: 1 }), 0);
   const fresh = counted("new", { requests: 1 }, { expiresAt: 9_000 });
   expect(ledger.take(fresh, 999)).toBe("requests");

@@ -8,8 +8,8 @@ import { decisionRecord } from "../../../src/http/records.ts";
 import { asWord } from "../../../src/evidence/record.ts";
 import { decideSample, identityOf, instantOf, questionOf } from "../../../src/simulate/decide-sample.ts";
 import { promotedPolicies } from "../../../src/simulate/explain/promoted.ts";
-import { PLAIN_POINT, type SampleRequest } from "../../../src/simulate/sample-request.ts";
-import { findWitnesses } from "../../../src/simulate/witness/witnesses.ts";
+import { PLAIN_SAMPLE, type SampleRequest } from "../../../src/simulate/sample-request.ts";
+import { findExamples } from "../../../src/simulate/examples/find-examples.ts";
 import { fakePolicies, route, table, workspace } from "../../support/table.ts";
 import { memoryEvidence } from "./memory-evidence.ts";
 
@@ -42,7 +42,7 @@ const points: fc.Arbitrary<SampleRequest> = fc
     }),
   })
   .map(({ environment, ...members }) => ({
-    ...PLAIN_POINT,
+    ...PLAIN_SAMPLE,
     ...members,
     key: { environment, workload: "", labels: [] },
   }));
@@ -102,7 +102,7 @@ it("a witness's command decides the request again, and the promoted revision say
         const whole = { ...head, clientRequestDigest: null };
         return decisionRecord(whole, identityOf(point), questionOf(point), decided, set.id);
       });
-      const { witnesses } = await findWitnesses(memoryEvidence(decisions), {
+      const { witnesses } = await findExamples(memoryEvidence(decisions), {
         policy: "watched",
         revision: 1,
         firstSeen: 0,
@@ -114,7 +114,7 @@ it("a witness's command decides the request again, and the promoted revision say
       for (const witness of witnesses) {
         const [command, ...argv] = (witness.explain ?? "").split(" ");
         expect(command).toBe("explain");
-        const { point, promoted } = readOptions(argv, 0);
+        const { sample: point, promoted } = readOptions(argv, 0);
         expect(promoted).toBe(true);
         const decision = decideSample(estate, promotedPolicies(set), point);
         const line = decision.trace.find(({ policy }) => policy === "watched");

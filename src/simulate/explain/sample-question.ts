@@ -4,7 +4,7 @@ import type { Question } from "../../decide/decide.ts";
 import type { SampleRequest } from "../sample-request.ts";
 
 /** What `decide` is asked for a point. */
-export interface Asked {
+export interface SampleQuestion {
   readonly identity: Identity;
   readonly question: Question;
   /** Milliseconds since the epoch. */
@@ -12,11 +12,11 @@ export interface Asked {
 }
 
 /** The question that stands for a point, as a key with the point's words would ask it. */
-export function askedOf(point: SampleRequest): Asked {
-  const { environment, workload, labels } = point.key;
+export function sampleQuestionOf(sample: SampleRequest): SampleQuestion {
+  const { environment, workload, labels } = sample.key;
   return {
     identity: {
-      workspace: point.workspace,
+      workspace: sample.workspace,
       keyId: "explained",
       scopes: new Set(["inference"]),
       environment,
@@ -25,21 +25,21 @@ export function askedOf(point: SampleRequest): Asked {
       expiresAt: Number.MAX_SAFE_INTEGER,
     },
     question: {
-      model: point.model,
-      preferences: point.preferences,
+      model: sample.model,
+      preferences: sample.preferences,
       shape: {
-        operation: point.operation,
-        needs: point.needs,
-        features: point.features,
-        stream: point.stream,
-        context: point.context,
-        maxOutput: point.maxOutput,
-        reasoningEffort: point.reasoningEffort,
-        signatureFamilies: point.signatureFamilies,
-        dimensions: point.dimensions,
+        operation: sample.operation,
+        needs: sample.needs,
+        features: sample.features,
+        stream: sample.stream,
+        context: sample.context,
+        maxOutput: sample.maxOutput,
+        reasoningEffort: sample.reasoningEffort,
+        signatureFamilies: sample.signatureFamilies,
+        dimensions: sample.dimensions,
       },
     },
-    at: instantOf(point.time),
+    at: instantOf(sample.time),
   };
 }
 

@@ -1,12 +1,12 @@
 import type { DecisionRecord } from "../../../src/evidence/record.ts";
-import type { WitnessLog, WitnessLogRow } from "../../../src/simulate/witness/witnesses.ts";
+import type { ExampleLog, ExampleLogRow } from "../../../src/simulate/examples/find-examples.ts";
 
 /** An evidence log without a store; every decision's outcome follows it. @param pruned rows up to this position are gone. */
 export function memoryEvidence(
   decisions: readonly DecisionRecord[],
   pruned = 0,
-): WitnessLog & { readonly reads: { after: number; limit: number }[] } {
-  const rows = decisions.flatMap((decision, index): readonly WitnessLogRow[] => {
+): ExampleLog & { readonly reads: { after: number; limit: number }[] } {
+  const rows = decisions.flatMap((decision, index): readonly ExampleLogRow[] => {
     const columns = { at: decision.at, workspace: decision.workspace };
     return [
       { position: 2 * index + 1, kind: "decision", record: JSON.stringify(decision), columns },

@@ -16,7 +16,7 @@ import {
 import { initialMode } from "../../policy/initial-mode.ts";
 import { policyData } from "../../policy/policy-data.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";
-import { askedOf } from "../../simulate/explain/asked.ts";
+import { sampleQuestionOf } from "../../simulate/explain/sample-question.ts";
 import { explain } from "../../simulate/explain/explanation.ts";
 import { withLocations } from "../../simulate/explain/explanation-locations.ts";
 import { locationsOf } from "../../simulate/explain/positions.ts";
@@ -27,7 +27,7 @@ import { shownPath, wantsColour } from "../terminal/printing.ts";
 import type { ExplainOptions, FilesSource } from "./flags.ts";
 import { followingPolicies } from "./following-policies.ts";
 import { notesOf } from "./notes.ts";
-import { preferencesJson } from "./point-json.ts";
+import { preferencesJson } from "./sample-json.ts";
 import { refusedRequest } from "./refused-request.ts";
 
 /** What a question came to, and what a reader of the files should know besides. */
@@ -42,7 +42,7 @@ export interface Answer {
  * @param body of `--request`; `null` where the point says it all.
  * @throws {CommandError} where the files do not compile, or a server would refuse the body itself.
  */
-export async function askFiles(
+export async function explainFromFiles(
   options: ExplainOptions,
   source: FilesSource,
   body: JsonObject | null,
@@ -57,7 +57,7 @@ export async function askFiles(
     io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour: wantsColour(io) }));
     throw new CommandError("the files have errors, so nothing can be decided with them");
   }
-  const { point } = options;
+  const { sample } = options;
   const { config, environment } = source;
   const following =
     source.base === null
@@ -65,20 +65,27 @@ export async function askFiles(
       : await followingPolicies({ table, policies: compiled }, source.base, { config, cache, environment }, io);
   const set =
     following?.set ?? (await createPolicySet(compiled, [], policyData(table), (id) => initialMode(table, id)));
-  const { identity, question, at } = askedOf(point);
-  const operation = operationOf(point.operation);
-  const asked: SimulatedQuestion = body === null ? { question, request: null } : readRequest(options, operation, body);
-  const standpoint = { time: point.time, promoted: options.promoted };
+  const { identity, question, at } = sampleQuestionOf(sample);
+  const operation = operationOf(sample.operation);
+  const simulated: SimulatedQuestion =
+    body === null ? { question, request: null } : readRequest(options, operation, body);
+  const view = { time: sample.time, promoted: options.promoted };
   const decider = createDecider(table, set, () => at);
-  const { policies, decision: decided } = decideFrom(decider, identity, asked.question, standpoint, () => at);
-  const decision = simulatedDecision(asked.request, operation, table, decided);
+  const { policies, decision: decided } = decideFrom(decider, identity, simulated.question, view, () => at);
+  const decision = simulatedDecision(simulated.request, operation, table, decided);
   if ("code" in decision) throw refusedRequest(decision);
-  const explained = { table, policies, identity, question: asked.question, paths: asked.request?.paths ?? null };
-  const explanation = explain({ ...explained, ...standpoint }, decision, null);
+  const explained = {
+    table,
+    policies,
+    identity,
+    question: simulated.question,
+    paths: simulated.request?.paths ?? null,
+  };
+  const explanation = explain({ ...explained, ...view }, decision, null);
   const locations = locationsOf(files);
   return {
     explanation: withLocations(explanation, locations, options.promoted ? null : (following?.kept ?? null)),
-    notes: notesOf({ table, locations, options, asked: asked.question }),
+    notes: notesOf({ table, locations, options, question: simulated.question }),
   };
 }
 
@@ -89,11 +96,11 @@ function readRequest(options: ExplainOptions, operation: SimulatedOperation, bod
 }
 
 /** The part of a simulation's body that a request's own body and the flags beside it make. */
-export function simulationBody({ point }: ExplainOptions, body: JsonObject): JsonObject {
+export function simulationBody({ sample }: ExplainOptions, body: JsonObject): JsonObject {
   return {
     request: body,
-    ...(point.model === "" ? {} : { model: point.model }),
-    ...(point.preferences === null ? {} : { provider: preferencesJson(point.preferences) }),
+    ...(sample.model === "" ? {} : { model: sample.model }),
+    ...(sample.preferences === null ? {} : { provider: preferencesJson(sample.preferences) }),
   };
 }
 

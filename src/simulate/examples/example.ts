@@ -5,12 +5,12 @@ import type { PolicyTime } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS, type ReasoningEffort, type TokenBucket } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 import { asWord, type ShadowRecord, type Word } from "../../evidence/record.ts";
-import { readEvidenceSample, type UnsayableDecision } from "../evidence/evidence-point.ts";
+import { readEvidenceSample, type UnsayableDecision } from "../evidence/evidence-sample.ts";
 import { explainArguments } from "../explain/explain-arguments.ts";
 import { shellLine } from "../explain/explain-command.ts";
 
 /** Requests that nothing the evidence holds tells apart; a member is `null` where a record does not say it. */
-export interface WitnessClass {
+export interface ExampleClass {
   readonly workspace: Word | null;
   readonly route: Word | null;
   readonly operation: Operation | null;
@@ -27,7 +27,7 @@ export interface WitnessClass {
 }
 
 /** One verdict of a revision in shadow about one recorded request. */
-export interface WitnessedVerdict {
+export interface ExampleVerdict {
   readonly constraint: Word;
   readonly reason: Word | null;
   readonly verdict: ShadowRecord["verdict"];
@@ -38,12 +38,12 @@ export interface WitnessedVerdict {
 }
 
 /** A recorded request about which a revision said something. */
-export interface WitnessedRequest {
+export interface ExampleRequest {
   readonly requestId: Word;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  readonly class: WitnessClass;
-  readonly verdicts: readonly WitnessedVerdict[];
+  readonly class: ExampleClass;
+  readonly verdicts: readonly ExampleVerdict[];
   readonly record: JsonObject;
 }
 
@@ -52,7 +52,7 @@ export interface WitnessedRequest {
  *
  * @param revision as records name it, such as `r3`.
  */
-export function readWitnessedRequest(text: string, policy: string, revision: string): WitnessedRequest | null {
+export function readExampleRequest(text: string, policy: string, revision: string): ExampleRequest | null {
   // Nearly all records are such, and most of the time would go into parsing them.
   if (text.includes('"wouldDeny":[]')) return null;
   const record = parse(text);
@@ -67,24 +67,27 @@ export function readWitnessedRequest(text: string, policy: string, revision: str
 }
 
 /** How a witness can be tried, or what of it this version cannot say. */
-export type WitnessExplanation =
+export type ExampleExplanation =
   | { readonly explain: Word; readonly not_explained: null }
   | { readonly explain: null; readonly not_explained: UnsayableDecision["unsayable"] | "operation" };
 
 /** The command line that decides the request again as if candidates were promoted, without the program's name. What evidence does not hold is taken as absent. */
-export function explainWitness({ record }: WitnessedRequest): WitnessExplanation {
+export function explainExample({ record }: ExampleRequest): ExampleExplanation {
   // A request that its limits refused was decided before, and can be decided again.
-  const point = readEvidenceSample({ ...record, outcome: record["outcome"] === "refuse" ? "deny" : record["outcome"] });
-  if (point === null) return { explain: null, not_explained: "operation" };
-  if ("unsayable" in point) return { explain: null, not_explained: point.unsayable };
+  const sample = readEvidenceSample({
+    ...record,
+    outcome: record["outcome"] === "refuse" ? "deny" : record["outcome"],
+  });
+  if (sample === null) return { explain: null, not_explained: "operation" };
+  if ("unsayable" in sample) return { explain: null, not_explained: sample.unsayable };
   // No record has the key's workload, and a word that stands for unknown ones would look like one of them.
-  const key = { ...point.point.key, workload: "" };
+  const key = { ...sample.sample.key, workload: "" };
   // Words of the configuration and closed lists, which is what records hold.
-  const explain = asWord(shellLine([...explainArguments({ ...point.point, key }), "--promoted"]));
+  const explain = asWord(shellLine([...explainArguments({ ...sample.sample, key }), "--promoted"]));
   return { explain, not_explained: null };
 }
 
-function readVerdict(said: JsonValue, isAllowed: boolean): readonly WitnessedVerdict[] {
+function readVerdict(said: JsonValue, isAllowed: boolean): readonly ExampleVerdict[] {
   if (!isJsonObject(said)) return [];
   const { constraint, reason, verdict } = said;
   if (typeof constraint !== "string" || (verdict !== "fail" && verdict !== "indeterminate")) return [];
@@ -100,7 +103,7 @@ function readVerdict(said: JsonValue, isAllowed: boolean): readonly WitnessedVer
   ];
 }
 
-function classOf(record: JsonObject, at: number): WitnessClass {
+function classOf(record: JsonObject, at: number): ExampleClass {
   const { workspace, route, operation, environment, needs, features, stream, context, maxOutput, reasoningEffort } =
     record;
   return {

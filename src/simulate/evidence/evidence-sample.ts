@@ -9,7 +9,7 @@ import { OUTSIDE_VOCABULARY } from "../space/universe.ts";
 
 /** A decision of the evidence, as far as it can be asked again. */
 export interface EvidenceSample {
-  readonly point: SampleRequest;
+  readonly sample: SampleRequest;
   /** Milliseconds since the epoch. */
   readonly at: number;
   /** How many decisions the record stands for. */
@@ -48,7 +48,7 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
   const scalars = readScalars((member) => record[member]);
   if (scalars === null) return { unsayable: "size", decisions, at };
   return {
-    point: {
+    sample: {
       workspace,
       model: route,
       operation,
