@@ -23,11 +23,11 @@ interface Sizes {
   readonly labels: number;
 }
 
-interface Estate extends Sizes {
+interface Fixture extends Sizes {
   readonly name: string;
 }
 
-const ESTATES: readonly Estate[] = [
+const FIXTURES: readonly Fixture[] = [
   { name: "small", workspaces: 10, labels: 2 },
   { name: "large", workspaces: 20, labels: 4 },
 ];
@@ -54,15 +54,15 @@ function policySources(): readonly Source[] {
 
 /** The repository's routes.yaml, for many tenants that differ in tier, labels and what is approved. YAML may be written as JSON. */
 function routesText({ workspaces, labels }: Sizes, isHead: boolean): string {
-  const estate = parse(readFileSync(new URL("routes.yaml", ROOT), "utf8"));
+  const fixture = parse(readFileSync(new URL("routes.yaml", ROOT), "utf8"));
   const words = LABELS.slice(0, labels);
-  const { regions, providers, dimensions, context_window } = estate.workspaces.demo.approve;
+  const { regions, providers, dimensions, context_window } = fixture.workspaces.demo.approve;
   const rows = Array.from({ length: workspaces }, (_, number) => {
     const capabilities = number % 2 === 0 ? ["tools"] : ["json_schema"];
     if (isHead && number === 3) capabilities.pop();
     const row = {
       tier: number % 3 === 0 ? "regulated" : "standard",
-      labels: words.filter((__, place) => (number & (1 << place)) !== 0),
+      labels: words.filter((__, bit) => (number & (1 << bit)) !== 0),
       approve: {
         routes: [ROUTES[number % ROUTES.length]],
         regions,
@@ -74,12 +74,12 @@ function routesText({ workspaces, labels }: Sizes, isHead: boolean): string {
     };
     return [`tenant-${number}`, row];
   });
-  estate.workspaces = Object.fromEntries(rows);
-  estate.vocabulary = { environments: ["production", "test"], labels: words };
-  estate.policies.managed_by = ["tenant-0"];
-  estate.policies.initial_mode = { "*": "enforce", "time-windows": "shadow", "reasoning-effort": "shadow" };
-  if (isHead) estate.routes["chat-small-eu"].fallbacks.push("gpt-5-eu");
-  return JSON.stringify(estate);
+  fixture.workspaces = Object.fromEntries(rows);
+  fixture.vocabulary = { environments: ["production", "test"], labels: words };
+  fixture.policies.managed_by = ["tenant-0"];
+  fixture.policies.initial_mode = { "*": "enforce", "time-windows": "shadow", "reasoning-effort": "shadow" };
+  if (isHead) fixture.routes["chat-small-eu"].fallbacks.push("gpt-5-eu");
+  return JSON.stringify(fixture);
 }
 
 async function sideOf(name: "base" | "head", sizes: Sizes): Promise<Side> {
@@ -123,12 +123,12 @@ async function measured(sizes: Sizes, workers: number): Promise<Figures> {
   };
 }
 
-function inOwnProcess(estate: Estate, workers: number): Figures {
+function inOwnProcess(fixture: Fixture, workers: number): Figures {
   const argv = [
     new URL(import.meta.url).pathname,
     "--child",
-    String(estate.workspaces),
-    String(estate.labels),
+    String(fixture.workspaces),
+    String(fixture.labels),
     String(workers),
   ];
   const { stdout, stderr, status } = spawnSync(process.execPath, argv, { encoding: "utf8" });
@@ -137,10 +137,10 @@ function inOwnProcess(estate: Estate, workers: number): Figures {
   return figures;
 }
 
-function printLine(estate: Estate, workers: number, figures: Figures): void {
+function printLine(fixture: Fixture, workers: number, figures: Figures): void {
   const { classes, shapes, changed, groups, seconds, residentMegabytes } = figures;
   const each = ((seconds * 1_000_000) / classes).toFixed(0);
-  const cells = [estate.name, workers, classes, shapes.length - 1, changed, groups, seconds.toFixed(1), each];
+  const cells = [fixture.name, workers, classes, shapes.length - 1, changed, groups, seconds.toFixed(1), each];
   console.log(`| ${[...cells, residentMegabytes.toFixed(0)].join(" | ")} |`);
 }
 
@@ -152,7 +152,7 @@ if (mode === "--child") {
 } else {
   console.log("| estate | workers | classes | shapes, 10^ | changed | groups | seconds | µs/class | resident MB |");
   console.log("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-  for (const estate of ESTATES.slice(0, mode === "--quick" ? 1 : undefined)) {
-    for (const threads of [1, 2]) printLine(estate, threads, inOwnProcess(estate, threads));
+  for (const fixture of FIXTURES.slice(0, mode === "--quick" ? 1 : undefined)) {
+    for (const threads of [1, 2]) printLine(fixture, threads, inOwnProcess(fixture, threads));
   }
 }

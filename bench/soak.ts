@@ -144,7 +144,7 @@ function oneOf<Item>(items: readonly Item[]): Item {
   return item;
 }
 
-async function askOnce(subject: Subject, undamaged: ReadonlyMap<string, Undamaged>, tally: Tally): Promise<void> {
+async function requestOnce(subject: Subject, undamaged: ReadonlyMap<string, Undamaged>, tally: Tally): Promise<void> {
   const cell = Math.random() < WELL ? wellCell(oneOf(COLUMNS)) : oneOf(SOAKED);
   const answer = await ask(subject.url, subject.key, cell.column, cell.id);
   const whole = undamaged.get(cell.column.id);
@@ -222,7 +222,7 @@ async function soak(subject: Subject, minutes: number): Promise<Soaked> {
   const timer = setInterval(look, SAMPLING);
   const isOn = (): boolean => elapsed() < minutes && subject.process.exitCode === null;
   const worker = async (): Promise<void> => {
-    while (isOn()) await askOnce(subject, undamaged, tally);
+    while (isOn()) await requestOnce(subject, undamaged, tally);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker)).finally(() => clearInterval(timer));
   look();

@@ -26,7 +26,7 @@ function vectorsAnswer(testCase: Case): Buffer {
   const data = Array.from({ length: vectorCount(testCase) }, (_, index) => {
     const numbers = Float32Array.from(
       { length: DIMENSION },
-      (_number, place) => Math.sin(index * DIMENSION + place) / 40,
+      (_number, position) => Math.sin(index * DIMENSION + position) / 40,
     );
     const embedding =
       testCase.kind === "vectors"

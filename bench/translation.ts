@@ -167,20 +167,20 @@ function context(surface: Surface, body: JsonObject): AnswerContext {
   };
 }
 
-function passage(surface: Surface, body: JsonObject, dialect: GenerateDialect): ExchangePlan {
+function exchangePlan(surface: Surface, body: JsonObject, dialect: GenerateDialect): ExchangePlan {
   const request = parsed(surface, body);
   const native = surface.dialect === dialect;
   const canonical = native ? null : surface.translation.toCanon(request, "reject", NO_EDITS);
   if (canonical !== null && "code" in canonical) throw new Error(canonical.message);
-  const place = target(dialect);
+  const candidate = target(dialect);
   const answering = context(surface, body);
   const prepared =
     canonical === null
       ? null
-      : prepareTranslation(canonical, ROUTE, request.shape, place, upstreamFor("generate", dialect));
+      : prepareTranslation(canonical, ROUTE, request.shape, candidate, upstreamFor("generate", dialect));
   if (prepared !== null && "code" in prepared) throw new Error(prepared.message);
   const options = { surface, request, prepared, route: ROUTE, edits: NO_EDITS, context: answering };
-  return planExchange(options, place, upstreamFor("generate", dialect));
+  return planExchange(options, candidate, upstreamFor("generate", dialect));
 }
 
 function pairs(): readonly Pair[] {
@@ -193,9 +193,9 @@ function pairs(): readonly Pair[] {
           surface: name,
           dialect,
           native: surface.dialect === dialect,
-          request: () => void passage(surface, body, dialect),
+          request: () => void exchangePlan(surface, body, dialect),
           stream: () => {
-            const stream = passage(surface, body, dialect).stream();
+            const stream = exchangePlan(surface, body, dialect).stream();
             for (const chunk of chunks) stream.push(chunk);
             if (stream.end().ending.failure !== null) throw new Error(`${name} over ${dialect}: the stream failed`);
           },

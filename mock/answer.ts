@@ -125,17 +125,17 @@ function withFault(
   const { kind } = fault;
   const moment: Moment =
     fault.moment ?? (answer.kind === "stream" ? { at: "after", event: 2 } : { at: "in", event: 1 });
-  const place = placeOf(moment, events);
+  const position = positionOf(moment, events);
   const never = {
     problem: `mock: the moment of "${kind}" never comes: this answer has ${events.length} event(s), ${answer.kind === "stream" ? "streamed" : "not streamed"}; choose another moment, or chunks=N`,
   };
-  if (place === null) return never;
+  if (position === null) return never;
   if (kind === "cut" || kind === "close" || kind === "reset" || kind === "stall")
-    return { events, break: { how: kind, ...place } };
+    return { events, break: { how: kind, ...position } };
   const changed =
     answer.kind === "json"
       ? changedBody(answer, kind, failing)
-      : changedEvents(events, kind, place.index, behaviour, failing);
+      : changedEvents(events, kind, position.index, behaviour, failing);
   return changed === null ? never : { events: changed, break: null };
 }
 
@@ -183,9 +183,9 @@ function changedEvents(
   }
 }
 
-type Place = Pick<Break, "before" | "index" | "half">;
+type BreakPosition = Pick<Break, "before" | "index" | "half">;
 
-function placeOf(moment: Moment, events: readonly StreamEvent[]): Place | null {
+function positionOf(moment: Moment, events: readonly StreamEvent[]): BreakPosition | null {
   switch (moment.at) {
     case "before-headers":
       return { before: "headers", index: 0, half: false };

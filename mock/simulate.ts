@@ -53,11 +53,11 @@ function answer(simulation: Simulation, exchange: Exchange): Reply {
   const model = typeof named === "string" ? named : "";
   const { base, words } = modelWords(model);
   const parsed = parseBehaviour([...words, ...headerWords(exchange.header("x-mock"))]);
-  const place = words.length > 0 ? "model" : null;
-  if ("problem" in parsed) return refusal(unplayable(parsed.problem, place));
+  const param = words.length > 0 ? "model" : null;
+  if ("problem" in parsed) return refusal(unplayable(parsed.problem, param));
   const behaviour = exchange.inForce(parsed.behaviour, model);
   const misfit = behaviour === PLAIN ? null : misfitOf(simulation, behaviour);
-  if (misfit !== null) return refusal(unplayable(misfit, place));
+  if (misfit !== null) return refusal(unplayable(misfit, param));
   const problem = behaviour.requireAuth ? simulation.unauthorised(exchange) : null;
   if (problem !== null) return refusal(problem);
   const { status, retryAfter } = behaviour;

@@ -1,6 +1,6 @@
 import { Increments } from "../../src/governance/increments.ts";
 import { decisionFacts, HOUR, rollUpDecision, rollUpOutcome } from "../../src/governance/roll-up.ts";
-import { randomFrom, request, WORKSPACES } from "./estate.ts";
+import { randomFrom, request, WORKSPACES } from "./fixture.ts";
 
 export const RECORDS = 10_000_000;
 export const DAYS = 30;
@@ -11,7 +11,7 @@ export const FROM = UNTIL - DAYS * 24;
 export type StoredCell = readonly [workspace: string, facet: string, hour: number, labels: string, cell: Uint8Array];
 
 /** The cells that the requests would have made: those of 24 hours, counted one by one, again for each day. */
-export function* estateCells(): Generator<StoredCell> {
+export function* fixtureCells(): Generator<StoredCell> {
   const random = randomFrom(1);
   const perHour = RECORDS / (DAYS * 24 * WORKSPACES.length);
   for (const workspace of WORKSPACES) {

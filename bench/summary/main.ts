@@ -7,9 +7,9 @@ import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { encodeBatch } from "../../src/store/sqlite/batch/frames.ts";
 import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
-import { estateCells, FROM } from "./cells.ts";
-import { randomFrom, request, WORKSPACES } from "./estate.ts";
-import { askAll } from "./questions.ts";
+import { fixtureCells, FROM } from "./cells.ts";
+import { randomFrom, request, WORKSPACES } from "./fixture.ts";
+import { queryAll } from "./questions.ts";
 
 /**
  * How long summaries of 30 days of ten million requests take, and what counting adds to writing evidence. The aims: 200 ms for
@@ -31,7 +31,7 @@ async function questions(): Promise<void> {
   const filled = fill(path);
   const store = await openSqliteStore({ path });
   try {
-    const worst = await askAll(store, filled);
+    const worst = await queryAll(store, filled);
     console.log(`slowest: ${worst.toFixed(0)} ms (aim: ${AIM} ms)`);
     if (worst > AIM) process.exitCode = 1;
   } finally {
@@ -45,7 +45,7 @@ function fill(path: string): { readonly cells: number; readonly bytes: number } 
   let cells = 0;
   let bytes = 0;
   database.exec("BEGIN");
-  for (const row of estateCells()) {
+  for (const row of fixtureCells()) {
     put.run(...row);
     cells += 1;
     bytes += row[4].length;

@@ -2,9 +2,9 @@ import postgres from "postgres";
 
 import { HOUR } from "../../src/governance/roll-up.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
-import { estateCells, FROM, type StoredCell } from "./cells.ts";
-import { randomFrom, request, WORKSPACES } from "./estate.ts";
-import { askAll } from "./questions.ts";
+import { fixtureCells, FROM, type StoredCell } from "./cells.ts";
+import { randomFrom, request, WORKSPACES } from "./fixture.ts";
+import { queryAll } from "./questions.ts";
 
 /**
  * The questions of `main.ts` over PostgreSQL, and how fast records are counted. `SIGNALBOX_BENCH_POSTGRES_URL` names an
@@ -17,7 +17,7 @@ const store = await openPostgresStore({ url, bounds: { statementTimeout: 30_000 
 try {
   await count();
   const filled = await fill();
-  console.log(`slowest: ${(await askAll(store, filled)).toFixed(0)} ms`);
+  console.log(`slowest: ${(await queryAll(store, filled)).toFixed(0)} ms`);
 } finally {
   await store.close();
 }
@@ -60,7 +60,7 @@ async function fill(): Promise<{ readonly cells: number; readonly bytes: number 
       ON CONFLICT DO NOTHING`;
     page = [];
   };
-  for (const row of estateCells()) {
+  for (const row of fixtureCells()) {
     page.push(row);
     cells += 1;
     bytes += row[4].length;

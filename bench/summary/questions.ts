@@ -4,10 +4,10 @@ import { HOUR } from "../../src/governance/roll-up.ts";
 import { shadowCountReport } from "../../src/governance/shadow/shadow-report.ts";
 import type { Store } from "../../src/store/port.ts";
 import { DAYS, FROM, RECORDS, UNTIL } from "./cells.ts";
-import { WORKSPACES } from "./estate.ts";
+import { WORKSPACES } from "./fixture.ts";
 
 /** Asks by everything and says how long it takes. Gives the slowest, milliseconds. */
-export async function askAll(
+export async function queryAll(
   store: Store,
   filled: { readonly cells: number; readonly bytes: number },
 ): Promise<number> {
@@ -23,13 +23,13 @@ export async function askAll(
     "provider,hour",
     "policy,constraint,reason_code",
   ];
-  for (const names of families) times.push(await ask(store, names));
-  times.push(await askAboutRevision(store));
+  for (const names of families) times.push(await query(store, names));
+  times.push(await queryRevision(store));
   return Math.max(...times);
 }
 
 /** Of one workspace, until the answer is text. */
-function ask(store: Store, names: string): Promise<number> {
+function query(store: Store, names: string): Promise<number> {
   const grouping = readGrouping(names === "" ? [] : names.split(","));
   if ("problem" in grouping) throw new Error(grouping.problem);
   return best(names === "" ? "(totals)" : names, async () => {
@@ -42,11 +42,11 @@ function ask(store: Store, names: string): Promise<number> {
 }
 
 /** What a revision in shadow said in all workspaces. */
-function askAboutRevision(store: Store): Promise<number> {
+function queryRevision(store: Store): Promise<number> {
   return best("a revision in shadow", async () => {
-    const asked = { policy: "eu-residency", revision: 4, firstSeen: FROM * HOUR };
+    const revisionQuery = { policy: "eu-residency", revision: 4, firstSeen: FROM * HOUR };
     const reader = { workspace: WORKSPACES[0] ?? "", seesAll: true };
-    const report = await shadowCountReport(store.summary, asked, reader, UNTIL * HOUR);
+    const report = await shadowCountReport(store.summary, revisionQuery, reader, UNTIL * HOUR);
     return report.by_route.length;
   });
 }

@@ -44,8 +44,8 @@ function hasResult({ blocks }: Message): boolean {
 }
 
 function checkSignatures({ blocks }: Message, index: number): Problem | null {
-  for (const [place, block] of blocks.entries()) {
-    const at = `messages.${index}.content.${place}`;
+  for (const [position, block] of blocks.entries()) {
+    const at = `messages.${index}.content.${position}`;
     if (block["type"] === "thinking" && !isSigned("thinking", textAt(block, "thinking"), block["signature"]))
       return invalid(at, "Invalid `signature` in `thinking` block");
     if (block["type"] === "redacted_thinking" && !isSealed("redacted-thinking", block["data"]))
@@ -64,7 +64,7 @@ function tokensOf(block: JsonObject): number {
 
 /** Looks at the first answer after the last message of the caller that was no result of a tool. */
 function turnBeganThinking(messages: readonly Message[]): boolean {
-  const asked = messages.findLastIndex((message) => message.role === "user" && !hasResult(message));
-  const first = messages[asked + 1]?.blocks[0]?.["type"];
+  const lastQuestion = messages.findLastIndex((message) => message.role === "user" && !hasResult(message));
+  const first = messages[lastQuestion + 1]?.blocks[0]?.["type"];
   return first === "thinking" || first === "redacted_thinking";
 }

@@ -135,14 +135,14 @@ function listAt(schema: JsonObject, name: string): readonly unknown[] {
 /** A JSON pointer within the same document; `undefined` for anything else. */
 function resolve(reference: string, root: unknown): unknown {
   if (!reference.startsWith("#")) return undefined;
-  let place = root;
+  let target = root;
   for (const step of reference.split("/").slice(1)) {
     const name = decodeStep(step);
-    if (Array.isArray(place)) place = place[Number(name)];
-    else if (isJsonObject(place) && Object.hasOwn(place, name)) place = place[name];
+    if (Array.isArray(target)) target = target[Number(name)];
+    else if (isJsonObject(target) && Object.hasOwn(target, name)) target = target[name];
     else return undefined;
   }
-  return place;
+  return target;
 }
 
 function decodeStep(step: string): string {

@@ -24,11 +24,11 @@ function completePrompts(call: Call): Answer | Problem {
   if ("status" in request) return request;
   const total = request.prompts.length * request.choices;
   // Who asks for an amount of text asks for no less of it.
-  const asked = behaviour.chunks !== null || behaviour.size !== null || behaviour.unicode;
-  const limit = asked && (call.body["max_tokens"] ?? null) === null ? null : request.limit;
-  const choices: Choice[] = request.prompts.flatMap((prompt, place) =>
+  const hasOwnLength = behaviour.chunks !== null || behaviour.size !== null || behaviour.unicode;
+  const limit = hasOwnLength && (call.body["max_tokens"] ?? null) === null ? null : request.limit;
+  const choices: Choice[] = request.prompts.flatMap((prompt, position) =>
     Array.from({ length: request.choices }, (_, choice) => {
-      const number = place * request.choices + choice + 1;
+      const number = position * request.choices + choice + 1;
       const which = total === 1 ? "" : ` ${number} of ${total}`;
       const task = {
         text: `Simulated answer${which} from ${call.base} to a prompt.`,

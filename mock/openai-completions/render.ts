@@ -96,11 +96,11 @@ function finishOf({ completion }: Choice): string {
 /** @param offset characters of the choice's text before these pieces. */
 function logprobs(pieces: readonly string[], alternatives: number | null, offset: number): object | null {
   if (alternatives === null) return null;
-  let place = offset;
+  let position = offset;
   const offsets: number[] = [];
   for (const piece of pieces) {
-    offsets.push(place);
-    place += piece.length;
+    offsets.push(position);
+    position += piece.length;
   }
   return {
     tokens: pieces,

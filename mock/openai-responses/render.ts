@@ -52,17 +52,17 @@ function streamOf(answer: ResponsesAnswer, items: readonly OutputItem[], behavio
 function addItem(stream: NumberedEvents, item: OutputItem, index: number, answer: ResponsesAnswer): void {
   const { logprobs } = answer.request;
   stream.add("response.output_item.added", { item: emptyItemJson(item), output_index: index });
-  const place = { item_id: item.id, output_index: index };
+  const position = { item_id: item.id, output_index: index };
   switch (item.type) {
     case "reasoning":
-      addSummary(stream, item.pieces, place, answer);
+      addSummary(stream, item.pieces, position, answer);
       break;
     case "message":
-      addPart(stream, item, { ...place, content_index: 0 }, answer);
+      addPart(stream, item, { ...position, content_index: 0 }, answer);
       break;
     case "function_call":
     case "custom_tool_call":
-      addPayload(stream, item, place, answer);
+      addPayload(stream, item, position, answer);
       break;
   }
   stream.add("response.output_item.done", { item: itemJson(item, logprobs), output_index: index });
@@ -70,19 +70,19 @@ function addItem(stream: NumberedEvents, item: OutputItem, index: number, answer
 
 function addSummary(stream: NumberedEvents, pieces: readonly string[], item: object, answer: ResponsesAnswer): void {
   if (pieces.length === 0) return;
-  const place = { ...item, summary_index: 0 };
+  const position = { ...item, summary_index: 0 };
   const text = pieces.join("");
-  stream.add("response.reasoning_summary_part.added", { ...place, part: { type: "summary_text", text: "" } });
+  stream.add("response.reasoning_summary_part.added", { ...position, part: { type: "summary_text", text: "" } });
   for (const delta of pieces)
-    stream.add("response.reasoning_summary_text.delta", { ...place, delta, ...padding(delta, answer) });
-  stream.add("response.reasoning_summary_text.done", { ...place, text });
-  stream.add("response.reasoning_summary_part.done", { ...place, part: { type: "summary_text", text } });
+    stream.add("response.reasoning_summary_text.delta", { ...position, delta, ...padding(delta, answer) });
+  stream.add("response.reasoning_summary_text.done", { ...position, text });
+  stream.add("response.reasoning_summary_part.done", { ...position, part: { type: "summary_text", text } });
 }
 
 function addPart(
   stream: NumberedEvents,
   item: Extract<OutputItem, { type: "message" }>,
-  place: object,
+  position: object,
   answer: ResponsesAnswer,
 ): void {
   const { logprobs } = answer.request;
@@ -90,23 +90,23 @@ function addPart(
   const name = isText ? "response.output_text" : "response.refusal";
   const probabilities = (pieces: readonly string[]): object =>
     isText ? { logprobs: logprobsOf(pieces, logprobs) } : {};
-  stream.add("response.content_part.added", { ...place, part: partJson(item.part, [], null) });
+  stream.add("response.content_part.added", { ...position, part: partJson(item.part, [], null) });
   for (const delta of item.pieces)
-    stream.add(`${name}.delta`, { ...place, delta, ...probabilities([delta]), ...padding(delta, answer) });
+    stream.add(`${name}.delta`, { ...position, delta, ...probabilities([delta]), ...padding(delta, answer) });
   const text = item.pieces.join("");
-  stream.add(`${name}.done`, { ...place, [isText ? "text" : "refusal"]: text, ...probabilities(item.pieces) });
-  stream.add("response.content_part.done", { ...place, part: partJson(item.part, item.pieces, logprobs) });
+  stream.add(`${name}.done`, { ...position, [isText ? "text" : "refusal"]: text, ...probabilities(item.pieces) });
+  stream.add("response.content_part.done", { ...position, part: partJson(item.part, item.pieces, logprobs) });
 }
 
 function addPayload(
   stream: NumberedEvents,
   item: Extract<OutputItem, { callId: string }>,
-  place: object,
+  position: object,
   answer: ResponsesAnswer,
 ): void {
   const name = item.type === "function_call" ? "response.function_call_arguments" : "response.custom_tool_call_input";
-  for (const delta of item.pieces) stream.add(`${name}.delta`, { ...place, delta, ...padding(delta, answer) });
-  stream.add(`${name}.done`, { ...place, [payloadOf(item.type)]: item.pieces.join("") });
+  for (const delta of item.pieces) stream.add(`${name}.delta`, { ...position, delta, ...padding(delta, answer) });
+  stream.add(`${name}.done`, { ...position, [payloadOf(item.type)]: item.pieces.join("") });
 }
 
 /** Characters to which a delta and its padding together are filled. */

@@ -28,10 +28,10 @@ export function listResults<Item>(
   const kept: Listed<Item>[] = right.slice(0, right.length - behaviour.short);
   if (behaviour.permute) kept.reverse();
   const first = kept[0]?.index ?? null;
-  return kept.map(({ index, item }, place) => {
+  return kept.map(({ index, item }, position) => {
     if (behaviour.noIndex) return { index: null, item };
-    if (behaviour.duplicateIndex && place === 1) return { index: first, item };
-    return { index: behaviour.indexOutOfRange && place === kept.length - 1 ? inputs : index, item };
+    if (behaviour.duplicateIndex && position === 1) return { index: first, item };
+    return { index: behaviour.indexOutOfRange && position === kept.length - 1 ? inputs : index, item };
   });
 }
 

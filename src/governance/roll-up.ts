@@ -126,8 +126,8 @@ function answeringEndpoints(outcome: OutcomeRecord): readonly (readonly [Labels,
     count === null ? endpoints.map(() => null) : shares(count, endpoints);
   const [input, output] = [shared(outcome.inputTokens), shared(outcome.outputTokens)];
   const [cacheRead, reasoning] = [shared(outcome.cacheReadTokens), shared(outcome.reasoningTokens)];
-  return endpoints.map((place, index) => [
-    endpointOf(place),
+  return endpoints.map((endpoint, index) => [
+    endpointOf(endpoint),
     {
       ...outcome,
       inputTokens: input[index] ?? null,

@@ -177,11 +177,11 @@ function checkGrant(options: KeyOptions, clock: Clock): Grant {
     throw new KeyOptionError("scopes", "add inference, without which a key cannot be exchanged");
   }
   return {
-    workspace: checkWord("workspace", options.workspace),
+    workspace: checkName("workspace", options.workspace),
     scopes,
     owner: checkOwner(options.owner),
     environment: checkEnvironment(environment),
-    workload: workload === "" ? "" : checkWord("workload", workload),
+    workload: workload === "" ? "" : checkName("workload", workload),
     labels: checkLabels(labels),
     exchange,
     limits: checkLimits(options.limits ?? null),
@@ -206,7 +206,7 @@ function issue(grant: Grant, { text, publicId }: KeyText): CreatedKey {
   return { text, record };
 }
 
-function checkWord(field: "workspace" | "workload" | "labels", value: string): string {
+function checkName(field: "workspace" | "workload" | "labels", value: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(value)) {
     throw new KeyOptionError(
       field,
@@ -243,7 +243,7 @@ function checkScopes(scopes: readonly string[]): readonly Scope[] {
 
 function checkLabels(labels: readonly string[]): readonly string[] {
   if (labels.length > MAXIMUM_LABELS) throw new KeyOptionError("labels", `give at most ${MAXIMUM_LABELS}`);
-  return [...new Set(labels.map((label) => checkWord("labels", label)))].toSorted();
+  return [...new Set(labels.map((label) => checkName("labels", label)))].toSorted();
 }
 
 function checkExpiry(expiresAt: number, now: number, maximumLifetime: number): number {

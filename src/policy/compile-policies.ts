@@ -106,7 +106,7 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
       sources: policySources,
       reasoned: reasonedConstraints(located, facts),
       reads: readsOf(modules.map((module) => module.facts)),
-      words: wordsOf(located.contract, modules),
+      words: policyWordsOf(located.contract, modules),
       path: file.source.path,
       locations: passLocations(located, facts),
     });
@@ -172,7 +172,7 @@ function closure(policy: ReadFile, libraries: ReadonlyMap<string, ReadFile>): re
 }
 
 /** The host looks a reason up in the contract's list, so the words of that list are told apart like the source's. */
-function wordsOf({ constraints }: PolicyContract, modules: readonly ReadFile[]): PolicyWords {
+function policyWordsOf({ constraints }: PolicyContract, modules: readonly ReadFile[]): PolicyWords {
   const strings = new Set(constraints.flatMap(({ reasons }) => reasons));
   const inspects = new Set<string>();
   for (const { facts } of modules) {

@@ -19,8 +19,8 @@ function object<Value>(description: string, properties: SchemasOf<Value>): JsonO
   };
 }
 
-/** The words that only a table knows, list by list; see {@link wordsOf}. */
-interface TableWords {
+/** The words that only a table knows, list by list; see {@link namesOf}. */
+interface TableNames {
   readonly workspaces: readonly string[];
   readonly tiers: readonly string[];
   readonly workspaceLabels: readonly string[];
@@ -37,19 +37,19 @@ interface TableWords {
   readonly signatureFamilies: readonly string[];
 }
 
-const word = (description: string, words: readonly string[]): JsonObject => ({
+const enumOf = (description: string, names: readonly string[]): JsonObject => ({
   type: "string",
   description,
-  enum: [...words],
+  enum: [...names],
 });
 const list = (description: string, items: JsonObject): JsonObject => ({ type: "array", description, items });
 const truth = (description: string): JsonObject => ({ type: "boolean", description });
 
-const capability = word("A capability.", CAPABILITY_NAMES);
+const capability = enumOf("A capability.", CAPABILITY_NAMES);
 
 const time = object<PolicyTime>("When the request is decided, in UTC.", {
-  day: word("`weekend`: Saturday and Sunday.", DAY_BUCKETS),
-  hour: word("Quarters of the day: from 00:00, 06:00, 12:00 and 18:00.", HOUR_BUCKETS),
+  day: enumOf("`weekend`: Saturday and Sunday.", DAY_BUCKETS),
+  hour: enumOf("Quarters of the day: from 00:00, 06:00, 12:00 and 18:00.", HOUR_BUCKETS),
 });
 
 /** One value of a closed list that the table knows; without a table anything of the type. */
@@ -59,55 +59,55 @@ function known(type: "string" | "integer", description: string, values: readonly
   return values.length === 0 ? { type, description, not: {} } : { type, description, enum: [...values] };
 }
 
-function candidateSchema(words: TableWords | null): JsonObject {
+function candidateSchema(names: TableNames | null): JsonObject {
   return object<PolicyCandidate>("An endpoint that the request may go to.", {
-    id: known("string", "Endpoint id; what `pass.<constraint> contains` lists.", words?.endpoints),
-    rank: word("`primary` is the route's first choice.", ["primary", "fallback"]),
-    model: known("string", "Model id.", words?.models),
-    provider: known("string", "Provider id.", words?.providers),
-    region: known("string", "Region that processes the request.", words?.regions),
-    dialect: known("string", "Wire protocol.", words?.dialects),
-    retention: word("How long the provider keeps what it is sent.", RETENTIONS),
+    id: known("string", "Endpoint id; what `pass.<constraint> contains` lists.", names?.endpoints),
+    rank: enumOf("`primary` is the route's first choice.", ["primary", "fallback"]),
+    model: known("string", "Model id.", names?.models),
+    provider: known("string", "Provider id.", names?.providers),
+    region: known("string", "Region that processes the request.", names?.regions),
+    dialect: known("string", "Wire protocol.", names?.dialects),
+    retention: enumOf("How long the provider keeps what it is sent.", RETENTIONS),
     trains_on_data: truth("Whether the provider trains on what it is sent."),
     capabilities: list("What the endpoint can do.", capability),
     signature_family: known(
       "string",
       "Who can read its signed reasoning; `none` where it signs nothing.",
-      words?.signatureFamilies,
+      names?.signatureFamilies,
     ),
   });
 }
 
-function inputSchema(words: TableWords | null): JsonObject {
+function inputSchema(names: TableNames | null): JsonObject {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Input of a Signalbox policy",
     ...object<PolicyInput>("What a policy may know of a request: words of closed vocabularies, booleans and buckets.", {
-      operation: word("What is asked for.", OPERATIONS),
+      operation: enumOf("What is asked for.", OPERATIONS),
       workspace: object<PolicyInput["workspace"]>("The tenant.", {
-        id: known("string", "Workspace id.", words?.workspaces),
-        tier: known("string", "Its tier, as routes.yaml names it.", words?.tiers),
-        labels: list("Its labels.", known("string", "A word of vocabulary.labels.", words?.workspaceLabels)),
+        id: known("string", "Workspace id.", names?.workspaces),
+        tier: known("string", "Its tier, as routes.yaml names it.", names?.tiers),
+        labels: list("Its labels.", known("string", "A word of vocabulary.labels.", names?.workspaceLabels)),
       }),
       key: object<PolicyInput["key"]>("The service key. A word outside the vocabulary reads `other`.", {
-        environment: known("string", "A word of vocabulary.environments.", words?.environments),
-        workload: known("string", "A word of vocabulary.workloads.", words?.workloads),
-        labels: list("Its labels.", known("string", "A word of vocabulary.labels.", words?.keyLabels)),
+        environment: known("string", "A word of vocabulary.environments.", names?.environments),
+        workload: known("string", "A word of vocabulary.workloads.", names?.workloads),
+        labels: list("Its labels.", known("string", "A word of vocabulary.labels.", names?.keyLabels)),
       }),
       request: object<PolicyInput["request"]>("The shape of the request; nothing of its content.", {
-        route: known("string", "Route id.", words?.routes),
+        route: known("string", "Route id.", names?.routes),
         needs: list("Capabilities that the request needs.", capability),
         stream: truth("Whether the answer is streamed."),
-        context: word("Estimated size of the input in tokens.", TOKEN_BUCKETS),
-        max_output: word("The most output allowed, in tokens.", TOKEN_BUCKETS),
-        reasoning_effort: word("How much reasoning was asked for.", REASONING_EFFORTS),
-        dimensions: known("integer", "Vector length asked for; 0 where none was.", words?.dimensions),
+        context: enumOf("Estimated size of the input in tokens.", TOKEN_BUCKETS),
+        max_output: enumOf("The most output allowed, in tokens.", TOKEN_BUCKETS),
+        reasoning_effort: enumOf("How much reasoning was asked for.", REASONING_EFFORTS),
+        dimensions: known("integer", "Vector length asked for; 0 where none was.", names?.dimensions),
         allow_fallbacks: truth("Whether the caller allows fallbacks."),
-        data_collection: word("Whether the caller allows providers that collect data.", ["allow", "deny"]),
+        data_collection: enumOf("Whether the caller allows providers that collect data.", ["allow", "deny"]),
         zdr: truth("Whether the caller requires zero data retention."),
       }),
       time,
-      candidates: list("Where the request may go, in the order to try.", candidateSchema(words)),
+      candidates: list("Where the request may go, in the order to try.", candidateSchema(names)),
     }),
   };
 }
@@ -123,10 +123,10 @@ export const POLICY_INPUT_SCHEMA: JsonObject = inputSchema(null);
  * So the inputs of a table are finite, and none can carry what a client wrote.
  */
 export function policyInputSchema(table: RoutingTable): JsonObject {
-  return inputSchema(wordsOf(table));
+  return inputSchema(namesOf(table));
 }
 
-function wordsOf(table: RoutingTable): TableWords {
+function namesOf(table: RoutingTable): TableNames {
   const workspaces = Object.values(table.workspaces);
   const models = Object.values(table.models);
   const endpoints = Object.values(table.endpoints);
@@ -150,6 +150,6 @@ function wordsOf(table: RoutingTable): TableWords {
 }
 
 /** Each word once. */
-function sorted(words: readonly string[]): readonly string[] {
-  return [...new Set(words)].toSorted();
+function sorted(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].toSorted();
 }

@@ -137,7 +137,7 @@ const CLEAN_IT = "look for line breaks or quotation marks around the secret";
 
 function secretDiagnostic(
   supply: SnapshotSupply,
-  place: SecretReference,
+  reference: SecretReference,
   code: string,
   what: string,
   hint: string,
@@ -148,7 +148,7 @@ function secretDiagnostic(
     file: supply.config,
     line: 1,
     column: 1,
-    message: `providers.${place.provider}.auth: its secret (${describeReference(place)}) ${what}`,
+    message: `providers.${reference.provider}.auth: its secret (${describeReference(reference)}) ${what}`,
     hint,
   };
 }

@@ -13,7 +13,7 @@ import { countJobs, localPool, threadPool } from "./jobs/job-pool.ts";
 import { JobRunner } from "./jobs/job-runner.ts";
 import { comparisonReport, type ComparisonContext } from "./report/comparison-report.ts";
 import { dimensionReports } from "./report/dimension-report.ts";
-import { coverageFacts, livenessFindings } from "./report/liveness-findings.ts";
+import { coverageFacts, unusedRuleFindings } from "./report/unused-findings.ts";
 import { otherChanges } from "./report/other-changes.ts";
 import type { AssertionsReport, DimensionCut, SimulationReport } from "./report/report.ts";
 import { promotedPolicies, sideReport } from "./report/side-report.ts";
@@ -80,13 +80,7 @@ export async function simulateSides(
     findings:
       plan.cut.length > 0
         ? []
-        : livenessFindings(
-            compiled.base,
-            tally.baseLiveness,
-            compiled.head,
-            tally.headLiveness,
-            locationsOf(head.files),
-          ),
+        : unusedRuleFindings(compiled.base, tally.baseUsage, compiled.head, tally.headUsage, locationsOf(head.files)),
     other_changes: [
       ...otherChanges(base.table, head.table, request.fresh ? null : newPolicies(compiled)),
       ...(request.assertions?.changes ?? []),
@@ -189,7 +183,7 @@ function asserted(
   const judged =
     cut.length === 0 ? found.assertions : found.assertions.map((each) => ({ ...each, may_be_empty: true }));
   const results = assertionResults(judged, mergeTallies(inOrder), cases, new Date(now), explain);
-  const coverage = coverageResults(found.coverage, coverageFacts(input.head, tally.headLiveness));
+  const coverage = coverageResults(found.coverage, coverageFacts(input.head, tally.headUsage));
   return assertionsReport(file, results, coverage);
 }
 

@@ -4,7 +4,7 @@ import type { Operation } from "../canon/operation.ts";
 import type { PolicyTime } from "../canon/policy.ts";
 import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { Balance } from "../canon/table.ts";
-import type { ChangeWord } from "./change-word.ts";
+import type { ChangeKind } from "./change-kind.ts";
 import { PLAIN_SCALARS, type Scalars } from "./request-scalars.ts";
 
 /** One request as far as any decision may look at it: what stands for a class, and what a reader can try again. Plain JSON. */
@@ -78,8 +78,8 @@ export type View = (typeof VIEWS)[number];
 export interface OutcomePair {
   readonly base: Outcome;
   readonly head: Outcome;
-  /** In the order of `CHANGE_WORDS`; empty where nothing changes. */
-  readonly words: readonly ChangeWord[];
+  /** In the order of `CHANGE_KINDS`; empty where nothing changes. */
+  readonly kinds: readonly ChangeKind[];
 }
 
 /** A workspace and the name of a route that its requests ask for. */
@@ -103,7 +103,7 @@ export interface ClassComparison {
 /** What somebody besides the policies wants told apart; no class then holds two requests that differ in it. */
 export interface Distinctions {
   /** Ids, capabilities, features, labels and other words that must not be taken for others. */
-  readonly words: readonly string[];
+  readonly strings: readonly string[];
   /**
    * Paths of `PolicyInput`, such as `input.key.environment`, that are read; besides them `input.request.features`,
    * `input.request.signature_families` and {@link NARROWED}. Words that are not listed are one to the reader, but not the same as none.

@@ -140,8 +140,8 @@ describe("all of them together", () => {
 
   it("leave no call under way: not at the upstream, and not in a gate", async () => {
     expect(await underWay()).toBe(0);
-    for (const { limiter: gate, provider } of server.server.built.snapshot.connections.values()) {
-      expect(gate.inFlight, provider.id).toBe(0);
+    for (const { limiter, provider } of server.server.built.snapshot.connections.values()) {
+      expect(limiter.inFlight, provider.id).toBe(0);
     }
   });
 

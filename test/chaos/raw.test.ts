@@ -147,8 +147,8 @@ describe("all of them together", () => {
       });
     }
     expect(raw.busy()).toEqual([]);
-    for (const { limiter: gate, provider } of server.server.built.snapshot.connections.values()) {
-      expect(gate.inFlight, provider.id).toBe(0);
+    for (const { limiter, provider } of server.server.built.snapshot.connections.values()) {
+      expect(limiter.inFlight, provider.id).toBe(0);
     }
   });
 

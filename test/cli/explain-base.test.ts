@@ -131,8 +131,8 @@ describe.skipIf(NO_GIT !== null)("the command of a witness", { timeout: 120_000 
     writeFileSync(join(folder, "routes.yaml"), "version: 1\nnonsense: true\n");
     commit(folder, "broken");
     git(folder, "checkout", "--quiet", "change");
-    const point = ["--workspace", "shop", "--operation", "chat.completions", "--model", "chat-eu"];
-    const of = flags.includes("--server") ? point.slice(2) : point;
+    const sample = ["--workspace", "shop", "--operation", "chat.completions", "--model", "chat-eu"];
+    const of = flags.includes("--server") ? sample.slice(2) : sample;
     const cache = flags.includes("--server") ? [] : CACHE;
     const ran = await runCommand(explainRequest, [...of, ...flags, ...cache], {
       cwd: folder,

@@ -55,7 +55,7 @@ describe("signalbox explain, against a server", () => {
   it("decides a point for the key that asks, and says where that is another one", async () => {
     const test = await startTestServer();
     const environment = { SIGNALBOX_KEY: await test.key("demo", ["route:simulate"]) };
-    const point = {
+    const sample = {
       workspace: "demo",
       model: "claude-sonnet-4-6",
       operation: "messages.count_tokens",
@@ -72,11 +72,11 @@ describe("signalbox explain, against a server", () => {
       time: { day: "weekday", hour: "night" },
     };
     const ask = (key: object) =>
-      explained(["--server", test.server.url, "--point", JSON.stringify({ ...point, key })], { environment });
-    const said = await ask(point.key);
-    expect(said).toMatchObject({ notes: [], time: point.time, shape: { features: ["count_tokens", "seed"] } });
+      explained(["--server", test.server.url, "--point", JSON.stringify({ ...sample, key })], { environment });
+    const said = await ask(sample.key);
+    expect(said).toMatchObject({ notes: [], time: sample.time, shape: { features: ["count_tokens", "seed"] } });
     expect(said).toMatchObject({ denial: { failed_constraint: "zdr" } });
-    const other = await ask({ ...point.key, environment: "test" });
+    const other = await ask({ ...sample.key, environment: "test" });
     expect(other["notes"]).toEqual([expect.stringContaining("has other words than the point's")]);
   });
 
@@ -114,8 +114,8 @@ describe("signalbox explain, against a server", () => {
     );
     expect(await told(key, `${test.server.url}/proxy`)).toContain("--server: has no POST /v1/route/simulate (404)");
     const time = { day: "weekday", hour: "night" };
-    const point = { ...PLAIN_SAMPLE, workspace: "acme-prod", model: "r", operation: "rerank", time };
-    const other = await explain(["--server", test.server.url, "--point", JSON.stringify(point)], {
+    const sample = { ...PLAIN_SAMPLE, workspace: "acme-prod", model: "r", operation: "rerank", time };
+    const other = await explain(["--server", test.server.url, "--point", JSON.stringify(sample)], {
       environment: { SIGNALBOX_KEY: key },
     });
     expect(other.stderr).toContain("a key of another workspace than the point's");

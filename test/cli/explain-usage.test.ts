@@ -65,8 +65,8 @@ describe("a command line that cannot be used", () => {
     ["text", "hello", "must be a JSON object"],
     ["a list", "[]", "must be a JSON object"],
     ["a word that is none", '{"needs":["flying"]}', "is required"],
-  ])("a point of %s", async (_, point, message) => {
-    const { code, stderr } = await runCommand(explainRequest, ["--point", point], { cwd: ROOT });
+  ])("a point of %s", async (_, sample, message) => {
+    const { code, stderr } = await runCommand(explainRequest, ["--point", sample], { cwd: ROOT });
     expect(code).toBe(2);
     expect(stderr).toContain(`--point: `);
     expect(stderr).toContain(message);

@@ -164,7 +164,7 @@ describe("signalbox explain, against files", () => {
   });
 
   it("explains a point from a report, by its flags and by its JSON alike", async () => {
-    const point: SampleRequest = {
+    const sample: SampleRequest = {
       workspace: "acme-prod",
       model: "embed-small-eu",
       operation: "embeddings",
@@ -180,14 +180,14 @@ describe("signalbox explain, against files", () => {
       preferences: null,
       time: { day: "weekend", hour: "evening" },
     };
-    const [, ...flags] = explainArguments(point);
+    const [, ...flags] = explainArguments(sample);
     const byFlags = await explained(flags);
     expect(byFlags).toEqual(
-      await explained(["--point", JSON.stringify(point)]).then((said) => ({ ...said, notes: byFlags["notes"] })),
+      await explained(["--point", JSON.stringify(sample)]).then((said) => ({ ...said, notes: byFlags["notes"] })),
     );
     expect(byFlags).toMatchObject({ outcome: "deny", denial: { reason_code: "DIMENSIONS_NOT_APPROVED" } });
     // A workspace that head no longer has is an answer too.
-    const gone = await explained(["--point", JSON.stringify({ ...point, workspace: "gone" })]);
+    const gone = await explained(["--point", JSON.stringify({ ...sample, workspace: "gone" })]);
     expect(gone).toMatchObject({ denial: { reason_code: "model_not_found" } });
   });
 

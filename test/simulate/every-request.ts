@@ -8,7 +8,7 @@ import { policyData } from "../../src/policy/policy-data.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { AssertionRun } from "../../src/simulate/assertions/run.ts";
 import { concernTest } from "../../src/simulate/assertions/select.ts";
-import { changeWords, destinationsOf, type Destinations } from "../../src/simulate/compare/change-words.ts";
+import { changeKinds, destinationsOf, type Destinations } from "../../src/simulate/compare/change-kinds.ts";
 import type { ClassComparison, Member, Outcome, SampleRequest } from "../../src/simulate/sample-request.ts";
 import { PLAIN_SCALARS, perScalar, type Scalars } from "../../src/simulate/request-scalars.ts";
 import { compiledSides, type CompiledTree } from "../../src/simulate/side-contents.ts";
@@ -221,14 +221,14 @@ export async function decideBothWays(
   const after = new SideDecider(head.table, await sideViews(sides.head, isPromoted));
   const plain = await plainDeciders(base, head, relation);
   const destinations = { base: destinationsOf(base.table), head: destinationsOf(head.table) };
-  const compare = (point: SampleRequest, left: SideOutcomes, right: SideOutcomes): ClassComparison => {
+  const compare = (sample: SampleRequest, left: SideOutcomes, right: SideOutcomes): ClassComparison => {
     const pair = (at: "declared" | "promoted") => ({
       base: left[at],
       head: right[at],
-      words: changeWords(left[at], right[at], destinations),
+      kinds: changeKinds(left[at], right[at], destinations),
     });
-    const members: readonly [Member] = [{ workspace: point.workspace, model: point.model }];
-    return { sample: point, members, shapes: 1n, declared: pair("declared"), promoted: pair("promoted") };
+    const members: readonly [Member] = [{ workspace: sample.workspace, model: sample.model }];
+    return { sample, members, shapes: 1n, declared: pair("declared"), promoted: pair("promoted") };
   };
   const reached = {
     base: (outcome: Outcome) => reachedOf(outcome, destinations.base),
@@ -236,8 +236,8 @@ export async function decideBothWays(
   };
   const expected = new Lines(assertions, tables, reached);
   let requests = 0;
-  for (const point of everyRequest(space.universe, [base, head])) {
-    expected.add(compare(point, plain.base.decide(point), plain.head.decide(point)), [point], 1n);
+  for (const sample of everyRequest(space.universe, [base, head])) {
+    expected.add(compare(sample, plain.base.decide(sample), plain.head.decide(sample)), [sample], 1n);
     requests += 1;
   }
   const found = new Lines(assertions, tables, reached);
@@ -249,10 +249,10 @@ export async function decideBothWays(
     after.beginJob();
     let shapes = 0n;
     let count = 0;
-    for (const { sample: point, size, stateKeys } of made.classes()) {
-      const left = before.decideClass(stateKeys[0] ?? "", point);
-      const right = after.decideClass(stateKeys[1] ?? "", point);
-      found.add(compare(point, left, right), job.pair.members, size);
+    for (const { sample, size, stateKeys } of made.classes()) {
+      const left = before.decideClass(stateKeys[0] ?? "", sample);
+      const right = after.decideClass(stateKeys[1] ?? "", sample);
+      found.add(compare(sample, left, right), job.pair.members, size);
       shapes += size;
       count += 1;
       if (job.pair.members.length > 1) shared += 1;
@@ -317,7 +317,7 @@ class Lines {
 }
 
 /** What a comparison says of a request, without the names that a class of several routes may have in another order. */
-function lineOf({ sample: point, declared, promoted }: ClassComparison, verdicts: readonly unknown[]): string {
+function lineOf({ sample, declared, promoted }: ClassComparison, verdicts: readonly unknown[]): string {
   const shown = ({ plan, maxPlaces, denial, edits, indeterminate }: Outcome): unknown => [
     plan.map(({ provider, region, tier, balance, weight }) => [provider, region, tier, balance, weight]),
     maxPlaces,
@@ -326,6 +326,6 @@ function lineOf({ sample: point, declared, promoted }: ClassComparison, verdicts
     indeterminate,
   ];
   const outcomes = [declared.base, declared.head, promoted.base, promoted.head].map(shown);
-  const words = [declared.words, promoted.words];
-  return JSON.stringify([words, point.workspace, point.model, point.operation, outcomes, verdicts]);
+  const words = [declared.kinds, promoted.kinds];
+  return JSON.stringify([words, sample.workspace, sample.model, sample.operation, outcomes, verdicts]);
 }

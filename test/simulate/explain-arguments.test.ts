@@ -88,11 +88,11 @@ describe("the command line that explains a point", () => {
   it("is read as the same point, whatever its names are", () => {
     let byFlags = 0;
     fc.assert(
-      fc.property(points, (point) => {
-        const [command, ...argv] = explainArguments(point);
+      fc.property(points, (sample) => {
+        const [command, ...argv] = explainArguments(sample);
         expect(command).toBe("explain");
         if (argv[0] !== "--point" && argv[0]?.startsWith("--point=") !== true) byFlags += 1;
-        expect(readOptions(argv, 0).sample).toEqual(point);
+        expect(readOptions(argv, 0).sample).toEqual(sample);
       }),
       { numRuns: 1_000 },
     );

@@ -77,6 +77,6 @@ export const randomAssertions: fc.Arbitrary<readonly Assertion[]> = fc
       standpoint,
       waiver: null,
       may_be_empty: true,
-      place: { file: "policies/assertions.yaml", line: 1, column: 1 },
+      location: { file: "policies/assertions.yaml", line: 1, column: 1 },
     })),
   );

@@ -14,7 +14,7 @@ import { compiledSides } from "../../src/simulate/side-contents.ts";
 import { sideViews } from "../../src/simulate/views.ts";
 import { policyPool, twoSides } from "./random-sides.ts";
 
-const point: fc.Arbitrary<SampleRequest> = fc.record({
+const sample: fc.Arbitrary<SampleRequest> = fc.record({
   workspace: fc.constantFrom("w", "v"),
   model: fc.constantFrom("r", "t"),
   operation: fc.constantFrom("chat.completions", "messages"),
@@ -45,7 +45,7 @@ describe("policies that remember what they said", () => {
   it("say what the same policies say that are asked anew every time", async () => {
     const outcomes = new Set<string>();
     await fc.assert(
-      fc.asyncProperty(twoSides, fc.array(point, { minLength: 30, maxLength: 60 }), async ({ head }, points) => {
+      fc.asyncProperty(twoSides, fc.array(sample, { minLength: 30, maxLength: 60 }), async ({ head }, points) => {
         const { table } = head;
         const policies = pool[head.policies] ?? { policies: [], modules: [] };
         const { declared } = await sideViews(

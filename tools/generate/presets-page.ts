@@ -5,14 +5,14 @@ export function presetsPage(): string {
   const sections = Object.entries(PRESETS).map(
     ([name, { title, regions, address, provider, row, source, checked }]) => {
       const { dialect, ...keys } = provider;
-      const places =
+      const shownRegions =
         regions === undefined
           ? [`- \`base_url\` has to be written, such as \`${address ?? ""}\``]
           : Object.entries(regions).map(([region, url]) => `- \`${region}\`: \`${url}\``);
       return [
         `## ${name}`,
         `${title}. Dialect \`${typeof dialect === "string" ? dialect : ""}\`, \`${JSON.stringify(keys)}\`.`,
-        places.join("\n"),
+        shownRegions.join("\n"),
         `Row \`${row}\` of providers.md says what is not verified. Looked up ${checked}: ${source}`,
       ].join("\n\n");
     },

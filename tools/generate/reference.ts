@@ -96,8 +96,8 @@ function flagRows([dialect, { flags }]: readonly [string, DialectFacts]): readon
   });
 }
 
-function listed(words: readonly string[]): string {
-  return words.map((word) => `\`${word}\``).join(", ");
+function listed(values: readonly string[]): string {
+  return values.map((value) => `\`${value}\``).join(", ");
 }
 
 function featureRow(
@@ -160,8 +160,8 @@ function follow(schema: Json, root: Json): Json {
 
 function typeOf(property: Json, root: Json): string {
   const schema = follow(property, root);
-  const words = schema["enum"];
-  if (Array.isArray(words)) return words.map((word) => `\`${String(word)}\``).join(", ");
+  const values = schema["enum"];
+  if (Array.isArray(values)) return values.map((value) => `\`${String(value)}\``).join(", ");
   if (schema["const"] !== undefined) return `\`${say(schema["const"])}\``;
   if (schema["if"] !== undefined)
     return `${typeOf(objectOf(schema["then"]), root)}, or ${typeOf(objectOf(schema["else"]), root)}`;
@@ -175,7 +175,7 @@ function typeOf(property: Json, root: Json): string {
   ].filter(([, bound]) => bound !== undefined);
   const kind =
     { integer: "whole number", boolean: "`true` or `false`", number: "number" }[String(schema["type"])] ?? "text";
-  return [kind, ...bounds.map(([word, bound]) => `${String(word)} ${String(bound)}`)].join(", ");
+  return [kind, ...bounds.map(([value, bound]) => `${String(value)} ${String(bound)}`)].join(", ");
 }
 
 function defaultOf(property: Json, root: Json): string {

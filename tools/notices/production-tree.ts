@@ -50,12 +50,12 @@ export function readProductionTree(root: string): ProductionTree {
     const optional = Object.keys(optionalDependencies ?? {});
     return [
       ...wanted.map((name) => {
-        const place = resolveFrom(lock.packages, path, name);
-        if (place === null)
+        const resolved = resolveFrom(lock.packages, path, name);
+        if (resolved === null)
           throw new Error(`package-lock.json: ${path || "the root"} needs ${name}, which is not locked`);
-        return place;
+        return resolved;
       }),
-      ...optional.map((name) => resolveFrom(lock.packages, path, name)).filter((place) => place !== null),
+      ...optional.map((name) => resolveFrom(lock.packages, path, name)).filter((resolved) => resolved !== null),
     ].toSorted();
   };
 
@@ -88,8 +88,8 @@ export function readProductionTree(root: string): ProductionTree {
 /** The nearest `node_modules` upwards that has it. */
 function resolveFrom(packages: Readonly<Record<string, LockedPackage>>, from: string, name: string): string | null {
   for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("node_modules/") - 1))) {
-    const place = `${folder === "" ? "" : `${folder}/`}node_modules/${name}`;
-    if (Object.hasOwn(packages, place)) return place;
+    const found = `${folder === "" ? "" : `${folder}/`}node_modules/${name}`;
+    if (Object.hasOwn(packages, found)) return found;
     if (folder === "") return null;
   }
 }

@@ -37,10 +37,10 @@ export function embed(
   const right = batch.sources.map((item, index) => ({ index, item }));
   const listed = listResults(right, batch.count, behaviour);
   if ("status" in listed) return listed;
-  return listed.map(({ index, item }, place) => {
-    const isLast = place === listed.length - 1;
+  return listed.map(({ index, item }, position) => {
+    const isLast = position === listed.length - 1;
     const vector = vectorOf(item, behaviour.wrongDimension && isLast ? length - 1 : length);
-    return { index, item: written(vector, encoding, behaviour.nan && place === 0) };
+    return { index, item: written(vector, encoding, behaviour.nan && position === 0) };
   });
 }
 

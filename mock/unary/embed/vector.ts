@@ -24,7 +24,7 @@ export function vectorOf(text: string, length: number): number[] {
 /** Little-endian single-precision numbers in base64. */
 export function base64Of(vector: readonly number[]): string {
   const bytes = Buffer.allocUnsafe(vector.length * 4);
-  for (const [place, value] of vector.entries()) bytes.writeFloatLE(value, place * 4);
+  for (const [position, value] of vector.entries()) bytes.writeFloatLE(value, position * 4);
   return bytes.toString("base64");
 }
 

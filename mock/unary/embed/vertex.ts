@@ -21,8 +21,8 @@ function read({ body }: Call): EmbedBatch | Problem {
 function render(batch: EmbedBatch, { behaviour }: Call): Rendered | Problem {
   const vectors = embed(batch, behaviour);
   if ("status" in vectors) return vectors;
-  const predictions = vectors.map(({ item: values }, place) => {
-    const statistics = { token_count: tokensOf(batch.texts.slice(place, place + 1)), truncated: false };
+  const predictions = vectors.map(({ item: values }, position) => {
+    const statistics = { token_count: tokensOf(batch.texts.slice(position, position + 1)), truncated: false };
     return { embeddings: behaviour.noUsage ? { values } : { statistics, values } };
   });
   const characters = batch.texts.join("").replaceAll(/\s/g, "").length;

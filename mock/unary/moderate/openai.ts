@@ -73,7 +73,7 @@ function render({ judged }: ModerationBatch, { model, behaviour, sequence }: Cal
     behaviour,
   );
   if ("status" in listed) return listed;
-  const results = listed.map(({ item }, place) => verdict(item, behaviour.nan && place === 0));
+  const results = listed.map(({ item }, position) => verdict(item, behaviour.nan && position === 0));
   return { body: { id: `modr-mock-${sequence}`, model: model === "" ? "omni-moderation-latest" : model, results } };
 }
 

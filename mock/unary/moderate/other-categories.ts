@@ -29,9 +29,9 @@ export function renderOther(batch: readonly Judged[], { model, behaviour, sequen
     behaviour,
   );
   if ("status" in listed) return listed;
-  const results = listed.map(({ item }, place) => {
+  const results = listed.map(({ item }, position) => {
     const judged = CATEGORIES.map((category) => [category, judge(item, category)] as const);
-    return { categories: flagsOf(judged), category_scores: scoresOf(judged, behaviour.nan && place === 0) };
+    return { categories: flagsOf(judged), category_scores: scoresOf(judged, behaviour.nan && position === 0) };
   });
   return { body: { id: `mod-mock-${sequence}`, model, results } };
 }

@@ -40,7 +40,7 @@ export function scoresOf(
   isBroken: boolean,
 ): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
-    judged.map(([category, { score }], place) => [category, isBroken && place === 0 ? overflow() : score]),
+    judged.map(([category, { score }], position) => [category, isBroken && position === 0 ? overflow() : score]),
   );
 }
 

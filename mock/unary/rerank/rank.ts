@@ -47,7 +47,10 @@ export function rank(batch: RankBatch, behaviour: Behaviour): readonly Listed<Ra
     behaviour,
   );
   if ("status" in listed || !behaviour.nan) return listed;
-  return listed.map(({ index, item }, place) => ({ index, item: place === 0 ? { ...item, score: overflow() } : item }));
+  return listed.map(({ index, item }, position) => ({
+    index,
+    item: position === 0 ? { ...item, score: overflow() } : item,
+  }));
 }
 
 /** Tokens as those who count them for rankings do: the query once for each document. */

@@ -12,7 +12,7 @@ import { listItems, readArguments, required } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { readEnvironment } from "../terminal/environment.ts";
 import { readSampleJson, readPreferencesJson } from "./sample-json.ts";
-import { readCount, readWindow, readWord, readWords } from "./words.ts";
+import { readCount, readWindow, readValue, readValues } from "./flag-values.ts";
 
 const text = { type: "string" } as const;
 const yes = { type: "boolean" } as const;
@@ -117,7 +117,7 @@ export function readOptions(
   return {
     help: values.help === true,
     source: values.server === undefined ? readFiles(values, io) : { server: values.server },
-    format: readWord("--format", values.format ?? "terminal", EXPLAIN_FORMATS),
+    format: readValue("--format", values.format ?? "terminal", EXPLAIN_FORMATS),
     promoted: values.promoted === true,
     time: values.point === undefined ? time : sample.time,
     request: values.request ?? null,
@@ -161,9 +161,9 @@ function refuseTogether(values: Values): void {
 /** The point that flags say; what they do not say is what a plain request has. */
 function readSample(values: Values, time: PolicyTime): SampleRequest {
   if (values.help === true) return { ...NOTHING, time };
-  const operation = readWord("--operation", required(values.operation, "--operation", "chat.completions"), OPERATIONS);
+  const operation = readValue("--operation", required(values.operation, "--operation", "chat.completions"), OPERATIONS);
   const isRouteOptional = operation === "moderations" || values.request !== undefined;
-  const features = readWords("--features", values.features, FEATURE_NAMES);
+  const features = readValues("--features", values.features, FEATURE_NAMES);
   return {
     workspace: values.server === undefined ? required(values.workspace, "--workspace", "demo") : "",
     model: isRouteOptional ? (values.model ?? "") : required(values.model, "--model", "chat-small"),
@@ -173,13 +173,13 @@ function readSample(values: Values, time: PolicyTime): SampleRequest {
       workload: values.workload ?? "",
       labels: listItems(values.labels),
     },
-    needs: readWords("--needs", values.needs, CAPABILITY_NAMES),
+    needs: readValues("--needs", values.needs, CAPABILITY_NAMES),
     features: [...new Set([...features, ...(ALWAYS_USED[operation] ?? [])])].toSorted(),
     signatureFamilies: listItems(values["signature-families"]),
     stream: values.stream === true,
     context: readBucket("--context", values.context),
     maxOutput: readBucket("--max-output", values["max-output"]),
-    reasoningEffort: readWord("--reasoning-effort", values["reasoning-effort"] ?? "unspecified", REASONING_EFFORTS),
+    reasoningEffort: readValue("--reasoning-effort", values["reasoning-effort"] ?? "unspecified", REASONING_EFFORTS),
     dimensions: values.dimensions === undefined ? null : readCount("--dimensions", values.dimensions, 1_000_000),
     preferences: readPreferences(values),
     time,
@@ -191,7 +191,7 @@ const NOTHING: SampleRequest = { ...PLAIN_SAMPLE, key: { ...PLAIN_SAMPLE.key, en
 /** A bucket by name, or the one that a number of tokens falls in. */
 function readBucket(flag: string, value: string | undefined): TokenBucket {
   if (value === undefined) return "unspecified";
-  return /^\d+$/.test(value) ? tokenBucket(Number(value)) : readWord(flag, value, TOKEN_BUCKETS);
+  return /^\d+$/.test(value) ? tokenBucket(Number(value)) : readValue(flag, value, TOKEN_BUCKETS);
 }
 
 function readPreferences(values: Values): ProviderPreferences | null {
@@ -209,7 +209,7 @@ function readPreferences(values: Values): ProviderPreferences | null {
     ...providers("region", values.region),
     ...(collection === undefined
       ? {}
-      : { data_collection: readWord("--data-collection", collection, ["allow", "deny"] as const) }),
+      : { data_collection: readValue("--data-collection", collection, ["allow", "deny"] as const) }),
     ...(values.zdr === true ? { zdr: true } : {}),
     ...(values["no-fallbacks"] === true ? { allow_fallbacks: false } : {}),
   };

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../canon/json.ts";
 import { printable } from "../terminal/printing.ts";
-import { editWords, headline, isArranged, promotedLine } from "./headline.ts";
-import { objectOf, objectsOf, textOf, wordsOf } from "./members.ts";
+import { editText, headline, isArranged, promotedLine } from "./headline.ts";
+import { objectOf, objectsOf, textOf, stringsOf } from "./members.ts";
 import { formatLocation } from "./location.ts";
 
 type Style = "bold" | "dim" | "green" | "red" | "yellow";
@@ -14,7 +14,7 @@ export function formatExplanation(explanation: JsonObject, notes: readonly strin
   const paint: Paint = (style, text) => (colour && text !== "" ? `\u001b[${CODES[style]}m${text}\u001b[0m` : text);
   const isDenied = explanation["outcome"] === "deny";
   const promoted = promotedLine(explanation);
-  const edits = editWords(objectOf(explanation, "edits"));
+  const edits = editText(objectOf(explanation, "edits"));
   return [
     paint(isDenied ? "red" : "green", headline(explanation)),
     "",
@@ -44,24 +44,24 @@ function requestLines(explanation: JsonObject, paint: Paint): readonly string[] 
   const model = textOf(explanation, "model");
   const time = objectOf(explanation, "time");
   const rows: readonly (readonly [string, string])[] = [
-    ["request", [textOf(explanation, "operation"), ...shapeWords(objectOf(explanation, "shape"))].join(", ")],
+    ["request", [textOf(explanation, "operation"), ...shapeTexts(objectOf(explanation, "shape"))].join(", ")],
     ["route", withLocation(route === "" ? model : route, explanation["route_place"], paint)],
     ["workspace", withLocation(workspace, explanation["workspace_place"], paint)],
-    ["key", keyWords(objectOf(explanation, "key"))],
+    ["key", keyText(objectOf(explanation, "key"))],
     ["time", time === null ? "" : `${textOf(time, "day")}/${textOf(time, "hour")}`],
     ["policies", explanation["promoted"] === true ? "as if every candidate were promoted" : ""],
   ];
   return rows.filter(([, value]) => value !== "").map(([name, value]) => `${paint("bold", name.padEnd(10))}${value}`);
 }
 
-function shapeWords(shape: JsonObject | null): readonly string[] {
+function shapeTexts(shape: JsonObject | null): readonly string[] {
   const said = (label: string, name: string): readonly string[] => {
     const value = textOf(shape, name);
     return value === "" || value === "unspecified" ? [] : [`${label} ${value}`];
   };
   const listed = (label: string, name: string): readonly string[] => {
-    const words = wordsOf(shape, name);
-    return words.length === 0 ? [] : [`${label} ${words.join(" + ")}`];
+    const values = stringsOf(shape, name);
+    return values.length === 0 ? [] : [`${label} ${values.join(" + ")}`];
   };
   return [
     ...(shape?.["stream"] === true ? ["streamed"] : []),
@@ -75,8 +75,8 @@ function shapeWords(shape: JsonObject | null): readonly string[] {
   ];
 }
 
-function keyWords(key: JsonObject | null): string {
-  const labels = wordsOf(key, "labels");
+function keyText(key: JsonObject | null): string {
+  const labels = stringsOf(key, "labels");
   const workload = textOf(key, "workload");
   return [
     ...(key === null ? [] : [`environment ${textOf(key, "environment")}`]),
@@ -108,11 +108,11 @@ function candidateLines(explanation: JsonObject, paint: Paint): readonly string[
       const branch = entry === verdicts.length - 1 ? "└─" : "├─";
       return `${isLast ? "   " : "│  "}${branch} ${verdictLine(verdict, effects[entry] ?? "", paint)}`;
     });
-    return [`${isLast ? "└─" : "├─"} ${number} ${candidateWords(candidate, paint)}`, ...lines];
+    return [`${isLast ? "└─" : "├─"} ${number} ${candidateText(candidate, paint)}`, ...lines];
   });
 }
 
-function candidateWords(candidate: JsonObject, paint: Paint): string {
+function candidateText(candidate: JsonObject, paint: Paint): string {
   const [endpoint, rank] = [textOf(candidate, "endpoint"), textOf(candidate, "rank")];
   const where = `${textOf(candidate, "model")} at ${textOf(candidate, "provider")}, ${textOf(candidate, "region")}`;
   return withLocation(`${paint("bold", endpoint)} (${rank}): ${where}`, candidate["place"], paint);

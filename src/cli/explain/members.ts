@@ -19,7 +19,7 @@ export function objectsOf(object: JsonObject | null, name: string): readonly Jso
 }
 
 /** Words of a list, safe for a terminal. */
-export function wordsOf(object: JsonObject | null, name: string): readonly string[] {
+export function stringsOf(object: JsonObject | null, name: string): readonly string[] {
   const value = object?.[name];
   return Array.isArray(value)
     ? value.filter((item): item is string => typeof item === "string").map((item) => printable(item))

@@ -10,7 +10,7 @@ import { mapScalars, PLAIN_SCALARS, readScalars } from "../../simulate/request-s
 import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { UsageError } from "../terminal/command-io.ts";
 
-const words = (names: readonly string[]): JsonObject => ({ type: "array", items: { enum: names }, uniqueItems: true });
+const setOf = (names: readonly string[]): JsonObject => ({ type: "array", items: { enum: names }, uniqueItems: true });
 const texts = { type: "array", items: { type: "string" } } as const;
 
 const MEMBERS: JsonObject = {
@@ -23,8 +23,8 @@ const MEMBERS: JsonObject = {
     required: ["environment", "workload", "labels"],
     properties: { environment: { type: "string" }, workload: { type: "string" }, labels: texts },
   },
-  needs: words(CAPABILITY_NAMES),
-  features: words(FEATURE_NAMES),
+  needs: setOf(CAPABILITY_NAMES),
+  features: setOf(FEATURE_NAMES),
   signatureFamilies: texts,
   ...mapScalars((_, { plain, values }) => (typeof plain === "boolean" ? { type: "boolean" } : { enum: values })),
   dimensions: { type: ["number", "null"] },
@@ -52,7 +52,7 @@ export function readSampleJson(text: string): SampleRequest {
   return {
     workspace: textOf(sample["workspace"]),
     model: textOf(sample["model"]),
-    operation: wordOf(sample["operation"], OPERATIONS),
+    operation: enumValueOf(sample["operation"], OPERATIONS),
     key: {
       environment: textOf(key["environment"]),
       workload: textOf(key["workload"]),
@@ -108,13 +108,13 @@ function textsOf(value: JsonValue | undefined): readonly string[] {
 }
 
 /** A word that has been checked. */
-function wordOf<Word extends string>(value: JsonValue | undefined, known: readonly Word[]): Word {
-  const found = known.find((word) => word === value);
+function enumValueOf<Value extends string>(value: JsonValue | undefined, known: readonly Value[]): Value {
+  const found = known.find((one) => one === value);
   if (found === undefined) throw new Error("point: a word that the schema does not have");
   return found;
 }
 
 function windowOf(value: JsonValue | undefined): PolicyTime {
   const { day, hour } = isJsonObject(value) ? value : {};
-  return { day: wordOf(day, DAY_BUCKETS), hour: wordOf(hour, HOUR_BUCKETS) };
+  return { day: enumValueOf(day, DAY_BUCKETS), hour: enumValueOf(hour, HOUR_BUCKETS) };
 }

@@ -70,9 +70,9 @@ Exit codes: 0 stopped as asked, 1 configuration or start failed, 2 usage.
 const LOG_FORMATS = ["text", "json"] as const;
 
 /** @throws {UsageError} naming the flag, without the value. */
-function oneOf<const Words extends readonly string[]>(words: Words, flag: string, given: string): Words[number] {
-  const found = words.find((word) => word === given);
-  if (found === undefined) throw new UsageError(`${flag}: must be one of ${words.join(", ")}`);
+function oneOf<const Values extends readonly string[]>(values: Values, flag: string, given: string): Values[number] {
+  const found = values.find((value) => value === given);
+  if (found === undefined) throw new UsageError(`${flag}: must be one of ${values.join(", ")}`);
   return found;
 }
 

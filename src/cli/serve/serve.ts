@@ -33,8 +33,8 @@ export async function serve(argv: readonly string[], io: CommandIo): Promise<num
     return await runCommand("serve", io, () => {
       const options = parseServeOptions(argv, io);
       // Standard output is the log's alone, so that every line of it is an object.
-      const words = { ...io, stdout: io.stderr, terminal: io.stderrTerminal === true };
-      return runServe(options, reloads, options.log?.format === "json" ? words : io);
+      const messageIo = { ...io, stdout: io.stderr, terminal: io.stderrTerminal === true };
+      return runServe(options, reloads, options.log?.format === "json" ? messageIo : io);
     });
   } finally {
     process.off("SIGHUP", reloads.request);

@@ -65,7 +65,7 @@ function changesOf(
 
 /** Each assertion and the gates as text, without where they stand. */
 function rowsOf({ assertions, coverage }: Assertions): ReadonlyMap<string, string> {
-  const text = (value: object): string => canonicalJson({ ...value, place: undefined });
+  const text = (value: object): string => canonicalJson({ ...value, location: undefined });
   return new Map([
     ...assertions.map((assertion) => [`assertions.${assertion.id}`, text(assertion)] as const),
     ["coverage", canonicalJson([coverage.gates.map(text), coverage.except])] as const,

@@ -1,23 +1,23 @@
-import { CHANGE_WORDS, type ChangeWord } from "../../simulate/change-word.ts";
+import { CHANGE_KINDS, type ChangeKind } from "../../simulate/change-kind.ts";
 import type { ComparisonReport, SimulationReport } from "../../simulate/report/report.ts";
 
 /** Exit codes of `signalbox simulate`. A command line that cannot be used is an error: 2 says something else here. */
 export const SIMULATE_EXIT = { ok: 0, error: 1, differences: 2, failed: 3, incomplete: 4 } as const;
 
 /** What `--fail-on` takes. */
-export const FAIL_ON_WORDS = [
-  ...CHANGE_WORDS,
+export const FAIL_ON_VALUES = [
+  ...CHANGE_KINDS,
   "new_data_paths",
   "more_permissive",
   "less_permissive",
   "incomparable",
   "any",
 ] as const;
-export type FailOnWord = (typeof FAIL_ON_WORDS)[number];
+export type FailOnValue = (typeof FAIL_ON_VALUES)[number];
 
 export interface ExitFlags {
   readonly detailedExitcode: boolean;
-  readonly failOn: readonly FailOnWord[];
+  readonly failOn: readonly FailOnValue[];
   /** Whether `--promote` was given: then `--fail-on` looks at what the promotion does as well. */
   readonly promoting: boolean;
 }
@@ -30,7 +30,7 @@ export function exitCodeOf(report: SimulationReport | null, flags: ExitFlags): n
   // What an incomplete run did not meet, the classes that were left out may.
   const gateFailed = complete && assertions?.coverage.some(({ status }) => status === "FAIL") === true;
   if ((assertions?.failed ?? 0) > 0 || gateFailed) return SIMULATE_EXIT.failed;
-  if (flags.failOn.some((word) => gated.some((comparison) => meets(comparison, word)))) return SIMULATE_EXIT.failed;
+  if (flags.failOn.some((value) => gated.some((comparison) => meets(comparison, value)))) return SIMULATE_EXIT.failed;
   const both = [declared, promoted];
   if (!complete || both.some((comparison) => changes(comparison, "indeterminate_new"))) {
     return SIMULATE_EXIT.incomplete;
@@ -38,19 +38,19 @@ export function exitCodeOf(report: SimulationReport | null, flags: ExitFlags): n
   return flags.detailedExitcode && both.some(differs) ? SIMULATE_EXIT.differences : SIMULATE_EXIT.ok;
 }
 
-function meets(comparison: ComparisonReport, word: FailOnWord): boolean {
+function meets(comparison: ComparisonReport, value: FailOnValue): boolean {
   const { access } = comparison;
-  if (word === "any") return differs(comparison);
-  if (word === "new_data_paths") return comparison.new_data_paths.length > 0;
-  if (word === "incomparable") return access === "incomparable";
-  if (word === "more_permissive" || word === "less_permissive") {
+  if (value === "any") return differs(comparison);
+  if (value === "new_data_paths") return comparison.new_data_paths.length > 0;
+  if (value === "incomparable") return access === "incomparable";
+  if (value === "more_permissive" || value === "less_permissive") {
     // What allows more here and less there does both: a grant must not hide behind a denial beside it.
-    return access === word || access === "incomparable";
+    return access === value || access === "incomparable";
   }
-  return changes(comparison, word);
+  return changes(comparison, value);
 }
 
-function changes(comparison: ComparisonReport, wanted: ChangeWord): boolean {
+function changes(comparison: ComparisonReport, wanted: ChangeKind): boolean {
   return comparison.words.some(({ word, classes }) => word === wanted && classes > 0);
 }
 

@@ -1,5 +1,5 @@
 import { DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
-import { FAIL_ON_WORDS } from "./exit-code.ts";
+import { FAIL_ON_VALUES } from "./exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS } from "./formats/formats.ts";
 import { DEFAULT_MAX_CLASSES, defaultWorkers } from "./options.ts";
 
@@ -16,7 +16,7 @@ function wrapped(words: readonly string[], indent: string, columns: number): str
 }
 
 const FAIL_ON = wrapped(
-  FAIL_ON_WORDS.map((word, index) => (index + 1 < FAIL_ON_WORDS.length ? `${word},` : word)),
+  FAIL_ON_VALUES.map((value, index) => (index + 1 < FAIL_ON_VALUES.length ? `${value},` : value)),
   " ".repeat(24),
   110,
 );

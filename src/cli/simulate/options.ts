@@ -7,7 +7,7 @@ import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { compileCacheAt } from "../compile-cache.ts";
 import { readEnvironment } from "../terminal/environment.ts";
-import { FAIL_ON_WORDS, type FailOnWord } from "./exit-code.ts";
+import { FAIL_ON_VALUES, type FailOnValue } from "./exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS, isFormat, type Format } from "./formats/formats.ts";
 
 /** Where one side is read from. */
@@ -39,7 +39,7 @@ export interface SimulateOptions {
   readonly maxClasses: number;
   readonly workers: number;
   readonly detailedExitcode: boolean;
-  readonly failOn: readonly FailOnWord[];
+  readonly failOn: readonly FailOnValue[];
   readonly quiet: boolean;
   readonly cache: CompileCache | null;
   /** Milliseconds since the epoch. */
@@ -167,14 +167,14 @@ function readPromotions(values: readonly string[]): readonly Promotion[] {
   return promotions;
 }
 
-function readFailOn(values: readonly string[]): readonly FailOnWord[] {
+function readFailOn(values: readonly string[]): readonly FailOnValue[] {
   const requested = values.map((value) => listItems(value));
-  const words = FAIL_ON_WORDS.filter((word) => requested.some((list) => list.includes(word)));
-  const known = (word: string): boolean => FAIL_ON_WORDS.some((own) => own === word);
+  const wanted = FAIL_ON_VALUES.filter((value) => requested.some((list) => list.includes(value)));
+  const known = (value: string): boolean => FAIL_ON_VALUES.some((own) => own === value);
   if (!requested.every((list) => list.length > 0 && list.every(known))) {
-    throw new UsageError(`--fail-on: must be a list, separated by commas, of ${FAIL_ON_WORDS.join(", ")}`);
+    throw new UsageError(`--fail-on: must be a list, separated by commas, of ${FAIL_ON_VALUES.join(", ")}`);
   }
-  return words;
+  return wanted;
 }
 
 function readCount(value: string | undefined, flag: string, normal: number, most: number): number {

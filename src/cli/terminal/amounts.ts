@@ -30,7 +30,7 @@ export function requestShapesText(digits: string): string {
 }
 
 /** "12 classes, 40,200 request shapes". */
-export function extentText({ classes, shapes }: { readonly classes: number; readonly shapes: string }): string {
+export function scopeText({ classes, shapes }: { readonly classes: number; readonly shapes: string }): string {
   return `${classesText(classes)}, ${requestShapesText(shapes)}`;
 }
 

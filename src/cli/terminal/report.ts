@@ -120,7 +120,7 @@ function formatJson(diagnostics: readonly Diagnostic[], { revision = null, prese
 function formatGithub(diagnostics: readonly Diagnostic[]): string {
   return diagnostics
     .map(({ severity, code, message, hint, ...location }) =>
-      formatAnnotation({ level: severity, place: location, title: code, message: withHint(message, hint) }),
+      formatAnnotation({ level: severity, location, title: code, message: withHint(message, hint) }),
     )
     .join("");
 }
@@ -142,7 +142,7 @@ function formatSarif(diagnostics: readonly Diagnostic[]): string {
     ruleId: code,
     level: severity,
     message: withHint(message, hint),
-    place: location,
+    location,
   }));
   return formatSarifLog(rules, results);
 }

@@ -13,7 +13,7 @@ export interface SarifResult {
   readonly level: SarifLevel;
   readonly message: string;
   /** `null`: the result belongs to no file. */
-  readonly place: { readonly file: string; readonly line: number; readonly column: number } | null;
+  readonly location: { readonly file: string; readonly line: number; readonly column: number } | null;
   /** What stays the same while the result stays the same, by the name of the way it is made. */
   readonly fingerprints?: Readonly<Record<string, string>>;
   /** Why somebody decided to live with the result. */
@@ -38,7 +38,7 @@ function ruleObject({ id, meaning, fix, level }: SarifRule): object {
 }
 
 function resultObject(result: SarifResult, indices: ReadonlyMap<string, number>): object {
-  const { ruleId, level, message, place: location, fingerprints, suppression } = result;
+  const { ruleId, level, message, location, fingerprints, suppression } = result;
   return {
     ruleId,
     ruleIndex: indices.get(ruleId) ?? -1,
@@ -57,7 +57,7 @@ function withoutLinks(message: string): string {
   return message.includes("](") ? message.replaceAll(/[\\[\]]/g, String.raw`\$&`) : message;
 }
 
-function locationObject({ file, line, column }: NonNullable<SarifResult["place"]>): object {
+function locationObject({ file, line, column }: NonNullable<SarifResult["location"]>): object {
   return {
     physicalLocation: {
       artifactLocation: {

@@ -4,13 +4,13 @@ export type AnnotationLevel = "error" | "warning" | "notice";
 export interface Annotation {
   readonly level: AnnotationLevel;
   /** `null`: the annotation belongs to no file. */
-  readonly place: { readonly file: string; readonly line: number; readonly column: number } | null;
+  readonly location: { readonly file: string; readonly line: number; readonly column: number } | null;
   readonly title: string;
   readonly message: string;
 }
 
 /** A workflow command of GitHub Actions that annotates, with its line feed. Nothing in the texts can begin another command or property. */
-export function formatAnnotation({ level, place: location, title, message }: Annotation): string {
+export function formatAnnotation({ level, location, title, message }: Annotation): string {
   const where =
     location === null
       ? []

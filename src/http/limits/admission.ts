@@ -49,8 +49,8 @@ export function admitToLimits(
   decision: RouteDecision,
   { bytes, calls, deadline }: { readonly bytes: number; readonly calls: number; readonly deadline: number },
 ): Admission | ServiceError | Promise<Admission | ServiceError> {
-  const { quotas: ledger } = call.runtime;
-  if (ledger === undefined) return UNLIMITED;
+  const { quotas } = call.runtime;
+  if (quotas === undefined) return UNLIMITED;
   const subjects = subjectsOf(call, identity);
   if (subjects.length === 0) return UNLIMITED;
   const { models } = call.snapshot.decider.table;
@@ -59,13 +59,13 @@ export function admitToLimits(
     { operation: shape.operation, body, reader, bytes, needs: shape.needs, edits: decision.edits, calls },
     decision.plan.map(({ endpoint }) => ({ endpoint, model: models[endpoint.model] })),
   );
-  const decided = ledger.reserve(subjects, estimate.amounts, deadline - performance.now());
+  const decided = quotas.reserve(subjects, estimate.amounts, deadline - performance.now());
   const { stream } = shape;
   const admitted = (result: Reservation | LimitRefusal | null): Admission | ServiceError => {
     if (result === null) return UNLIMITED;
-    const now = ledger.now();
+    const now = quotas.now();
     call.recorder.limited(limitHeaders(call.endpoint.surface.family, result.meters, now));
-    return "refused" in result ? limitError(result, now) : new Reserved(ledger, result, estimate, stream);
+    return "refused" in result ? limitError(result, now) : new Reserved(quotas, result, estimate, stream);
   };
   return decided instanceof Promise ? decided.then(admitted) : admitted(decided);
 }

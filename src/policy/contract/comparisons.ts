@@ -14,24 +14,24 @@ export function checkComparisons(
 ): readonly PolicyDiagnostic[] {
   if (file.kind === "test") return [];
   return comparisons.flatMap(({ row, col, path, value }) => {
-    const words = wordsAt(path);
-    if (words === null || words.includes(value)) return [];
-    const shown = `input${path.map((word) => (word === null ? "[_]" : `.${word}`)).join("")}`;
+    const values = enumAt(path);
+    if (values === null || values.includes(value)) return [];
+    const shown = `input${path.map((step) => (step === null ? "[_]" : `.${step}`)).join("")}`;
     const location = { file: source, line: Math.max(1, row), column: Math.max(1, col) };
     const message = `${shown} is compared with a word that it never is`;
-    return [finding("POLICY_INPUT_WORD", location, message, `Its words are ${words.join(", ")}.`)];
+    return [finding("POLICY_INPUT_WORD", location, message, `Its words are ${values.join(", ")}.`)];
   });
 }
 
 /** The closed list of the leaf; `null` where there is none, or no such leaf. */
-function wordsAt(path: ComparisonFacts["path"]): readonly string[] | null {
+function enumAt(path: ComparisonFacts["path"]): readonly string[] | null {
   let schema: JsonValue | undefined = POLICY_INPUT_SCHEMA;
-  for (const word of path) {
+  for (const step of path) {
     if (!isJsonObject(schema)) return null;
     const { properties, items }: { readonly [name: string]: JsonValue | undefined } = schema;
-    if (word === null) schema = items;
-    else schema = isJsonObject(properties) && Object.hasOwn(properties, word) ? properties[word] : undefined;
+    if (step === null) schema = items;
+    else schema = isJsonObject(properties) && Object.hasOwn(properties, step) ? properties[step] : undefined;
   }
   const listed = isJsonObject(schema) ? schema["enum"] : undefined;
-  return Array.isArray(listed) && listed.every((word) => typeof word === "string") ? listed : null;
+  return Array.isArray(listed) && listed.every((step) => typeof step === "string") ? listed : null;
 }

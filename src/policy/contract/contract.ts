@@ -128,9 +128,9 @@ function schemaFinding(error: ErrorObject, positions: MetadataPositions): Policy
     finding("POLICY_METADATA", positions.of(at.map(asStep)), message, hint);
   switch (error.keyword) {
     case "required":
-      return report(steps, `${subject} lacks ${word(error, "missingProperty")}`);
+      return report(steps, `${subject} lacks ${paramText(error, "missingProperty")}`);
     case "additionalProperties": {
-      const name = word(error, "additionalProperty");
+      const name = paramText(error, "additionalProperty");
       return report(
         [...steps, name],
         `${subject} has no member ${name}`,
@@ -138,7 +138,7 @@ function schemaFinding(error: ErrorObject, positions: MetadataPositions): Policy
       );
     }
     case "propertyNames": {
-      const name = word(error, "propertyName");
+      const name = paramText(error, "propertyName");
       return report(
         [...steps, name],
         `${subject}.${name} is not ${inside[0] === "obligations" ? "an obligation" : "a constraint"} name`,
@@ -146,16 +146,16 @@ function schemaFinding(error: ErrorObject, positions: MetadataPositions): Policy
       );
     }
     case "enum":
-      return report(steps, `${subject} is not a known word`, `Use one of ${word(error, "allowedValues")}.`);
+      return report(steps, `${subject} is not a known word`, `Use one of ${paramText(error, "allowedValues")}.`);
     case "const":
-      return report(steps, `${subject} is not ${word(error, "allowedValue")}`);
+      return report(steps, `${subject} is not ${paramText(error, "allowedValue")}`);
     case "type":
-      return report(steps, `${subject} must be ${ARTICLES[word(error, "type")] ?? word(error, "type")}`);
+      return report(steps, `${subject} must be ${ARTICLES[paramText(error, "type")] ?? paramText(error, "type")}`);
     case "minItems":
     case "minProperties":
       return report(steps, `${subject} is empty`, "At least one is needed.");
     case "uniqueItems":
-      return report([...steps, word(error, "i")], `${subject} holds the same word twice`);
+      return report([...steps, paramText(error, "i")], `${subject} holds the same word twice`);
     case "pattern":
     case "maxLength":
       return report(steps, `${subject} is not ${descriptionOf(error.parentSchema)}`);
@@ -165,7 +165,7 @@ function schemaFinding(error: ErrorObject, positions: MetadataPositions): Policy
 }
 
 /** What ajv says of a failure: a name, or a list of allowed words. */
-function word({ params }: ErrorObject, name: string): string {
+function paramText({ params }: ErrorObject, name: string): string {
   const value: unknown = params[name];
   return Array.isArray(value) ? value.map(String).join(", ") : String(value);
 }

@@ -53,7 +53,7 @@ function dataProblem(
   libraries: ReadonlyMap<string, ModuleFacts>,
 ): Problem | null {
   const [root, second] = path;
-  const shown = ["data", ...path.map((word) => word ?? "[…]")].join(".");
+  const shown = ["data", ...path.map((step) => step ?? "[…]")].join(".");
   if (root === "regions") return null;
   if (root === "approved") {
     if (typeof second !== "string" || Object.hasOwn(APPROVED, second)) return null;
@@ -62,7 +62,7 @@ function dataProblem(
   }
   if (root !== "signalbox" || path.length < 3) return { code: "POLICY_DATA_PATH", message: `${shown} may not be read` };
   const [, , module, rule] = path;
-  if (file.package.every((word, index) => word === path[index])) return null;
+  if (file.package.every((step, index) => step === path[index])) return null;
   if (second !== "lib") return { code: "POLICY_DATA_PATH", message: `${shown} belongs to another policy` };
   if (typeof module !== "string")
     return { code: "POLICY_DATA_PATH", message: `${shown} chooses a library at run time` };
@@ -91,7 +91,7 @@ export function readsOf(modules: readonly ModuleFacts[]): readonly string[] {
   for (const { references } of modules) {
     for (const { root, path } of references) {
       if (path[0] === "signalbox") continue;
-      const known = path.findIndex((word) => word === null);
+      const known = path.findIndex((step) => step === null);
       reads.add([root, ...(known === -1 ? path : path.slice(0, known))].join("."));
     }
   }

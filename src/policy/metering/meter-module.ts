@@ -111,8 +111,8 @@ function meteredCode(content: Uint8Array, globals: number): readonly Uint8Array[
     const added = payments.reduce((sum, { length }) => sum + length, 0);
     pieces.push(Uint8Array.from(unsignedBytes(size + added)));
     let copied = from;
-    for (const [place, { at }] of charges.entries()) {
-      const paid = payments[place];
+    for (const [charge, { at }] of charges.entries()) {
+      const paid = payments[charge];
       if (paid === undefined) continue;
       pieces.push(content.subarray(copied, at), paid);
       copied = at;

@@ -147,7 +147,7 @@ function queueMetrics({ runtime: { snapshots } }: StatusSources): readonly Famil
         help: "Calls that hold a slot of the provider's limit.",
         labels: ["provider"],
       },
-      () => each(({ limiter: gate }, id) => [[gate.inFlight, id] as const]),
+      () => each(({ limiter }, id) => [[limiter.inFlight, id] as const]),
     ),
     new Reading(
       "gauge",
@@ -162,9 +162,9 @@ function queueMetrics({ runtime: { snapshots } }: StatusSources): readonly Famil
         labels: ["provider", "endpoint"],
       },
       () =>
-        each(({ limiter: gate, endpointLimiters: endpointGates }, id) => [
-          [gate.waiting, id, ""] as const,
-          ...[...endpointGates].map(([endpoint, own]) => [own.waiting, id, endpoint] as const),
+        each(({ limiter, endpointLimiters }, id) => [
+          [limiter.waiting, id, ""] as const,
+          ...[...endpointLimiters].map(([endpoint, own]) => [own.waiting, id, endpoint] as const),
         ]),
     ),
   ];

@@ -9,7 +9,7 @@ const INTERVAL = 2_500;
 const MISSES = 6;
 
 /** What is watched. */
-export interface Watched {
+export interface HeartbeatTarget {
   /** Sends a question to which {@link Heartbeat.answered} is the answer. */
   readonly ping: () => void;
   /** It has not answered in time; it is watched no longer. @param silence at least so long, milliseconds. */
@@ -21,13 +21,13 @@ export interface Watched {
  * so nothing else would tell.
  */
 export class Heartbeat {
-  readonly #watched: Watched;
+  readonly #target: HeartbeatTarget;
   readonly #timer: NodeJS.Timeout;
   #open = false;
   #misses = 0;
 
-  constructor(watched: Watched) {
-    this.#watched = watched;
+  constructor(target: HeartbeatTarget) {
+    this.#target = target;
     this.#timer = setInterval(() => this.#beat(), INTERVAL).unref();
   }
 
@@ -43,12 +43,12 @@ export class Heartbeat {
   #beat(): void {
     if (!this.#open) {
       this.#open = true;
-      this.#watched.ping();
+      this.#target.ping();
       return;
     }
     this.#misses += 1;
     if (this.#misses < MISSES) return;
     this.stop();
-    this.#watched.lost(MISSES * INTERVAL);
+    this.#target.lost(MISSES * INTERVAL);
   }
 }

@@ -1,6 +1,6 @@
 import type { PolicyContract } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import type { ChangeWord } from "../change-word.ts";
+import type { ChangeKind } from "../change-kind.ts";
 import type { SampleRequest, View } from "../sample-request.ts";
 import type { EndpointSelector, RequestSelector } from "./file/schema-selectors.ts";
 import type { CaseExpectation, DecisionCondition, DecisionDemand, Waiver } from "./file/schema.ts";
@@ -36,7 +36,7 @@ export type Demand =
   | ({ readonly kind: "access_not_granted"; readonly to: EndpointSelector } & ForClasses)
   | ({ readonly kind: "always_routable"; readonly min_places: number } & ForClasses)
   | ({ readonly kind: "implies"; readonly if: DecisionCondition; readonly then: DecisionDemand } & ForClasses)
-  | ({ readonly kind: "equivalent"; readonly ignoring: readonly ChangeWord[] } & ForClasses)
+  | ({ readonly kind: "equivalent"; readonly ignoring: readonly ChangeKind[] } & ForClasses)
   | { readonly kind: "cases"; readonly cases: readonly SampleCase[] };
 
 /** One assertion as the file says it, with its defaults written out. Plain data: it can be handed to another thread. */
@@ -47,7 +47,7 @@ export type Assertion = Demand & {
   readonly waiver: Waiver | null;
   /** Whether it may meet no request at all; otherwise that is a failure, because a typo must not read as a pass. */
   readonly may_be_empty: boolean;
-  readonly place: SourceLocation;
+  readonly location: SourceLocation;
 };
 
 /** What can be covered. */
@@ -58,7 +58,7 @@ export interface CoverageGate {
   readonly what: CoverageMeasure;
   /** Per cent, 0 to 100. */
   readonly required: number;
-  readonly place: SourceLocation;
+  readonly location: SourceLocation;
 }
 
 export interface CoverageDemand {

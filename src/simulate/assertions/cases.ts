@@ -2,7 +2,7 @@ import type { Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
 import type { Assertion } from "./assertion.ts";
 import type { CaseExpectation } from "./file/schema.ts";
 import { formatDenial, outcomeViolation } from "./judge.ts";
-import { VIEW_WORDS } from "./run.ts";
+import { VIEW_TITLES } from "./run.ts";
 
 /** Decides one request on both sides, from both views: the engine's part of a point case. */
 export type DecideSample = (sample: SampleRequest) => {
@@ -35,7 +35,7 @@ export function judgeCases(assertions: readonly Assertion[], decide: DecideSampl
       const decided = decide(sample);
       const messages = views.flatMap((view) => {
         const violation = caseViolation(decided[view].head, expect);
-        return violation === null ? [] : [`${name}: ${VIEW_WORDS[view]}, ${violation}`];
+        return violation === null ? [] : [`${name}: ${VIEW_TITLES[view]}, ${violation}`];
       });
       return { assertion: assertion.id, sample, message: messages[0] ?? null };
     });

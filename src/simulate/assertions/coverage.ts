@@ -29,7 +29,7 @@ export function coverageResults({ gates, except }: CoverageDemand, facts: Covera
       required: gate?.required ?? null,
       status: passes ? "PASS" : "FAIL",
       missing: missing.toSorted(),
-      place: gate?.place ?? null,
+      place: gate?.location ?? null,
     };
   });
 }

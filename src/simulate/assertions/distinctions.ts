@@ -41,14 +41,14 @@ const PATHS: Readonly<Record<keyof RequestSelector, string>> = {
  * The places' words are named nevertheless, for an engine that takes endpoints for each other which no decision tells apart.
  */
 export function distinctionsOf(assertions: readonly Assertion[], tables: OfSides<RoutingTable>): Distinctions {
-  const words = new Set<string>();
+  const strings = new Set<string>();
   const reads = new Set<string>();
   const look = (selector: RequestSelector): void => {
     for (const member of MEMBERS) {
       const condition = selector[member];
       if (condition === undefined) continue;
       reads.add(PATHS[member]);
-      for (const word of wordsOf(condition)) words.add(word);
+      for (const name of stringsOf(condition)) strings.add(name);
     }
   };
   for (const assertion of assertions) {
@@ -58,17 +58,17 @@ export function distinctionsOf(assertions: readonly Assertion[], tables: OfSides
     // Whoever leaves places out has made the plan short.
     if (assertion.kind === "always_routable") reads.add(NARROWED);
     for (const endpoint of selectorsOf(assertion)) {
-      for (const word of endpointNames(endpoint, tables)) words.add(word);
+      for (const name of endpointNames(endpoint, tables)) strings.add(name);
     }
     if (assertion.kind === "no_new_access") {
       // It tells every provider in every region from every other.
       for (const { providers, endpoints } of [tables.base, tables.head]) {
-        for (const id of Object.keys(providers)) words.add(id);
-        for (const { region } of Object.values(endpoints)) words.add(region);
+        for (const id of Object.keys(providers)) strings.add(id);
+        for (const { region } of Object.values(endpoints)) strings.add(region);
       }
     }
   }
-  return { words: [...words].toSorted(), reads: [...reads].toSorted() };
+  return { strings: [...strings].toSorted(), reads: [...reads].toSorted() };
 }
 
 const MEMBERS: readonly (keyof RequestSelector)[] = Object.keys(PATHS).filter(isMember);
@@ -78,7 +78,7 @@ function isMember(name: string): name is keyof RequestSelector {
 }
 
 /** The words of a list or of all lists of a condition; a flag needs none, for its path says all. */
-function wordsOf(condition: NonNullable<RequestSelector[keyof RequestSelector]>): readonly string[] {
+function stringsOf(condition: NonNullable<RequestSelector[keyof RequestSelector]>): readonly string[] {
   if (typeof condition === "boolean" || typeof condition === "string") return [];
   if (isNumbers(condition)) return condition.map(String);
   return Object.values(conditionsOf(condition)).flat();

@@ -48,8 +48,8 @@ export function judgeOf(demand: ClassDemand, head: RoutingTable): Judge {
     }
     case "equivalent":
       return (pair) => {
-        const words = pair.words.filter((word) => !demand.ignoring.includes(word));
-        return words.length === 0 ? HOLDS : violated(`the outcome changes: ${words.join(", ")}`);
+        const kinds = pair.kinds.filter((kind) => !demand.ignoring.includes(kind));
+        return kinds.length === 0 ? HOLDS : violated(`the outcome changes: ${kinds.join(", ")}`);
       };
   }
 }
@@ -75,7 +75,7 @@ function alwaysRoutable(outcome: Outcome, least: number): Judgement {
 function conditionTest(condition: DecisionCondition, head: RoutingTable): (outcome: Outcome) => boolean {
   const reaches = condition.reaches === undefined ? null : endpointTest(condition.reaches, head);
   return (outcome) =>
-    (condition.outcome === undefined || outcomeWord(outcome) === condition.outcome) &&
+    (condition.outcome === undefined || outcomeKind(outcome) === condition.outcome) &&
     (reaches === null || outcome.plan.some(reaches)) &&
     (condition.denied_by === undefined || isDeniedBy(outcome.denial, condition.denied_by));
 }
@@ -111,7 +111,7 @@ export function outcomeViolation(
   return null;
 }
 
-function outcomeWord({ denial }: Outcome): "route" | "deny" {
+function outcomeKind({ denial }: Outcome): "route" | "deny" {
   return denial === null ? "route" : "deny";
 }
 

@@ -53,7 +53,7 @@ function resultOf(
   now: Date,
   explain: ExplainArguments | null,
 ): AssertionResult {
-  const { id, title, kind, standpoint, place } = assertion;
+  const { id, title, kind, standpoint, location } = assertion;
   const empty = classes === 0 && !assertion.may_be_empty;
   const failure =
     first?.message ?? (empty ? "it meets no request; correct its selectors, or say `may_be_empty: true`" : null);
@@ -71,7 +71,7 @@ function resultOf(
     witness: first?.sample ?? null,
     explain: first === null || explain === null ? null : explain(first.sample),
     waiver,
-    place,
+    place: location,
   };
 }
 

@@ -80,7 +80,7 @@ function judgeClass(running: Running, { sample, declared, promoted }: ClassCompa
     if (assertion.standpoint !== "both" && assertion.standpoint !== standpoint) continue;
     const judgement = judge(pair);
     met ||= judgement.met;
-    if (judgement.violation !== null) message ??= `${VIEW_WORDS[standpoint]}, ${judgement.violation}`;
+    if (judgement.violation !== null) message ??= `${VIEW_TITLES[standpoint]}, ${judgement.violation}`;
   }
   if (met) running.classes += 1;
   if (message === null) return;
@@ -89,7 +89,7 @@ function judgeClass(running: Running, { sample, declared, promoted }: ClassCompa
 }
 
 /** How a message says from where something is looked at. */
-export const VIEW_WORDS: Readonly<Record<View, string>> = {
+export const VIEW_TITLES: Readonly<Record<View, string>> = {
   declared: "as declared",
   promoted: "as if promoted",
 };

@@ -54,31 +54,31 @@ function selectorTest(selector: RequestSelector, table: RoutingTable): Test<Samp
     Object.hasOwn(table.workspaces, workspace) ? table.workspaces[workspace] : undefined;
   const { environments, workloads, labels } = table.vocabulary;
   const tests: readonly (Test<SampleRequest> | null)[] = [
-    wordTest(selector.workspaces, ({ workspace }) => workspace),
-    wordTest(selector.tiers, (sample) => workspaceOf(sample)?.tier ?? ""),
+    valueTest(selector.workspaces, ({ workspace }) => workspace),
+    valueTest(selector.tiers, (sample) => workspaceOf(sample)?.tier ?? ""),
     setTest(selector.labels, (sample) => workspaceOf(sample)?.labels ?? []),
-    wordTest(selector.routes, (sample) =>
+    valueTest(selector.routes, (sample) =>
       sample.model === "" && sample.operation === "moderations"
         ? (workspaceOf(sample)?.defaultModerationRoute ?? "")
         : sample.model,
     ),
-    wordTest(selector.operations, ({ operation }) => operation),
+    valueTest(selector.operations, ({ operation }) => operation),
     setTest(selector.needs, ({ needs }) => needs),
     setTest(selector.features, ({ features }) => features),
     setTest(selector.signature_families, ({ signatureFamilies }) => signatureFamilies),
-    wordTest(selector.environments, ({ key }) => listed(key.environment, environments)),
-    wordTest(selector.workloads, ({ key }) => listed(key.workload, workloads)),
+    valueTest(selector.environments, ({ key }) => listed(key.environment, environments)),
+    valueTest(selector.workloads, ({ key }) => listed(key.workload, workloads)),
     setTest(selector.key_labels, ({ key }) => key.labels.filter((label) => labels.includes(label))),
     flagTest(selector.stream, ({ stream }) => stream),
-    wordTest(selector.context, ({ context }) => context),
-    wordTest(selector.max_output, ({ maxOutput }) => maxOutput),
-    wordTest(selector.reasoning_effort, ({ reasoningEffort }) => reasoningEffort),
-    wordTest(selector.dimensions, ({ dimensions }) => dimensions ?? 0),
+    valueTest(selector.context, ({ context }) => context),
+    valueTest(selector.max_output, ({ maxOutput }) => maxOutput),
+    valueTest(selector.reasoning_effort, ({ reasoningEffort }) => reasoningEffort),
+    valueTest(selector.dimensions, ({ dimensions }) => dimensions ?? 0),
     flagTest(selector.allow_fallbacks, ({ preferences }) => preferences?.allow_fallbacks !== false),
     flagTest(selector.data_collection, ({ preferences }): "allow" | "deny" => preferences?.data_collection ?? "deny"),
     flagTest(selector.zdr, ({ preferences }) => preferences?.zdr === true),
-    wordTest(selector.days, ({ time }) => time.day),
-    wordTest(selector.hours, ({ time }) => time.hour),
+    valueTest(selector.days, ({ time }) => time.day),
+    valueTest(selector.hours, ({ time }) => time.hour),
   ];
   const given = tests.filter((test) => test !== null);
   return (sample) => given.every((test) => test(sample));
@@ -93,12 +93,12 @@ export function endpointTest(selector: EndpointSelector, table: RoutingTable): T
   const rowOf = ({ provider }: PlannedEndpoint) =>
     Object.hasOwn(table.providers, provider) ? table.providers[provider] : undefined;
   const tests: readonly (Test<PlannedEndpoint> | null)[] = [
-    wordTest(selector.providers, ({ provider }: PlannedEndpoint) => provider),
-    wordTest(groups, ({ region }: PlannedEndpoint) => region),
-    wordTest(selector.models, ({ model }: PlannedEndpoint) => model),
-    wordTest(selector.endpoints, ({ endpoint }: PlannedEndpoint) => endpoint),
+    valueTest(selector.providers, ({ provider }: PlannedEndpoint) => provider),
+    valueTest(groups, ({ region }: PlannedEndpoint) => region),
+    valueTest(selector.models, ({ model }: PlannedEndpoint) => model),
+    valueTest(selector.endpoints, ({ endpoint }: PlannedEndpoint) => endpoint),
     // What nobody knows is taken for the least favourable, as the compiler takes what a row leaves out.
-    wordTest(selector.retention, (endpoint: PlannedEndpoint) => rowOf(endpoint)?.retention ?? "unlimited"),
+    valueTest(selector.retention, (endpoint: PlannedEndpoint) => rowOf(endpoint)?.retention ?? "unlimited"),
     flagTest(selector.trains_on_data, (endpoint: PlannedEndpoint) => rowOf(endpoint)?.trainsOnData ?? true),
   ];
   const given = tests.filter((test) => test !== null);
@@ -106,16 +106,16 @@ export function endpointTest(selector: EndpointSelector, table: RoutingTable): T
 }
 
 /** A word of the key as policies see it. */
-function listed(word: string, vocabulary: readonly string[]): string {
-  return vocabulary.includes(word) ? word : "other";
+function listed(name: string, vocabulary: readonly string[]): string {
+  return vocabulary.includes(name) ? name : "other";
 }
 
-function wordTest<Subject, Word>(
-  words: readonly Word[] | undefined,
-  read: (subject: Subject) => Word,
+function valueTest<Subject, Value>(
+  values: readonly Value[] | undefined,
+  read: (subject: Subject) => Value,
 ): Test<Subject> | null {
-  if (words === undefined) return null;
-  const known = new Set(words);
+  if (values === undefined) return null;
+  const known = new Set(values);
   return (subject) => known.has(read(subject));
 }
 
@@ -136,10 +136,10 @@ function setTest<Subject>(
   return (subject) => {
     const present = read(subject);
     return (
-      all?.every((word) => present.includes(word)) !== false &&
-      any?.some((word) => present.includes(word)) !== false &&
-      none?.some((word) => present.includes(word)) !== true &&
-      (allowed === null || present.every((word) => allowed.has(word)))
+      all?.every((name) => present.includes(name)) !== false &&
+      any?.some((name) => present.includes(name)) !== false &&
+      none?.some((name) => present.includes(name)) !== true &&
+      (allowed === null || present.every((name) => allowed.has(name)))
     );
   };
 }

@@ -1,7 +1,7 @@
-import type { ChangeWord } from "../change-word.ts";
+import type { ChangeKind } from "../change-kind.ts";
 import type { Member, Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
 import type { ClassDetails } from "../space/classes.ts";
-import type { Destinations } from "./change-words.ts";
+import type { Destinations } from "./change-kinds.ts";
 import { addToGroup, mergeGroups, type GroupTallies, type Order } from "./group-tally.ts";
 import { JobPaths, mergePaths, type PathTallies } from "./path-tally.ts";
 
@@ -9,7 +9,7 @@ import { JobPaths, mergePaths, type PathTallies } from "./path-tally.ts";
 export interface ComparisonTally {
   changedClasses: number;
   changedShapes: bigint;
-  readonly words: Map<ChangeWord, { classes: number; shapes: bigint }>;
+  readonly kinds: Map<ChangeKind, { classes: number; shapes: bigint }>;
   readonly groups: GroupTallies;
   readonly basePaths: PathTallies;
   readonly headPaths: PathTallies;
@@ -22,7 +22,7 @@ export function emptyComparison(): ComparisonTally {
   return {
     changedClasses: 0,
     changedShapes: 0n,
-    words: new Map(),
+    kinds: new Map(),
     groups: new Map(),
     basePaths: new Map(),
     headPaths: new Map(),
@@ -34,7 +34,7 @@ export function emptyComparison(): ComparisonTally {
 export function mergeComparison(into: ComparisonTally, from: ComparisonTally): void {
   into.changedClasses += from.changedClasses;
   into.changedShapes += from.changedShapes;
-  for (const [word, { classes, shapes }] of from.words) countWord(into, word, classes, shapes);
+  for (const [kind, { classes, shapes }] of from.kinds) countChange(into, kind, classes, shapes);
   mergeGroups(into.groups, from.groups);
   mergePaths(into.basePaths, from.basePaths);
   mergePaths(into.headPaths, from.headPaths);
@@ -63,11 +63,11 @@ export class JobComparison {
   add(pair: OutcomePair, sample: SampleRequest, shapes: bigint, order: Order, details: () => ClassDetails): void {
     this.#base.add(pair.base, sample, order);
     this.#head.add(pair.head, sample, order);
-    if (pair.words.length === 0) return;
+    if (pair.kinds.length === 0) return;
     const tally = this.#tally;
     tally.changedClasses += 1;
     tally.changedShapes += shapes;
-    for (const word of pair.words) countWord(tally, word, 1, shapes);
+    for (const kind of pair.kinds) countChange(tally, kind, 1, shapes);
     const [before, after] = [reached(pair.base, this.#destinations.base), reached(pair.head, this.#destinations.head)];
     tally.gains ||= !after.isSubsetOf(before);
     tally.loses ||= !before.isSubsetOf(after);
@@ -80,9 +80,9 @@ export class JobComparison {
   }
 }
 
-function countWord(tally: ComparisonTally, word: ChangeWord, classes: number, shapes: bigint): void {
-  const known = tally.words.get(word);
-  tally.words.set(word, { classes: (known?.classes ?? 0) + classes, shapes: (known?.shapes ?? 0n) + shapes });
+function countChange(tally: ComparisonTally, kind: ChangeKind, classes: number, shapes: bigint): void {
+  const known = tally.kinds.get(kind);
+  tally.kinds.set(kind, { classes: (known?.classes ?? 0) + classes, shapes: (known?.shapes ?? 0n) + shapes });
 }
 
 /** What requests reach, by what it is and not by what it is called. */

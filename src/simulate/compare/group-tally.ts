@@ -1,4 +1,4 @@
-import type { ChangeWord } from "../change-word.ts";
+import type { ChangeKind } from "../change-kind.ts";
 import type { Member, Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
 import type { ClassDetails } from "../space/classes.ts";
 
@@ -7,7 +7,7 @@ export type Order = number;
 
 /** Classes that change in the same way. Plain data: it crosses threads. */
 export interface GroupTally {
-  readonly words: readonly ChangeWord[];
+  readonly kinds: readonly ChangeKind[];
   readonly base: Outcome;
   readonly head: Outcome;
   readonly routes: Set<string>;
@@ -32,8 +32,8 @@ export type GroupTallies = Map<string, GroupTally>;
 export function groupKey(pair: OutcomePair): string {
   const known = keys.get(pair);
   if (known !== undefined) return known;
-  const { words, base, head } = pair;
-  const made = JSON.stringify([words, folded(base), folded(head)]);
+  const { kinds, base, head } = pair;
+  const made = JSON.stringify([kinds, folded(base), folded(head)]);
   keys.set(pair, made);
   return made;
 }
@@ -69,10 +69,10 @@ export function addToGroup(
   const key = groupKey(pair);
   let group = groups.get(key);
   if (group === undefined) {
-    const { words } = pair;
+    const { kinds } = pair;
     const [base, head] = [folded(pair.base), folded(pair.head)];
     const sets = { routes: new Set<string>(), workspaces: new Set<string>(), operations: new Set<string>() };
-    group = { words, base, head, ...sets, common, taken: new Map(), classes: 0, shapes: 0n, example: sample, order };
+    group = { kinds, base, head, ...sets, common, taken: new Map(), classes: 0, shapes: 0n, example: sample, order };
     groups.set(key, group);
   }
   for (const { workspace, model } of members) {
@@ -96,7 +96,7 @@ export function mergeGroups(into: GroupTallies, from: GroupTallies): void {
       continue;
     }
     for (const name of ["routes", "workspaces", "operations"] as const) {
-      for (const word of group[name]) known[name].add(word);
+      for (const item of group[name]) known[name].add(item);
     }
     known.common = inCommon(known.common, group.common);
     for (const [name, values] of group.taken) addAll(known.taken, name, values);
@@ -108,7 +108,7 @@ export function mergeGroups(into: GroupTallies, from: GroupTallies): void {
 
 function inCommon(left: GroupTally["common"], right: GroupTally["common"]): GroupTally["common"] {
   const kept = (mine: readonly string[], other: readonly string[]): readonly string[] =>
-    mine.every((word) => other.includes(word)) ? mine : mine.filter((word) => other.includes(word));
+    mine.every((kind) => other.includes(kind)) ? mine : mine.filter((kind) => other.includes(kind));
   return {
     needs: kept(left.needs, right.needs),
     features: kept(left.features, right.features),

@@ -27,9 +27,9 @@ export class JobPaths {
 
   /** Every member of the job's pair class has the same paths. */
   writeTo(paths: PathTallies, members: readonly Member[], operation: string): void {
-    for (const { provider, region, example: witness, order } of this.#paths.values()) {
+    for (const { provider, region, example, order } of this.#paths.values()) {
       for (const { workspace, model } of members) {
-        const own = { ...witness, workspace, model };
+        const own = { ...example, workspace, model };
         addPath(paths, { workspace, operation, provider, region, routes: new Set([model]), example: own, order });
       }
     }

@@ -1,6 +1,6 @@
 import type { AssertionTally } from "../assertions/run.ts";
 import { emptyComparison, mergeComparison, type ComparisonTally } from "./comparison-tally.ts";
-import { emptyLiveness, mergeLiveness, type LivenessTally } from "./liveness-tally.ts";
+import { emptyUsage, mergeUsage, type UsageTally } from "./usage-tally.ts";
 
 /** Everything that deciding jobs has come to. Plain data: it crosses threads, and is merged in any order with the same result. */
 export interface SimulationTally {
@@ -8,8 +8,8 @@ export interface SimulationTally {
   shapes: bigint;
   readonly declared: ComparisonTally;
   readonly promoted: ComparisonTally;
-  readonly baseLiveness: LivenessTally;
-  readonly headLiveness: LivenessTally;
+  readonly baseUsage: UsageTally;
+  readonly headUsage: UsageTally;
   /** Job → what assertions saw in it: their witnesses are the first in the order of jobs. */
   readonly assertions: Map<number, AssertionTally>;
 }
@@ -20,8 +20,8 @@ export function emptyTally(): SimulationTally {
     shapes: 0n,
     declared: emptyComparison(),
     promoted: emptyComparison(),
-    baseLiveness: emptyLiveness(),
-    headLiveness: emptyLiveness(),
+    baseUsage: emptyUsage(),
+    headUsage: emptyUsage(),
     assertions: new Map(),
   };
 }
@@ -31,7 +31,7 @@ export function mergeTally(into: SimulationTally, from: SimulationTally): void {
   into.shapes += from.shapes;
   mergeComparison(into.declared, from.declared);
   mergeComparison(into.promoted, from.promoted);
-  mergeLiveness(into.baseLiveness, from.baseLiveness);
-  mergeLiveness(into.headLiveness, from.headLiveness);
+  mergeUsage(into.baseUsage, from.baseUsage);
+  mergeUsage(into.headUsage, from.headUsage);
   for (const [job, tally] of from.assertions) into.assertions.set(job, tally);
 }

@@ -41,8 +41,8 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
   if ((outcome !== "route" && outcome !== "deny") || !isInstant(at)) return null;
   const decisions = typeof repeated === "number" && Number.isSafeInteger(repeated) && repeated > 0 ? repeated : 1;
   if (typeof route !== "string") return { unsayable: "route", decisions, at };
-  const needs = words(record["needs"]);
-  const features = words(record["features"]);
+  const needs = strings(record["needs"]);
+  const features = strings(record["features"]);
   if (!needs.every(isCapability)) return { unsayable: "need", decisions, at };
   if (!features.every(isFeature)) return { unsayable: "feature", decisions, at };
   const scalars = readScalars((member) => record[member]);
@@ -68,7 +68,7 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
     at,
     decisions,
     outcome,
-    plan: words(plan),
+    plan: strings(plan),
     reason: typeof reason === "string" ? reason : null,
   };
 }
@@ -78,6 +78,6 @@ function isInstant(at: JsonValue | undefined): at is number {
   return typeof at === "number" && !Number.isNaN(new Date(at).getTime());
 }
 
-function words(value: JsonValue | undefined): readonly string[] {
-  return Array.isArray(value) ? value.filter((word): word is string => typeof word === "string") : [];
+function strings(value: JsonValue | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
 }

@@ -78,7 +78,7 @@ export class EvidenceTally {
     );
     for (const endpoint of endpoints)
       count(seen.paths, `${sample.workspace}\n${sample.operation}\n${endpoint}`, decisions);
-    if (pair.words.length === 0) return;
+    if (pair.kinds.length === 0) return;
     seen.decisions += decisions;
     count(seen.groups, groupKey(pair), decisions);
   }

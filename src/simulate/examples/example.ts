@@ -95,7 +95,7 @@ function readVerdict(said: JsonValue, isAllowed: boolean): readonly ExampleVerdi
   return [
     {
       constraint: asWord(constraint),
-      reason: word(reason),
+      reason: readWord(reason),
       verdict,
       effect,
       newlyDenied: effect === "would_deny" && isAllowed,
@@ -107,12 +107,12 @@ function classOf(record: JsonObject, at: number): ExampleClass {
   const { workspace, route, operation, environment, needs, features, stream, context, maxOutput, reasoningEffort } =
     record;
   return {
-    workspace: word(workspace),
-    route: word(route),
+    workspace: readWord(workspace),
+    route: readWord(route),
     operation: typeof operation === "string" && isOperation(operation) ? operation : null,
-    environment: word(environment),
-    needs: words(needs),
-    features: words(features),
+    environment: readWord(environment),
+    needs: readWords(needs),
+    features: readWords(features),
     stream: stream === true,
     context: TOKEN_BUCKETS.find((bucket) => bucket === context) ?? null,
     max_output: TOKEN_BUCKETS.find((bucket) => bucket === maxOutput) ?? null,
@@ -127,11 +127,11 @@ function isInstant(at: JsonValue | undefined): at is number {
 }
 
 /** The words of a record: they were words when it was written. */
-function word(value: JsonValue | undefined): Word | null {
+function readWord(value: JsonValue | undefined): Word | null {
   return typeof value === "string" ? asWord(value) : null;
 }
 
-function words(value: JsonValue | undefined): readonly Word[] {
+function readWords(value: JsonValue | undefined): readonly Word[] {
   if (!Array.isArray(value)) return [];
   return value
     .filter((one): one is string => typeof one === "string")

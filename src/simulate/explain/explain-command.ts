@@ -4,10 +4,10 @@ const PLAIN = /^[\w@%+:,./-][\w@%+:,./=-]*$/;
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /** A word of a command line, quoted for POSIX shells; what cannot be seen is written in octal digits. */
-export function shellWord(word: string): string {
-  if (PLAIN.test(word)) return word;
-  if (!UNSEEN.test(word)) return `'${word.replaceAll("'", "'\\''")}'`;
-  const written = Array.from(word, (character) => {
+export function shellArgument(text: string): string {
+  if (PLAIN.test(text)) return text;
+  if (!UNSEEN.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
+  const written = Array.from(text, (character) => {
     if (character === "'" || character === "\\") return `\\${character}`;
     if (!UNSEEN.test(character)) return character;
     return Array.from(Buffer.from(character, "utf8"), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
@@ -16,11 +16,11 @@ export function shellWord(word: string): string {
 }
 
 /** Words of a command line, ready to be pasted. */
-export function shellLine(words: readonly string[]): string {
-  return words.map(shellWord).join(" ");
+export function shellLine(args: readonly string[]): string {
+  return args.map(shellArgument).join(" ");
 }
 
 /** The command line that explains a witness, ready to be pasted. */
-export function explainCommand(words: readonly string[]): string {
-  return shellLine(["signalbox", ...words]);
+export function explainCommand(args: readonly string[]): string {
+  return shellLine(["signalbox", ...args]);
 }

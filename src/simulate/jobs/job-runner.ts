@@ -1,8 +1,8 @@
 import type { PolicySlot } from "../../canon/policy.ts";
 import { AssertionRun } from "../assertions/run.ts";
-import { changeWords, destinationsOf, type Destinations } from "../compare/change-words.ts";
+import { changeKinds, destinationsOf, type Destinations } from "../compare/change-kinds.ts";
 import { JobComparison } from "../compare/comparison-tally.ts";
-import { JobCandidates, noteDecision, type LivenessTally } from "../compare/liveness-tally.ts";
+import { JobCandidates, noteDecision, type UsageTally } from "../compare/usage-tally.ts";
 import { emptyTally, type SimulationTally } from "../compare/simulation-tally.ts";
 import type { OutcomePair, SampleRequest, View } from "../sample-request.ts";
 import { SideDecider, type SideOutcomes } from "../side-decider.ts";
@@ -47,34 +47,30 @@ export class JobRunner {
       this.#decider(
         base,
         () => promoted === null,
-        () => this.#tally.baseLiveness,
+        () => this.#tally.baseUsage,
       ),
       this.#decider(
         head,
         (id) => promoted === null || promoted.includes(id),
-        () => this.#tally.headLiveness,
+        () => this.#tally.headUsage,
       ),
     ]);
     this.#deciders = { base: before, head: after };
   }
 
-  async #decider(
-    side: CompiledSide,
-    promoted: (id: string) => boolean,
-    liveness: () => LivenessTally,
-  ): Promise<SideDecider> {
+  async #decider(side: CompiledSide, promoted: (id: string) => boolean, usage: () => UsageTally): Promise<SideDecider> {
     // What is kept from base has the names of head's own content, and nothing of head's files can be learnt from it.
     const kept = new Set(side.contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id));
     const isKeptVerdict = (policy: string, slot: PolicySlot): boolean => slot === "enforced" && kept.has(policy);
     return new SideDecider(side.table, await sideViews(side, promoted), (decision, view) => {
-      if (view === "declared") noteDecision(liveness(), decision, isKeptVerdict);
+      if (view === "declared") noteDecision(usage(), decision, isKeptVerdict);
     });
   }
 
   /** How many classes a job has. @param matters is told the words by which they are told apart. */
   count(job: number, matters: Set<string> = new Set()): number {
     const classes = this.#classes(job);
-    for (const word of classes.matters) matters.add(word);
+    for (const name of classes.matters) matters.add(name);
     const { count } = classes;
     this.#keptClasses += count;
     // Small spaces are not walked twice; of large ones the memory is not worth it.
@@ -126,8 +122,8 @@ export class JobRunner {
     tally.shapes += classes.shapes * BigInt(members.length);
     comparisons.declared.end(operation);
     comparisons.promoted.end(operation);
-    candidates.base.writeTo(tally.baseLiveness, this.#input.base.table, members);
-    candidates.head.writeTo(tally.headLiveness, this.#input.head.table, members);
+    candidates.base.writeTo(tally.baseUsage, this.#input.base.table, members);
+    candidates.head.writeTo(tally.headUsage, this.#input.head.table, members);
     if (assertions !== null) tally.assertions.set(index, assertions.snapshot());
   }
 
@@ -147,7 +143,7 @@ export class JobRunner {
   }
 
   #pair(base: SideOutcomes["declared"], head: SideOutcomes["declared"]): OutcomePair {
-    return { base, head, words: changeWords(base, head, this.#destinations) };
+    return { base, head, kinds: changeKinds(base, head, this.#destinations) };
   }
 
   #assertions(): AssertionRun | null {

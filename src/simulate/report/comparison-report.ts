@@ -4,7 +4,7 @@ import type { GroupTally } from "../compare/group-tally.ts";
 import type { PathTallies, PathTally } from "../compare/path-tally.ts";
 import type { ExplainArguments } from "../assertions/results.ts";
 import type { Locations } from "../explain/positions.ts";
-import { CHANGES, CHANGE_WORDS } from "../change-word.ts";
+import { CHANGES, CHANGE_KINDS } from "../change-kind.ts";
 import type { Outcome } from "../sample-request.ts";
 import type { Universe } from "../space/universe.ts";
 import { conditionsOf } from "./conditions.ts";
@@ -29,9 +29,9 @@ export function comparisonReport(tally: ComparisonTally, context: ComparisonCont
     access: accessOf(tally),
     changed_classes: tally.changedClasses,
     changed_shapes: String(tally.changedShapes),
-    words: CHANGE_WORDS.flatMap((word) => {
-      const count = tally.words.get(word);
-      return count === undefined ? [] : [{ word, classes: count.classes, shapes: String(count.shapes) }];
+    words: CHANGE_KINDS.flatMap((kind) => {
+      const count = tally.kinds.get(kind);
+      return count === undefined ? [] : [{ word: kind, classes: count.classes, shapes: String(count.shapes) }];
     }),
     groups: [...tally.groups].toSorted(bySeverity).map(([key, group]) => groupReport(key, group, context)),
     new_data_paths: pathsWithout(tally.headPaths, tally.basePaths, context),
@@ -54,15 +54,15 @@ function bySeverity([leftKey, left]: Entry, [rightKey, right]: Entry): number {
   return leftKey < rightKey ? -1 : 1;
 }
 
-function rankOf({ words }: GroupTally): number {
-  return Math.min(...words.map((word) => CHANGES[word].rank));
+function rankOf({ kinds }: GroupTally): number {
+  return Math.min(...kinds.map((kind) => CHANGES[kind].rank));
 }
 
 function groupReport(key: string, group: GroupTally, context: ComparisonContext): ChangeGroup {
-  const { words, classes, shapes, example: witness } = group;
+  const { kinds, classes, shapes, example: witness } = group;
   return {
     id: createHash("sha256").update(key).digest("hex").slice(0, 12),
-    words,
+    words: kinds,
     routes: sorted(group.routes),
     workspaces: sorted(group.workspaces),
     operations: sorted(group.operations),
@@ -128,6 +128,6 @@ function pathsWithout(paths: PathTallies, others: PathTallies, context: Comparis
     }));
 }
 
-function sorted(words: Iterable<string>): readonly string[] {
-  return [...words].toSorted();
+function sorted(texts: Iterable<string>): readonly string[] {
+  return [...texts].toSorted();
 }

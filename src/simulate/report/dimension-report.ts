@@ -30,7 +30,7 @@ export function dimensionReports(
   const own = [...universe.operations.values()];
   const distinct = (of: (operation: (typeof own)[number]) => readonly string[]): number =>
     new Set(own.flatMap(of)).size;
-  const amount = (kind: string): number => [...matters].filter((word) => word.startsWith(`${kind} `)).length;
+  const amount = (kind: string): number => [...matters].filter((name) => name.startsWith(`${kind} `)).length;
   const pairs = new Set(jobs.map(({ pair }) => pair));
   const byTable = (name: string, values: number, distinguished: number): DimensionReport =>
     describe(name, values, distinguished, readers, true);

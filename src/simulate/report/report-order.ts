@@ -52,9 +52,9 @@ const SAMPLE: OrderOf<SampleRequest> = {
   time: { day: true, hour: true },
 };
 
-const PLACE: OrderOf<SourceLocation> = { file: true, line: true, column: true };
+const LOCATION: OrderOf<SourceLocation> = { file: true, line: true, column: true };
 
-const SIDE_PLACE: OrderOf<SideLocation> = { ...PLACE, side: true };
+const SIDE_LOCATION: OrderOf<SideLocation> = { ...LOCATION, side: true };
 
 const SIDE: OrderOf<SideReport> = {
   name: true,
@@ -84,7 +84,7 @@ const GROUP: OrderOf<ChangeGroup> = {
   head: RESULT,
   witness: SAMPLE,
   explain: true,
-  place: SIDE_PLACE,
+  place: SIDE_LOCATION,
   seen: true,
 };
 
@@ -123,9 +123,9 @@ const ASSERTIONS: OrderOf<AssertionsReport> = {
     witness: SAMPLE,
     explain: true,
     waiver: { until: true, reason: true, owner: true, expired: true },
-    place: PLACE,
+    place: LOCATION,
   },
-  coverage: { what: true, covered: true, of: true, required: true, status: true, missing: true, place: PLACE },
+  coverage: { what: true, covered: true, of: true, required: true, status: true, missing: true, place: LOCATION },
   passed: true,
   failed: true,
   waived: true,
@@ -147,7 +147,7 @@ export const REPORT_ORDER: OrderOf<SimulationReport> = {
   declared: COMPARISON,
   promoted: COMPARISON,
   promoted_policies: true,
-  findings: { kind: true, subject: true, in_base: true, place: PLACE },
+  findings: { kind: true, subject: true, in_base: true, place: LOCATION },
   other_changes: true,
   evidence: {
     decisions: true,

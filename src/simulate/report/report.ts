@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../../canon/diagnostic.ts";
 import type { Balance } from "../../canon/table.ts";
-import type { ChangeWord } from "../change-word.ts";
+import type { ChangeKind } from "../change-kind.ts";
 import type { OutcomeDenial, SampleRequest } from "../sample-request.ts";
 
 /**
@@ -22,7 +22,7 @@ export interface SimulationReport {
   /** As if the candidates named in `promoted_policies` were promoted in head (all of both sides, unless asked otherwise). */
   readonly promoted: ComparisonReport;
   readonly promoted_policies: readonly string[];
-  readonly findings: readonly LivenessFinding[];
+  readonly findings: readonly UnusedFinding[];
   /** Settings that differ and decide nothing about where requests go, such as limits and timeouts: `workspaces.acme.limits`. Sorted. */
   readonly other_changes: readonly string[];
   /** `null` where no evidence was given. */
@@ -86,7 +86,7 @@ export interface ComparisonReport {
   readonly changed_classes: number;
   readonly changed_shapes: string;
   /** How many classes and shapes each word holds for; words without any are left out. */
-  readonly words: readonly { readonly word: ChangeWord; readonly classes: number; readonly shapes: string }[];
+  readonly words: readonly { readonly word: ChangeKind; readonly classes: number; readonly shapes: string }[];
   /** Largest change first: denials, then new places, then the rest; the same order for the same trees. */
   readonly groups: readonly ChangeGroup[];
   /** Reachable in head and not in base. */
@@ -99,7 +99,7 @@ export interface ComparisonReport {
 export interface ChangeGroup {
   /** Twelve hexadecimal digits; the same while the change stays the same. */
   readonly id: string;
-  readonly words: readonly ChangeWord[];
+  readonly words: readonly ChangeKind[];
   readonly routes: readonly string[];
   readonly workspaces: readonly string[];
   readonly operations: readonly string[];
@@ -159,7 +159,7 @@ export interface DataPath {
 }
 
 /** Something of head that no request ever meets. */
-export interface LivenessFinding {
+export interface UnusedFinding {
   readonly kind:
     | "policy_without_effect"
     | "constraint_never_fails"

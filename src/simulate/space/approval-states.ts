@@ -4,14 +4,14 @@ import { routeCandidates } from "../../decide/candidates.ts";
 import { capabilityApprovals, featureApproval, endpointApprovals, type Approval } from "../../decide/approvals.ts";
 import { isNarrowed, NARROWED, type SampleRequest } from "../sample-request.ts";
 import { merged, StateNumbers, type ApprovalState, type Common } from "./approval-state.ts";
-import { joinedWords } from "./blocks.ts";
+import { joinedNames } from "./blocks.ts";
 import type { Sight } from "./readers.ts";
 import { approveSide, needToken, preferencesOf, seeNeed, startSide, type SideView } from "./side-state.ts";
 import type { OperationUniverse, PreferenceUniverse } from "./universe.ts";
 
 /** What one step makes of a request that takes it. */
 interface Step {
-  readonly word: Capability | Feature;
+  readonly needed: Capability | Feature;
   readonly kind: "needs" | "features";
   readonly asserted: string;
   readonly isForced: boolean;
@@ -81,7 +81,7 @@ class Walk {
   states(matters: Set<string>): readonly ApprovalState[] {
     let states = merged(this.#starts(), this.#numbers);
     for (const step of this.#steps()) {
-      if (!step.isIdle && !step.isForced) matters.add(`${step.kind} ${step.word}`);
+      if (!step.isIdle && !step.isForced) matters.add(`${step.kind} ${step.needed}`);
       const taken = step.isIdle ? [] : states.map((state) => this.#take(state, step));
       if (step.isForced) states = merged(taken, this.#numbers);
       else if (step.isIdle) states = states.map((state) => ({ ...state, size: state.size * 2n }));
@@ -129,31 +129,31 @@ class Walk {
   #steps(): readonly Step[] {
     const { needs, features, always } = this.#universe;
     const steps: Step[] = [];
-    for (const word of needs) {
-      const asserted = this.#assertedWord("needs", word);
-      const approvals = this.#views.map((view) => this.#needed(view, word));
-      const tokens = this.#views.map((view) => needToken(view, word));
+    for (const needed of needs) {
+      const asserted = this.#assertedName("needs", needed);
+      const approvals = this.#views.map((view) => this.#needed(view, needed));
+      const tokens = this.#views.map((view) => needToken(view, needed));
       const isIdle = asserted === "" && tokens.every((token) => token === "") && this.#passesAll(approvals);
-      steps.push({ word, kind: "needs", asserted, isForced: false, isIdle, approvals, tokens });
+      steps.push({ needed, kind: "needs", asserted, isForced: false, isIdle, approvals, tokens });
     }
-    for (const word of [...features, ...always].toSorted()) {
-      if (word === "constrained_schema" && this.#constrained === false) continue;
-      const isSigned = word === "signed_reasoning" && this.#universe.signatureFamilies.length > 0;
-      if (word === "signed_reasoning" && !isSigned) continue;
-      const asserted = this.#assertedWord("features", word);
-      const isForced = always.includes(word) || (word === "constrained_schema" && this.#constrained === true);
-      const approvals = this.#views.map(() => [featureApproval(this.#sample.operation, word)]);
+    for (const needed of [...features, ...always].toSorted()) {
+      if (needed === "constrained_schema" && this.#constrained === false) continue;
+      const isSigned = needed === "signed_reasoning" && this.#universe.signatureFamilies.length > 0;
+      if (needed === "signed_reasoning" && !isSigned) continue;
+      const asserted = this.#assertedName("features", needed);
+      const isForced = always.includes(needed) || (needed === "constrained_schema" && this.#constrained === true);
+      const approvals = this.#views.map(() => [featureApproval(this.#sample.operation, needed)]);
       const isIdle = asserted === "" && !isForced && !isSigned && this.#passesAll(approvals);
-      steps.push({ word, kind: "features", asserted, isForced, isIdle, approvals, tokens: [] });
+      steps.push({ needed, kind: "features", asserted, isForced, isIdle, approvals, tokens: [] });
     }
     return steps;
   }
 
   /** Words that no assertion names are one to it; but that there is one, it may see. */
-  #assertedWord(kind: Step["kind"], word: string): string {
+  #assertedName(kind: Step["kind"], needed: string): string {
     const path = `input.request.${kind}`;
     if (!this.#assertions.sees(path)) return "";
-    return this.#assertions.names(word) ? `${kind} ${word}` : `${kind} ~`;
+    return this.#assertions.names(needed) ? `${kind} ${needed}` : `${kind} ~`;
   }
 
   /** @param approvals of each view */
@@ -175,11 +175,11 @@ class Walk {
   }
 
   #take(state: ApprovalState, step: Step): ApprovalState {
-    const { kind, word } = step;
+    const { kind, needed } = step;
     const { needs, features } = this.#universe;
-    const capability = kind === "needs" ? needs.find((name) => name === word) : undefined;
+    const capability = kind === "needs" ? needs.find((name) => name === needed) : undefined;
     const feature =
-      kind === "features" ? [...features, ...this.#universe.always].find((name) => name === word) : undefined;
+      kind === "features" ? [...features, ...this.#universe.always].find((name) => name === needed) : undefined;
     const sides = state.sides.map((side, index) => {
       const view = this.#views[index];
       if (view === undefined) return side;
@@ -197,7 +197,7 @@ class Walk {
       sides,
       asserted: state.asserted.split("\n").includes(step.asserted)
         ? state.asserted
-        : joinedWords(state.asserted, step.asserted),
+        : joinedNames(state.asserted, step.asserted),
     };
   }
 
@@ -214,7 +214,7 @@ class Walk {
         return approveSide(view, side, endpointApprovals(view.table, view.opened.workspace, shape));
       });
       const seen = this.#assertions.sees("input.request.signature_families") ? signatureFamilies : [];
-      const asserted = seen.reduce((text, family) => joinedWords(text, `family ${family}`), state.asserted);
+      const asserted = seen.reduce((text, family) => joinedNames(text, `family ${family}`), state.asserted);
       return { ...state, part: { ...state.part, signatureFamilies }, sides, asserted };
     });
   }

@@ -53,14 +53,14 @@ export function policyOnlyDimensions(
     single(
       "environment",
       universe.environments,
-      (word) =>
-        eyes.map((one) => token(one.sight, "input.key.environment", known(one.table.vocabulary.environments, word))),
+      (name) =>
+        eyes.map((one) => token(one.sight, "input.key.environment", known(one.table.vocabulary.environments, name))),
       (sample, environment) => ({ ...sample, key: { ...sample.key, environment } }),
     ),
     single(
       "workload",
       universe.workloads,
-      (word) => eyes.map((one) => token(one.sight, "input.key.workload", known(one.table.vocabulary.workloads, word))),
+      (name) => eyes.map((one) => token(one.sight, "input.key.workload", known(one.table.vocabulary.workloads, name))),
       // A key without a workload is one of those outside of the vocabulary, and the one that a reader expects.
       (sample, workload) => ({
         ...sample,
@@ -114,7 +114,7 @@ function labelSets(labels: readonly string[], eyes: readonly Eyes[]): Dimension 
     });
     const next = new Map(sets);
     for (const { tokens, chosen, common, size } of sets.values()) {
-      const joined = tokens.map((text, index) => joinedWords(text, added[index] ?? ""));
+      const joined = tokens.map((text, index) => joinedNames(text, added[index] ?? ""));
       const key = JSON.stringify(joined);
       const same = next.get(key);
       const more = { tokens: joined, chosen: [...chosen, label], common: [...common, label], size };
@@ -143,23 +143,23 @@ interface LabelSets {
 }
 
 function shared(left: readonly string[], right: readonly string[]): readonly string[] {
-  return left.filter((word) => right.includes(word));
+  return left.filter((name) => right.includes(name));
 }
 
 /** A multiset as text: the same words in any order are the same. */
-export function joinedWords(text: string, word: string): string {
-  if (word === "") return text;
-  return text === "" ? word : [...text.split("\n"), word].toSorted().join("\n");
+export function joinedNames(text: string, name: string): string {
+  if (name === "") return text;
+  return text === "" ? name : [...text.split("\n"), name].toSorted().join("\n");
 }
 
 /** What a reader sees of a word: nothing, that there is one, or which. */
-function token(sight: Eyes["sight"], path: string, word: string): string {
+function token(sight: Eyes["sight"], path: string, name: string): string {
   if (!sight.sees(path)) return "";
-  return sight.distinguishes(path, word) ? `=${word}` : "~";
+  return sight.distinguishes(path, name) ? `=${name}` : "~";
 }
 
-function known(vocabulary: readonly string[], word: string): string {
-  return vocabulary.includes(word) ? word : OUTSIDE_VOCABULARY;
+function known(vocabulary: readonly string[], name: string): string {
+  return vocabulary.includes(name) ? name : OUTSIDE_VOCABULARY;
 }
 
 /** Of two values, who sees one of them knows which. */

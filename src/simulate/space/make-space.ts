@@ -1,11 +1,11 @@
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
-import { destinationsOf } from "../compare/change-words.ts";
+import { destinationsOf } from "../compare/change-kinds.ts";
 import type { Distinctions, Member } from "../sample-request.ts";
 import type { CompiledSide } from "../side-contents.ts";
 import type { Job, Space } from "./classes.ts";
 import { pairClasses, type PairSide } from "./pairs.ts";
-import { ambiguousWords, distinctionReader, policyReader, Sight, type Reader } from "./readers.ts";
+import { ambiguousNames, distinctionReader, policyReader, Sight, type Reader } from "./readers.ts";
 import { universeOf, type Universe } from "./universe.ts";
 
 /** The space of two sides, and the jobs that enumerate it. The same sides give the same jobs in the same order, in every thread. */
@@ -34,7 +34,7 @@ export function planSpace(
     return {
       table,
       readers: contents.flatMap(({ rules }) => (rules === null ? [] : [policyReader(rules)])),
-      ambiguous: ambiguousWords(table, CAPABILITY_NAMES),
+      ambiguous: ambiguousNames(table, CAPABILITY_NAMES),
       destinationOf: ({ id }) => destinations.get(id) ?? id,
     };
   });

@@ -59,7 +59,7 @@ class Names {
 
   constructor(readers: readonly Reader[], sides: readonly PairSide[]) {
     this.#fixed = new Set([
-      ...readers.flatMap(({ words }) => [...words]),
+      ...readers.flatMap(({ strings }) => [...strings]),
       ...sides.flatMap(({ ambiguous }) => [...ambiguous]),
     ]);
     const inspects = readers.some((reader) => reader.inspects.length > 0);

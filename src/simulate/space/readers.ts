@@ -17,7 +17,7 @@ export interface Reader {
   /** Paths of the input and of the data; each covers everything below it. */
   readonly reads: readonly string[];
   /** Words that it can tell from others because they stand in it. */
-  readonly words: ReadonlySet<string>;
+  readonly strings: ReadonlySet<string>;
   /** Why it can tell any word from any other, such as a built-in that looks into text; empty where it cannot. */
   readonly inspects: readonly string[];
 }
@@ -26,22 +26,22 @@ export interface Reader {
  * What a policy can tell apart. A Rego program gives the permuted answer to a permuted input wherever the words that change places do not
  * stand in it and it does not look into words or at their order; so such words need not be tried one by one.
  */
-export function policyReader({ contract, reads, words }: CompiledPolicy): Reader {
+export function policyReader({ contract, reads, words: strings }: CompiledPolicy): Reader {
   return {
     name: `policy:${contract.id}`,
     operations: contract.operations,
     reads,
-    words: new Set(words.strings),
-    inspects: words.inspects,
+    strings: new Set(strings.strings),
+    inspects: strings.inspects,
   };
 }
 
-export function distinctionReader({ reads, words }: Distinctions): Reader {
-  return { name: "assertions", operations: null, reads, words: new Set(words), inspects: [] };
+export function distinctionReader({ reads, strings }: Distinctions): Reader {
+  return { name: "assertions", operations: null, reads, strings: new Set(strings), inspects: [] };
 }
 
 /** Dimensions that share their words: who reads two of them may compare one with the other. */
-const SHARED_WORDS: readonly (readonly string[])[] = [
+const SHARED_NAMES: readonly (readonly string[])[] = [
   ["input.request.context", "input.request.max_output", "input.request.reasoning_effort"],
 ];
 
@@ -61,37 +61,37 @@ export class Sight {
   }
 
   /** Whether a reader names the word, wherever it looks for it. */
-  names(word: string): boolean {
-    return this.#readers.some(({ words }) => words.has(word));
+  names(name: string): boolean {
+    return this.#readers.some(({ strings }) => strings.has(name));
   }
 
   /** Whether a word at the path may be told from every other word there. */
-  distinguishes(path: string, word: string): boolean {
-    return this.#readers.some((reader) => readsPath(reader, path) && this.#canDistinguish(reader, path, word));
+  distinguishes(path: string, name: string): boolean {
+    return this.#readers.some((reader) => readsPath(reader, path) && this.#canDistinguish(reader, path, name));
   }
 
-  #canDistinguish(reader: Reader, path: string, word: string): boolean {
-    if (reader.inspects.length > 0 || reader.words.has(word) || this.#ambiguous.has(word)) return true;
-    const shared = SHARED_WORDS.find((paths) => paths.includes(path)) ?? [];
+  #canDistinguish(reader: Reader, path: string, name: string): boolean {
+    if (reader.inspects.length > 0 || reader.strings.has(name) || this.#ambiguous.has(name)) return true;
+    const shared = SHARED_NAMES.find((paths) => paths.includes(path)) ?? [];
     return shared.filter((other) => readsPath(reader, other)).length > 1;
   }
 }
 
 /** Words that stand in two places of a table, or are the name of a capability too. */
-export function ambiguousWords(table: RoutingTable, capabilities: readonly string[]): ReadonlySet<string> {
+export function ambiguousNames(table: RoutingTable, capabilities: readonly string[]): ReadonlySet<string> {
   const seen = new Set<string>();
   const ambiguous = new Set<string>();
-  for (const list of [capabilities, ...wordLists(table)]) {
-    for (const word of new Set(list)) {
-      if (seen.has(word)) ambiguous.add(word);
-      seen.add(word);
+  for (const list of [capabilities, ...nameLists(table)]) {
+    for (const name of new Set(list)) {
+      if (seen.has(name)) ambiguous.add(name);
+      seen.add(name);
     }
   }
   return ambiguous;
 }
 
 /** Each list is one kind of word; within a kind a word may occur again and again. */
-function wordLists(table: RoutingTable): readonly (readonly string[])[] {
+function nameLists(table: RoutingTable): readonly (readonly string[])[] {
   const workspaces = Object.values(table.workspaces);
   const { environments, workloads, labels } = table.vocabulary;
   return [
@@ -110,12 +110,12 @@ function wordLists(table: RoutingTable): readonly (readonly string[])[] {
     [...environments, OUTSIDE_VOCABULARY],
     [...workloads, OUTSIDE_VOCABULARY],
     labels,
-    ...WORDS_OF_ALL,
+    ...NAMES_OF_ALL,
   ];
 }
 
 /** Words of the input that are the same for every table, by where they stand; `none` is also the family of models that sign nothing. */
-const WORDS_OF_ALL: readonly (readonly string[])[] = [
+const NAMES_OF_ALL: readonly (readonly string[])[] = [
   OPERATIONS,
   // Sizes and efforts share a word, and are told apart where two of them are read.
   [...TOKEN_BUCKETS, ...REASONING_EFFORTS],

@@ -9,7 +9,7 @@ import { applyPreferences, orderCandidates } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
 import { identityOf } from "../decide-sample.ts";
 import type { SampleRequest } from "../sample-request.ts";
-import { joinedWords } from "./blocks.ts";
+import { joinedNames } from "./blocks.ts";
 import type { Sight } from "./readers.ts";
 import type { PreferenceUniverse } from "./universe.ts";
 
@@ -75,7 +75,7 @@ export function approveSide({ opened }: SideView, state: SideState, approvals: r
 export function seeNeed(state: SideState, token: string): SideState {
   if (token === "" || state.denied !== null) return state;
   const [head = "", needs = ""] = state.seen.split("#");
-  return { ...state, seen: `${head}#${joinedWords(needs, token)}` };
+  return { ...state, seen: `${head}#${joinedNames(needs, token)}` };
 }
 
 /** What the policies of a side see of a capability: nothing, which one, or only what the table says of it. */

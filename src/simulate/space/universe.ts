@@ -100,9 +100,9 @@ const NEEDS_OF: Readonly<Partial<Record<Operation, readonly Capability[]>>> = {
 /** All that can be asked of either table. */
 export function universeOf(base: RoutingTable, head: RoutingTable): Universe {
   const tables = [base, head];
-  const words = (of: (table: RoutingTable) => readonly string[]): readonly string[] =>
+  const namesOf = (of: (table: RoutingTable) => readonly string[]): readonly string[] =>
     [...new Set(tables.flatMap(of))].toSorted();
-  const families = words((table) =>
+  const families = namesOf((table) =>
     Object.values(table.models)
       .filter(({ operations }) => operations.includes("generate"))
       .map(({ signatureFamily }) => signatureFamily ?? NO_FAMILY),
@@ -111,22 +111,22 @@ export function universeOf(base: RoutingTable, head: RoutingTable): Universe {
     ...new Set(tables.flatMap((table) => Object.values(table.models).flatMap((model) => model.dimensions))),
   ].toSorted((left, right) => left - right);
   return {
-    workspaces: words(({ workspaces }) => Object.keys(workspaces)),
-    models: ["", ...words(({ routes }) => Object.keys(routes))],
+    workspaces: namesOf(({ workspaces }) => Object.keys(workspaces)),
+    models: ["", ...namesOf(({ routes }) => Object.keys(routes))],
     operations: new Map(OPERATIONS.map((operation) => [operation, operationUniverse(operation, families, dimensions)])),
     environments: first(
       DEFAULT_ENVIRONMENT,
-      words(({ vocabulary }) => [...vocabulary.environments, OUTSIDE_VOCABULARY]),
+      namesOf(({ vocabulary }) => [...vocabulary.environments, OUTSIDE_VOCABULARY]),
     ),
-    workloads: words(({ vocabulary }) => [...vocabulary.workloads, OUTSIDE_VOCABULARY]),
-    labels: words(({ vocabulary }) => vocabulary.labels),
+    workloads: namesOf(({ vocabulary }) => [...vocabulary.workloads, OUTSIDE_VOCABULARY]),
+    labels: namesOf(({ vocabulary }) => vocabulary.labels),
     preferences: {
       allowFallbacks: [true, false],
       dataCollection: ["deny", "allow"],
       zdr: [false, true],
       only: true,
-      regions: words(regionNames).filter((name) => regionsOf(base, name) !== regionsOf(head, name)),
-      ignore: words(({ providers }) => Object.keys(providers)).filter(
+      regions: namesOf(regionNames).filter((name) => regionsOf(base, name) !== regionsOf(head, name)),
+      ignore: namesOf(({ providers }) => Object.keys(providers)).filter(
         (id) => approvalsOf(base, head, id) !== approvalsOf(head, base, id),
       ),
     },
@@ -153,8 +153,8 @@ function regionsOf(table: RoutingTable, name: string): string {
 }
 
 /** The first value stands for all where nothing distinguishes them: the one that surprises a reader least. */
-function first<Word extends string>(word: Word, words: readonly Word[]): readonly Word[] {
-  return words.includes(word) ? [word, ...words.filter((other) => other !== word)] : words;
+function first<Value extends string>(value: Value, values: readonly Value[]): readonly Value[] {
+  return values.includes(value) ? [value, ...values.filter((other) => other !== value)] : values;
 }
 
 /** As `signalbox keys create` has it. */

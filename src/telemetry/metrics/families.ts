@@ -12,7 +12,7 @@ export interface FamilyFacts<Labels extends readonly string[] = readonly string[
 export type MetricKind = "counter" | "gauge" | "histogram";
 
 /** A value for each label, in the order in which the family names them. */
-export type LabelValues<Labels extends readonly string[]> = { readonly [Place in keyof Labels]: string };
+export type LabelValues<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string };
 
 /** One line of an exposition. */
 export interface Sample {
@@ -154,9 +154,9 @@ export class Histogram<const Labels extends readonly string[]> implements Family
     for (const { labels, value } of this.#series.all()) {
       const own = named(this.facts.labels, labels);
       let below = 0;
-      for (const [place, count] of value.counts.entries()) {
+      for (const [index, count] of value.counts.entries()) {
         below += count;
-        const bound = this.#bounds[place] ?? Infinity;
+        const bound = this.#bounds[index] ?? Infinity;
         yield { suffix: "_bucket", labels: [...own, ["le", boundText(bound)]], value: below };
       }
       yield { suffix: "_sum", labels: own, value: value.sum };

@@ -208,12 +208,12 @@ export class RequestMetrics implements RequestObserver {
   }
 
   #countAttempts(route: string, attempts: readonly AttemptRecord[]): void {
-    for (const [place, { provider, endpoint, failure, duration, calls = 1 }] of attempts.entries()) {
+    for (const [index, { provider, endpoint, failure, duration, calls = 1 }] of attempts.entries()) {
       this.#attempts.add(calls, provider, endpoint, failure ?? "");
       this.#attemptTime.observe(duration / MILLISECONDS, provider, endpoint);
       if (failure === null) continue;
       if (failure === "saturated") this.#shed.add(calls, provider, endpoint);
-      const next = attempts[place + 1];
+      const next = attempts[index + 1];
       if (next !== undefined && next.endpoint !== endpoint) this.#fallbacks.add(1, route, endpoint, failure);
     }
   }

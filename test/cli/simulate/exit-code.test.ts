@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { exitCodeOf, FAIL_ON_WORDS, type ExitFlags, type FailOnWord } from "../../../src/cli/simulate/exit-code.ts";
-import { CHANGE_WORDS, type ChangeWord } from "../../../src/simulate/change-word.ts";
+import { exitCodeOf, FAIL_ON_VALUES, type ExitFlags, type FailOnValue } from "../../../src/cli/simulate/exit-code.ts";
+import { CHANGE_KINDS, type ChangeKind } from "../../../src/simulate/change-kind.ts";
 import type { ComparisonReport, SimulationReport } from "../../../src/simulate/report/report.ts";
 import { ASSERTIONS, PATH, reportOf, SAME } from "./report.ts";
 
 const NONE: ExitFlags = { detailedExitcode: false, failOn: [], promoting: false };
 const DETAILED: ExitFlags = { ...NONE, detailedExitcode: true };
-const failOn = (...words: readonly FailOnWord[]): ExitFlags => ({ ...NONE, failOn: words });
+const failOn = (...words: readonly FailOnValue[]): ExitFlags => ({ ...NONE, failOn: words });
 
-function changed(word: ChangeWord, access: ComparisonReport["access"] = "incomparable"): ComparisonReport {
+function changed(word: ChangeKind, access: ComparisonReport["access"] = "incomparable"): ComparisonReport {
   return { ...SAME, access, changed_classes: 1, changed_shapes: "1", words: [{ word, classes: 1, shapes: "1" }] };
 }
 
@@ -69,8 +69,8 @@ describe("exit codes of simulate", () => {
   });
 
   test("every word of --fail-on holds for what it says, and for nothing else", () => {
-    const scenes: Readonly<Record<string, readonly [ComparisonReport, readonly FailOnWord[]]>> = {
-      ...Object.fromEntries(CHANGE_WORDS.map((word) => [word, [changed(word, "equivalent"), [word, "any"]]])),
+    const scenes: Readonly<Record<string, readonly [ComparisonReport, readonly FailOnValue[]]>> = {
+      ...Object.fromEntries(CHANGE_KINDS.map((word) => [word, [changed(word, "equivalent"), [word, "any"]]])),
       more_permissive: [{ ...SAME, access: "more_permissive" }, ["more_permissive", "any"]],
       less_permissive: [{ ...SAME, access: "less_permissive" }, ["less_permissive", "any"]],
       // A grant must not hide behind a denial beside it.
@@ -81,9 +81,9 @@ describe("exit codes of simulate", () => {
       new_data_paths: [{ ...SAME, new_data_paths: [PATH] }, ["new_data_paths", "any"]],
     };
     for (const [name, [declared, holding]] of Object.entries(scenes)) {
-      const failing = FAIL_ON_WORDS.filter((word) => exitCodeOf(reportOf({ declared }), failOn(word)) === 3);
+      const failing = FAIL_ON_VALUES.filter((word) => exitCodeOf(reportOf({ declared }), failOn(word)) === 3);
       expect(failing, name).toEqual(holding);
     }
-    expect(Object.keys(scenes)).toHaveLength(FAIL_ON_WORDS.length - 1);
+    expect(Object.keys(scenes)).toHaveLength(FAIL_ON_VALUES.length - 1);
   });
 });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FAIL_ON_WORDS } from "../../../src/cli/simulate/exit-code.ts";
+import { FAIL_ON_VALUES } from "../../../src/cli/simulate/exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS } from "../../../src/cli/simulate/formats/formats.ts";
 import { defaultWorkers, readSimulateOptions, type SimulateOptions } from "../../../src/cli/simulate/options.ts";
 import { UsageError } from "../../../src/cli/terminal/command-io.ts";
@@ -109,7 +109,7 @@ describe("options of simulate", () => {
       ["--fail-on", "new_data_paths, newly_denied", "--fail-on", "any,any"],
       { failOn: ["newly_denied", "new_data_paths", "any"] },
     ],
-    [["--fail-on", FAIL_ON_WORDS.join(",")], { failOn: FAIL_ON_WORDS }],
+    [["--fail-on", FAIL_ON_VALUES.join(",")], { failOn: FAIL_ON_VALUES }],
     [["--quiet"], { quiet: true }],
     [["--cache", "/c"], { cache: compileCacheAt("/c", CWD, {}) }],
     [["--now", "2026-11-21"], { now: Date.UTC(2026, 10, 21) }],
@@ -181,12 +181,12 @@ describe("options of simulate", () => {
     ...["", ",", "all", "Any", "newly-denied", "constructor", "newly_denied;any"].map(
       (value): [readonly string[], string] => [
         [`--fail-on=${value}`],
-        `--fail-on: must be a list, separated by commas, of ${FAIL_ON_WORDS.join(", ")}`,
+        `--fail-on: must be a list, separated by commas, of ${FAIL_ON_VALUES.join(", ")}`,
       ],
     ),
     [
       ["--fail-on=any", "--fail-on=everything"],
-      `--fail-on: must be a list, separated by commas, of ${FAIL_ON_WORDS.join(", ")}`,
+      `--fail-on: must be a list, separated by commas, of ${FAIL_ON_VALUES.join(", ")}`,
     ],
     ...[
       "",

@@ -174,6 +174,6 @@ export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
         provider: provider(candidate.endpoint.provider),
       }),
     },
-    gates: [...connections.values()].map(({ limiter: gate }) => gate),
+    gates: [...connections.values()].map(({ limiter }) => limiter),
   };
 }

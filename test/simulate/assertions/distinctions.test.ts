@@ -70,13 +70,13 @@ describe("what must be told apart", () => {
       [],
       [],
     ],
-  ] as const)("%s", ([lines, words, reads]) => {
-    expect(of(lines)).toEqual({ words, reads });
+  ] as const)("%s", ([lines, strings, reads]) => {
+    expect(of(lines)).toEqual({ strings, reads });
   });
 
   test("new access tells every provider and region from every other", () => {
-    const { words } = of("kind: no_new_access");
-    expect(words).toEqual(
+    const { strings } = of("kind: no_new_access");
+    expect(strings).toEqual(
       [
         ...new Set([...Object.keys(TABLE.providers), ...Object.values(TABLE.endpoints).map(({ region }) => region)]),
       ].toSorted(),
@@ -126,10 +126,10 @@ describe("what must be told apart", () => {
         (condition, left, right) => {
           fc.pre(Object.keys(condition).length > 0);
           const lines = `kind: always_routable\nmay_be_empty: true\nfor: { needs: ${JSON.stringify(condition)} }`;
-          const { words } = of(lines);
+          const { strings } = of(lines);
           // As `distinctionsOf` says: the named words, and whether there is another one.
           const seen = (set: readonly string[]) =>
-            [...new Set(set.map((word) => (words.includes(word) ? word : "another")))].toSorted().join();
+            [...new Set(set.map((word) => (strings.includes(word) ? word : "another")))].toSorted().join();
           fc.pre(seen(left) === seen(right));
           const meets = (set: SampleRequest["needs"]) => {
             const outcome = routed(["gpt-5-us"]);

@@ -460,7 +460,7 @@ coverage: { routes: 200 }
     expect(plain.assertions?.assertions[0]).toMatchObject({
       for: { tiers: ["regulated"] },
       except: { tiers: ["regulated"] },
-      place: { file: "policies/assertions.yaml", line: 3, column: 5 },
+      location: { file: "policies/assertions.yaml", line: 3, column: 5 },
     });
     expect(parse(`\uFEFF${text.replaceAll("\n", "\r\n")}`)).toEqual(plain);
   });

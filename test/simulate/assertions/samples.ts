@@ -6,7 +6,7 @@ import type { Assertion, AssertionSide } from "../../../src/simulate/assertions/
 import { parseAssertions, type ParsedAssertions } from "../../../src/simulate/assertions/file/parse.ts";
 import { AssertionRun } from "../../../src/simulate/assertions/run.ts";
 import { assertionResults } from "../../../src/simulate/assertions/results.ts";
-import type { ChangeWord } from "../../../src/simulate/change-word.ts";
+import type { ChangeKind } from "../../../src/simulate/change-kind.ts";
 import type { ClassComparison, Outcome, OutcomePair, SampleRequest } from "../../../src/simulate/sample-request.ts";
 import type { AssertionResult } from "../../../src/simulate/report/report.ts";
 
@@ -111,8 +111,8 @@ export function denied(policy = "approvals", constraint = "route_known", reason 
   return { plan: [], maxPlaces: null, denial: { policy, constraint, reason }, edits: null, indeterminate: false };
 }
 
-export function pairOf(base: Outcome, head: Outcome, ...words: readonly ChangeWord[]): OutcomePair {
-  return { base, head, words };
+export function pairOf(base: Outcome, head: Outcome, ...words: readonly ChangeKind[]): OutcomePair {
+  return { base, head, kinds: words };
 }
 
 export function comparisonOf(

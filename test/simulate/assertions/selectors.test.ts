@@ -9,9 +9,9 @@ const head = tableWith([
 ]);
 
 /** How many classes a selector meets of one. */
-function meets(selector: string, point: Partial<SampleRequest>, where = "for"): boolean {
+function meets(selector: string, sample: Partial<SampleRequest>, where = "for"): boolean {
   const outcome = routed(["gpt-5-us"]);
-  const comparison = comparisonOf(pairOf(outcome, outcome), pointWith(point));
+  const comparison = comparisonOf(pairOf(outcome, outcome), pointWith(sample));
   const lines = `kind: always_routable\nmay_be_empty: true\n${where}: ${selector}`;
   return resultOf(lines, [comparison], TABLE, head).classes === 1;
 }

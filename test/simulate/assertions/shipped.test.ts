@@ -63,8 +63,8 @@ function outcomeOf(decision: Decision): Outcome {
   return { plan, maxPlaces: decision.maxPlaces, denial: null, edits: decision.edits, indeterminate: false };
 }
 
-function decidePoint(side: Side, standpoint: "declared" | "promoted", point: SampleRequest): Outcome {
-  const { workspace, model, key, preferences, ...shape } = point;
+function decidePoint(side: Side, standpoint: "declared" | "promoted", sample: SampleRequest): Outcome {
+  const { workspace, model, key, preferences, ...shape } = sample;
   const identity = {
     workspace,
     keyId: "k",
@@ -77,9 +77,9 @@ function decidePoint(side: Side, standpoint: "declared" | "promoted", point: Sam
   return outcomeOf(decide(side.table, side[standpoint], identity, { model, shape, preferences }, 0));
 }
 
-function compare(base: Side, head: Side, point: SampleRequest): Record<"declared" | "promoted", OutcomePair> {
+function compare(base: Side, head: Side, sample: SampleRequest): Record<"declared" | "promoted", OutcomePair> {
   const pair = (standpoint: "declared" | "promoted"): OutcomePair => {
-    const [before, after] = [decidePoint(base, standpoint, point), decidePoint(head, standpoint, point)];
+    const [before, after] = [decidePoint(base, standpoint, sample), decidePoint(head, standpoint, sample)];
     return pairOf(
       before,
       after,
@@ -139,11 +139,11 @@ describe("policies/assertions.yaml", { timeout: 120_000 }, () => {
 
   function resultsOf(base: Side, head: Side) {
     const run = new AssertionRun(file.assertions, { base: base.table, head: head.table });
-    for (const point of points) {
-      const { declared, promoted } = compare(base, head, point);
-      run.visit(comparisonOf(declared, point, promoted));
+    for (const sample of points) {
+      const { declared, promoted } = compare(base, head, sample);
+      run.visit(comparisonOf(declared, sample, promoted));
     }
-    const cases = judgeCases(file.assertions, (point) => compare(base, head, point));
+    const cases = judgeCases(file.assertions, (sample) => compare(base, head, sample));
     return assertionResults(file.assertions, run.snapshot(), cases, NOW);
   }
 

@@ -66,7 +66,7 @@ describe("tallies", () => {
     fc.assert(
       fc.property(fc.array(comparison, { maxLength: 20 }), (comparisons) => {
         const [fresh] = tallyOf(comparisons);
-        const meant = comparisons.filter(({ sample: point }) => point.workspace !== "acme-prod");
+        const meant = comparisons.filter(({ sample }) => sample.workspace !== "acme-prod");
         const bad = meant.filter((each) =>
           [each.declared, each.promoted].some(({ base, head }) =>
             head.plan.some((place) => !base.plan.some((before) => before.provider === place.provider)),

@@ -95,12 +95,12 @@ it("a witness's command decides the request again, and the promoted revision say
         readsTime: true,
         policies: [acting, { identity: watched, contract: acting.contract }],
       };
-      const decisions = asked.map((point, index) => {
-        const at = instantOf(point.time) + 400 * 7 * 86_400_000;
-        const decided = decide(estate, set, identityOf(point), questionOf(point), at);
-        const head = { requestId: asWord(`r${index}`), at, operation: point.operation, retryCount: 0 };
+      const decisions = asked.map((sample, index) => {
+        const at = instantOf(sample.time) + 400 * 7 * 86_400_000;
+        const decided = decide(estate, set, identityOf(sample), questionOf(sample), at);
+        const head = { requestId: asWord(`r${index}`), at, operation: sample.operation, retryCount: 0 };
         const whole = { ...head, clientRequestDigest: null };
-        return decisionRecord(whole, identityOf(point), questionOf(point), decided, set.id);
+        return decisionRecord(whole, identityOf(sample), questionOf(sample), decided, set.id);
       });
       const { witnesses } = await findExamples(memoryEvidence(decisions), {
         policy: "watched",
@@ -114,9 +114,9 @@ it("a witness's command decides the request again, and the promoted revision say
       for (const witness of witnesses) {
         const [command, ...argv] = (witness.explain ?? "").split(" ");
         expect(command).toBe("explain");
-        const { sample: point, promoted } = readOptions(argv, 0);
+        const { sample, promoted } = readOptions(argv, 0);
         expect(promoted).toBe(true);
-        const decision = decideSample(estate, promotedPolicies(set), point);
+        const decision = decideSample(estate, promotedPolicies(set), sample);
         const line = decision.trace.find(({ policy }) => policy === "watched");
         expect(line).toMatchObject({
           constraint: witness.constraint,

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { DEFAULT_PROMOTION } from "../../../src/canon/promotion.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
-import type { ChangeWord } from "../../../src/simulate/change-word.ts";
+import type { ChangeKind } from "../../../src/simulate/change-kind.ts";
 import { endpoint, model, provider, route, table, workspace } from "../../support/table.ts";
 import { sideOf, simulate } from "../small-sides.ts";
 
@@ -30,7 +30,7 @@ const embedding = (defaultDimensions: number): RoutingTable =>
     workspaces: [workspace("w", { dimensions: [512, 1536], contextWindow: 1_000_000 })],
   });
 
-const cases: readonly (readonly [string, RoutingTable, RoutingTable, ChangeWord])[] = [
+const cases: readonly (readonly [string, RoutingTable, RoutingTable, ChangeKind])[] = [
   [
     "a region group that means more: a caller who keeps to it is served elsewhere",
     { ...table(), regionGroups: { near: ["eu-west"] } },

@@ -201,7 +201,7 @@ it("an assertion that only the promoted content violates fails where promotion i
     standpoint,
     waiver: null,
     may_be_empty: false,
-    place: { file: "policies/assertions.yaml", line: 1, column: 1 },
+    location: { file: "policies/assertions.yaml", line: 1, column: 1 },
   });
   const assertions = withAssertions([asserting("declared"), asserting("promoted"), asserting("both")]);
   const [base, head] = [await sideOf(alone, [night]), await sideOf(alone, [morning])];

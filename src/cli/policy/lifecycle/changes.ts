@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { formatRevision } from "../../../canon/policy.ts";
 import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
-import { readWord } from "../../explain/words.ts";
+import { readValue } from "../../explain/flag-values.ts";
 import { line, span, type Line } from "../../terminal/layout.ts";
 import { UsageError } from "../../terminal/command-io.ts";
 import { lifecycleCommand, printJson, printLines, type Flags, type Values } from "./command.ts";
@@ -125,7 +125,7 @@ Default: other. It stands in the history.`,
   },
   plan: (values) => {
     const to = readRevision("--to", values.to);
-    const reason = values.reason === undefined ? null : readWord("--reason", values.reason, ROLLBACK_REASONS);
+    const reason = values.reason === undefined ? null : readValue("--reason", values.reason, ROLLBACK_REASONS);
     return (view, server) => {
       const { id, enforced, candidate, rollback_to: rollbackTo } = view;
       if (enforced === null || (to === undefined && !view.can_roll_back)) {

@@ -32,6 +32,6 @@ export type Format = keyof typeof FORMATS;
 /** What stdout gets where no format is named for it. */
 export const DEFAULT_FORMAT: Format = "terminal";
 
-export function isFormat(word: string): word is Format {
-  return Object.hasOwn(FORMATS, word);
+export function isFormat(value: string): value is Format {
+  return Object.hasOwn(FORMATS, value);
 }

@@ -25,13 +25,13 @@ function levelText(level: AnnotationLevel, notices: readonly Notice[]): string {
   const left = notices.length - shown.length;
   const message = `${amountText(left, `more ${level}`)}; --format json and html have them all`;
   return [
-    ...shown.map(({ title, message: text, place }) =>
-      formatAnnotation({ level, title, message: text, place: seenPlace(place) }),
+    ...shown.map(({ title, message: text, location }) =>
+      formatAnnotation({ level, title, message: text, location: shownLocation(location) }),
     ),
-    ...(left === 0 ? [] : [formatAnnotation({ level, place: null, title: "more", message })]),
+    ...(left === 0 ? [] : [formatAnnotation({ level, location: null, title: "more", message })]),
   ].join("");
 }
 
-function seenPlace(place: Notice["place"]): Notice["place"] {
-  return place === null ? null : { ...place, file: printable(place.file) };
+function shownLocation(location: Notice["location"]): Notice["location"] {
+  return location === null ? null : { ...location, file: printable(location.file) };
 }

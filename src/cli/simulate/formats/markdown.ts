@@ -2,9 +2,9 @@ import type { ChangeGroup, DataPath } from "../../../simulate/report/report.ts";
 import { Comment } from "./markdown/budget.ts";
 import { code, codeBlock, codes, htmlCode } from "./markdown/escape.ts";
 import type { AssertionModel, FormatContext, ReportModel } from "./model.ts";
-import { amountText, extentText, numberText, percentageText, seenText } from "../../terminal/amounts.ts";
-import { ACCESS_WORDING, CHANGE_WORDING, FINDING_WORDING, titleOf, worstWord } from "./wording/change-words.ts";
-import { FRESH, wordCounts } from "./wording/comparison.ts";
+import { amountText, scopeText, numberText, percentageText, seenText } from "../../terminal/amounts.ts";
+import { ACCESS_WORDING, CHANGE_WORDING, FINDING_WORDING, titleOf, worstChange } from "./wording/change-wording.ts";
+import { FRESH, changeCounts } from "./wording/comparison.ts";
 import { COVERAGE_TITLE, evidenceCautions, keptText, NOT_JUDGED, SO_FAR } from "./wording/messages.ts";
 import { commonOf, shortResults } from "./wording/results.ts";
 import { explainCommand } from "../../../simulate/explain/explain-command.ts";
@@ -64,7 +64,7 @@ function writeHead(comment: Comment, report: ReportModel): void {
     );
     comment.write("");
   }
-  const counts = wordCounts(declared);
+  const counts = changeCounts(declared);
   comment.write(
     `${code(base.name)} → ${code(head.name)}. ${unchanged?.sentence ?? (complete ? sentence : "What follows holds for the classes that were decided.")}`,
     "",
@@ -124,7 +124,7 @@ function writeGroups(comment: Comment, title: string, groups: readonly ChangeGro
 
 /** The blank line after the summary lets GitHub read markdown again; the one before the end lets it stop. */
 function groupBlock(group: ChangeGroup): readonly string[] {
-  const { symbol } = CHANGE_WORDING[worstWord(group.words)];
+  const { symbol } = CHANGE_WORDING[worstChange(group.words)];
   const routes = group.routes
     .slice(0, 4)
     .map((name) => htmlCode(name === "" ? "(no model)" : name))
@@ -135,7 +135,7 @@ function groupBlock(group: ChangeGroup): readonly string[] {
   const command = explainCommand(group.explain);
   return [
     "<details>",
-    `<summary><b>${symbol} ${titleOf(group.words)}</b> ${routes}${more}: ${extentText(group)}</summary>`,
+    `<summary><b>${symbol} ${titleOf(group.words)}</b> ${routes}${more}: ${scopeText(group)}</summary>`,
     "",
     ...commonOf(group).map(({ name, values }) => `- ${code(name)}: ${codes(values)}`),
     ...(group.place === null

@@ -3,10 +3,10 @@ import type {
   AssertionResult,
   AssertionsReport,
   CoverageResult,
-  LivenessFinding,
+  UnusedFinding,
   SimulationReport,
 } from "../../../simulate/report/report.ts";
-import { COVERAGE_WORDING } from "./wording/change-words.ts";
+import { COVERAGE_WORDING } from "./wording/change-wording.ts";
 import {
   policyDifferences,
   promotedDifference,
@@ -47,7 +47,7 @@ export interface ReportModel extends Omit<SimulationReport, "assertions"> {
   readonly unchanged: ReturnType<typeof unchangedText>;
   readonly policyDifferences: readonly PolicyDifference[];
   /** Findings that base does not have. */
-  readonly newFindings: readonly LivenessFinding[];
+  readonly newFindings: readonly UnusedFinding[];
   /** One sentence without a full stop for each of the two comparisons. */
   readonly verdicts: Readonly<Record<View, string>>;
   /** "3,184 classes stand for 1,926,400 request shapes" */

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import type { ChangeWord } from "../../../simulate/change-word.ts";
+import type { ChangeKind } from "../../../simulate/change-kind.ts";
 import type { ChangeGroup, DataPath, SourceLocation } from "../../../simulate/report/report.ts";
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import { printable } from "../../terminal/printing.ts";
 import type { AssertionModel, ReportModel } from "./model.ts";
 import { amountText } from "../../terminal/amounts.ts";
-import { CHANGE_WORDING, FINDING_WORDING, NEW_DATA_PATH, titleOf, worstWord } from "./wording/change-words.ts";
+import { CHANGE_WORDING, FINDING_WORDING, NEW_DATA_PATH, titleOf, worstChange } from "./wording/change-wording.ts";
 import { FRESH, policyLine } from "./wording/comparison.ts";
 import {
   assertionLinesOf,
@@ -25,14 +25,14 @@ export type NoticeRule =
   | "coverage_failed"
   | "new_data_path"
   | "dead_configuration"
-  | ChangeWord;
+  | ChangeKind;
 
 /** One thing that a report says, for formats that put it beside the files. */
 export interface Notice {
   /** `null` for what is no result of a rule, such as the verdict. */
   readonly rule: NoticeRule | null;
   readonly level: AnnotationLevel;
-  readonly place: SourceLocation | null;
+  readonly location: SourceLocation | null;
   /** For formats that show only what has a position: the one where a reader may begin. */
   readonly near: SourceLocation | null;
   readonly title: string;
@@ -49,12 +49,20 @@ export interface Notice {
 type Said = Pick<Notice, "level" | "title" | "message"> & Partial<Notice>;
 
 /** Controls of bidirectional text and the like would let a name say something else beside the code or in a log. */
-function notice({ place = null, near = null, title, message, alone = message, suppression = null, ...said }: Said) {
+function notice({
+  location: place = null,
+  near = null,
+  title,
+  message,
+  alone = message,
+  suppression = null,
+  ...said
+}: Said) {
   const shown: Notice = {
     rule: null,
     fingerprints: null,
     ...said,
-    place,
+    location: place,
     near: near ?? place,
     title: printable(title),
     message: printableLines(message),
@@ -82,7 +90,7 @@ export function noticesOf(model: ReportModel): readonly Notice[] {
       notice({
         rule: "coverage_failed",
         level: "error",
-        place: gate.place,
+        location: gate.place,
         title: "coverage",
         message: coverageMessage(gate),
         fingerprints: fingerprint("coverage", [gate.what]),
@@ -96,7 +104,7 @@ export function noticesOf(model: ReportModel): readonly Notice[] {
       notice({
         rule: "dead_configuration",
         level: "notice",
-        place,
+        location: place,
         title: FINDING_WORDING[kind],
         message: `${FINDING_WORDING[kind]}: ${subject}`,
         fingerprints: fingerprint("finding", [kind, subject]),
@@ -135,7 +143,7 @@ function assertionNotice(result: AssertionModel): readonly Notice[] {
     notice({
       rule: isFailed ? "assertion_failed" : "assertion_waived",
       level: isFailed ? "error" : "notice",
-      place,
+      location: place,
       title: `${status} ${id}`,
       message: [title, ...lines].filter((text) => text !== "").join("\n"),
       alone: [`${id}: ${title}`, ...lines].join("\n"),
@@ -146,7 +154,9 @@ function assertionNotice(result: AssertionModel): readonly Notice[] {
 }
 
 function needlessNotice({ id, needless, place }: AssertionModel): readonly Notice[] {
-  return needless === null ? [] : [notice({ level: "notice", place, title: `PASS ${id}`, message: needless })];
+  return needless === null
+    ? []
+    : [notice({ level: "notice", location: place, title: `PASS ${id}`, message: needless })];
 }
 
 /** @param asIf under which candidates; `null` for what holds as declared. */
@@ -176,12 +186,12 @@ function firstLocation({ provider, region, routes }: DataPath, groups: readonly 
 }
 
 function groupNotice(group: ChangeGroup, asIf: string | null): Notice {
-  const word = worstWord(group.words);
+  const kind = worstChange(group.words);
   const [title, message] = [titleOf(group.words), groupMessage(group)];
   return notice({
-    rule: word,
-    level: CHANGE_WORDING[word].level,
-    place: group.place,
+    rule: kind,
+    level: CHANGE_WORDING[kind].level,
+    location: group.place,
     title: asIf === null ? title : `${title} ${asIf}`,
     message,
     alone: asIf === null ? message : `${asIf}: ${message}`,

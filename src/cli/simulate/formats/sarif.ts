@@ -1,9 +1,9 @@
-import { CHANGE_WORDS } from "../../../simulate/change-word.ts";
+import { CHANGE_KINDS } from "../../../simulate/change-kind.ts";
 import { formatSarifLog, type SarifLevel, type SarifResult, type SarifRule } from "../../terminal/sarif.ts";
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import type { ReportModel } from "./model.ts";
 import { noticesOf, type Notice, type NoticeRule } from "./notices.ts";
-import { CHANGE_WORDING, NEW_DATA_PATH } from "./wording/change-words.ts";
+import { CHANGE_WORDING, NEW_DATA_PATH } from "./wording/change-wording.ts";
 
 const LEVELS: Readonly<Record<AnnotationLevel, SarifLevel>> = { error: "error", warning: "warning", notice: "note" };
 
@@ -28,9 +28,9 @@ const RULES: readonly SarifRule[] = [
     "Remove or correct what no request covers, or except it from coverage.",
   ),
   rule("new_data_path", NEW_DATA_PATH.sentence, "warning", "See that the workspace may use this provider and region."),
-  ...CHANGE_WORDS.map((word) => {
-    const { sentence, level } = CHANGE_WORDING[word];
-    return rule(word, sentence, LEVELS[level], "Try the command of the result: it explains one such request.");
+  ...CHANGE_KINDS.map((kind) => {
+    const { sentence, level } = CHANGE_WORDING[kind];
+    return rule(kind, sentence, LEVELS[level], "Try the command of the result: it explains one such request.");
   }),
   rule(
     "dead_configuration",
@@ -62,7 +62,7 @@ function resultOf({ rule: ruleId, level, alone, near, fingerprints, suppression 
       ruleId,
       level: LEVELS[level],
       message: alone,
-      place: near,
+      location: near,
       ...(fingerprints === null ? {} : { fingerprints }),
       ...(suppression === null ? {} : { suppression }),
     },

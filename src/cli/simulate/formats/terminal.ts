@@ -5,7 +5,7 @@ import { groupHead, groupLines, pathLines } from "./terminal/changes.ts";
 import { BLANK, line, nameLine, renderLines, span, type Line } from "../../terminal/layout.ts";
 import { cutText } from "./wording/messages.ts";
 import { amountText, capitalised, classesText, listText, numberText } from "../../terminal/amounts.ts";
-import { ACCESS_WORDING } from "./wording/change-words.ts";
+import { ACCESS_WORDING } from "./wording/change-wording.ts";
 import { changesText, FRESH, sideText } from "./wording/comparison.ts";
 
 /** The report for a person at a terminal: what is compared and how bad it is first, the sum of it last. */

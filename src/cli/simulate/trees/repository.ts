@@ -33,9 +33,9 @@ export async function openRepository(
   flag: string,
 ): Promise<Repository> {
   const git = gitIn(cwd, environment, flag);
-  const place = await git(["rev-parse", "--show-prefix", "--is-shallow-repository"]);
-  if (place.code !== 0) throw notOpened(place.stderr, flag);
-  const [prefix = "", shallow] = place.stdout.toString("utf8").split("\n");
+  const location = await git(["rev-parse", "--show-prefix", "--is-shallow-repository"]);
+  if (location.code !== 0) throw notOpened(location.stderr, flag);
+  const [prefix = "", shallow] = location.stdout.toString("utf8").split("\n");
   return {
     commitOf: async (ref) => {
       const { code, stdout } = await git(["rev-parse", "--verify", "--quiet", "--end-of-options", `${ref}^{commit}`]);

@@ -4,9 +4,9 @@ import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { AssertionSide, OfSides } from "../assertion.ts";
 import type { CaseExpectation, DecisionDemand, AuthoredAssertion, AuthoredAssertions, AuthoredCase } from "./schema.ts";
 import { lastMoment } from "../waiver.ts";
-import { WordCheck } from "./check-words.ts";
+import { NameCheck } from "./check-names.ts";
 import type { AssertionCode } from "./codes.ts";
-import { KnownWords } from "./known-words.ts";
+import { KnownNames } from "./known-names.ts";
 import { coverageSubject } from "./normalise.ts";
 
 type Report = ReportOf<AssertionCode>;
@@ -22,7 +22,7 @@ export function checkAssertions(
   sides: OfSides<AssertionSide>,
   report: Report,
 ): void {
-  const words = new WordCheck({ base: new KnownWords(sides.base), head: new KnownWords(sides.head) }, report);
+  const names = new NameCheck({ base: new KnownNames(sides.base), head: new KnownNames(sides.head) }, report);
   const ids = new Set<string>();
   for (const [index, assertion] of assertions.entries()) {
     if (wrong.has(index)) continue;
@@ -36,41 +36,41 @@ export function checkAssertions(
       const message = "waiver.until is no day of the calendar";
       report.value("ASSERTION_DATE_INVALID", [...path, "waiver", "until"], message, "such as `2026-12-31`");
     }
-    checkDemand(assertion, path, words, report);
+    checkDemand(assertion, path, names, report);
   }
   for (const [index, subject] of (coverage?.except ?? []).entries()) {
-    words.covered(coverageSubject(subject), ["coverage", "except", index]);
+    names.covered(coverageSubject(subject), ["coverage", "except", index]);
   }
 }
 
-function checkDemand(assertion: AuthoredAssertion, path: Path, words: WordCheck, report: Report): void {
+function checkDemand(assertion: AuthoredAssertion, path: Path, names: NameCheck, report: Report): void {
   if (assertion.kind === "cases") {
-    for (const [index, row] of assertion.cases.entries()) checkCase(row, [...path, "cases", index], words, report);
+    for (const [index, row] of assertion.cases.entries()) checkCase(row, [...path, "cases", index], names, report);
     return;
   }
   // These two compare; what base alone knows is part of what they are about.
   const either = assertion.kind === "no_new_access" || assertion.kind === "equivalent";
-  words.selector(assertion.for, [...path, "for"], either);
-  words.selector(assertion.except, [...path, "except"], either);
+  names.selector(assertion.for, [...path, "for"], either);
+  names.selector(assertion.except, [...path, "except"], either);
   if (assertion.kind === "no_new_access" || assertion.kind === "access_not_granted") {
-    words.selector(assertion.to, [...path, "to"], either);
+    names.selector(assertion.to, [...path, "to"], either);
   } else if (assertion.kind === "implies") {
     const { if: condition, then: demand } = assertion;
-    words.selector(condition.reaches, [...path, "if", "reaches"], false);
-    words.denial(condition.denied_by, [...path, "if", "denied_by"]);
+    names.selector(condition.reaches, [...path, "if", "reaches"], false);
+    names.denial(condition.denied_by, [...path, "if", "denied_by"]);
     for (const member of ["every_place", "some_place", "primary"] as const) {
-      words.selector(demand[member], [...path, "then", member], false);
+      names.selector(demand[member], [...path, "then", member], false);
     }
-    words.denial(demand.denied_by, [...path, "then", "denied_by"]);
+    names.denial(demand.denied_by, [...path, "then", "denied_by"]);
     if (isDenial(condition) && condition.reaches !== undefined) contradict(report, [...path, "if"]);
     if (condition.outcome === "route" && condition.denied_by !== undefined) contradict(report, [...path, "if"]);
     checkDemanded(demand, [...path, "then"], report);
   }
 }
 
-function checkCase({ request, expect }: AuthoredCase, path: Path, words: WordCheck, report: Report): void {
-  words.request(request, [...path, "request"]);
-  words.expectation(expect, [...path, "expect"]);
+function checkCase({ request, expect }: AuthoredCase, path: Path, names: NameCheck, report: Report): void {
+  names.request(request, [...path, "request"]);
+  names.expectation(expect, [...path, "expect"]);
   if (request.model === undefined && request.operation !== "moderations") {
     const message = "request lacks `model`, which only moderations may leave out";
     report.key("MISSING_KEY", [...path, "request"], message, "name a route");

@@ -19,7 +19,9 @@ export function normaliseAssertions(
     coverage: {
       gates: COVERAGE_MEASURES.flatMap((what) => {
         const required = coverage[what];
-        return required === undefined ? [] : [{ what, required, place: locationOf(["coverage", what], keyPosition) }];
+        return required === undefined
+          ? []
+          : [{ what, required, location: locationOf(["coverage", what], keyPosition) }];
       }),
       except: (coverage.except ?? []).map(coverageSubject),
     },
@@ -31,7 +33,7 @@ export function coverageSubject(text: string): string {
   return text.replaceAll(/ *(?:->|→) */g, " → ");
 }
 
-function normalise(assertion: AuthoredAssertion, place: SourceLocation): Assertion {
+function normalise(assertion: AuthoredAssertion, location: SourceLocation): Assertion {
   return {
     ...demandOf(assertion),
     id: assertion.id,
@@ -39,7 +41,7 @@ function normalise(assertion: AuthoredAssertion, place: SourceLocation): Asserti
     standpoint: assertion.standpoint ?? "both",
     waiver: assertion.waiver ?? null,
     may_be_empty: assertion.kind !== "cases" && assertion.may_be_empty === true,
-    place,
+    location,
   };
 }
 

@@ -1,5 +1,5 @@
 import { list, object, ref, type Schema } from "../../../compile/authored/schema.ts";
-import { CHANGE_WORDS } from "../../change-word.ts";
+import { CHANGE_KINDS } from "../../change-kind.ts";
 import { VIEWS } from "../../sample-request.ts";
 import { SELECTOR_DEFINITIONS, type Authored } from "./schema-selectors.ts";
 
@@ -68,8 +68,8 @@ function kind<
   const Kind extends string,
   const Keys extends Readonly<Record<string, Schema>>,
   const Required extends keyof Keys & string = never,
->(word: Kind, description: string, keys: Keys, required: readonly Required[] = []) {
-  const properties = { kind: { const: word, description: "Kind of the assertion." }, ...common, ...keys } as const;
+>(kindName: Kind, description: string, keys: Keys, required: readonly Required[] = []) {
+  const properties = { kind: { const: kindName, description: "Kind of the assertion." }, ...common, ...keys } as const;
   return object<typeof properties, "kind" | "id" | "title" | Required>(description, properties, [
     "kind",
     "id",
@@ -129,7 +129,7 @@ const KINDS = {
   ),
   equivalent: kind("equivalent", "These requests have the same outcome in base and in head.", {
     ...selection,
-    ignoring: list("Changes that do not matter.", { type: "string", enum: CHANGE_WORDS }),
+    ignoring: list("Changes that do not matter.", { type: "string", enum: CHANGE_KINDS }),
   }),
   cases: kind(
     "cases",
@@ -205,7 +205,7 @@ export const ASSERTIONS_SCHEMA: Schema = {
           },
           required: ["kind"],
           discriminator: { propertyName: "kind" },
-          oneOf: ASSERTION_KINDS.map((word) => ({ $ref: `#/$defs/${word}` })),
+          oneOf: ASSERTION_KINDS.map((kindName) => ({ $ref: `#/$defs/${kindName}` })),
         },
       },
       coverage,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FORMATS, type Format } from "../../../../src/cli/simulate/formats/formats.ts";
 import { compareResults } from "../../../../src/cli/simulate/formats/wording/results.ts";
-import type { ChangeWord } from "../../../../src/simulate/change-word.ts";
+import type { ChangeKind } from "../../../../src/simulate/change-kind.ts";
 import type { CandidateReport, SimulationReport } from "../../../../src/simulate/report/report.ts";
 import { comparison, EU, EU2, group, report, routed } from "./report-fixture.ts";
 
@@ -12,7 +12,7 @@ const weighted = (place: CandidateReport, weight: number, tier = 0): CandidateRe
   weight,
 });
 
-function shared(words: readonly ChangeWord[]): SimulationReport {
+function shared(words: readonly ChangeKind[]): SimulationReport {
   const base = routed(weighted(EU, 9), weighted(EU2, 1));
   const head = routed(weighted(EU, 1), weighted(EU2, 9));
   const compared = comparison("equivalent", [group({ words, base, head })]);

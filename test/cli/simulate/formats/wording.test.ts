@@ -6,13 +6,13 @@ import {
   ACCESS_WORDING,
   CHANGE_WORDING,
   titleOf,
-  worstWord,
-} from "../../../../src/cli/simulate/formats/wording/change-words.ts";
+  worstChange,
+} from "../../../../src/cli/simulate/formats/wording/change-wording.ts";
 import { policyDifferences } from "../../../../src/cli/simulate/formats/wording/comparison.ts";
 import { evidenceCautions } from "../../../../src/cli/simulate/formats/wording/messages.ts";
-import { explainCommand, shellWord } from "../../../../src/simulate/explain/explain-command.ts";
+import { explainCommand, shellArgument } from "../../../../src/simulate/explain/explain-command.ts";
 import { printable } from "../../../../src/cli/terminal/printing.ts";
-import { CHANGE_WORDS } from "../../../../src/simulate/change-word.ts";
+import { CHANGE_KINDS } from "../../../../src/simulate/change-kind.ts";
 import { programAtHand } from "../../../support/at-hand.ts";
 import { everything, HOSTILE, side } from "./report-fixture.ts";
 
@@ -54,11 +54,11 @@ describe("amounts", () => {
 
 describe("words", () => {
   test("every word has its own title, and the worst gives the symbol", () => {
-    expect(Object.keys(CHANGE_WORDING).toSorted()).toEqual(CHANGE_WORDS.toSorted());
-    expect(new Set(Object.values(CHANGE_WORDING).map(({ title }) => title)).size).toBe(CHANGE_WORDS.length);
+    expect(Object.keys(CHANGE_WORDING).toSorted()).toEqual(CHANGE_KINDS.toSorted());
+    expect(new Set(Object.values(CHANGE_WORDING).map(({ title }) => title)).size).toBe(CHANGE_KINDS.length);
     expect(new Set(Object.values(ACCESS_WORDING).map(({ title }) => title)).size).toBe(4);
-    for (const word of CHANGE_WORDS) expect(titleOf([word])).toBe(CHANGE_WORDING[word].title);
-    expect(worstWord(["fallbacks_widened", "newly_denied"])).toBe("newly_denied");
+    for (const word of CHANGE_KINDS) expect(titleOf([word])).toBe(CHANGE_WORDING[word].title);
+    expect(worstChange(["fallbacks_widened", "newly_denied"])).toBe("newly_denied");
     expect(titleOf(["fallbacks_widened", "newly_denied"])).toBe("newly denied, fallbacks widened");
   });
 
@@ -118,7 +118,7 @@ describe("commands", () => {
     ["it's", "'it'\\''s'"],
     ["\u001b[31m'", "$'\\033[31m\\''"],
   ])("%j is written %s", (word, written) => {
-    expect(shellWord(word)).toBe(written);
+    expect(shellArgument(word)).toBe(written);
   });
 
   const part = fc.array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary" })), { maxLength: 3 });
@@ -138,7 +138,7 @@ describe("commands", () => {
   test.skipIf(bash === null)("a shell reads the words as they were (needs bash)", () => {
     fc.assert(
       fc.property(fc.array(word, { minLength: 1, maxLength: 20 }), (words) => {
-        const script = `printf '%s\\0' ${words.map(shellWord).join(" ")}`;
+        const script = `printf '%s\\0' ${words.map(shellArgument).join(" ")}`;
         const read = execFileSync(bash ?? "", ["--norc", "-c", script], { encoding: "utf8" });
         expect(read).toBe(words.map((one) => `${one}\0`).join(""));
       }),

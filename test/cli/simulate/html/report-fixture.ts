@@ -1,4 +1,4 @@
-import type { ChangeWord } from "../../../../src/simulate/change-word.ts";
+import type { ChangeKind } from "../../../../src/simulate/change-kind.ts";
 import type { SampleRequest } from "../../../../src/simulate/sample-request.ts";
 import type {
   ChangeGroup,
@@ -46,7 +46,7 @@ export function point(change: Partial<SampleRequest> = {}): SampleRequest {
 
 export const EXPLAIN = ["explain", "--workspace", "acme", "--route", "chat-large", "--label", "it's here"];
 
-export function group(id: string, words: readonly ChangeWord[], change: Partial<ChangeGroup> = {}): ChangeGroup {
+export function group(id: string, words: readonly ChangeKind[], change: Partial<ChangeGroup> = {}): ChangeGroup {
   return {
     id,
     words,

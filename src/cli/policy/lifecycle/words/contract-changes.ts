@@ -1,5 +1,5 @@
 import { canonicalJson, type JsonObject } from "../../../../canon/json.ts";
-import { objectsOf, textOf, wordsOf } from "../../../explain/members.ts";
+import { objectsOf, textOf, stringsOf } from "../../../explain/members.ts";
 
 /** A change of what a policy promises; `+` is new, `-` is gone, `~` is otherwise than before. */
 export interface ContractChange {
@@ -12,9 +12,9 @@ export function contractChanges(from: JsonObject | null, to: JsonObject | null):
   return [
     ...listChanges("constraint", from, to, "constraints", constraintChanges, constraintText),
     ...listChanges("obligation", from, to, "obligations", obligationChanges, obligationText),
-    ...wordChanges("operation", wordsOf(from, "operations"), wordsOf(to, "operations")),
+    ...wordChanges("operation", stringsOf(from, "operations"), stringsOf(to, "operations")),
     ...(from === null || to === null ? [] : valueChanges("title", textOf(from, "title"), textOf(to, "title"))),
-    ...wordChanges("owner", wordsOf(from, "owners"), wordsOf(to, "owners")),
+    ...wordChanges("owner", stringsOf(from, "owners"), stringsOf(to, "owners")),
   ];
 }
 
@@ -43,7 +43,7 @@ function byName(items: readonly JsonObject[]): ReadonlyMap<string, JsonObject> {
 }
 
 export function constraintText(constraint: JsonObject): string {
-  const reasons = wordsOf(constraint, "reasons").join(", ");
+  const reasons = stringsOf(constraint, "reasons").join(", ");
   return `${textOf(constraint, "name")} (${effectText(constraint)}): ${reasons}`;
 }
 
@@ -53,7 +53,7 @@ function effectText(constraint: JsonObject): string {
 
 function constraintChanges(before: JsonObject, after: JsonObject): readonly string[] {
   const effects = [effectText(before), effectText(after)];
-  const [old, young] = [wordsOf(before, "reasons"), wordsOf(after, "reasons")];
+  const [old, young] = [stringsOf(before, "reasons"), stringsOf(after, "reasons")];
   const [gained, lost] = [young.filter((word) => !old.includes(word)), old.filter((word) => !young.includes(word))];
   // The first reason speaks for a constraint that fails without one.
   const isReordered = gained.length === 0 && lost.length === 0 && old.join() !== young.join();

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../../canon/json.ts";
-import { numberOf, objectOf, objectsOf, textOf, wordsOf } from "../../../explain/members.ts";
+import { numberOf, objectOf, objectsOf, textOf, stringsOf } from "../../../explain/members.ts";
 import { amountText, numberText } from "../../../terminal/amounts.ts";
 import { timeText } from "./contents.ts";
 
@@ -53,7 +53,7 @@ function referenceText(reference: JsonObject | null): string {
 }
 
 function actorText(by: JsonObject): string {
-  const roles = wordsOf(by, "roles");
+  const roles = stringsOf(by, "roles");
   return `key ${textOf(by, "keyId")} of ${textOf(by, "workspace")}${roles.length === 0 ? "" : ` (${roles.join(", ")})`}`;
 }
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../canon/json.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
-import { numberOf, objectOf, objectsOf, textOf, timeOf, wordsOf } from "../../../explain/members.ts";
+import { numberOf, objectOf, objectsOf, textOf, timeOf, stringsOf } from "../../../explain/members.ts";
 import { amountText, numberText, percentageText } from "../../../terminal/amounts.ts";
 import { line, nameLine, span, type Line } from "../../../terminal/layout.ts";
 import { timeText } from "./contents.ts";
@@ -110,7 +110,7 @@ function classText(of: JsonObject | null): string {
     textOf(of, "operation"),
     textOf(of, "environment"),
   ];
-  const needs = wordsOf(of, "needs");
+  const needs = stringsOf(of, "needs");
   return [
     `${workspace} asks ${route === "" ? "without a route" : route} for ${operation}`,
     ...(environment === "" ? [] : [`in ${environment}`]),

@@ -2,7 +2,7 @@ import type { AssertionResult } from "../../../../simulate/report/report.ts";
 import type { AssertionModel, AssertionsModel, CoverageModel } from "../model.ts";
 import { amountText, capitalised, classesText, numberText } from "../../../terminal/amounts.ts";
 import { COVERAGE_TITLE, NOT_JUDGED, SO_FAR, type CoverageJudgement } from "../wording/messages.ts";
-import type { Look } from "../wording/change-words.ts";
+import type { Look } from "../wording/change-wording.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
 import { locationMarkup, exampleMarkup } from "./example-request.ts";

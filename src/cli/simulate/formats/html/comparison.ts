@@ -1,9 +1,9 @@
-import type { ChangeWord } from "../../../../simulate/change-word.ts";
+import type { ChangeKind } from "../../../../simulate/change-kind.ts";
 import { VIEWS, type View } from "../../../../simulate/sample-request.ts";
 import type { ChangeGroup, ComparisonReport, DataPath } from "../../../../simulate/report/report.ts";
 import type { ReportModel } from "../model.ts";
-import { amountText, extentText, numberText, seenText, shapesText } from "../../../terminal/amounts.ts";
-import { CHANGE_WORDING, worstFirst } from "../wording/change-words.ts";
+import { amountText, scopeText, numberText, seenText, shapesText } from "../../../terminal/amounts.ts";
+import { CHANGE_WORDING, worstFirst } from "../wording/change-wording.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, facetsAttribute, nameList, shownName, type Facets } from "./names.ts";
 import { plansMarkup } from "./plans.ts";
@@ -37,7 +37,7 @@ function panelMarkup(report: ReportModel, view: View, shownFor: string, title: s
       ${paths("new")} ${paths("lost")}
       <section aria-labelledby="${view}-changes">
         <h3 id="${view}-changes">Changes <span class="count">${numberText(groups.length)}</span></h3>
-        ${wordsMarkup(comparison, view)}
+        ${changesMarkup(comparison, view)}
         ${groups.length === 0 ? html`<p class="none">${report.complete ? "No request is decided in another way." : "None among the classes that were decided."}</p>` : NOTHING}
         ${groups.map((group) => groupMarkup(group, view))}
         <p class="none unmatched" hidden>No change matches the filter.</p>
@@ -54,7 +54,7 @@ function leadOf(report: ReportModel, view: View): Markup {
   return html`Promotion of these candidates would change nothing here: ${nameList(promoted)}`;
 }
 
-function wordsMarkup({ words }: ComparisonReport, view: View): Markup {
+function changesMarkup({ words }: ComparisonReport, view: View): Markup {
   if (words.length === 0) return NOTHING;
   const row = ({ word, classes, shapes }: ComparisonReport["words"][number]): Markup =>
     html`<tr>
@@ -152,7 +152,7 @@ function groupMarkup(group: ChangeGroup, view: View): Markup {
     </dl>
     ${plansMarkup(group)}
     <p class="note">
-      ${extentText(group)}${seenMarkup(group.seen)}
+      ${scopeText(group)}${seenMarkup(group.seen)}
       <a class="anchor" href="#${anchor}" aria-label="Link to change ${group.id}">${group.id}</a>
       ${locationMarkup(group.place)}${group.place?.side === "base" ? " in base" : ""}
     </p>
@@ -171,11 +171,11 @@ function exampleNote({ witness }: ChangeGroup): string {
   return `${shownName(witness.workspace)}, ${witness.operation}`;
 }
 
-function badge(word: ChangeWord): Markup {
+function badge(kind: ChangeKind): Markup {
   const {
     title,
     look: { sign, tone },
-  } = CHANGE_WORDING[word];
+  } = CHANGE_WORDING[kind];
   return html`<span class="badge ${tone}">${sign} ${title}</span>`;
 }
 

@@ -18,8 +18,10 @@ export function commandMarkup(explain: readonly string[]): Markup {
   </div>`;
 }
 
-export function locationMarkup(place: SourceLocation | null): Markup {
-  return place === null ? NOTHING : html`<code class="place">${place.file}:${place.line}:${place.column}</code>`;
+export function locationMarkup(location: SourceLocation | null): Markup {
+  return location === null
+    ? NOTHING
+    : html`<code class="place">${location.file}:${location.line}:${location.column}</code>`;
 }
 
 function sampleMarkup(sample: SampleRequest): Markup {

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
-import { CHANGE_WORDS } from "../../../../simulate/change-word.ts";
+import { CHANGE_KINDS } from "../../../../simulate/change-kind.ts";
 import { VIEWS } from "../../../../simulate/sample-request.ts";
 import type { SideReport } from "../../../../simulate/report/report.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import { capitalised } from "../../../terminal/amounts.ts";
-import { CHANGE_WORDING } from "../wording/change-words.ts";
+import { CHANGE_WORDING } from "../wording/change-wording.ts";
 import { assertionsMarkup } from "./assertions.ts";
 import { comparisonsMarkup, seeTheSame } from "./comparison.ts";
 import { html, NOTHING, rawElement, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
 import { PAGE_SCRIPT } from "./page/control-script.ts";
-import { dimensionsMarkup, evidenceMarkup, findingsMarkup, otherChangesMarkup, sidesMarkup } from "./particulars.ts";
+import { dimensionsMarkup, evidenceMarkup, findingsMarkup, otherChangesMarkup, sidesMarkup } from "./details.ts";
 import { PAGE_STYLE } from "./page/style.ts";
 import { verdictMarkup } from "./verdict.ts";
 
@@ -95,7 +95,7 @@ function filterMarkup(): Markup {
       ><span>Change</span
       ><select id="filter-word">
         <option value="">any</option>
-        ${CHANGE_WORDS.map((word) => html`<option value="${word}">${CHANGE_WORDING[word].title}</option>`)}
+        ${CHANGE_KINDS.map((kind) => html`<option value="${kind}">${CHANGE_WORDING[kind].title}</option>`)}
       </select></label
     >
     ${FIELDS.map(

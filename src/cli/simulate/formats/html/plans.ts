@@ -57,9 +57,9 @@ function planMarkup(result: ResultReport, candidates: readonly MarkedCandidate[]
   return result.denial === null ? html`<p class="denied">No endpoint</p>` : NOTHING;
 }
 
-function candidateMarkup({ candidate: place, mark }: MarkedCandidate, sharing: boolean): Markup {
-  const text = html`<code>${place.endpoint}</code> ${place.model} at ${place.provider},
-    ${place.region}${sharing ? `, ${sharingText(place)}` : ""}`;
+function candidateMarkup({ candidate, mark }: MarkedCandidate, sharing: boolean): Markup {
+  const text = html`<code>${candidate.endpoint}</code> ${candidate.model} at ${candidate.provider},
+    ${candidate.region}${sharing ? `, ${sharingText(candidate)}` : ""}`;
   if (mark === "kept") return html`<li>${text}</li>`;
   return html`<li class="${mark}">${text} <em>${SIGN_OF_MARK[mark]} ${mark}</em></li>`;
 }

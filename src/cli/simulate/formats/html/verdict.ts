@@ -3,7 +3,7 @@ import type { DimensionCut, EvidenceReport } from "../../../../simulate/report/r
 import type { ReportModel } from "../model.ts";
 import { LABEL_OF_VIEW } from "./comparison.ts";
 import { amountText, capitalised, numberText, percentageText, requestShapesText } from "../../../terminal/amounts.ts";
-import { ACCESS_WORDING, type Look } from "../wording/change-words.ts";
+import { ACCESS_WORDING, type Look } from "../wording/change-wording.ts";
 import { policyLine } from "../wording/comparison.ts";
 import { keptText } from "../wording/messages.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";

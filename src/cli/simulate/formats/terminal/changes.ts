@@ -1,6 +1,6 @@
 import type { ChangeGroup, DataPath, SideLocation } from "../../../../simulate/report/report.ts";
-import { amountText, extentText, listText, numberText, seenText } from "../../../terminal/amounts.ts";
-import { CHANGE_WORDING, titleOf, worstWord } from "../wording/change-words.ts";
+import { amountText, scopeText, listText, numberText, seenText } from "../../../terminal/amounts.ts";
+import { CHANGE_WORDING, titleOf, worstChange } from "../wording/change-wording.ts";
 import { commonOf, shortResults, type ResultLine } from "../wording/results.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 import {
@@ -58,7 +58,7 @@ export function groupLines(groups: readonly ChangeGroup[]): readonly Line[] {
 
 /** "  - chat-eu: newly denied": a group in one line. */
 export function groupHead(group: ChangeGroup): Line {
-  const { symbol, colour } = CHANGE_WORDING[worstWord(group.words)];
+  const { symbol, colour } = CHANGE_WORDING[worstChange(group.words)];
   return line(
     2,
     span(`${symbol} `, colour, "bold"),
@@ -82,7 +82,7 @@ function oneGroup(group: ChangeGroup): readonly Line[] {
   const common = commonOf(group);
   const columns = columnWidth(["look at", "result", ...common.map(({ name }) => name)]);
   const seen = seenText(group.seen);
-  const extent = seen === null ? extentText(group) : `${extentText(group)}, ${seen}`;
+  const scope = seen === null ? scopeText(group) : `${scopeText(group)}, ${seen}`;
   const { lines, left } = shortResults(group);
   const results = resultLines(lines, columns);
   return [
@@ -90,7 +90,7 @@ function oneGroup(group: ChangeGroup): readonly Line[] {
     ...common.map(({ name, values }) => nameLine(DETAIL, name, columns, span(listText(values)))),
     ...results,
     ...(left === 0 ? [] : [nameLine(DETAIL, "", columns, span(`  … ${amountText(left, "more line")}`, "dim"))]),
-    nameLine(DETAIL, "extent", columns, span(extent)),
+    nameLine(DETAIL, "extent", columns, span(scope)),
     ...(group.place === null
       ? []
       : [nameLine(DETAIL, "look at", columns, span(placed(group.place)), span(sideNote(group.place), "dim"))]),
@@ -121,15 +121,15 @@ const MARK_STYLES = { "+": "green", "-": "red", "~": "yellow" } as const satisfi
 const DENIAL_STYLES = { "+": "red", "-": "green", "~": "yellow" } as const satisfies Record<string, Style>;
 
 function resultLines(lines: readonly ResultLine[], columns: number): readonly Line[] {
-  const candidates = lines.flatMap(({ candidate: place }) => (place === null ? [] : [place]));
+  const candidates = lines.flatMap(({ candidate }) => (candidate === null ? [] : [candidate]));
   const endpoints = columnWidth(candidates.map(({ endpoint }) => endpoint));
   const models = columnWidth(candidates.map(({ model }) => model));
-  return lines.map(({ about, mark, text, candidate: place, note }, index) => {
+  return lines.map(({ about, mark, text, candidate, note }, index) => {
     const styles: readonly Style[] = mark === null ? [] : [(about === "denial" ? DENIAL_STYLES : MARK_STYLES)[mark]];
     const shown =
-      place === null
+      candidate === null
         ? text
-        : `${padded(place.endpoint, endpoints)}  ${padded(place.model, models)}  ${place.provider} in ${place.region}${note === "" ? "" : ` (${note})`}`;
+        : `${padded(candidate.endpoint, endpoints)}  ${padded(candidate.model, models)}  ${candidate.provider} in ${candidate.region}${note === "" ? "" : ` (${note})`}`;
     const spans: readonly Span[] = [span(`${mark ?? " "} `, ...styles), span(shown, ...styles)];
     const name = nameLine(DETAIL, index === 0 ? "result" : "", columns, ...spans);
     return { ...name, hang: name.hang + 2 };

@@ -1,7 +1,7 @@
 import type { EvidenceReport } from "../../../../simulate/report/report.ts";
 import type { AssertionModel, CoverageModel, ReportModel } from "../model.ts";
 import { amountText, classesText, listText, numberText, percentageText } from "../../../terminal/amounts.ts";
-import { FINDING_WORDING } from "../wording/change-words.ts";
+import { FINDING_WORDING } from "../wording/change-wording.ts";
 import {
   COVERAGE_TITLE,
   evidenceCautions,

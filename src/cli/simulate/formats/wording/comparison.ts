@@ -5,7 +5,7 @@ import type {
   SideReport,
   SimulationReport,
 } from "../../../../simulate/report/report.ts";
-import { ACCESS_WORDING, CHANGE_WORDING, worstFirst } from "./change-words.ts";
+import { ACCESS_WORDING, CHANGE_WORDING, worstFirst } from "./change-wording.ts";
 import { amountText, capitalised, classesText, numberText, requestShapesText } from "../../../terminal/amounts.ts";
 
 /** What the second view says that the first does not. */
@@ -128,10 +128,10 @@ export function verdictText(comparison: ComparisonReport, { space, complete }: S
 const SO_FAR_DECIDED = " among the classes that were decided";
 
 /** "newly denied 2, fallbacks widened 10": classes for each word, the worst first; a class may have several. */
-export function wordCounts({ words }: ComparisonReport): string {
+export function changeCounts({ words }: ComparisonReport): string {
   const counts = new Map(words.map(({ word, classes }) => [word, classes]));
   return worstFirst([...counts.keys()])
-    .map((word) => `${CHANGE_WORDING[word].title} ${numberText(counts.get(word) ?? 0)}`)
+    .map((kind) => `${CHANGE_WORDING[kind].title} ${numberText(counts.get(kind) ?? 0)}`)
     .join(", ");
 }
 
@@ -140,7 +140,7 @@ export function changesText(comparison: ComparisonReport): string {
   const { changed_classes: changed } = comparison;
   return changed === 0
     ? ""
-    : `${classesText(changed)} ${changed === 1 ? "changes" : "change"} (${wordCounts(comparison)})`;
+    : `${classesText(changed)} ${changed === 1 ? "changes" : "change"} (${changeCounts(comparison)})`;
 }
 
 /** "3,184 classes stand for 1,926,400 request shapes". */

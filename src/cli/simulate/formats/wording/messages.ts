@@ -11,13 +11,13 @@ import {
   amountText,
   capitalised,
   classesText,
-  extentText,
+  scopeText,
   listText,
   numberText,
   percentageText,
   seenText,
 } from "../../../terminal/amounts.ts";
-import { COVERAGE_WORDING, titleOf } from "./change-words.ts";
+import { COVERAGE_WORDING, titleOf } from "./change-wording.ts";
 import { sampleText, shortResults } from "./results.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 
@@ -29,9 +29,9 @@ export function groupMessage(group: ChangeGroup): string {
     .map(({ mark, text, note }) => `${mark} ${text}${note === "" ? "" : ` (${note})`}`);
   const more = left === 0 ? [] : [`… ${amountText(left, "more line")}`];
   const seen = seenText(group.seen);
-  const extent = seen === null ? extentText(group) : `${extentText(group)}, ${seen}`;
+  const scope = seen === null ? scopeText(group) : `${scopeText(group)}, ${seen}`;
   const who = `${listText(group.workspaces)} asking ${listText(group.routes, 4)}`;
-  return [`${titleOf(group.words)}: ${who} (${extent})`, ...changed, ...more, tryLine(group.explain)].join("\n");
+  return [`${titleOf(group.words)}: ${who} (${scope})`, ...changed, ...more, tryLine(group.explain)].join("\n");
 }
 
 export function pathMessage({ workspace, operation, provider, region, routes, seen, explain }: DataPath): string {

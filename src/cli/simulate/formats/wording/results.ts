@@ -66,25 +66,25 @@ function compareTexts(
 
 /** In the order of head, with base's lost places where they stood; a place that only stands elsewhere is marked `~`. */
 function comparePlans(base: readonly CandidateReport[], head: readonly CandidateReport[]): readonly ResultLine[] {
-  const before = base.map(placeText);
-  const after = head.map(placeText);
+  const before = base.map(candidateText);
+  const after = head.map(candidateText);
   const kept = commonSubsequence(before, after);
   const lines: ResultLine[] = [];
   let next = 0;
   const lostUpTo = (end: number): void => {
     for (; next < end; next += 1) {
-      const [place, text] = [base[next], before[next]];
-      if (place !== undefined && text !== undefined && !after.includes(text))
-        lines.push({ about: "place", mark: "-", text, candidate: place, note: "" });
+      const [candidate, text] = [base[next], before[next]];
+      if (candidate !== undefined && text !== undefined && !after.includes(text))
+        lines.push({ about: "place", mark: "-", text, candidate, note: "" });
     }
   };
-  for (const [index, place] of head.entries()) {
+  for (const [index, candidate] of head.entries()) {
     const text = after[index] ?? "";
     const same = kept.get(index);
     if (same !== undefined) lostUpTo(same);
     const mark = same !== undefined ? null : before.includes(text) ? "~" : "+";
     const note = mark === "~" ? `was number ${before.indexOf(text) + 1}, is number ${index + 1}` : "";
-    lines.push({ about: "place", mark, text, candidate: place, note });
+    lines.push({ about: "place", mark, text, candidate, note });
   }
   lostUpTo(base.length);
   return lines;
@@ -97,11 +97,11 @@ function withSharing(
   head: readonly CandidateReport[],
 ): readonly ResultLine[] {
   return lines.map((line) => {
-    const { mark, candidate: place } = line;
-    if (place === null) return line;
-    if (mark === "+" || mark === "-") return { ...line, note: sharingText(place) };
-    const was = base.find(({ endpoint }) => endpoint === place.endpoint);
-    const is = head.find(({ endpoint }) => endpoint === place.endpoint);
+    const { mark, candidate } = line;
+    if (candidate === null) return line;
+    if (mark === "+" || mark === "-") return { ...line, note: sharingText(candidate) };
+    const was = base.find(({ endpoint }) => endpoint === candidate.endpoint);
+    const is = head.find(({ endpoint }) => endpoint === candidate.endpoint);
     if (was === undefined || is === undefined) return line;
     const change = sharingChange(was, is);
     return change === null ? line : { ...line, mark: "~", note: change };
@@ -151,7 +151,7 @@ export function commonSubsequence(before: readonly string[], after: readonly str
 }
 
 /** "azure-eu: gpt-5 at azure in eu-west". */
-export function placeText({ endpoint, model, provider, region }: CandidateReport): string {
+export function candidateText({ endpoint, model, provider, region }: CandidateReport): string {
   return `${endpoint}: ${model} at ${provider} in ${region}`;
 }
 

@@ -1,19 +1,19 @@
-import type { LivenessTally } from "../compare/liveness-tally.ts";
+import type { UsageTally } from "../compare/usage-tally.ts";
 import type { Locations } from "../explain/positions.ts";
 import type { CoverageFacts } from "../assertions/coverage.ts";
 import type { CompiledSide } from "../side-contents.ts";
-import type { LivenessFinding } from "./report.ts";
+import type { UnusedFinding } from "./report.ts";
 
-type Found = Omit<LivenessFinding, "in_base">;
+type Found = Omit<UnusedFinding, "in_base">;
 
 /** What no request of head ever meets, in the order of the files' rows; and whether base had it too. */
-export function livenessFindings(
+export function unusedRuleFindings(
   base: CompiledSide,
-  baseTally: LivenessTally,
+  baseTally: UsageTally,
   head: CompiledSide,
-  headTally: LivenessTally,
+  headTally: UsageTally,
   locations: Locations,
-): readonly LivenessFinding[] {
+): readonly UnusedFinding[] {
   const before = new Set(findingsOf(base, baseTally, null).map(keyOf));
   return findingsOf(head, headTally, locations).map((found) => ({
     kind: found.kind,
@@ -34,7 +34,7 @@ function keyOf({ kind, subject }: Found): string {
 
 function findingsOf(
   { table, contents }: CompiledSide,
-  tally: LivenessTally,
+  tally: UsageTally,
   locations: Locations | null,
 ): readonly Found[] {
   const found: Found[] = [];
@@ -80,7 +80,7 @@ function findingsOf(
 }
 
 /** The same of one side, for coverage gates. */
-export function coverageFacts({ table, contents }: CompiledSide, tally: LivenessTally): CoverageFacts {
+export function coverageFacts({ table, contents }: CompiledSide, tally: UsageTally): CoverageFacts {
   const constraints = ownRules(contents).flatMap(({ contract }) =>
     contract.constraints.map(({ name, reasons }) => ({ id: `${contract.id}/${name}`, reasons })),
   );

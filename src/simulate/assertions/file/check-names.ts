@@ -13,7 +13,7 @@ import type {
 } from "./schema-selectors.ts";
 import type { CaseExpectation } from "./schema.ts";
 import type { AssertionCode } from "./codes.ts";
-import { isTableWord, type KnownWords, type TableWord, WORD_NAMES } from "./known-words.ts";
+import { isNameKind, type KnownNames, type NameKind, NAME_TITLES } from "./known-names.ts";
 
 /** Denials by the table itself; what they are given as reasons is in `canon/reasons.ts`. */
 const TABLE_DENIALS: readonly string[] = ["approvals", "preferences"];
@@ -21,11 +21,11 @@ const TABLE_DENIALS: readonly string[] = ["approvals", "preferences"];
 const UNDECLARED_REASONS: readonly string[] = ["EVALUATION_INDETERMINATE", "NO_CANDIDATE_PASSES", "POLICY_TIMEOUT"];
 
 /** Looks every word of a file up: one that nothing knows would make an assertion that cannot fail. */
-export class WordCheck {
-  readonly #known: OfSides<KnownWords>;
+export class NameCheck {
+  readonly #known: OfSides<KnownNames>;
   readonly #report: ReportOf<AssertionCode>;
 
-  constructor(known: OfSides<KnownWords>, report: ReportOf<AssertionCode>) {
+  constructor(known: OfSides<KnownNames>, report: ReportOf<AssertionCode>) {
     this.#known = known;
     this.#report = report;
   }
@@ -33,8 +33,8 @@ export class WordCheck {
   /** @param either whether words that only base knows mean something here. */
   selector(selector: RequestSelector | EndpointSelector | undefined, path: Path, either: boolean): void {
     for (const [member, condition] of Object.entries(selector ?? {})) {
-      if (!isTableWord(member)) continue;
-      for (const { word, at } of wordsOf(condition, [...path, member])) this.#word(member, word, at, either);
+      if (!isNameKind(member)) continue;
+      for (const { name, at } of namesOf(condition, [...path, member])) this.#name(member, name, at, either);
     }
   }
 
@@ -64,8 +64,8 @@ export class WordCheck {
 
   request(request: CaseRequest, path: Path): void {
     const { workspace, model, environment, workload, key_labels, signature_families, dimensions } = request;
-    const one = (member: string, kind: TableWord, word: string | undefined): void => {
-      if (word !== undefined) this.#word(kind, word, [...path, member], false);
+    const one = (member: string, kind: NameKind, name: string | undefined): void => {
+      if (name !== undefined) this.#name(kind, name, [...path, member], false);
     };
     one("workspace", "workspaces", workspace);
     one("model", "routes", model);
@@ -82,7 +82,7 @@ export class WordCheck {
     this.#list("endpoints", plan, path, "plan");
     this.#list("endpoints", contains, path, "contains");
     this.#list("endpoints", lacks, path, "lacks");
-    if (primary !== undefined) this.#word("endpoints", primary, [...path, "primary"], false);
+    if (primary !== undefined) this.#name("endpoints", primary, [...path, "primary"], false);
     this.denial(denied_by, [...path, "denied_by"]);
   }
 
@@ -100,37 +100,37 @@ export class WordCheck {
     this.#unknown("subject of coverage", subject, path, known);
   }
 
-  #list(kind: TableWord, words: readonly string[] | undefined, path: Path, member: string): void {
-    for (const [index, word] of (words ?? []).entries()) this.#word(kind, word, [...path, member, index], false);
+  #list(kind: NameKind, names: readonly string[] | undefined, path: Path, member: string): void {
+    for (const [index, name] of (names ?? []).entries()) this.#name(kind, name, [...path, member, index], false);
   }
 
-  #word(kind: TableWord, word: string, path: Path, either: boolean): void {
+  #name(kind: NameKind, name: string, path: Path, either: boolean): void {
     const head = this.#known.head.of(kind);
     const base = this.#known.base.of(kind);
-    if (head.has(word) || (either && base.has(word))) return;
-    if (base.has(word)) {
-      const hint = `remove it: ${quote(word)} is in base only`;
-      this.#report.value("ASSERTION_WORD_GONE", path, `head has no ${WORD_NAMES[kind]} ${quote(word)}`, hint);
+    if (head.has(name) || (either && base.has(name))) return;
+    if (base.has(name)) {
+      const hint = `remove it: ${quote(name)} is in base only`;
+      this.#report.value("ASSERTION_WORD_GONE", path, `head has no ${NAME_TITLES[kind]} ${quote(name)}`, hint);
     } else {
-      this.#unknown(WORD_NAMES[kind], word, path, either ? [...head, ...base] : head);
+      this.#unknown(NAME_TITLES[kind], name, path, either ? [...head, ...base] : head);
     }
   }
 
-  #unknown(what: string, word: string, path: Path, known: Iterable<string>): void {
-    this.#report.value("ASSERTION_UNKNOWN_WORD", path, `there is no ${what} ${quote(word)}`, suggest(word, known));
+  #unknown(what: string, name: string, path: Path, known: Iterable<string>): void {
+    this.#report.value("ASSERTION_UNKNOWN_WORD", path, `there is no ${what} ${quote(name)}`, suggest(name, known));
   }
 }
 
 /** Every word of a list, or of all lists of a condition on a set. */
-function wordsOf(
+function namesOf(
   condition: SetCondition | readonly (string | number)[] | boolean | string | undefined,
   path: Path,
-): readonly { readonly word: string; readonly at: Path }[] {
+): readonly { readonly name: string; readonly at: Path }[] {
   if (typeof condition !== "object") return [];
   const lists = isList(condition)
     ? [{ list: condition, at: path }]
     : Object.entries(condition).map(([name, list]) => ({ list, at: [...path, name] }));
-  return lists.flatMap(({ list, at }) => list.map((word, index) => ({ word: String(word), at: [...at, index] })));
+  return lists.flatMap(({ list, at }) => list.map((name, index) => ({ name: String(name), at: [...at, index] })));
 }
 
 function isList(condition: object): condition is readonly (string | number)[] {

@@ -3,7 +3,7 @@ import type { RoutingTable } from "../../../canon/table.ts";
 import type { AssertionSide } from "../assertion.ts";
 
 /** Lists of an assertions file whose words come from routes.yaml, and where they stand there. */
-const TABLE_WORDS = {
+const TABLE_NAMES = {
   workspaces: ({ workspaces }) => Object.keys(workspaces),
   tiers: ({ workspaces }) => Object.values(workspaces).map(({ tier }) => tier),
   labels: ({ workspaces, vocabulary }) => [
@@ -26,10 +26,10 @@ const TABLE_WORDS = {
   endpoints: ({ endpoints }) => Object.keys(endpoints),
 } as const satisfies Record<string, (table: RoutingTable) => readonly string[]>;
 
-export type TableWord = keyof typeof TABLE_WORDS;
+export type NameKind = keyof typeof TABLE_NAMES;
 
 /** What one word of a list is called in a message. */
-export const WORD_NAMES: Readonly<Record<TableWord, string>> = {
+export const NAME_TITLES: Readonly<Record<NameKind, string>> = {
   workspaces: "workspace",
   tiers: "tier",
   labels: "workspace label",
@@ -45,22 +45,22 @@ export const WORD_NAMES: Readonly<Record<TableWord, string>> = {
   endpoints: "endpoint",
 };
 
-export function isTableWord(member: string): member is TableWord {
-  return Object.hasOwn(TABLE_WORDS, member);
+export function isNameKind(member: string): member is NameKind {
+  return Object.hasOwn(TABLE_NAMES, member);
 }
 
 /** The words of one side, looked up once for a whole file. */
-export class KnownWords {
+export class KnownNames {
   readonly #side: AssertionSide;
-  readonly #words = new Map<TableWord, ReadonlySet<string>>();
+  readonly #names = new Map<NameKind, ReadonlySet<string>>();
 
   constructor(side: AssertionSide) {
     this.#side = side;
   }
 
-  of(kind: TableWord): ReadonlySet<string> {
-    const known = this.#words.get(kind) ?? new Set(TABLE_WORDS[kind](this.#side.table));
-    this.#words.set(kind, known);
+  of(kind: NameKind): ReadonlySet<string> {
+    const known = this.#names.get(kind) ?? new Set(TABLE_NAMES[kind](this.#side.table));
+    this.#names.set(kind, known);
     return known;
   }
 

@@ -54,7 +54,7 @@ function asserting(demand: Demand): Assertion {
     standpoint: "both",
     waiver: null,
     may_be_empty: true,
-    place: { file: "policies/assertions.yaml", line: 1, column: 1 },
+    location: { file: "policies/assertions.yaml", line: 1, column: 1 },
   };
 }
 

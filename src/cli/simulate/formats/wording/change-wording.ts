@@ -1,6 +1,6 @@
-import { CHANGES, type Change, type ChangeWord } from "../../../../simulate/change-word.ts";
+import { CHANGES, type Change, type ChangeKind } from "../../../../simulate/change-kind.ts";
 import type { Colour } from "../../../terminal/layout.ts";
-import type { ComparisonReport, LivenessFinding } from "../../../../simulate/report/report.ts";
+import type { ComparisonReport, UnusedFinding } from "../../../../simulate/report/report.ts";
 
 export type ChangeSymbol = "+" | "-" | "~" | "!";
 
@@ -21,7 +21,7 @@ interface ChangeWording extends Change {
   readonly look: Look;
 }
 
-export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
+export const CHANGE_WORDING: Readonly<Record<ChangeKind, ChangeWording>> = {
   newly_denied: { ...CHANGES.newly_denied, symbol: "-", colour: "red", look: { sign: "×", tone: "stop" } },
   newly_allowed: { ...CHANGES.newly_allowed, symbol: "+", colour: "green", look: { sign: "+", tone: "widen" } },
   primary_changed: { ...CHANGES.primary_changed, symbol: "~", colour: "yellow", look: { sign: "→", tone: "widen" } },
@@ -56,17 +56,17 @@ export const CHANGE_WORDING: Readonly<Record<ChangeWord, ChangeWording>> = {
 };
 
 /** `words` with the worst at the front: the first of its words gives a group its symbol. */
-export function worstFirst(words: readonly ChangeWord[]): readonly ChangeWord[] {
+export function worstFirst(words: readonly ChangeKind[]): readonly ChangeKind[] {
   return words.toSorted((left, right) => CHANGES[left].rank - CHANGES[right].rank);
 }
 
 /** Of a group's words the worst; a group without one says that its primary changed. */
-export function worstWord(words: readonly ChangeWord[]): ChangeWord {
+export function worstChange(words: readonly ChangeKind[]): ChangeKind {
   return worstFirst(words)[0] ?? "primary_changed";
 }
 
 /** "newly denied, fallbacks widened". */
-export function titleOf(words: readonly ChangeWord[]): string {
+export function titleOf(words: readonly ChangeKind[]): string {
   return worstFirst(words)
     .map((word) => CHANGES[word].title)
     .join(", ");
@@ -111,7 +111,7 @@ export const NEW_DATA_PATH = {
   sentence: "Data of this workspace can reach a provider and region in head that it cannot reach in base.",
 } as const;
 
-export const FINDING_WORDING: Readonly<Record<LivenessFinding["kind"], string>> = {
+export const FINDING_WORDING: Readonly<Record<UnusedFinding["kind"], string>> = {
   policy_without_effect: "policy without effect",
   constraint_never_fails: "constraint never fails",
   constraint_never_passes: "constraint never passes",

@@ -1,13 +1,13 @@
 import type {
   DimensionReport,
   EvidenceReport,
-  LivenessFinding,
+  UnusedFinding,
   PolicyReport,
   SideReport,
 } from "../../../../simulate/report/report.ts";
 import type { ReportModel } from "../model.ts";
 import { amountText, capitalised, numberText } from "../../../terminal/amounts.ts";
-import { FINDING_WORDING } from "../wording/change-words.ts";
+import { FINDING_WORDING } from "../wording/change-wording.ts";
 import { FRESH } from "../wording/comparison.ts";
 import { evidenceCautions, NOT_JUDGED } from "../wording/messages.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
@@ -17,7 +17,7 @@ import { locationMarkup } from "./example-request.ts";
 /** What no request meets; new in head first, because that is what the change brings. */
 export function findingsMarkup({ findings, newFindings, complete }: ReportModel): Markup {
   const known = findings.filter(({ in_base: inBase }) => inBase);
-  const row = ({ kind, subject, in_base: inBase, place }: LivenessFinding): Content =>
+  const row = ({ kind, subject, in_base: inBase, place }: UnusedFinding): Content =>
     html`<tr>
       <th scope="row">${code(subject)}</th>
       <td>${FINDING_WORDING[kind]}</td>

@@ -71,7 +71,7 @@ export function request(
     clientRequestDigest: null,
   };
   const total = outcome === "route" ? 200 * 100 ** random() : 1;
-  const place = (number: number, failure: "overloaded" | null): OutcomeRecord["attempts"][number] => ({
+  const attempt = (number: number, failure: "overloaded" | null): OutcomeRecord["attempts"][number] => ({
     endpoint: ENDPOINTS[number] ?? asWord("none"),
     provider: asWord(`provider-${1 + (number % 5)}`),
     region: asWord(`region-${1 + (number % 4)}`),
@@ -86,8 +86,8 @@ export function request(
     outcome !== "route"
       ? []
       : random() < 0.05
-        ? [place(2 * route, "overloaded"), place(2 * route + 1, null)]
-        : [place(2 * route, null)];
+        ? [attempt(2 * route, "overloaded"), attempt(2 * route + 1, null)]
+        : [attempt(2 * route, null)];
   return {
     decision,
     outcome: {

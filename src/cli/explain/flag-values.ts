@@ -5,19 +5,19 @@ import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.t
 import { timeWindow } from "../../decide/time-window.ts";
 
 /** One of the words that a flag knows. @throws {UsageError} that names the flag and the word that was probably meant. */
-export function readWord<Word extends string>(flag: string, text: string, words: readonly Word[]): Word {
-  const found = words.find((word) => word === text);
-  if (found === undefined) throw new UsageError(`${flag}: is none of the words it can be; ${suggest(text, words)}`);
+export function readValue<Value extends string>(flag: string, text: string, values: readonly Value[]): Value {
+  const found = values.find((one) => one === text);
+  if (found === undefined) throw new UsageError(`${flag}: is none of the words it can be; ${suggest(text, values)}`);
   return found;
 }
 
 /** Words separated by commas, sorted, each once. */
-export function readWords<Word extends string>(
+export function readValues<Value extends string>(
   flag: string,
   text: string | undefined,
-  words: readonly Word[],
-): readonly Word[] {
-  return [...new Set(listItems(text).map((item) => readWord(flag, item, words)))].toSorted();
+  values: readonly Value[],
+): readonly Value[] {
+  return [...new Set(listItems(text).map((item) => readValue(flag, item, values)))].toSorted();
 }
 
 /** A whole number within bounds. */
@@ -42,5 +42,5 @@ export function readWindow(time: string | undefined, at: string | undefined): Po
       `--time: must be a day and an hour, such as weekday/night: ${DAY_BUCKETS.join(" or ")}, then ${HOUR_BUCKETS.join(", ")}`,
     );
   }
-  return { day: readWord("--time", day, DAY_BUCKETS), hour: readWord("--time", hour, HOUR_BUCKETS) };
+  return { day: readValue("--time", day, DAY_BUCKETS), hour: readValue("--time", hour, HOUR_BUCKETS) };
 }

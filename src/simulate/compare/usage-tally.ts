@@ -5,7 +5,7 @@ import { routeCandidates } from "../../decide/candidates.ts";
 import type { Member, Outcome } from "../sample-request.ts";
 
 /** What some request of one side has met. Plain data, merged in any order with the same result. */
-export interface LivenessTally {
+export interface UsageTally {
   /** `policy/constraint`. */
   readonly passed: Set<string>;
   readonly failed: Set<string>;
@@ -22,7 +22,7 @@ export interface LivenessTally {
   readonly fallbacks: Set<string>;
 }
 
-export function emptyLiveness(): LivenessTally {
+export function emptyUsage(): UsageTally {
   return {
     passed: new Set(),
     failed: new Set(),
@@ -35,7 +35,7 @@ export function emptyLiveness(): LivenessTally {
   };
 }
 
-export function mergeLiveness(into: LivenessTally, from: LivenessTally): void {
+export function mergeUsage(into: UsageTally, from: UsageTally): void {
   for (const name of [
     "passed",
     "failed",
@@ -46,7 +46,7 @@ export function mergeLiveness(into: LivenessTally, from: LivenessTally): void {
     "endpoints",
     "fallbacks",
   ] as const) {
-    for (const word of from[name]) into[name].add(word);
+    for (const id of from[name]) into[name].add(id);
   }
 }
 
@@ -58,7 +58,7 @@ const BY_TABLE = ["approvals", "preferences"];
  * @param isPassedOver contents of which nothing is noted.
  */
 export function noteDecision(
-  tally: LivenessTally,
+  tally: UsageTally,
   decision: Decision,
   isPassedOver: (policy: string, slot: PolicySlot) => boolean,
 ): void {
@@ -90,7 +90,7 @@ export class JobCandidates {
   }
 
   /** The endpoints of the first member stand for those in the same places of the others' routes. */
-  writeTo(tally: LivenessTally, table: RoutingTable, members: readonly Member[]): void {
+  writeTo(tally: UsageTally, table: RoutingTable, members: readonly Member[]): void {
     if (this.#planned.size === 0) return;
     const routes = members.map((member) => routeOf(table, member));
     const candidates = routes.map((route) => (route === null ? [] : routeCandidates(table, route)));

@@ -11,7 +11,7 @@ export interface Change {
 
 /**
  * What a change can do to a request, in the order in which reports count it. `--fail-on`, assertions, the formats of reports and the table of docs/simulate.md are
- * made of these rows; `compare/change-words.ts` says which of them a request meets.
+ * made of these rows; `compare/change-kinds.ts` says which of them a request meets.
  */
 export const CHANGES = {
   newly_denied: {
@@ -82,10 +82,10 @@ export const CHANGES = {
   },
 } as const satisfies Readonly<Record<string, Change>>;
 
-export type ChangeWord = keyof typeof CHANGES;
+export type ChangeKind = keyof typeof CHANGES;
 
-export const CHANGE_WORDS = Object.keys(CHANGES).filter(isChangeWord);
+export const CHANGE_KINDS = Object.keys(CHANGES).filter(isChangeKind);
 
-function isChangeWord(name: string): name is ChangeWord {
+function isChangeKind(name: string): name is ChangeKind {
   return Object.hasOwn(CHANGES, name);
 }

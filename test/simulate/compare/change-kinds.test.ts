@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { changeWords, destinationsOf } from "../../../src/simulate/compare/change-words.ts";
-import { CHANGE_WORDS } from "../../../src/simulate/change-word.ts";
+import { changeKinds, destinationsOf } from "../../../src/simulate/compare/change-kinds.ts";
+import { CHANGE_KINDS } from "../../../src/simulate/change-kind.ts";
 import type { Outcome, PlannedEndpoint } from "../../../src/simulate/sample-request.ts";
 import { endpoint, provider, table } from "../../support/table.ts";
 
@@ -30,7 +30,7 @@ function denied(reason = "NO", constraint = "c", policy = "p", indeterminate = f
   return { plan: [], maxPlaces: null, denial: { policy, constraint, reason }, edits: null, indeterminate };
 }
 
-const words = (base: Outcome, head: Outcome): string => changeWords(base, head, NOWHERE).join(" ");
+const words = (base: Outcome, head: Outcome): string => changeKinds(base, head, NOWHERE).join(" ");
 
 describe("plans", () => {
   it.for([
@@ -133,16 +133,16 @@ describe("destinations", () => {
       { base: before, head: after },
       { base: after, head: before },
     ]) {
-      expect(changeWords(to("a"), to("a"), sides).join(" ")).toBe(word);
+      expect(changeKinds(to("a"), to("a"), sides).join(" ")).toBe(word);
       // A place that only one side has is a place that comes or goes.
-      expect(changeWords(to("b"), to("ba"), sides)).not.toContain("destination_changed");
+      expect(changeKinds(to("b"), to("ba"), sides)).not.toContain("destination_changed");
     }
   });
 
   it("words stand in their order, however many there are", () => {
     const sides = { base: rows({}), head: rows({ trainsOnData: true }) };
     const head = to("cda", { edits: { maxOutputTokens: 1, stripFields: [] }, indeterminate: true });
-    const found = changeWords(to("ab"), head, sides);
+    const found = changeKinds(to("ab"), head, sides);
     expect(found).toEqual([
       "primary_changed",
       "fallbacks_widened",
@@ -151,6 +151,6 @@ describe("destinations", () => {
       "edits_changed",
       "indeterminate_new",
     ]);
-    expect(found).toEqual(CHANGE_WORDS.filter((word) => found.includes(word)));
+    expect(found).toEqual(CHANGE_KINDS.filter((word) => found.includes(word)));
   });
 });

@@ -1,5 +1,5 @@
 import type { RoutingTable } from "../../canon/table.ts";
-import type { ChangeWord } from "../change-word.ts";
+import type { ChangeKind } from "../change-kind.ts";
 import type { Outcome, PlannedEndpoint } from "../sample-request.ts";
 
 /** What endpoints of a table really are, whatever they are called. */
@@ -22,13 +22,13 @@ export function destinationsOf(table: RoutingTable): Destinations {
   return destinations;
 }
 
-/** What a change does to one request, in the order of `CHANGE_WORDS`. */
-export function changeWords(
+/** What a change does to one request, in the order of `CHANGE_KINDS`. */
+export function changeKinds(
   base: Outcome,
   head: Outcome,
   destinations: { readonly base: Destinations; readonly head: Destinations },
-): readonly ChangeWord[] {
-  const newlyIndeterminate: readonly ChangeWord[] =
+): readonly ChangeKind[] {
+  const newlyIndeterminate: readonly ChangeKind[] =
     head.indeterminate && !base.indeterminate ? ["indeterminate_new"] : [];
   if (base.denial !== null && head.denial !== null) {
     const { policy, constraint, reason } = base.denial;
@@ -39,21 +39,21 @@ export function changeWords(
   if (head.denial !== null) return ["newly_denied", ...newlyIndeterminate];
   if (base.denial !== null) return ["newly_allowed", ...newlyIndeterminate];
   return [
-    ...planWords(base.plan, head.plan),
+    ...planChanges(base.plan, head.plan),
     ...elsewhere(base, head, destinations),
-    ...editWords(base, head),
+    ...editChanges(base, head),
     ...newlyIndeterminate,
   ];
 }
 
-function planWords(base: readonly PlannedEndpoint[], head: readonly PlannedEndpoint[]): readonly ChangeWord[] {
+function planChanges(base: readonly PlannedEndpoint[], head: readonly PlannedEndpoint[]): readonly ChangeKind[] {
   const [before, after] = [idsOf(base), idsOf(head)];
   const [first, firstNow] = [before[0], after[0]];
-  const words: ChangeWord[] = [];
-  if (first !== firstNow) words.push("primary_changed");
-  if (after.some((id) => id !== firstNow && !before.includes(id))) words.push("fallbacks_widened");
-  if (before.some((id) => id !== first && !after.includes(id))) words.push("fallbacks_narrowed");
-  if (words.length > 0) return words;
+  const kinds: ChangeKind[] = [];
+  if (first !== firstNow) kinds.push("primary_changed");
+  if (after.some((id) => id !== firstNow && !before.includes(id))) kinds.push("fallbacks_widened");
+  if (before.some((id) => id !== first && !after.includes(id))) kinds.push("fallbacks_narrowed");
+  if (kinds.length > 0) return kinds;
   if (before.join("\n") !== after.join("\n")) return ["fallbacks_reordered"];
   return sharingOf(base) === sharingOf(head) ? [] : ["sharing_changed"];
 }
@@ -70,7 +70,7 @@ function elsewhere(
   base: Outcome,
   head: Outcome,
   destinations: { readonly base: Destinations; readonly head: Destinations },
-): readonly ChangeWord[] {
+): readonly ChangeKind[] {
   const moved = head.plan.some(
     ({ endpoint }) =>
       base.plan.some((place) => place.endpoint === endpoint) &&
@@ -79,7 +79,7 @@ function elsewhere(
   return moved ? ["destination_changed"] : [];
 }
 
-function editWords(base: Outcome, head: Outcome): readonly ChangeWord[] {
+function editChanges(base: Outcome, head: Outcome): readonly ChangeKind[] {
   const [before, after] = [base.edits, head.edits];
   const same =
     before?.maxOutputTokens === after?.maxOutputTokens &&
