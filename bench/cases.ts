@@ -2,7 +2,7 @@
 export interface Case {
   readonly name: string;
   readonly title: string;
-  /** Name of the model upstream; the upstream tells the cases apart by it. */
+  /** Name of the model upstream; the upstream distinguishes the cases by it. */
   readonly model: string;
   readonly kind: "chat" | "stream" | "vectors" | "base64-vectors";
   /** Bytes of text in the request and in the answer. */

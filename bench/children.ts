@@ -34,7 +34,7 @@ function readOrEmpty(path: string): string {
   }
 }
 
-/** Milliseconds that a child may take to say that it listens. */
+/** Milliseconds that a child may take to report that it listens. */
 const START_LIMIT = 60_000;
 
 export interface Listening {
@@ -88,7 +88,7 @@ export class Children {
     return { process: child, origin };
   }
 
-  /** Asks every child to end, and ends those that have not after five seconds. */
+  /** Signals every child to end, and kills those that have not ended after five seconds. */
   async stop(): Promise<void> {
     await Promise.all(
       [...this.#children].map(async (child) => {

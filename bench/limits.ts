@@ -9,7 +9,7 @@ import type { LimitStore } from "../src/limits/limit-store.ts";
 const ROUNDS = 9;
 const REQUESTS = 200_000;
 
-/** A store that grants everything at once: what is measured is the ledger. */
+/** A store that grants everything at once: only the quotas are measured. */
 const store: LimitStore = {
   lease: ({ counters, slots }) =>
     Promise.resolve({

@@ -1,4 +1,4 @@
-/** What the benchmark asks of the load generator, one job at a time, over the channel between the processes. */
+/** The jobs of the load generator, one at a time, over the channel between the processes. */
 export interface LoadJob {
   /** Origin of the subject, such as `http://127.0.0.1:8080`. */
   readonly origin: string;

@@ -31,7 +31,7 @@ async function benchmark(options: Options, children: Children, folder: string): 
     testCase,
     subjects: subjects.map((subject) => ({ subject: subject.name, runs: new Array<Figures>() })),
   }));
-  // Subjects take turns within each case, so that whatever slows the machine down for a while slows all of them.
+  // Subjects take turns within each case, so that a slow phase of the machine slows all of them.
   for (let run = 1; run <= options.runs; run += 1) {
     for (const { testCase, subjects: results } of cases) {
       for (const subject of subjects) {
@@ -58,7 +58,7 @@ function publish(report: Report): void {
   process.stdout.write(`\n${toMarkdown(report, now)}\nwritten to bench/results/${name}.json and .md\n`);
 }
 
-/** Gives the exit code. Whatever happens, no child and no file outlives it. */
+/** Gives the exit code. No child and no file outlives it, even after an error. */
 async function main(argv: readonly string[]): Promise<number> {
   const options = readOptions(argv);
   if (options === "help") {

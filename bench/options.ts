@@ -22,7 +22,7 @@ Compares Signalbox with a bare relay, with nginx where it is installed, and with
 Writes bench/results/<time>.json and .md. About four minutes; --quick takes about half a minute.
 `;
 
-/** Reads the arguments; `help` where they ask for it, a sentence where they are wrong. */
+/** Reads the arguments; `help` where they request it, a sentence where they are wrong. */
 export function readOptions(argv: readonly string[]): Options | "help" | { readonly problem: string } {
   let values;
   try {

@@ -10,7 +10,7 @@ import { candidate, ordinaryInput, sampleData } from "../test/policy/samples.ts"
 
 /**
  * What metering costs, and how long the bound of an evaluation can last: the shipped policies as they were compiled and metered (CPU microseconds
- * of all of them, each asked alone), then expressions of every kind until they are stopped (CPU milliseconds).
+ * of all of them, each evaluated alone), then expressions of every kind until they are stopped (CPU milliseconds).
  */
 const sdk: typeof OpaWasm = createRequire(import.meta.url)("@open-policy-agent/opa-wasm");
 const ROOT = new URL("../", import.meta.url);

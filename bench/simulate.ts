@@ -7,7 +7,7 @@ import type { Side } from "../src/simulate/request.ts";
 import { runSimulation } from "../src/simulate/run-simulation.ts";
 
 /**
- * What `signalbox simulate` costs over estates of about a hundred thousand and about a million classes of requests, with ten policies: the ones of
+ * What `signalbox simulate` costs over configurations of about a hundred thousand and about a million classes of requests, with ten policies: the ones of
  * this repository, compiled. Head differs by a fallback, an approval and a policy. Every line is a process of its own, so that its memory is its own.
  * The aims are 20 s for 100,000 classes on two cores, and 500 MB for a million. `npm run bench:simulate`, or with `--quick` for the first line only.
  */
@@ -19,7 +19,7 @@ const ROUTES = ["chat-small-eu", "chat-large-eu", "gpt-5", "embed-small", "moder
 
 interface Sizes {
   readonly workspaces: number;
-  /** Words that keys may carry; every set of them is a key of its own. */
+  /** Labels that keys may carry; every set of them is a key of its own. */
   readonly labels: number;
 }
 

@@ -124,7 +124,7 @@ async function startServer(folder: string, upstream: string): Promise<Subject> {
     });
   });
   child.stdout.resume();
-  // What it says at its start is about the configuration.
+  // Its first lines are about the configuration.
   complaints.length = 0;
   return { process: child, url, key: made.stdout.trim(), complaints };
 }
@@ -240,7 +240,7 @@ async function stop({ process: child }: Subject): Promise<number | null> {
   return ended.finally(() => clearTimeout(force));
 }
 
-/** Prints what came of it; says whether all was well. */
+/** Prints the result; returns whether the run passed. */
 function report({ samples, tally }: Soaked, subject: Subject, code: number | null, options: Options): boolean {
   const print = (line: string): void => void process.stdout.write(`${line}\n`);
   const counted = samples.filter(({ at }) => at >= options.minutes * WARM_UP);
@@ -263,7 +263,7 @@ function report({ samples, tally }: Soaked, subject: Subject, code: number | nul
   return isFlat && tally.wrong.size === 0 && subject.complaints.length === 0 && code === 0;
 }
 
-/** Gives the exit code. Whatever happens, no child and no file outlives it. */
+/** Gives the exit code. No child and no file outlives it, even after an error. */
 async function main(argv: readonly string[]): Promise<number> {
   const options = readOptions(argv);
   if (options === "help" || options === null) {

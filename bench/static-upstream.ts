@@ -100,7 +100,7 @@ function serve(socket: Socket): void {
     const request = received;
     received = Buffer.alloc(0);
     const prepared = PREPARED.find(({ model }) => request.includes(model));
-    // A case that nobody knows would be measured as something else.
+    // An unknown case would be measured as another one.
     if (prepared === undefined) socket.destroy();
     else writePieces(socket, prepared.pieces, 0);
   });

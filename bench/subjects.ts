@@ -21,7 +21,7 @@ export interface Field {
   readonly absent: readonly string[];
 }
 
-/** Starts everything that is compared. All of it stays up for the whole benchmark: who is not asked uses no CPU. */
+/** Starts everything that is compared. All of it stays up for the whole benchmark: an idle one uses no CPU. */
 export async function startSubjects(
   children: Children,
   upstream: string,

@@ -18,7 +18,7 @@ import { UPSTREAM_STREAMS } from "./upstream-streams.ts";
 /**
  * What translation costs, without sockets: for every surface and every dialect, the time to turn a request into the upstream's bytes, and the
  * upstream's stream into the client's, as a ratio to the native relay of the same surface. All pairs take turns within a round, so that
- * whatever disturbs the machine disturbs all of them; medians of the rounds are printed.
+ * a disturbance of the machine affects all of them; medians of the rounds are printed.
  */
 const ROUNDS = process.argv.includes("--quick") ? 5 : 21;
 const REQUESTS = 400;

@@ -47,7 +47,7 @@ export interface Break {
   readonly half: boolean;
 }
 
-/** An answer as bytes, in the pieces in which it is written, with the place where it breaks. */
+/** An answer as bytes, in the pieces in which it is written, with the position where it breaks. */
 export interface Script extends Head {
   readonly contentType: string;
   readonly isStream: boolean;
@@ -158,7 +158,7 @@ function changedBody(answer: JsonAnswer, kind: ContentFault, failing: Failing): 
   }
 }
 
-/** `null` where the fault cannot come at this place. */
+/** `null` where the fault cannot come at this position. */
 function changedEvents(
   events: readonly StreamEvent[],
   kind: ContentFault,
@@ -220,12 +220,12 @@ export interface FailureGrammar {
   body(sequence: number): string;
   /** The error event, and what the protocol sends after it. */
   errorFrame(sent: readonly StreamEvent[], sequence: number): readonly StreamEvent[];
-  /** An ending that says that the answer failed, without an error event; `null` where the protocol has none. */
+  /** An ending that marks the answer as failed, without an error event; `null` where the protocol has none. */
   readonly failed: FailedEnding | null;
 }
 
 export interface FailedEnding {
-  /** `null` where the protocol cannot say it after these events. */
+  /** `null` where the protocol cannot express it after these events. */
   events(sent: readonly StreamEvent[]): readonly StreamEvent[] | null;
   /** The body of an answer, made one that failed. */
   body(whole: string): string;

@@ -1,7 +1,7 @@
 /**
- * What a simulated answer should be like. Written as words, either in the header `x-mock` (`cut=after-2; delay=50ms`) or at the end
+ * The behaviour of a simulated answer. Written as settings, either in the header `x-mock` (`cut=after-2; delay=50ms`) or at the end
  * of the model's name (`gpt-5+cut=after-2+delay=50ms`): one grammar for both, documented in docs/mock.md. It is closed: a
- * word that is not listed here is refused, because a misspelt fault would otherwise make a test pass that tests nothing.
+ * setting that is not listed here is refused, because a misspelt fault would otherwise make a test pass that tests nothing.
  */
 export interface Behaviour {
   /** Milliseconds before the headers. */
@@ -49,7 +49,7 @@ export interface Behaviour {
   readonly requireAuth: boolean;
   /** Only the first so many requests for the model are answered like this; `null` for all of them. */
   readonly times: number | null;
-  /** Length of vectors where the request does not say. */
+  /** Length of vectors where the request gives none. */
   readonly dimensions: number | null;
   /** Moderations in the categories of a provider that is not OpenAI. */
   readonly categories: "other" | null;
@@ -73,7 +73,7 @@ export interface Behaviour {
 }
 
 /**
- * Members about lists of results: embeddings, rankings, moderations. An endpoint has no form for them but where it says so, because most
+ * Members about lists of results: embeddings, rankings, moderations. An endpoint has no form for them unless it declares one, because most
  * endpoints answer in text.
  */
 export const RESULT_MEMBERS = [
@@ -91,10 +91,10 @@ export const RESULT_MEMBERS = [
 ] as const satisfies readonly (keyof Behaviour)[];
 export type ResultMember = (typeof RESULT_MEMBERS)[number];
 
-/** What fails the requests that hold it, where `poison` asks for that. */
+/** Requests that contain this text fail where `poison` is set. */
 export const POISON = "simulated-poison";
 
-/** `unknown` is a word that no protocol has. A protocol that has no word for a reason refuses to end with it. */
+/** `unknown` is a value that no protocol has. A protocol without a value for a reason refuses to end with it. */
 export const FINISH_REASONS = [
   "stop",
   "length",
@@ -124,7 +124,7 @@ export const FAULT_KINDS = [
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
-/** When a fault happens. Events are counted from 1, whatever they carry; an answer that is not streamed is one event. */
+/** When a fault happens. Events of any kind are counted from 1; an answer that is not streamed is one event. */
 export type Moment =
   | { readonly at: "before-headers" | "before-finish" | "before-done" | "end" }
   | { readonly at: "after" | "in"; readonly event: number };

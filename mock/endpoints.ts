@@ -29,7 +29,7 @@ export interface MockEndpoint {
   /** End of the path: base addresses of providers carry prefixes of all kinds. The first row that fits is taken. */
   readonly path: string;
   readonly protocol: Protocol;
-  /** Protocols that share the path and are told by the body: the first that knows it as its own, and `protocol` where none does. */
+  /** Protocols that share the path and are recognised by the body: the first that accepts it, and `protocol` where none does. */
   readonly others?: readonly Neighbour[];
 }
 

@@ -10,7 +10,7 @@ const SETTLE_BEFORE_RESET = 20;
 
 /**
  * Writes a script to a connection, with the behaviour's waits. Returns when nothing more will be written: the answer is complete,
- * it broke where the script says so, or the client has gone.
+ * it broke where the script says, or the client has gone.
  *
  * @param onBreak called just before the connection is ended on purpose, so that it is not taken for the client's doing.
  */

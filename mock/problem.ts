@@ -1,4 +1,4 @@
-/** What is wrong with a request, whatever the protocol; each protocol writes it in its own shape. */
+/** A fault of a request, in any protocol; each protocol writes it in its own shape. */
 export interface Problem {
   readonly status: number;
   readonly message: string;
@@ -12,7 +12,7 @@ export function invalid(param: string | null, message: string, code: string | nu
   return { status: 400, message, param, code };
 }
 
-/** A 400 that is about what the test asked of the simulated provider, and no provider would give. */
+/** A 400 about a test's settings of the simulated provider, which no real provider would give. */
 export function unplayable(message: string, param: string | null = null): Problem {
   return invalid(param, message, "mock_behaviour");
 }

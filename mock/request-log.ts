@@ -10,7 +10,7 @@ export interface RecordedRequest {
   readonly path: string;
   /** Without those that carry credentials. */
   readonly headers: Readonly<Record<string, string>>;
-  /** First 16 hexadecimal digits of the SHA-256 of the credential, so that a test can tell which one was sent; `null` without one. */
+  /** First 16 hexadecimal digits of the SHA-256 of the credential, so that a test can check which one was sent; `null` without one. */
   readonly credential: string | null;
   /** The parsed JSON body; `null` without one. */
   readonly body: unknown;

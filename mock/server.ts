@@ -20,7 +20,7 @@ export interface MockOptions {
 export interface MockServer {
   /** Such as `http://127.0.0.1:8089`, without a slash at the end. */
   readonly url: string;
-  /** What was asked, oldest first; at most the newest 1,000 requests. */
+  /** The requests, oldest first; at most the newest 1,000. */
   readonly requests: readonly RecordedRequest[];
   /** Closes every connection, those of stalled answers too. Safe to call twice. */
   close(): Promise<void>;
@@ -45,7 +45,7 @@ export async function startMock(options: MockOptions): Promise<MockServer> {
   const inForce = limitTimes();
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, noDelay: true }, (request, response) => {
     serve({ request, response, log, inForce }).catch(() => {
-      // The client went away while it was sending; there is nobody to tell.
+      // The client closed the connection while it was sending; no answer can be sent.
       response.destroy();
     });
     if (options.log !== undefined) logAnswer(request, response, options.log);
@@ -164,7 +164,7 @@ function parse(text: Buffer): unknown {
   try {
     return parseJson(text.toString("utf8"));
   } catch {
-    // The error would quote the body; that it is not JSON is all there is to say.
+    // The error would quote the body; the message only says that it is not JSON.
     return undefined;
   }
 }

@@ -5,13 +5,13 @@ import { invalid, unplayable, type Problem } from "./problem.ts";
 import type { Exchange, Protocol, Reply } from "./protocol.ts";
 import { headerWords, modelWords, parseBehaviour, wordOf } from "./words.ts";
 
-/** One request whose words have been read. */
+/** One request whose settings have been read. */
 export interface Call {
   readonly sequence: number;
   /** Path and query, as they were sent. */
   readonly target: string;
   readonly body: JsonObject;
-  /** The model's name without words. */
+  /** The model's name without settings. */
   readonly base: string;
   /** As the request names it. */
   readonly model: string;
@@ -21,9 +21,9 @@ export interface Call {
 
 /** What an endpoint adds to the machinery that all of them share. */
 export interface Simulation extends Pick<Protocol, "refuse" | "failure"> {
-  /** The words of the protocol for the reasons that an answer can end; a reason that is not here is refused. */
+  /** The protocol's values of the finish reasons; a reason that is not here is refused. */
   readonly finishes: ReadonlyMap<FinishReason, string>;
-  /** Members of a behaviour that the endpoint has no form for. A test that asks for them would test nothing, so they are refused. */
+  /** Members of a behaviour that the endpoint has no form for. A test that sets them would test nothing, so they are refused. */
   readonly lacks: readonly (keyof Behaviour)[];
   /** Members about lists of results that the endpoint does have a form for; without the member, none. */
   readonly results?: readonly ResultMember[];
@@ -31,12 +31,12 @@ export interface Simulation extends Pick<Protocol, "refuse" | "failure"> {
   readonly codes: ReadonlyMap<number, string>;
   /** Where the model is named, unless it is the body's `model`. `target` is {@link Exchange.target}. */
   readonly modelIn?: (target: string, body: JsonObject) => string;
-  /** The answer to a request without a key, where one is asked for; `null` where there is one. */
+  /** The answer to a request without a key, where one is required; `null` where there is one. */
   unauthorised(exchange: Exchange): Problem | null;
   complete(call: Call): Answer | Problem;
 }
 
-/** An endpoint that does what the words of a request say, and else answers as the simulation does. */
+/** An endpoint that applies the settings of a request, and otherwise answers as the simulation does. */
 export function protocolOf(simulation: Simulation): Protocol {
   const { refuse, failure, results = [] } = simulation;
   const lacks = [...simulation.lacks, ...RESULT_MEMBERS.filter((member) => !results.includes(member))];
@@ -46,7 +46,7 @@ export function protocolOf(simulation: Simulation): Protocol {
 
 function answer(simulation: Simulation, exchange: Exchange): Reply {
   const { body, sequence } = exchange;
-  // A refusal is played without faults: whoever made the mistake has to be able to read it.
+  // A refusal is sent without faults: the author of the mistake has to be able to read it.
   const refusal = (problem: Problem): Reply => ({ answer: simulation.refuse(problem, sequence), behaviour: PLAIN });
   if (!isJsonObject(body)) return refusal(invalid(null, "The body must be a JSON object."));
   const named = simulation.modelIn === undefined ? body["model"] : simulation.modelIn(exchange.target, body);
@@ -67,7 +67,7 @@ function answer(simulation: Simulation, exchange: Exchange): Reply {
   return "kind" in answered ? { answer: answered, behaviour } : refusal(answered);
 }
 
-/** One sentence about a word that the endpoint cannot obey; `null` where it can obey all of them. */
+/** One sentence about a setting that the endpoint cannot apply; `null` where it can apply all of them. */
 function misfitOf(simulation: Simulation, behaviour: Behaviour): string | null {
   const lacking = simulation.lacks.find((member) => behaviour[member] !== PLAIN[member]);
   if (lacking !== undefined) return `mock: this endpoint has no form for "${wordOf(lacking)}"; leave it out`;
@@ -76,7 +76,7 @@ function misfitOf(simulation: Simulation, behaviour: Behaviour): string | null {
   return `mock: no answer of this endpoint ends with "finish=${finish}"; it can end with ${[...simulation.finishes.keys()].join(", ")}`;
 }
 
-/** An answer with an error status that a test asks for. */
+/** An answer with an error status that a test requests. */
 export function statusAnswer(
   { refuse, codes }: Pick<Simulation, "refuse" | "codes">,
   { status, retryAfter }: { readonly status: number; readonly retryAfter: number | null },
@@ -86,7 +86,7 @@ export function statusAnswer(
   const made = refuse({ status, message, param: null, code: codes.get(status) ?? null }, sequence);
   const headers: Record<string, string> = { ...made.headers };
   if (retryAfter !== null) headers["retry-after"] = String(retryAfter);
-  // A redirect that is followed shows as a second request, to a path that nothing else asks for.
+  // A redirect that is followed shows as a second request, to a path that no other request has.
   if (status < 400) headers["location"] = "/mock/redirected";
   return { ...made, headers };
 }

@@ -2,9 +2,9 @@ import { FINISH_REASONS, type Behaviour, type FaultKind, type Moment } from "./b
 
 export type Setting = Partial<Behaviour>;
 
-/** What a word does to a behaviour. */
+/** The effect of a setting on a behaviour. */
 export interface Word {
-  /** How the word is written, for error messages, `--help` and the documentation. */
+  /** How the setting is written, for error messages, `--help` and the documentation. */
   readonly form: string;
   readonly meaning: string;
   /** What the form leaves open, for error messages. */
@@ -16,7 +16,7 @@ export interface Word {
 /** Moments at which every fault can come. */
 const MOMENTS = "after-headers, after-N, before-finish, before-done or end";
 
-/** Every word, in the order of the documentation. */
+/** Every setting, in the order of the documentation. */
 export const WORDS: ReadonlyMap<string, Word> = new Map<string, Word>([
   duration("delay", "wait before the headers", (delay) => ({ delay })),
   duration("first-byte", "wait between the headers and the first byte of the body", (firstByte) => ({ firstByte })),
@@ -142,7 +142,7 @@ function integer(
   return [name, { form: `${name}=N, N from ${least} to ${most}`, meaning, read }];
 }
 
-/** Longest wait that can be asked for, milliseconds. */
+/** Longest wait that can be set, milliseconds. */
 const LONGEST_WAIT = 600_000;
 
 function duration(name: string, meaning: string, set: (milliseconds: number) => Setting): [string, Word] {

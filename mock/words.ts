@@ -1,19 +1,19 @@
 import { PLAIN, type Behaviour } from "./behaviour.ts";
 import { WORDS, type Setting } from "./vocabulary.ts";
 
-/** Every word with its form and meaning, in the order of the documentation. */
+/** Every setting with its form and meaning, in the order of the documentation. */
 export const VOCABULARY: readonly { readonly form: string; readonly meaning: string }[] = [...WORDS.values()];
 
 export type ParsedBehaviour = { readonly behaviour: Behaviour } | { readonly problem: string };
 
-/** Lists of words read before: a benchmark sends the same one a hundred thousand times. */
+/** Lists of settings read before: a benchmark sends the same one a hundred thousand times. */
 const known = new Map<string, ParsedBehaviour>();
 const KNOWN_LISTS = 1_000;
 
 /**
- * Reads words, each `name` or `name=value`.
+ * Reads settings, each `name` or `name=value`.
  *
- * @returns the behaviour, or one sentence that names the word that is unknown, wrong, or contradicts another.
+ * @returns the behaviour, or one sentence that names the setting that is unknown, wrong, or contradicts another.
  */
 export function parseBehaviour(words: readonly string[]): ParsedBehaviour {
   if (words.length === 0) return { behaviour: PLAIN };
@@ -46,7 +46,7 @@ function parseWords(words: readonly string[]): ParsedBehaviour {
   return problem === null ? { behaviour } : { problem };
 }
 
-/** One sentence about words that do not go together; `null` where they do. */
+/** One sentence about settings that contradict each other; `null` where none do. */
 function problemTogether(behaviour: Behaviour): string | null {
   const { status, poison, duplicateIndex, indexOutOfRange, noIndex } = behaviour;
   if (behaviour.retryAfter !== null && status === null && poison === null)
@@ -60,7 +60,7 @@ function problemTogether(behaviour: Behaviour): string | null {
   return null;
 }
 
-/** The words of an `x-mock` header: separated by semicolons, spaces around them ignored. */
+/** The settings of an `x-mock` header: separated by semicolons, spaces around them ignored. */
 export function headerWords(header: string): readonly string[] {
   return header
     .split(";")
@@ -68,7 +68,7 @@ export function headerWords(header: string): readonly string[] {
     .filter((word) => word !== "");
 }
 
-/** A model's name without the words after it, and those words. */
+/** A model's name without the settings after it, and those settings. */
 export function modelWords(model: string): {
   readonly base: string;
   readonly words: readonly string[];
@@ -90,12 +90,12 @@ function readWord(written: string): Setting | string {
   return `mock: "${quote(written)}" is not understood; write ${word.form}${detail}`;
 }
 
-/** How the member of a behaviour is written: `toolCalls` is the word `tool-calls`. */
+/** How the member of a behaviour is written: `toolCalls` is the setting `tool-calls`. */
 export function wordOf(member: keyof Behaviour): string {
   return member.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** Words come from the request; a long one would fill the error with it. */
+/** Settings come from the request; a long one would fill the error. */
 function quote(word: string): string {
   return word.length > 40 ? `${word.slice(0, 40)}…` : word;
 }

@@ -1,6 +1,6 @@
 import { asWord, type DecisionRecord, type OutcomeRecord, type Word } from "../../src/evidence/record.ts";
 
-/** What a realistic estate asks for: 5 workspaces, 6 keys each, 20 routes, 40 endpoints of 10 models with 5 providers in 4 regions. */
+/** A realistic configuration: 5 workspaces, 6 keys each, 20 routes, 40 endpoints of 10 models with 5 providers in 4 regions. */
 export const WORKSPACES = names("workspace", 5);
 const ROUTES = names("route", 20);
 const ENDPOINTS = names("endpoint", 40);

@@ -6,7 +6,7 @@ import type { Store } from "../../src/store/port.ts";
 import { DAYS, FROM, RECORDS, UNTIL } from "./cells.ts";
 import { WORKSPACES } from "./fixture.ts";
 
-/** Asks by everything and says how long it takes. Gives the slowest, milliseconds. */
+/** Queries every grouping and prints how long it takes. Returns the slowest, milliseconds. */
 export async function queryAll(
   store: Store,
   filled: { readonly cells: number; readonly bytes: number },
@@ -41,7 +41,7 @@ function query(store: Store, names: string): Promise<number> {
   });
 }
 
-/** What a revision in shadow said in all workspaces. */
+/** Verdicts of a revision in shadow in all workspaces. */
 function queryRevision(store: Store): Promise<number> {
   return best("a revision in shadow", async () => {
     const revisionQuery = { policy: "eu-residency", revision: 4, firstSeen: FROM * HOUR };

@@ -22,7 +22,7 @@ export type ContentBlock =
   | { readonly type: "text"; readonly pieces: readonly string[] }
   | { readonly type: "tool_use"; readonly id: string; readonly name: string; readonly pieces: readonly string[] };
 
-/** The blocks of an answer, in order. A refusal has none of its own: it is told in `stop_details`. */
+/** The blocks of an answer, in order. A refusal has none of its own: it is in `stop_details`. */
 export function contentOf(answer: MessagesAnswer, isRedacted: boolean): readonly ContentBlock[] {
   const { completion, sequence } = answer;
   const blocks: ContentBlock[] = [];

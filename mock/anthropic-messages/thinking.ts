@@ -25,7 +25,7 @@ export function readThinking(body: JsonObject, conversation: MessagesConversatio
 }
 
 /**
- * A turn that began without thinking goes on without it: Anthropic turns manual thinking off for such a request, and says nothing. Only
+ * A turn that began without thinking goes on without it: Anthropic turns manual thinking off for such a request without a notice. Only
  * adaptive thinking may begin within a turn.
  */
 function thinksNow(kind: string, conversation: MessagesConversation): boolean {

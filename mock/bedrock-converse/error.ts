@@ -12,7 +12,7 @@ const TYPES: ReadonlyMap<number, string> = new Map([
   [503, "ServiceUnavailableException"],
 ]);
 
-/** An error in AWS's shape: the type stands in a header, and there is no member for the path. */
+/** An error in AWS's shape: the type is in a header, and there is no member for the path. */
 export function refuseConverse({ status, message, param }: Problem, sequence: number): JsonAnswer {
   const type = TYPES.get(status) ?? (status >= 500 ? "InternalServerException" : "ValidationException");
   return {

@@ -29,7 +29,7 @@ export const bedrockConverseStream: Protocol = protocolOf({ ...SHARED, complete:
 /** Bedrock's CountTokens, for conversations. */
 export const bedrockCountTokens: Protocol = protocolOf({ ...SHARED, complete: countTokens });
 
-/** The model stands between `/model/` and the operation. */
+/** The model is between `/model/` and the operation. */
 export function modelIn(target: string): string {
   return modelInPath(target, /\/model\/([^/?]*)\/[a-z-]+(?:\?|$)/);
 }

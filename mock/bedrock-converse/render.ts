@@ -91,7 +91,7 @@ function usageOf({ request, completion }: ConverseAnswer, { cached, cacheWrite }
   };
 }
 
-/** The blocks of an answer, in order. A refusal is a text; the stop reason says that it is one. */
+/** The blocks of an answer, in order. A refusal is a text with its own stop reason. */
 function blocksOf({ completion, called, sequence }: ConverseAnswer, isRedacted: boolean): readonly Block[] {
   const blocks: Block[] = [];
   const thought = piecesOf(completion, ({ kind }) => kind === "reasoning");

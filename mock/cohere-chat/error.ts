@@ -24,7 +24,7 @@ function ending(delta: object): StreamEvent {
   return { name: "message-end", data: JSON.stringify({ type: "message-end", delta }), purpose: "error" };
 }
 
-/** Answers fail in the place where others say why they ended: there is no event for errors. */
+/** Answers fail where others give their finish reason: there is no event for errors. */
 export const COHERE_FAILURE: FailureGrammar = {
   malformed: { name: "content-delta", data: '{"type":"content-delta","index":0,"delta":{"mess', purpose: "content" },
   body: (sequence) => errorBody(MESSAGE, sequence),

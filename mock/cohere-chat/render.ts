@@ -115,7 +115,7 @@ function piecesOf(completion: Completion, kind: "reasoning" | "text"): readonly 
   return completion.pieces.filter((piece) => piece.kind === kind).map(({ text }) => text);
 }
 
-/** What a model that does not think says before it calls. */
+/** The text before the calls of a model that does not think. */
 function planOf(answer: CohereAnswer): readonly string[] {
   const [call] = callsOf(answer);
   return call === undefined || answer.completion.reasoningTokens > 0 ? [] : ["I will use", ` the ${call.name} tool.`];

@@ -2,7 +2,7 @@ import type { JsonAnswer, StreamEvent, FailureGrammar } from "../answer.ts";
 import type { Problem } from "../problem.ts";
 import type { Exchange } from "../protocol.ts";
 
-/** Words of errors by status (google.rpc.Code). */
+/** Error names by status (google.rpc.Code). */
 const WORDS: ReadonlyMap<number, string> = new Map([
   [401, "UNAUTHENTICATED"],
   [403, "PERMISSION_DENIED"],
@@ -14,7 +14,7 @@ const WORDS: ReadonlyMap<number, string> = new Map([
   [504, "DEADLINE_EXCEEDED"],
 ]);
 
-/** An error in Google's shape. There is no member for the path: it stands in the message. */
+/** An error in Google's shape. There is no member for the path: it is in the message. */
 export function refuseGemini({ status, message, param }: Problem): JsonAnswer {
   const text = param === null ? message : `${message} (at '${param}')`;
   return { kind: "json", status, headers: {}, body: errorBody(status, text) };
@@ -35,7 +35,7 @@ export function unauthorised(exchange: Exchange): Problem | null {
 
 const MESSAGE = "Simulated failure in the middle of an answer.";
 
-/** Streams fail with an error in the place of a piece, after which nothing comes. */
+/** Streams fail with an error instead of a piece, and then end. */
 export const GEMINI_FAILURE: FailureGrammar = {
   malformed: {
     name: null,

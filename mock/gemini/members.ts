@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../json.ts";
 import { objectsAt } from "../members.ts";
 
-/** An object of the protocol with its members by their names in JSON; the protocol takes `snake_case` as well. Empty in the place of anything else. */
+/** An object of the protocol with its members by their names in JSON; the protocol takes `snake_case` as well. Empty for anything else. */
 export function message(value: unknown): JsonObject {
   if (!isJsonObject(value)) return {};
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [camelCase(name), member]));

@@ -27,7 +27,7 @@ export const geminiStream: Protocol = protocolOf({ ...SHARED, complete: (call) =
 /** Google's count of the tokens of a request. */
 export const geminiCountTokens: Protocol = protocolOf({ ...SHARED, complete: countTokens });
 
-/** The model stands between the last slash and the method. */
+/** The model is between the last slash and the method. */
 export function modelIn(target: string): string {
   return modelInPath(target, /\/([^/?]*):\w+(?:\?|$)/);
 }

@@ -113,7 +113,7 @@ function callsOf(answer: GeminiAnswer): readonly object[] {
   return called.flatMap(({ name }, index) => {
     const pieces = completion.pieces.filter((piece) => piece.kind === "call" && piece.call === index);
     const args = parseObject(pieces.map(({ text }) => text).join(""));
-    // A limit may cut the answer before a call or within it; Google's answers leave such a call out.
+    // A limit may cut the answer before a call or within it; Google's answers omit such a call.
     if (args === null) return [];
     return [
       { functionCall: { name, args }, ...(index === 0 ? { thoughtSignature: signThought(`call ${name}`) } : {}) },

@@ -1,6 +1,6 @@
 import { isSealed, seal } from "../model/signature.ts";
 
-/** What a signature stands on. One that is moved to another part is refused. */
+/** The part of a signature. One that is moved to another part is refused. */
 export type Signed = `call ${string}` | "text";
 
 /** What the provider documents for calls that no model of its own has made. */
@@ -16,7 +16,7 @@ export function signThought(signed: Signed): string {
   return Buffer.from(seal("thought", signed)).toString("base64");
 }
 
-/** Whether a signature may stand on a part. */
+/** Whether a part may have a signature. */
 export function isSignedThought(signed: Signed, signature: string): boolean {
   if (PLACEHOLDERS.has(signature)) return true;
   const sealed = Buffer.from(signature, "base64").toString();

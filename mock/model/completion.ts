@@ -1,6 +1,6 @@
 import type { Behaviour, FinishReason } from "../behaviour.ts";
 
-/** What a simulated model is to say, free of any protocol. */
+/** The content of a simulated answer, independent of any protocol. */
 export interface CompletionTask {
   /** The answer's text where no tool is called. */
   readonly text: string;
@@ -141,10 +141,10 @@ const WORDS: readonly string[] = [
   " line",
 ];
 
-/** Characters of a piece where only the size is asked for. */
+/** Characters of a piece where only the size is set. */
 const PIECE_SIZE = 64;
 
-/** The last filler made: benchmarks ask for the same one a hundred thousand times. */
+/** The last filler made: benchmarks request the same one a hundred thousand times. */
 let lastFiller: {
   readonly chunks: number | null;
   readonly size: number | null;

@@ -1,4 +1,4 @@
-/** What the answer depends on of what was said before; the texts themselves are not kept. */
+/** Facts of the history on which the answer depends; the texts themselves are not kept. */
 export interface Conversation {
   readonly messages: number;
   /** Estimated: four characters a token, and four tokens a message. */

@@ -19,7 +19,7 @@ export interface ToolUse {
 
 /** What the simulated model looks at. */
 export interface Situation {
-  /** The model's name without words. */
+  /** The model's name without settings. */
   readonly base: string;
   readonly messages: number;
   /** The conversation ends with the result of a tool. */
@@ -29,7 +29,7 @@ export interface Situation {
   readonly schema: unknown;
 }
 
-/** What the simulated model is going to say. */
+/** The plan of the simulated answer. */
 export interface Plan {
   readonly called: readonly Tool[];
   /** The arguments of each call, as text. */
@@ -62,7 +62,7 @@ export function planAnswer(situation: Situation, behaviour: Behaviour): Plan | U
     called,
     calls,
     text: (choice) => structured?.json ?? `Simulated answer${choice} from ${base} to ${subject}.`,
-    // A structured answer keeps to its schema; filler in its place would not even be JSON.
+    // A structured answer keeps to its schema; filler instead would not be JSON.
     wording: structured === null ? behaviour : { ...behaviour, chunks: null, size: null, unicode: false },
   };
 }

@@ -14,7 +14,7 @@ const FORMATS: ReadonlyMap<unknown, string> = new Map([
   ["uuid", "00000000-0000-4000-8000-000000000000"],
 ]);
 
-/** @param ordinal place in the list around the value, so that members of a list differ. */
+/** @param ordinal index in the list around the value, so that members of a list differ. */
 export function generateString(schema: JsonObject, ordinal: number): string | undefined {
   const formatted = FORMATS.get(schema["format"]);
   if (formatted !== undefined) return formatted;
@@ -44,7 +44,7 @@ function matching(pattern: string, least: number, most: number): string | undefi
  * A number within the schema's bounds and on its grid.
  *
  * @param grid 1 for integers.
- * @returns `undefined` where the bounds leave room for none.
+ * @returns `undefined` where no value is within the bounds.
  */
 export function generateNumber(schema: JsonObject, ordinal: number, grid: 1 | null): number | undefined {
   const multiple = numberAt(schema, "multipleOf");

@@ -15,8 +15,8 @@ const REMEMBERED = 100;
 const remembered = new Map<string, GeneratedValue>();
 
 /**
- * A small value for a JSON Schema (2020-12): required members only, shortest lists, first alternatives. Knows types, `enum`, `const`, `$ref`,
- * `anyOf`, `oneOf`, `allOf`, bounds, formats and simple patterns; what it does not know shows in `satisfied`.
+ * A small value for a JSON Schema (2020-12): required members only, shortest lists, first alternatives. Supports types, `enum`, `const`, `$ref`,
+ * `anyOf`, `oneOf`, `allOf`, bounds, formats and simple patterns; unsupported keywords show in `satisfied`.
  */
 export function valueFor(schema: unknown): GeneratedValue {
   const key = JSON.stringify(schema) ?? "true";
@@ -58,7 +58,7 @@ function satisfies(schema: unknown, value: unknown): boolean {
 interface Position {
   readonly root: unknown;
   readonly depth: number;
-  /** Place in the list around the value, so that members of a list differ. */
+  /** Index in the list around the value, so that members of a list differ. */
   readonly ordinal: number;
   /** Shared by the whole value: alternatives within alternatives would otherwise cost exponential time. */
   readonly budget: { left: number };

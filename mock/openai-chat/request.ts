@@ -15,7 +15,7 @@ export interface ChatRequest {
   readonly choices: number;
   readonly limit: number | null;
   readonly stop: readonly string[];
-  /** Alternatives for each token; `null` where no log probabilities are asked for. */
+  /** Alternatives for each token; `null` where no log probabilities are requested. */
   readonly logprobs: number | null;
   readonly reasoning: boolean;
   readonly tools: ToolUse;

@@ -23,7 +23,7 @@ function completePrompts(call: Call): Answer | Problem {
   const request = readCompletionRequest(call.body);
   if ("status" in request) return request;
   const total = request.prompts.length * request.choices;
-  // Who asks for an amount of text asks for no less of it.
+  // A setting of length or pieces must not be shortened.
   const hasOwnLength = behaviour.chunks !== null || behaviour.size !== null || behaviour.unicode;
   const limit = hasOwnLength && (call.body["max_tokens"] ?? null) === null ? null : request.limit;
   const choices: Choice[] = request.prompts.flatMap((prompt, position) =>

@@ -83,7 +83,7 @@ function renderStream(answer: CompletionAnswer, behaviour: Behaviour): Answer {
   return { kind: "stream", status: 200, headers: requestIdentity(answer.sequence), events };
 }
 
-/** The pieces of a choice's text, the prompt before them where the request asks for it. */
+/** The pieces of a choice's text, the prompt before them where the request wants it. */
 function piecesOf(answer: CompletionAnswer, { prompt, completion }: Choice): readonly string[] {
   const pieces = completion.pieces.map((piece) => piece.text);
   return answer.request.echo && prompt.text !== null && prompt.text !== "" ? [prompt.text, ...pieces] : pieces;

@@ -89,7 +89,7 @@ function texts(pieces: readonly Piece[], kind: Piece["kind"]): readonly string[]
   return pieces.filter((piece) => piece.kind === kind).map((piece) => piece.text);
 }
 
-/** The item as it stands at the end of the answer. */
+/** The item at the end of the answer. */
 export function itemJson(item: OutputItem, logprobs: number | null): Record<string, unknown> {
   const text = item.pieces.join("");
   switch (item.type) {
@@ -144,7 +144,7 @@ export function partJson(
     : { type: "output_text", annotations: [], logprobs: logprobsOf(pieces, logprobs), text };
 }
 
-/** @param alternatives `null` where no log probabilities are asked for. */
+/** @param alternatives `null` where no log probabilities are requested. */
 export function logprobsOf(pieces: readonly string[], alternatives: number | null): readonly TokenLogprob[] {
   return alternatives === null ? [] : pieces.map((piece) => tokenLogprob(piece, alternatives));
 }

@@ -20,9 +20,9 @@ export interface ResponsesRequest {
   readonly summary: boolean;
   /** The reasoning comes along sealed, to be sent back. */
   readonly encrypted: boolean;
-  /** Alternatives for each token; `null` where no log probabilities are asked for. */
+  /** Alternatives for each token; `null` where no log probabilities are requested. */
   readonly logprobs: number | null;
-  /** Deltas carry padding, so that their length says nothing about their text. */
+  /** Deltas carry padding, so that their length does not reveal their text. */
   readonly obfuscated: boolean;
   readonly tools: ToolUse;
   /** Schema of the answer; `null` for text. */

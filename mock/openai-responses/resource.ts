@@ -20,12 +20,12 @@ export function incompleteReason({ completion }: ResponsesAnswer): string | null
   return ending === "completed" ? null : ending;
 }
 
-/** The response as it stands at its beginning. */
+/** The response at its beginning. */
 export function startedResource(answer: ResponsesAnswer): Record<string, unknown> {
   return resource(answer, { status: "in_progress", service_tier: "auto" });
 }
 
-/** The response as it stands at its end. */
+/** The response at its end. */
 export function endedResource(
   answer: ResponsesAnswer,
   items: readonly OutputItem[],

@@ -18,7 +18,7 @@ export function requestIdentity(sequence: number): Readonly<Record<string, strin
   return { "x-request-id": `req_mock_${sequence}` };
 }
 
-/** The machine codes of error answers that a test asks for. */
+/** The machine codes of error answers that a test requests. */
 export const OPENAI_CODES: ReadonlyMap<number, string> = new Map([
   [401, "invalid_api_key"],
   [404, "model_not_found"],

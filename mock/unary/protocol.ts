@@ -26,9 +26,9 @@ export interface UnarySimulation<Request extends Batch> extends Pick<
   readonly failure: Pick<FailureGrammar, "body">;
   /** Members about lists of results that the endpoint has a form for. */
   readonly results: readonly ResultMember[];
-  /** Whether answers say what they cost. */
+  /** Whether answers report their cost. */
   readonly reportsUsage: boolean;
-  /** Where the inputs stand in the body. */
+  /** The member of the body with the inputs. */
   readonly list: string;
   /** Most inputs of one request. */
   readonly most: number;
@@ -38,7 +38,7 @@ export interface UnarySimulation<Request extends Batch> extends Pick<
   render(request: Request, call: Call): Rendered | Problem;
 }
 
-/** What is said of text and of streams; no list of results has a form for it. */
+/** Settings of text and of streams; no list of results has a form for them. */
 const TEXT_MEMBERS: readonly (keyof Behaviour)[] = [
   "chunks",
   "size",

@@ -4,9 +4,9 @@ import { unplayable, type Problem } from "../problem.ts";
 /** Members about the indices of results, which not every protocol has. */
 export const INDEX_MEMBERS: readonly ResultMember[] = ["permute", "duplicateIndex", "indexOutOfRange", "noIndex"];
 
-/** One result at its place in the answer. */
+/** One result at its index in the answer. */
 export interface Listed<Item> {
-  /** The input that it is said to be of; `null` leaves it out. */
+  /** The index of its input in the answer; `null` leaves it out. */
   readonly index: number | null;
   readonly item: Item;
 }
@@ -16,7 +16,7 @@ export interface Listed<Item> {
  *
  * @param right the results as they should be.
  * @param inputs how many inputs the request has.
- * @returns the list; or a problem where it has too few results to be as wrong as asked, because a test of it would test nothing.
+ * @returns the list; or a problem where it has too few results for the requested fault, because a test of it would test nothing.
  */
 export function listResults<Item>(
   right: readonly { readonly index: number; readonly item: Item }[],

@@ -60,7 +60,7 @@ export async function check(argv: readonly string[], io: CommandIo): Promise<num
   });
 }
 
-/** @throws {UsageError} for a code that nobody gives, with the nearest one. */
+/** @throws {UsageError} for an unknown code, with the nearest one. */
 async function explain(asked: string, io: CommandIo): Promise<number> {
   const code = [asked, asked.toUpperCase(), asked.toLowerCase()].find((form) => explainCode(form).length > 0);
   if (code === undefined) throw new UsageError(unknownCode(asked.toUpperCase()));
@@ -157,13 +157,13 @@ async function slowPolicies(
   });
 }
 
-/** What was compiled, so that nobody takes one environment for another. */
+/** The compiled environment, so that a reader does not mistake it for another. */
 function describeFiles({ routes, parts = [] }: ConfigurationFiles, environment: string | null): string {
   const included = parts.length === 0 ? "" : `, ${parts.length} included`;
   return `${routes.path}${included}${environment === null ? "" : `, environment ${environment}`}`;
 }
 
-/** Words are looked up in the table, so there is nothing to say where it has an error. */
+/** Names are looked up in the table, so they are not checked where it has an error. */
 function assertionFindings(source: Source | null, { table, policies }: CompiledConfiguration): readonly Diagnostic[] {
   if (source === null || table === null) return [];
   const side = { table, contracts: policies === null ? null : policies.policies.map(({ contract }) => contract) };

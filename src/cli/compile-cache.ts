@@ -4,7 +4,7 @@ import { openCompileCache, type CompileCache } from "../policy/toolchain/compile
 import { userCacheFolder } from "./terminal/cache-folder.ts";
 import { UsageError, type CommandIo } from "./terminal/command-io.ts";
 
-/** What help texts say of `--cache` where it is not given. */
+/** The default of `--cache` in help texts. */
 export const DEFAULT_CACHE_TEXT = "the user's cache folder";
 
 /**
@@ -25,7 +25,7 @@ export function compileCacheAt(
   return { directory: flag === undefined ? join(own, "compiled") : resolve(cwd, flag), secretDirectory: own };
 }
 
-/** Checks the cache before it is used; says on stderr in one line why there is none. */
+/** Checks the cache before it is used; prints one line on stderr where there is none. */
 export async function usableCache(
   cache: CompileCache | null,
   { stderr }: Pick<CommandIo, "stderr">,

@@ -242,7 +242,7 @@ function noSuchKey(): CommandError {
   return new CommandError("there is no such key in this database; see: signalbox keys list");
 }
 
-/** How a key is that has been rotated already: with its id, the key that replaced it can be rotated, also where nobody has its text. */
+/** The status of a key that was rotated already, with the id of the key that replaced it: that one can be rotated even if its text is gone. */
 function alreadyRotated(key: KeyRecord | null): CommandError {
   if (key === null || key.replacedBy === null) return noSuchKey();
   const until = new Date(key.expiresAt).toISOString();

@@ -22,7 +22,7 @@ Exit codes: 0 stopped as asked, 1 cannot listen, 2 the command line cannot be us
 `;
 }
 
-/** `signalbox mock`: serves until it is told to stop (SIGINT, SIGTERM, `io.signal`). */
+/** `signalbox mock`: serves until the signal to stop (SIGINT, SIGTERM, `io.signal`). */
 export function mock(argv: readonly string[], io: CommandIo): Promise<number> {
   return runCommand("mock", io, () => runMock(argv, io));
 }

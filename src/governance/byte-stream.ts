@@ -28,7 +28,7 @@ export class ByteWriter {
     this.#length += this.#bytes.write(value, this.#length, "utf8");
   }
 
-  /** What has been written, until the next write; begins anew. For what is copied at once: thousands of small arrays cost more than what is in them. */
+  /** The bytes written so far; the next write begins anew. Copy them at once: thousands of small arrays would cost more than their content. */
   flush(): Uint8Array {
     const written = this.#bytes.subarray(0, this.#length);
     this.#length = 0;

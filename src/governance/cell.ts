@@ -12,7 +12,7 @@ const scratch = new ByteWriter();
 
 /** What is known of one set of requests: counts and latencies. Numbers only. Cells add up, in any order and grouping. */
 export class Cell {
-  /** A copy of a plain array: cells are made by the thousand, and typed arrays of this size stand outside the heap. */
+  /** A copy of a plain array: cells are made by the thousand, and typed arrays of this size are outside the heap. */
   readonly #counts = NOTHING.slice();
   readonly #sketches: (QuantileSketch | null)[] = [null, null, null];
 
@@ -65,7 +65,7 @@ export class Cell {
   }
 
   #write(writer: ByteWriter): void {
-    // What a write that failed has left must not stand before this one.
+    // Bytes of a failed write must not precede this one.
     writer.flush();
     writer.number(VERSION);
     writer.number(this.#counts.reduce((held, count) => (count > 0 ? held + 1 : held), 0));

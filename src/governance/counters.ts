@@ -83,5 +83,5 @@ export const COUNTER_NUMBERS = {
   "failure.key_revoked": 56,
 } as const satisfies Readonly<Record<Counter, number>>;
 
-/** Larger than every number of a counter, with room for counters of a later version. */
+/** Larger than every number of a counter, with space for counters of a later version. */
 export const COUNTER_LIMIT = 96;

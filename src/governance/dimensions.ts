@@ -1,6 +1,6 @@
 import type { Facet } from "./increments.ts";
 
-/** What a summary can be grouped by, and where its label stands. */
+/** Dimensions of a summary, and where their labels are. */
 const LABELS = {
   operation: { facet: "traffic", position: 0 },
   route: { facet: "traffic", position: 1 },
@@ -29,7 +29,7 @@ const FAMILIES = "operation and route; provider, region and model; policy, const
 export const MAXIMUM_DIMENSIONS = 3;
 
 export interface Grouping {
-  /** As asked, each once. */
+  /** As requested, each once. */
   readonly dimensions: readonly Dimension[];
   /** Where the groups' cells are. */
   readonly facet: Exclude<Facet, "shadow" | "shadow_route">;

@@ -10,7 +10,7 @@ import { formatHour } from "./window.ts";
 export const MAXIMUM_GROUPS = 1_000;
 
 export interface Group {
-  /** Only the dimensions asked for; `null`: of none, such as requests that called no provider. Days and hours are their start, RFC 3339. */
+  /** Only the requested dimensions; `null`: of none, such as requests that called no provider. Days and hours are their start, RFC 3339. */
   readonly group: Readonly<Partial<Record<Dimension, Word | null>>>;
   readonly measures: Measures;
 }

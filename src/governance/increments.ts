@@ -8,7 +8,7 @@ import { Cell } from "./cell.ts";
  * Labels: `total` none; `traffic` operation, route; `place` provider, region, model; `key` key; `verdict` policy, constraint,
  * reason of denials and refusals; `shadow` policy, revision (what was judged), and policy, revision, constraint, reason; `shadow_route` policy,
  * revision, route, of which databases hold no counts from before it was added.
- * Stored increments name a facet by its place in this list: new ones come at the end, and none is ever taken out.
+ * Stored increments name a facet by its index in this list: append new ones, and never remove one.
  */
 export const FACETS = ["total", "traffic", "place", "key", "verdict", "shadow", "shadow_route"] as const;
 export type Facet = (typeof FACETS)[number];
@@ -22,7 +22,7 @@ export interface RollUpRow {
   readonly facet: Facet;
   /** Hours since the epoch. */
   readonly hour: number;
-  /** JSON array of words and `null`. */
+  /** JSON array of strings and `null`. */
   readonly labels: string;
   /** {@link Cell.encode} */
   readonly cell: Uint8Array;
@@ -39,7 +39,7 @@ export interface RollUpQuery {
   readonly until: number;
 }
 
-/** A cell with its place. */
+/** A cell with its index. */
 export interface IncrementEntry {
   readonly workspace: string | null;
   readonly facet: Facet;
@@ -59,7 +59,7 @@ export class Increments {
     return this.#entries.size;
   }
 
-  /** The cell to count in; made when it is first asked for. */
+  /** The cell to count in; made at its first use. */
   cell(workspace: string | null, facet: Facet, hour: number, labels: Labels): Cell {
     let key = `${workspace ?? ""}\u0000${facet}\u0000${hour}\u0000`;
     for (const label of labels) key += label === null ? "\u0001" : `${label}\u0000`;

@@ -18,7 +18,7 @@ function counts<Name extends string>(names: readonly Name[]) {
   return Object.fromEntries(names.map((name) => [name, COUNT])) as Readonly<Record<Name, typeof COUNT>>;
 }
 
-/** What shadow revisions said. Requests, except in groups by constraint or reason: verdicts there. */
+/** Verdicts of shadow revisions. Requests, except in groups by constraint or reason: verdicts there. */
 export const SHADOW_VERDICTS = {
   would_deny: COUNT,
   newly_denied: COUNT,
@@ -78,7 +78,7 @@ export function requestMeasures(cell: Cell): Measures {
   };
 }
 
-/** Of a place: requests are counted where they ended, attempts where they were made. */
+/** Of an endpoint: a request counts where it ended, an attempt where it was made. */
 export function endpointMeasures(cell: Cell): Measures {
   return { ...decisionMeasures(cell), running: null, shadow: null, ended: endMeasures(cell) };
 }

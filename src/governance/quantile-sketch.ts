@@ -18,7 +18,7 @@ function bucketOf(value: number): number {
 
 const BUCKETS = bucketOf(LARGEST) + 1;
 
-/** The value that is nowhere in the bucket further than {@link RELATIVE_ERROR} from what it stands for. */
+/** A value within {@link RELATIVE_ERROR} of every value of the bucket. */
 function valueOf(bucket: number): number {
   return bucket === 0 ? 0 : Math.exp((bucket + FIRST - 1) * LOG_GAMMA) * (1 - RELATIVE_ERROR);
 }
@@ -156,7 +156,7 @@ export class QuantileSketch {
   #cover(bucket: number): void {
     const end = this.#first + this.#counts.length;
     if (bucket >= this.#first && bucket < end) return;
-    // Values come in neighbourhoods; room on both sides saves most of the later copies.
+    // Values cluster; free space on both sides saves most later copies.
     const first = Math.max(0, Math.min(this.#counts.length === 0 ? bucket : this.#first, bucket) - 8);
     const counts = new Float64Array(Math.min(BUCKETS, Math.max(end, bucket + 64)) - first);
     counts.set(this.#counts, this.#counts.length === 0 ? 0 : this.#first - first);

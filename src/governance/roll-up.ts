@@ -6,7 +6,7 @@ import type { Cell } from "./cell.ts";
 
 export const HOUR = 3_600_000;
 
-/** What an outcome's counts need to know of its decision. */
+/** The members of a decision that the outcome's counts need. */
 export interface DecisionFacts {
   /** Hours since the epoch in which it was decided: both records of a request count there. */
   readonly hour: number;
@@ -15,7 +15,7 @@ export interface DecisionFacts {
   readonly route: Word | null;
   readonly keyId: Word | null;
   readonly outcome: DecisionRecord["outcome"];
-  /** How many requests it stands for. */
+  /** How many requests it covers. */
   readonly repeated: number;
 }
 
@@ -77,7 +77,7 @@ export function rollUpDecision(
 
 /** Adds what an outcome counts for, in the hour of its decision. */
 export function rollUpOutcome(increments: Increments, facts: DecisionFacts, outcome: OutcomeRecord): void {
-  // Calls and tokens of a request that was answered by another one's calls are that one's; counted twice they would be calls that nobody made.
+  // A request that another one's calls answered has no calls and tokens of its own: they would be counted twice.
   const attempts = outcome.joined === undefined ? outcome.attempts : [];
   for (const cell of requestCells(increments, facts)) {
     countEnd(cell, facts, outcome);

@@ -23,7 +23,7 @@ export interface CountedRevision {
 export type ShadowSum = { -readonly [Name in keyof ShadowMeasures]: number };
 
 /**
- * What a revision said in shadow, in every workspace together, over all hours in which it was asked; a candidate that comes back has its earlier hours counted.
+ * Verdicts of a revision in shadow, over all workspaces and all hours in which it was evaluated. A candidate that comes back keeps its earlier hours.
  *
  * @param revision its number, as the log of policies gives it. @param since when it entered its slot, milliseconds since the epoch; given back.
  * @param now likewise. @param firstSeen likewise; hours before it are not read. @throws {StoreUnavailableError}

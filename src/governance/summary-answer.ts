@@ -21,7 +21,7 @@ export interface SummaryAnswer {
   /** `null`: requests without an accepted key. */
   readonly workspace: Word | null;
   readonly window: {
-    /** RFC 3339; whole hours, so possibly more than was asked. */
+    /** RFC 3339; whole hours, so possibly more than requested. */
     readonly start: Word;
     readonly end: Word;
     /** Before it every hour is over and every request has ended: those numbers do not change any more. Before `start` where that can be said of no hour of the window. */
@@ -47,7 +47,7 @@ export interface SummaryAnswer {
 
 type AnswerGroup = Measures & Pick<Group, "group">;
 
-/** What the answer says besides the counts. */
+/** The members of the answer besides the counts. */
 export interface SummaryContext {
   readonly workspace: string | null;
   readonly window: Window;

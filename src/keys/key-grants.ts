@@ -8,7 +8,7 @@ import { holdsCredential } from "./key-text.ts";
 const MAXIMUM_ROUTES = 256;
 const MAXIMUM_ORIGINS = 32;
 
-/** What somebody asks for; {@link checkExchange} makes an {@link ExchangeGrant} of it. */
+/** A requested grant; {@link checkExchange} makes an {@link ExchangeGrant} of it. */
 export interface ExchangeOptions {
   /** Seconds. */
   readonly maximumLifetime: number;

@@ -52,7 +52,7 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
         const old = await keys.get(id);
         if (old === null) return ABSENT;
         const { text, record, previous } = prepareRotation(old, options, clock, randomBytes);
-        // A key that ends at once makes room for the one that replaces it.
+        // A key that ends at once no longer counts beside the one that replaces it.
         if (previous.expiresAt > record.createdAt && (await isFull(old.workspace))) return TOO_MANY;
         const store = (): Promise<Stored | Fault> =>
           orFault(async () => {
@@ -80,7 +80,7 @@ async function orFault<Result>(work: () => Promise<Result>): Promise<Result | Fa
   }
 }
 
-/** @throws what is no failure that a caller can be told of */
+/** @throws errors that are no answer for a caller */
 function faultOf(error: unknown): Fault {
   if (error instanceof KeyOptionError) return { fault: "option", field: error.field, fix: error.fix };
   if (error instanceof KeyNotActiveError) return { fault: "not_active" };

@@ -44,14 +44,14 @@ export interface KeyOptions {
   readonly exchange?: ExchangeOptions | null;
   /** Default `null`: no limits of its own. */
   readonly limits?: KeyLimits | null;
-  /** Public id of the key that asks for it, or `bootstrap`, `cli`. */
+  /** Public id of the requesting key, or `bootstrap`, `cli`. */
   readonly createdBy: string;
   /** The operator's ceiling, milliseconds. Default {@link DEFAULT_MAXIMUM_LIFETIME}. */
   readonly maximumLifetime?: number;
 }
 
 export interface CreatedKey {
-  /** The whole key, for the one who asked for it; nobody can read it again. */
+  /** The whole key, for its requester; it cannot be read again. */
   readonly text: string;
   readonly record: KeyRecord;
 }

@@ -15,10 +15,10 @@ const USE_INTERVAL = 5 * 60_000;
 /** How often the ring looks for uses to write, milliseconds. */
 const USE_SWEEP = 60_000;
 
-/** Refused keys looked for in the store within one second, at most: strangers must not be able to keep it busy. */
+/** Most look-ups of refused keys in the store per second: anonymous callers must not be able to keep it busy. */
 const LOOK_UPS = 20;
 
-/** How long a look-up counts and its answer stands, milliseconds. */
+/** How long a look-up counts and its answer is valid, milliseconds. */
 const LOOK_UP_MEMORY = 1_000;
 
 const INVALID: Verification = Object.freeze({ ok: false, code: "invalid_api_key" });
@@ -59,20 +59,20 @@ const ABSENT: Entry = {
   writtenAt: 0,
 };
 
-/** What has become of a key, for whoever watches. */
+/** How a key changed, for listeners. */
 export interface KeyChange {
   readonly id: string;
   readonly workspace: string;
   readonly change: "added" | "revoked";
 }
 
-/** Every key of the store, in memory. Verifying makes no promise and no object, and asks nobody. */
+/** Every key of the store, in memory. Verifying allocates nothing and calls no store. */
 export class KeyRing {
   readonly #entries = new Map<string, Entry>();
   /** Web origin → ids of keys whose grants name it; grants never change. */
   readonly #keysOfOrigin = new Map<string, Set<string>>();
 
-  /** Takes keys that are new or have changed. A key that was revoked or ended here stays so, whatever a late record says. */
+  /** Takes keys that are new or have changed. A key that was revoked or expired here stays so, even if a late record differs. */
   apply(records: readonly KeyRecord[]): readonly KeyChange[] {
     const changes: KeyChange[] = [];
     for (const record of records) {
@@ -108,7 +108,7 @@ export class KeyRing {
     return entry.accepted;
   }
 
-  /** Whose key this is, whatever its state; `null` where the secret is wrong. Lets nobody in: for the records of refusals. */
+  /** The owner of a key in any state; `null` where the secret is wrong. For the records of refusals; it authenticates no request. */
   recognise(keyText: string): Identity | null {
     const publicId = publicIdOf(keyText);
     const entry = (publicId === null ? null : this.#entries.get(publicId)) ?? ABSENT;
@@ -116,13 +116,13 @@ export class KeyRing {
     return timingSafeEqual(scratch, entry.digest) && entry.accepted.ok ? entry.accepted.identity : null;
   }
 
-  /** Whose key has this public id, whatever its state. Lets nobody in, and proves nothing of who shows the id. */
+  /** The owner of the key with this public id, in any state. It authenticates no request: a public id is no proof. */
   named(publicId: string): Identity | null {
     const accepted = this.#entries.get(publicId)?.accepted;
     return accepted?.ok === true ? accepted.identity : null;
   }
 
-  /** Keys that it knows, whatever their state. */
+  /** Number of loaded keys, in any state. */
   get size(): number {
     return this.#entries.size;
   }
@@ -137,7 +137,7 @@ export class KeyRing {
     return { identity: entry.accepted.identity, exchange: entry.exchange };
   }
 
-  /** Whether a good key names this web origin in its leave to be exchanged. */
+  /** Whether a valid key lists this web origin in its exchange grant. */
   allowsOrigin(origin: string, now: number): boolean {
     for (const id of this.#keysOfOrigin.get(origin) ?? []) {
       const entry = this.#entries.get(id);
@@ -187,7 +187,7 @@ export interface OpenKeyRing {
   readonly recognise: (keyText: string) => Identity | null;
   /** {@link KeyRing.named} */
   readonly named: (publicId: string) => Identity | null;
-  /** Keys that the ring knows, whatever their state. */
+  /** Loaded keys, in any state. */
   readonly size: () => number;
   /** The same for who has the public id only. */
   readonly lookUpId: (publicId: string) => Promise<boolean>;
@@ -200,7 +200,7 @@ export interface OpenKeyRing {
 /**
  * Loads every key, then follows the changes of this and of other processes.
  *
- * @param changed told of each change after the first load.
+ * @param changed called for each change after the first load.
  * @throws {StoreUnavailableError}
  */
 export async function openKeyRing(
@@ -250,7 +250,7 @@ function lookUpIn(ring: KeyRing, keys: KeyStore): (publicId: string) => Promise<
   // The look-ups of the last second, oldest first: the bound on their number and the memory of what was not there.
   const recent = new Map<string, LookUp>();
   const find = async (publicId: string): Promise<boolean> => {
-    // Known ids are asked for as well: a wrong secret would else be refused in another time than an unknown id.
+    // Known ids are looked up as well: otherwise the time of a refusal would show whether an id exists.
     const isKnown = ring.has(publicId);
     const record = await keys.get(publicId).catch(() => null);
     // The ring may have learnt of it meanwhile, and from a newer record than this one.
@@ -273,7 +273,7 @@ function lookUpIn(ring: KeyRing, keys: KeyStore): (publicId: string) => Promise<
 }
 
 function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
-  // An expiry only ever moves nearer; a record that says otherwise is an older one that came late.
+  // An expiry only ever moves nearer; a record with a later one is older and arrived late.
   const expiresAt = Math.min(record.expiresAt, known?.expiresAt ?? record.expiresAt);
   const identity: Identity = Object.freeze({
     workspace: record.workspace,

@@ -27,7 +27,7 @@ export interface KeyStore {
    * Adds `replacement` and brings the expiry of the key `id` forward to `expiresAt` (never later than it was), both or
    * neither; durable when it resolves. Gives the replaced key back as it now is; `null` where there is no such key.
    *
-   * A key is rotated once, whichever process asks first.
+   * A key is rotated once; the first process wins.
    *
    * @throws {KeyRotatedError} when the key has been replaced already and is not revoked.
    * @throws {KeyNotActiveError} when the key is revoked, or had expired at `replacement.createdAt`.

@@ -68,7 +68,7 @@ export function bearerCredential(authorization: string): string | null {
   return authorization.slice(7).trim();
 }
 
-/** Whether a service key or token, or most of one, stands somewhere in a text. */
+/** Whether a text contains a service key or token, or most of one. */
 export function holdsCredential(text: string): boolean {
   return /sbx_[a-z0-9]{1,16}_[0-9A-Za-z_.-]{12}/i.test(text);
 }

@@ -4,7 +4,7 @@ import { counterLimits, type Meters } from "./meters.ts";
 import { SlotAccount } from "./slot-account.ts";
 import { windowStart, type LimitMeasure, type LimitWindow } from "./windows.ts";
 
-/** What was used beyond what was reserved, and is not on disk yet. */
+/** Use beyond a reservation that is not on disk yet. */
 export interface Overdraft {
   readonly subject: string;
   readonly measure: LimitMeasure;
@@ -16,7 +16,7 @@ export interface Overdraft {
 /** A larger one could not be written down. */
 const LARGEST_DEBT = Number.MAX_SAFE_INTEGER;
 
-/** Everything that one process knows of limits: what it holds, and what it owes. */
+/** The state of limits in one process: its leases and its debts. */
 export class Accounts {
   readonly counters = new Map<string, CounterAccount>();
   readonly slots = new Map<string, SlotAccount>();
@@ -25,7 +25,7 @@ export class Accounts {
   readonly #workspaces = new Map<string, Meters>();
   readonly #keys = new Map<string, Meters>();
 
-  /** Whoever is asked for is not idle: what a waiting request refers to must not be forgotten. */
+  /** An account in use is not idle: one that a waiting request refers to must not be forgotten. */
   metersOf(subject: LimitedSubject, now: number): Meters {
     const meters = this.#find(subject);
     for (const counter of meters.counters) counter.touchedAt = now;

@@ -5,15 +5,15 @@ import type { CounterAccount } from "./counter-account.ts";
 import { amountOf, type Amounts, type Meters } from "./meters.ts";
 import { SLOT_LEASE, type SlotAccount } from "./slot-account.ts";
 
-/** What is wanted of one counter. */
+/** The requested amount of one counter. */
 interface CounterEntry {
   readonly row: CounterLease;
-  /** `null` where only a debt is told. */
+  /** `null` where the row only reports a debt. */
   readonly account: CounterAccount | null;
   readonly debt: Overdraft | null;
 }
 
-/** What is wanted of the places of one subject. */
+/** The requested slots of one subject. */
 interface SlotEntry {
   readonly row: SlotLease;
   readonly account: SlotAccount;
@@ -52,12 +52,12 @@ export class ComposedLease {
     }
   }
 
-  /** Gives whose figures nothing is known of now; with `null`, of a debt alone. */
+  /** Gives the accounts whose figures are unknown now; `null` in it is a debt alone. */
   failed(error: unknown): ReadonlySet<CounterAccount | SlotAccount | null> {
     const unknown = new Set<CounterAccount | SlotAccount | null>();
     const isUndone = error instanceof StoreUnavailableError && error.done === "no";
     for (const { row, account, debt } of this.#counters) {
-      // It may be on disk already, and then stands there twice: never not at all.
+      // It may be on disk already and is then counted twice, but never missing.
       if (debt !== null && isRefused(error)) this.#accounts.oweRefused(debt);
       else if (debt !== null) this.#accounts.owe(debt);
       if (isUndone) account?.keepReturns(row);
@@ -87,7 +87,7 @@ export class ComposedLease {
   }
 }
 
-/** Whether asking the same again fails again. */
+/** Whether the same call would fail again. */
 export function isRefused(error: unknown): boolean {
   return error instanceof StoreUnavailableError && error.refused && error.done === "no";
 }
@@ -98,13 +98,13 @@ export interface WaitingRequest {
   readonly amounts: Amounts;
 }
 
-/** What has not been asked for in this time goes back to where all processes can take it. Milliseconds. */
+/** Leased amounts that were not used in this time go back to the store. Milliseconds. */
 const IDLE = 2_000;
 
-/** Accounts that nobody has asked for in this time are forgotten. Milliseconds. */
+/** Accounts that were not used in this time are forgotten. Milliseconds. */
 const FORGOTTEN = 120_000;
 
-/** What waiting requests need of one account. */
+/** The need of waiting requests for one account. */
 interface Demand {
   sum: number;
   least: number;

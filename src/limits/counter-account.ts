@@ -7,12 +7,12 @@ import { windowEnd, windowStart, type LimitMeasure, type LimitWindow } from "./w
  */
 const SHARES: Readonly<Record<LimitWindow, number>> = { minute: 16, hour: 64, day: 256, month: 1_024 };
 
-/** Refills that follow each other faster ask for twice as much, slower ones for half. Milliseconds. */
+/** A refill that follows faster requests twice as much, a slower one half. Milliseconds. */
 const BRISK = 1_000;
 const LEAST_FACTOR = 4;
 const LARGEST_FACTOR = 4_096;
 
-/** What another process gave back is seen after this long at the latest. Milliseconds. */
+/** Amounts that another process gave back are seen after this time at the latest. Milliseconds. */
 export const REPORT_VALID_FOR = 250;
 
 /** What one process holds of one counter. Every figure is a whole number. */
@@ -27,13 +27,13 @@ export class CounterAccount {
   available = 0;
   /** To be given back with the next call. */
   returning = 0;
-  /** What the store said last, in this window. */
+  /** As the store last reported, in this window. */
   used = 0;
   reportedAt = Number.NEGATIVE_INFINITY;
   touchedAt = 0;
-  /** Reservations that are not settled, of whatever window. */
+  /** Reservations that are not settled, of any window. */
   open = 0;
-  /** What those of this window may use: much of it mostly comes back. */
+  /** Sum of those of this window; much of it mostly comes back. */
   reserved = 0;
   #factor = LEAST_FACTOR;
   #refilledAt = Number.NEGATIVE_INFINITY;
@@ -82,14 +82,14 @@ export class CounterAccount {
     if (this.holds(at)) this.reserved -= amount;
   }
 
-  /** As last heard, the counter has no room for as much. */
+  /** As last reported, the counter cannot take this amount. */
   isKnownFull(amount: number, now: number): boolean {
     return (
       now - this.reportedAt < REPORT_VALID_FOR && this.used - this.returning + amount - this.available > this.ceiling
     );
   }
 
-  /** There would be room if requests under way here used nothing of what they have reserved. Each stays a request, whatever else it uses. */
+  /** The amount would fit if requests in flight here used nothing of their reservations. Each still counts as a request. */
   mayComeFree(amount: number): boolean {
     if (this.measure === "requests") return false;
     return this.used - this.returning - this.reserved + amount - this.available <= this.ceiling;
@@ -104,7 +104,7 @@ export class CounterAccount {
     return Math.floor(this.ceiling / SHARES[this.window]);
   }
 
-  /** Takes out what is to be given back: what is more than a fair share, or everything where nobody has asked for a while. */
+  /** Takes out the amount to give back: more than a fair share, or everything where the counter was idle. */
   takeReturns(isIdle: boolean): number {
     const excess = isIdle ? this.available : Math.max(0, this.available - this.keep);
     const amount = this.returning + excess;
@@ -113,12 +113,12 @@ export class CounterAccount {
     return amount;
   }
 
-  /** Nothing was given back after all. What was held of a window that is over means nothing. */
+  /** The give-back failed. Amounts of a window that is over are dropped. */
   keepReturns({ start, giveBack }: CounterLease): void {
     if (start === this.start) this.returning += giveBack;
   }
 
-  /** How much to ask for. @param lack what waiting requests need beyond what is at hand. @param amount of one of them. */
+  /** How much to request. @param lack need of waiting requests beyond the available amount. @param amount of one of them. */
   wanted(lack: number, amount: number, now: number): number {
     const brisk = now - this.#refilledAt < BRISK;
     this.#factor = brisk ? Math.min(this.#factor * 2, LARGEST_FACTOR) : Math.max(this.#factor / 2, LEAST_FACTOR);

@@ -10,7 +10,7 @@ import { largestOutput } from "../canon/largest-output.ts";
 /** What the most that a request may use is made from. */
 export interface EstimatedRequest {
   readonly operation: Operation;
-  /** In the caller's protocol, which `reader` knows. */
+  /** In the caller's protocol, which `reader` reads. */
   readonly body: JsonObject;
   readonly reader: BodyReader;
   /** Size of the body as it arrived. */
@@ -27,12 +27,12 @@ export interface EstimatedCandidate {
 }
 
 export interface Estimate {
-  /** What is reserved: never less than the request uses, as far as the request and the table tell. */
+  /** The reservation: never less than the request uses, as far as the request and the table show. */
   readonly amounts: Amounts;
-  /** Tokens of `amounts`; the largest over all places. */
+  /** Tokens of `amounts`; the largest over all candidates. */
   readonly input: number;
   readonly output: number;
-  /** Tokens of the input as they are likely to be counted, at most `input`. Computed when it is asked for. */
+  /** Tokens of the input as they are likely to be counted, at most `input`. Computed at its first use. */
   readonly likelyInput: () => number;
   /** More tokens than a provider may be believed to have counted. */
   readonly most: number;

@@ -29,37 +29,37 @@ export interface CounterLease extends LimitCounter {
 }
 
 export interface CounterLeased {
-  /** What is used after all of it, with what was granted and what other processes hold. */
+  /** The use afterwards, with the granted amount and the leases of other processes. */
   readonly used: number;
   /** 0, or `need` to `want`. */
   readonly granted: number;
 }
 
 /**
- * What one process wants of the places for requests under way of one subject. It holds afterwards as many as it wants and the others leave, and
+ * A request of one process for slots for requests in flight of one subject. It holds afterwards as many as it wants and the others leave, and
  * never fewer than are in use. The same call takes, renews and gives back.
  */
 export interface SlotLease {
   readonly subject: string;
   readonly ceiling: number;
-  /** Requests under way in the asking process: these are held whatever the ceiling. */
+  /** Requests in flight in the calling process: their slots are kept even above the ceiling. */
   readonly inUse: number;
   /** At least `inUse`; 0 gives everything back. */
   readonly want: number;
 }
 
 export interface SlotsLeased {
-  /** What the asking process holds now, until the lease ends. */
+  /** The slots of the calling process, until the lease ends. */
   readonly held: number;
   /** What other processes hold, those not counted whose lease is over. */
   readonly others: number;
 }
 
 export interface LimitLease {
-  /** A random id of the asking process; another one after a restart. */
+  /** A random id of the calling process; another one after a restart. */
   readonly holder: string;
   /**
-   * The asking process's clock, milliseconds since the epoch: leases of slots that ended before are over. Replicas must agree on the time to
+   * The calling process's clock, milliseconds since the epoch: leases of slots that ended before are over. Replicas must agree on the time to
    * within some seconds, a small part of a lease. Counters need no clock: their windows are named.
    */
   readonly now: number;
@@ -77,7 +77,7 @@ export interface LimitLeased {
   readonly slots: readonly SlotsLeased[];
 }
 
-/** A counter as it stands. */
+/** A counter's current value. */
 export interface LimitUse extends LimitCounter {
   /** With what processes hold and have not used yet. */
   readonly used: number;
@@ -95,7 +95,7 @@ export interface LimitUsage {
 
 /**
  * What is used of limits, over all processes. What was granted counts as used at once: a process that dies with it has used it. Nothing
- * here knows the ceilings for longer than a call: they stand in routes.yaml and on keys.
+ * here knows the ceilings for longer than a call: they are in routes.yaml and on keys.
  */
 export interface LimitStore {
   /**

@@ -32,7 +32,7 @@ export interface CounterLimit {
   readonly code: "requests_per_minute" | "tokens_per_minute" | "budget_exhausted";
 }
 
-/** The counters that limits ask for. */
+/** The counters that limits need. */
 export function counterLimits(limited: EffectiveLimits): readonly CounterLimit[] {
   const { requestsPerMinute, tokensPerMinute, budget, secondBudget } = limited;
   const limits: CounterLimit[] = [];

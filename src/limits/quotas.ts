@@ -7,7 +7,7 @@ import { amountOf, type Amounts, type Meters } from "./meters.ts";
 import { refusalBy, type LimitRefusal } from "./refusal.ts";
 import type { SlotAccount } from "./slot-account.ts";
 
-/** What is taken for one request. End it once, by {@link Quotas.settle} or {@link Quotas.release}. */
+/** The reservation of one request. End it once, by {@link Quotas.settle} or {@link Quotas.release}. */
 export interface Reservation {
   readonly meters: readonly Meters[];
   readonly amounts: Amounts;
@@ -47,7 +47,7 @@ const MAX_WAIT = 1_000;
 const RETURN_DELAY = 20;
 
 /**
- * What this process may still use of each limit without asking, and the asking: one call of the store at a time, for everything that
+ * Leases of this process on each limit, and their renewal: one call of the store at a time, for everything that
  * is wanted meanwhile. Reserve before a request is sent, settle when it has ended.
  */
 export class Quotas {
@@ -142,18 +142,18 @@ export class Quotas {
     return durable;
   }
 
-  /** Ends a reservation as if it had not been: nothing was sent to anybody. */
+  /** Ends a reservation of which nothing was used: no call was made. */
   release(reservation: Reservation): void {
     void this.settle(reservation, NOTHING);
   }
 
-  /** Gives back what has not been asked for lately, renews what is held. Call it about every second. */
+  /** Gives back idle amounts and renews leases. Call it about every second. */
   async sweep(): Promise<void> {
     await this.#flight;
     await this.#ask("sweep");
   }
 
-  /** Refuses from now on, and gives back what is left. Requests under way may still settle before it resolves, not after. */
+  /** Refuses from now on, and gives back all leases. Requests in flight may settle before it resolves, not after. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -190,7 +190,7 @@ export class Quotas {
     this.#returning.unref();
   }
 
-  /** One call for all that is wanted now; what is wanted meanwhile goes with the next. */
+  /** One call for everything that is needed now; later needs go with the next. */
   #ask(why: "request" | "return" | "sweep" | "close" = "request"): Promise<void> | null {
     if (this.#flight !== null) return this.#flight;
     const now = this.#now();
@@ -216,13 +216,13 @@ export class Quotas {
     return this.#flight;
   }
 
-  /** What the store refuses to write down stays owed, and so do those who wait for it. */
+  /** Debts that the store refuses stay owed, and their requests keep waiting. */
   #resolve(debtors: readonly Debt[]): void {
     if (this.#accounts.hasRefusedDebts) this.#debtors = [...debtors, ...this.#debtors];
     else for (const { resolve } of debtors) resolve();
   }
 
-  /** Gives whose figures nothing is known of: none where everything was done. Never rejects. */
+  /** Gives the accounts whose figures are unknown: none after a success. Never rejects. */
   async #lease(composed: ComposedLease): Promise<ReadonlySet<Account | null> | "all"> {
     let leased: LimitLeased;
     try {
@@ -237,7 +237,7 @@ export class Quotas {
     return NO_ACCOUNTS;
   }
 
-  /** What one figure is refused for must keep no other from being leased. */
+  /** A refused figure must not keep the others from being leased. */
   async #leaseApart([one, other]: readonly [ComposedLease, ComposedLease]): Promise<
     ReadonlySet<Account | null> | "all"
   > {
@@ -248,11 +248,11 @@ export class Quotas {
   #land(answered: boolean): void {
     this.#flight = null;
     this.#serve(this.#now(), answered);
-    // After a failure the sweep asks again, or the next request: not a loop.
+    // After a failure the sweep or the next request calls again; a loop here would not end.
     if (answered && (this.#waiters.length > 0 || this.#debtors.length > 0)) void this.#ask();
   }
 
-  /** First come, first served. @param answered the store has just said what there is. */
+  /** First come, first served. @param answered the store has just reported. */
   #serve(now: number, answered: boolean): void {
     const waiters = this.#waiters;
     if (waiters.length === 0) return;

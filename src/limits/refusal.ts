@@ -14,22 +14,22 @@ export type LimitCode = (typeof LIMIT_CODES)[number];
 /** Why a request may not be sent now. */
 export interface LimitRefusal {
   readonly refused: LimitCode | "limits_unavailable";
-  /** What the limit counts, and in which period; `null` for requests at once, and where the store could not say. */
+  /** The limit's measure and period; `null` for concurrent requests, and where the store failed. */
   readonly limit: Pick<CounterAccount, "measure" | "window"> | null;
-  /** Whose limit it is; `null` where the store could not say. */
+  /** The owner of the limit; `null` where the store failed. */
   readonly subject: "workspace" | "key" | null;
   /** Milliseconds until it helps to try again; `null` where the same request will never fit (`exceeds_limit`). */
   readonly retryAfter: number | null;
   readonly meters: readonly Meters[];
 }
 
-/** A place may come free at any moment. Milliseconds. */
+/** A slot may come free at any moment. Milliseconds. */
 const SLOT_RETRY = 1_000;
 /** What a request under way has reserved may come back at any moment. Milliseconds. */
 const RETURN_RETRY = 1_000;
 const STORE_RETRY = 1_000;
 
-/** `known`: the refusal by what is known of the counters; `null` where the store must be asked first. */
+/** `known`: the refusal by what is known of the counters; `null` where the store must answer first. */
 export function refusalBy(meters: readonly Meters[], amounts: Amounts, now: number, why: "known"): LimitRefusal | null;
 export function refusalBy(meters: readonly Meters[], amounts: Amounts, now: number, why: "unavailable"): LimitRefusal;
 export function refusalBy(

@@ -14,9 +14,9 @@ export interface EndedAttempt {
   readonly calls: number;
 }
 
-/** How a request ended, as far as it tells what was used. */
+/** How a request ended, as far as its use depends on it. */
 export interface EndedRequest {
-  /** The provider's answer is whole, or says itself that it is cut. */
+  /** The provider's answer is whole, or reports its own truncation. */
   readonly whole: boolean;
   /** In the order of trying. */
   readonly attempts: readonly EndedAttempt[];
@@ -34,7 +34,7 @@ export interface Used {
   readonly estimated: boolean;
 }
 
-/** Failures that the provider has told itself, whatever the status: it makes no answer. */
+/** Failures that the provider reported itself, with any status: it generated no answer. */
 const TOLD: ReadonlySet<FailureKind> = new Set([
   "rate_limited",
   "overloaded",
@@ -46,7 +46,7 @@ const TOLD: ReadonlySet<FailureKind> = new Set([
   "error_frame",
 ]);
 
-/** Characters of output for one token, in an answer that nobody counted. English has four to five, code and other languages fewer. */
+/** Characters of output for one token, in an answer without a count. English has four to five, code and other languages fewer. */
 const CHARACTERS_PER_TOKEN = 3;
 
 /** A count of output below one token for so many characters is one of the beginning of the answer, or none. The longest tokens have fewer. */
@@ -126,9 +126,9 @@ function outputOf(
 
 /**
  * The same for a request that was sent in parts, whose answers are not cut: tokens are those of the parts that were answered, at the dearest price of
- * those who answered; the estimate where somebody did not count, or where calls were lost.
+ * the calls that were answered; the estimate where one did not count, or where calls failed.
  *
- * @param counted tokens; `null` where nobody counted.
+ * @param counted tokens; `null` where no provider counted.
  */
 export function usedByParts(
   estimate: Estimate,

@@ -1,13 +1,13 @@
 import type { SlotsLeased } from "./limit-store.ts";
 import { REPORT_VALID_FOR } from "./counter-account.ts";
 
-/** How long places are held without renewal, milliseconds: those of a process that died come free then. */
+/** How long slots are held without renewal, milliseconds: those of a process that died come free then. */
 export const SLOT_LEASE = 20_000;
 
 /** Renewed when less is left, milliseconds. */
 const RENEW_BELOW = 15_000;
 
-/** What one process holds of the places for requests under way of one subject. */
+/** Slots that one process holds for requests in flight of one subject. */
 export class SlotAccount {
   readonly subject: string;
   ceiling: number;
@@ -29,7 +29,7 @@ export class SlotAccount {
     this.ceiling = ceiling;
   }
 
-  /** Places at hand. None where the lease is over, since others may have taken them. */
+  /** Free slots. None where the lease is over, since others may have taken them. */
   free(now: number): number {
     return now < this.until ? Math.max(0, Math.min(this.held, this.ceiling - this.others) - this.inUse) : 0;
   }
@@ -46,7 +46,7 @@ export class SlotAccount {
     return now - this.reportedAt < REPORT_VALID_FOR && this.inUse + this.others >= this.ceiling;
   }
 
-  /** Held beyond what is in use and what a busy process may keep in hand. */
+  /** More slots than are in use and than a busy process may keep. */
   hasSurplus(isIdle: boolean): boolean {
     return this.held > this.inUse + (isIdle ? 0 : this.#share);
   }
@@ -59,9 +59,9 @@ export class SlotAccount {
     return this.held > 0 && this.until - now < RENEW_BELOW;
   }
 
-  /** How many to ask for. What is given back is not at hand from now on. @param demand requests that wait for a place. */
+  /** How many to request. Slots that are given back are gone from now on. @param demand requests that wait for a slot. */
   takeWanted(demand: number, isIdle: boolean): number {
-    // What is held is at hand while the call is under way: less than that must not be asked for.
+    // The held slots can be taken during the call: fewer must not be requested.
     if (demand > 0) return Math.max(this.held, this.inUse + Math.max(demand, this.#share));
     const wanted = this.inUse + (isIdle ? 0 : Math.min(this.#share, Math.max(0, this.held - this.inUse)));
     this.held = Math.min(this.held, wanted);

@@ -125,14 +125,14 @@ export type PolicyCode = keyof typeof POLICY_CODES;
 
 export type PolicyDiagnostic = Diagnostic<PolicyCode>;
 
-/** Where a finding stands; line and column from 1. */
+/** The position of a finding; line and column from 1. */
 export interface Location {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** @param hint what to do, where the code's own fix is not the best that can be said. */
+/** @param hint a fix that is more precise than the code's own. */
 export function finding(code: PolicyCode, location: Location, message: string, hint?: string): PolicyDiagnostic {
   const { severity, fix } = POLICY_CODES[code];
   const { file, line, column } = location;

@@ -33,7 +33,7 @@ export interface CompiledPolicies {
 }
 
 /**
- * Compiles policies, their tests and their libraries, or says everything that is wrong with them. Deterministic: the same
+ * Compiles policies, their tests and their libraries, or reports all their errors. Deterministic: the same
  * sources give the same digests on any path, with any line endings. Never rejects over what a source holds.
  */
 export async function compilePolicies(
@@ -57,7 +57,7 @@ export async function compilePolicies(
 }
 
 /**
- * What one policy's sources say, without its tests: contract, digest, what it reads. `null` where they are no such policy. Findings are not judged: a
+ * One policy from its sources, without its tests: contract, digest, paths that it reads. `null` where they are no such policy. Findings are not judged: a
  * content that was accepted once must go on being readable when checks become stricter.
  *
  * @throws {ToolchainError}
@@ -132,7 +132,7 @@ function unitsOf(files: readonly PolicyFile[]): readonly (readonly string[])[] {
   return units;
 }
 
-/** What the files say of each other: packages, tests without a policy, libraries that nobody uses. */
+/** Checks across files: packages, tests without a policy, unused libraries. */
 function structureFindings(files: readonly PolicyFile[], read: readonly ReadFile[]): readonly PolicyDiagnostic[] {
   const diagnostics: PolicyDiagnostic[] = [];
   for (const { file, facts } of read) {
@@ -171,7 +171,7 @@ function closure(policy: ReadFile, libraries: ReadonlyMap<string, ReadFile>): re
   return [...found].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, one]) => one);
 }
 
-/** The host looks a reason up in the contract's list, so the words of that list are told apart like the source's. */
+/** The host looks a reason up in the contract's list, so the strings of that list are distinguished like the source's. */
 function policyWordsOf({ constraints }: PolicyContract, modules: readonly ReadFile[]): PolicyWords {
   const strings = new Set(constraints.flatMap(({ reasons }) => reasons));
   const inspects = new Set<string>();

@@ -8,14 +8,14 @@ export interface PolicySource {
   readonly source: string;
 }
 
-/** What a policy with its libraries can tell words apart by (`tools/rego/words.go`). */
+/** How a policy with its libraries can distinguish strings (`tools/rego/words.go`). */
 export interface PolicyWords {
   /**
-   * Words that stand in it, those of references and its reasons included; sorted. With an empty `inspects`, other words of
-   * input and data can be permuted: the answer is the same with its words permuted.
+   * String literals of it, those of references and its reasons included; sorted. With an empty `inspects`, other strings of
+   * input and data can be permuted: the answer is then permuted in the same way.
    */
   readonly strings: readonly string[];
-  /** Built-ins and other constructs that see more of words than whether they are equal; sorted. */
+  /** Built-ins and other constructs that see more of strings than whether they are equal; sorted. */
   readonly inspects: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export interface CompiledPolicy {
   readonly locations: Readonly<Record<string, { readonly line: number; readonly column: number }>>;
 }
 
-/** Several contents compiled into one WASM module. The same policy may stand in it twice with different contents. */
+/** Several contents compiled into one WASM module. It may contain the same policy twice with different contents. */
 export interface PolicyModule {
   readonly bytes: Uint8Array;
   readonly units: readonly PolicyUnit[];

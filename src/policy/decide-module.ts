@@ -3,7 +3,7 @@ import { OPERATIONS, type Operation } from "../canon/operation.ts";
 import type { CompiledPolicy, PolicyPass, PolicyUnit } from "./compiled.ts";
 import type { BuildRequest } from "./toolchain/protocol.ts";
 
-/** Everything a set of policies needs to be compiled into one module, and how to ask that module afterwards. */
+/** Everything a set of policies needs to be compiled into one module, and how to evaluate that module afterwards. */
 export interface DecideModule {
   readonly request: BuildRequest;
   readonly units: readonly PolicyUnit[];
@@ -13,7 +13,7 @@ export interface DecideModule {
 const PACKAGE = "signalbox.decide";
 
 /**
- * Writes the package that asks every policy for every constraint and every obligation by name. Explicit references, because whatever is found
+ * Writes the package that evaluates every constraint and every obligation of every policy by name. Explicit references, because whatever is found
  * by iterating would leave out what is undefined: here it comes back as an empty list, and a value as a list of one.
  *
  * Paths are made from packages: the module is the same wherever the sources lay.

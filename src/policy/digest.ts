@@ -17,11 +17,11 @@ export function policyDigest(contract: PolicyContract, sources: readonly PolicyS
     .digest("hex");
 }
 
-/** How many digits of its digest name a set: they stand in every decision's record, and sets of one estate are few. */
+/** How many digits of its digest name a set: they are in every decision's record, and one installation has few sets. */
 const SET_DIGITS = 16;
 
 /**
- * Names what decides: the contents in the slots, in whatever order they are given. Two processes with one id decide alike where their tables are alike.
+ * Names the deciding contents: those in the slots, in any order. Two processes with one id decide alike where their tables are alike.
  * Revisions take no part, so that a simulation of the same contents has the same id without a store.
  */
 export function policySetId(slots: readonly Pick<PolicyIdentity, "id" | "slot" | "digest">[]): string {

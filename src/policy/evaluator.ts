@@ -81,11 +81,11 @@ export class Evaluator {
   }
 
   /**
-   * The value of an entrypoint. Its cost is the same on every machine, and stands in {@link used} afterwards.
+   * The value of an entrypoint. Its cost is the same on every machine, and is in {@link used} afterwards.
    *
    * @param input from {@link serialise}; the engine reads anything else wrongly, without an error.
    * @throws {EvaluationTimeoutError} where it would take more than {@link EVALUATION_FUEL}.
-   * @throws whatever the engine throws, strings included; the caller must not pass it on.
+   * @throws any error of the engine, strings included; the caller must not pass it on.
    */
   evaluate(input: ArrayBuffer, entrypoint: string): unknown {
     const { policy, fuel } = (this.#instance ??= this.#instantiate());
@@ -94,7 +94,7 @@ export class Evaluator {
       const results: unknown = policy.evaluate(input, entrypoint);
       return Array.isArray(results) && results.length === 1 ? resultOf(results[0]) : undefined;
     } catch (error) {
-      // An abort leaves the engine's stack where it was: after some hundreds the instance fails whatever it is asked.
+      // An abort leaves the engine's stack where it was: after some hundreds the instance fails every evaluation.
       this.#instance = null;
       if (fuel.value < 0n) throw new EvaluationTimeoutError("a policy used all that an evaluation may use");
       throw error;
@@ -124,7 +124,7 @@ export class Evaluator {
     return typeof names === "object" && names !== null ? names : {};
   }
 
-  /** A host function would run in this process with whatever a policy hands it; the compiler lets none through. */
+  /** A host function would run in this process with arguments of a policy; the compiler rejects them all. */
   #needsHost(): boolean {
     return Object.keys(hostBuiltins(this.#instance?.policy ?? null)).length > 0;
   }

@@ -19,7 +19,7 @@ function object<Value>(description: string, properties: SchemasOf<Value>): JsonO
   };
 }
 
-/** The words that only a table knows, list by list; see {@link namesOf}. */
+/** The names of a table, list by list; see {@link namesOf}. */
 interface TableNames {
   readonly workspaces: readonly string[];
   readonly tiers: readonly string[];
@@ -52,7 +52,7 @@ const time = object<PolicyTime>("When the request is decided, in UTC.", {
   hour: enumOf("Quarters of the day: from 00:00, 06:00, 12:00 and 18:00.", HOUR_BUCKETS),
 });
 
-/** One value of a closed list that the table knows; without a table anything of the type. */
+/** One value of a closed list of the table; without a table anything of the type. */
 function known(type: "string" | "integer", description: string, values: readonly (string | number)[] | undefined) {
   if (values === undefined) return { type, description };
   // An empty `enum` is not valid JSON Schema.
@@ -119,7 +119,7 @@ function inputSchema(names: TableNames | null): JsonObject {
 export const POLICY_INPUT_SCHEMA: JsonObject = inputSchema(null);
 
 /**
- * The same for one table, with every word written out: no leaf of an input can be anything that this schema does not list.
+ * The same for one table, with every value listed: no leaf of an input can have a value that this schema does not list.
  * So the inputs of a table are finite, and none can carry what a client wrote.
  */
 export function policyInputSchema(table: RoutingTable): JsonObject {
@@ -149,7 +149,7 @@ function namesOf(table: RoutingTable): TableNames {
   };
 }
 
-/** Each word once. */
+/** Each name once. */
 function sorted(names: readonly string[]): readonly string[] {
   return [...new Set(names)].toSorted();
 }

@@ -7,7 +7,7 @@ import { policyDigest } from "./digest.ts";
 import { Validator, type ValidatorOptions } from "../validation/validator.ts";
 
 /**
- * A content that was read from the store. Contract and sources are those of its digest. Everything else is what somebody has written there: what runs is
+ * A content that was read from the store. Contract and sources are those of its digest. Everything else is not verified: what runs is
  * compiled from the sources (`recompile.ts`), and the module is there to be compared.
  */
 export interface KeptPolicy {
@@ -27,7 +27,7 @@ export class KeptContentError extends Error {
   override readonly name = "KeptContentError";
 }
 
-/** What the store keeps beside the bytes. Members are only ever added; a reader refuses a version that it does not know. */
+/** What the store keeps beside the bytes. Members are only ever added; a reader refuses an unknown version. */
 interface Description {
   readonly version: 1;
   readonly contract: PolicyContract;
@@ -96,7 +96,7 @@ export function storedContent(policy: CompiledPolicy, module: PolicyModule, buil
 /**
  * Reads what {@link storedContent} wrote.
  *
- * @param moduleSha256 what the log says of the module's bytes.
+ * @param moduleSha256 the module's digest in the log.
  * @throws {KeptContentError} where it is not, to the last byte, what was kept under its digest.
  */
 export function readStoredContent(
@@ -106,7 +106,7 @@ export function readStoredContent(
   const sha256 = createHash("sha256").update(bytes).digest("hex");
   if (sha256 !== moduleSha256) throw new KeptContentError("its module is not the one that the log of policies names");
   const description = parse(text);
-  // The log names the module alone; the description is under its SHA-256 because it stands in it.
+  // The log names the module alone; the description is covered by its SHA-256 because the module contains it.
   if (!endsWith(bytes, section(text))) throw new KeptContentError("its description is not the one in its module");
   const { contract, sources, reasoned, reads, words, entrypoints, build = null } = description;
   if (digestOf(description) !== digest || contract.id !== id)
@@ -116,7 +116,7 @@ export function readStoredContent(
   return { policy, compiled, entrypoints, build, moduleSha256: sha256 };
 }
 
-/** How a module of one content is asked. */
+/** How a module of one content is evaluated. */
 export function entrypointsOf({ units, passes }: PolicyModule): Description["entrypoints"] {
   const [unit] = units;
   const [pass] = Object.values(passes);

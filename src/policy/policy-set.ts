@@ -20,9 +20,9 @@ import { readsPath } from "./modules/reads.ts";
 import type { SuspendedCandidates } from "./modules/suspended-candidates.ts";
 
 /**
- * Puts a set together of modules that are loaded. Nothing is compiled or loaded, so that what stands in slots can change between two requests.
+ * Builds a set of loaded modules. Nothing is compiled or loaded, so the slots can change between two requests.
  *
- * @param slots every content that acts or is watched, each digest once; what is loaded and not among them is ignored.
+ * @param slots every enforced or shadow content, each digest once; other loaded contents are ignored.
  * @throws {Error} for a content that is not loaded: a bug of the caller.
  */
 export function assemblePolicySet(modules: LoadedModules, slots: readonly PolicyIdentity[]): PolicySet {
@@ -44,7 +44,7 @@ export function assemblePolicySet(modules: LoadedModules, slots: readonly Policy
 /**
  * The same one by one, in the order of the set.
  *
- * @param suspended candidates that are not asked any more; none unless given.
+ * @param suspended candidates that are not evaluated any more; default none.
  * @throws {Error} for a content that is not loaded: a bug of the caller.
  */
 export function assembleSinglePolicies(
@@ -58,7 +58,7 @@ export function assembleSinglePolicies(
     module.units.flatMap(({ policy }, index): readonly SinglePolicy[] => {
       const identity = left.get(policy.digest);
       if (identity === undefined || identity.id !== policy.contract.id) return [];
-      // A content that two modules have is asked once.
+      // A content that two modules have is evaluated once.
       left.delete(policy.digest);
       return [singlePolicy(module, index, policy, identity, suspended)];
     }),
@@ -87,9 +87,9 @@ function singlePolicy(
 }
 
 /**
- * Makes compiled policies ready to be asked, without a log that says what stands where: for `explain`, simulations and tests.
+ * Makes compiled policies ready for evaluation without a log of slots: for `explain`, simulations and tests.
  *
- * @param compiled the modules, each with one or more contents; a content stands in one of them only.
+ * @param compiled the modules, each with one or more contents; a content is in one of them only.
  * @param states revision and mode of the contents. Without a row for its digest a content has revision 0, and the mode
  * of another row for its id, or else the initial mode.
  * @param data what policies may read besides their input.
@@ -110,7 +110,7 @@ export async function createPolicySet(
   );
 }
 
-/** One content in its slot, asked alone. */
+/** One content in its slot, evaluated alone. */
 export interface SinglePolicy {
   readonly identity: PolicyIdentity;
   readonly contract: PolicyContract;
@@ -121,7 +121,7 @@ export interface SinglePolicy {
 }
 
 /**
- * The same policies one by one, in the order of {@link createPolicySet}: for who asks the same again and again and remembers the answers.
+ * The same policies one by one, in the order of {@link createPolicySet}: for callers that evaluate the same inputs again and remember the answers.
  *
  * @throws {PolicyModuleError} when a module cannot be loaded.
  */

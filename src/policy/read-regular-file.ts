@@ -32,7 +32,7 @@ export async function readRegularFile(path: string, limit: number): Promise<Uint
 }
 
 /**
- * Reads a file that the person at the command line has named, whatever it is: a link, a FIFO of a shell. Ends at the limit where the file does not.
+ * Reads a file that was named on the command line, of any kind: a link, a FIFO of a shell. Ends at the limit where the file does not.
  *
  * @param limit bytes.
  * @throws the error of the file system.
@@ -46,7 +46,7 @@ export async function readNamedFile(path: string, limit: number): Promise<Uint8A
   }
 }
 
-/** Files of some file systems, such as `/proc`, say that they are empty, and any file may grow while it is read. */
+/** Files of some file systems, such as `/proc`, report a size of 0, and any file may grow while it is read. */
 async function readBounded(file: FileHandle, limit: number): Promise<Uint8Array | "too_large"> {
   const parts: Uint8Array[] = [];
   let total = 0;

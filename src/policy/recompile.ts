@@ -8,7 +8,7 @@ import { ToolchainError } from "./toolchain/error.ts";
 import { buildDigest, type Toolchain } from "./toolchain/toolchain.ts";
 
 /**
- * How a kept module stands to what its sources compile to here. `same`: byte for byte. `other_compiler`: it says that another version has compiled it, so
+ * How a kept module compares with what its sources compile to here. `same`: byte for byte. `other_compiler`: another version compiled it, so
  * the bytes cannot be compared. `differs`: it claims the same compiler, or none, and has other bytes: it was changed or forged.
  */
 export const MODULE_AGREEMENTS = ["same", "other_compiler", "differs"] as const;
@@ -16,7 +16,7 @@ export type ModuleAgreement = (typeof MODULE_AGREEMENTS)[number];
 
 /** A kept content as it may run. */
 export interface RecompiledContent {
-  /** What the sources say, not what the store says that they say. */
+  /** From the sources, not from the store's description of them. */
   readonly policy: CompiledPolicy;
   /** With this one unit; compiled from the sources. */
   readonly module: PolicyModule;
@@ -24,7 +24,7 @@ export interface RecompiledContent {
 }
 
 /**
- * Compiles a kept content from its sources. A module of a store is never run: whoever could write there once, on any replica or version, could have put
+ * Compiles a kept content from its sources. A module of a store is never run: a single write to the store, on any replica or version, could have put
  * other rules under an approved digest.
  *
  * @throws {KeptContentError} where the sources do not make the content of the digest. @throws {ToolchainError} when the installation is damaged.

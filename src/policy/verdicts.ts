@@ -14,7 +14,7 @@ export const INDETERMINATE_REASON = "EVALUATION_INDETERMINATE";
 /** The reason of a constraint whose evaluation would have taken more than it may; no policy may declare it. */
 export const TIMEOUT_REASON = "POLICY_TIMEOUT";
 
-/** Stands for the document of such an evaluation: like any that failed it closes, with a reason of its own. */
+/** Replaces the document of such an evaluation: like any failed one it denies, with its own reason. */
 export const TIMED_OUT = Symbol("timed out");
 
 /** What a unit's entrypoint gives: for each name a list, empty where the rule is undefined, otherwise with its value. */
@@ -73,7 +73,7 @@ interface Judgement {
   readonly failing: readonly string[];
 }
 
-/** Stands for the value of a rule whose policy could not be evaluated at all: unlike undefined, no effect understands it. */
+/** The value of a rule whose policy could not be evaluated at all. Unlike undefined, it matches no effect. */
 const UNKNOWN = Symbol("unknown");
 
 /**

@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import { Quotas } from "../limits/quotas.ts";
 import type { LimitStore } from "../limits/limit-store.ts";
 
-/** How often what is not needed goes back, and what is held is renewed. Milliseconds. */
+/** How often idle amounts go back and leases are renewed. Milliseconds. */
 const SWEEP = 1_000;
 
 /** How often what is old is forgotten, milliseconds, and how much of it at a time: a few milliseconds of the store. */
 const PRUNE = 600_000;
 const BATCH = 500;
 
-/** Forgets what is old, batch by batch. What cannot be forgotten now is forgotten the next time. Never rejects. */
+/** Deletes old counters, batch by batch. A failed batch is retried the next time. Never rejects. */
 export async function forgetOld(store: Pick<LimitStore, "prune">, now: number): Promise<void> {
   try {
     while ((await store.prune(now, BATCH)) >= BATCH);

@@ -6,7 +6,7 @@ export interface AddressFlags {
 
 const PUBLIC_FLAGS: AddressFlags = { host: "--host", port: "--port" };
 
-/** Says why a server could not be started, in words that name the flag to change; for the `code` of Node's error. */
+/** Why a server could not be started, with the flag to change; for the `code` of Node's error. */
 export function listenFailure(error: unknown, flags: AddressFlags = PUBLIC_FLAGS): string {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   if (code === "EADDRINUSE") return `the port is in use; choose another with ${flags.port}, 0 for a free one`;

@@ -15,7 +15,7 @@ export interface RunningServer {
   readonly policies: ServedPolicies["administration"];
   /** Compiles the files again, and reads the certificate; swaps on success, keeps what runs on failure. @throws {CommandError} for the certificate. */
   reload(): Promise<BuiltSnapshot>;
-  /** Tells of sets of policies that take another's place, without a reload. */
+  /** Reports sets of policies that replace another without a reload. */
   watchPolicies(listener: PolicyListener): void;
   /** The page of `GET /metrics`. */
   metrics(accept: string | undefined): MetricsPage | Promise<MetricsPage>;

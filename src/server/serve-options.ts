@@ -4,7 +4,7 @@ import type { LogLevel } from "../telemetry/logs/log-record.ts";
 import type { TlsFiles } from "./tls.ts";
 
 export interface LogOptions {
-  /** `text`: words for people, as they come. `json`: one object a line on standard output; words for people go to standard error. */
+  /** `text`: messages for people. `json`: one object a line on standard output; messages for people go to standard error. */
   readonly format: "text" | "json";
   readonly level: LogLevel;
   /** Several processes write to the same standard output. */
@@ -17,7 +17,7 @@ export type Exposure = "insecure_http" | "behind_proxy";
 /** How one server is to run; every member has been checked. */
 export interface ServeOptions {
   readonly config: string;
-  /** `config` is the example that comes with Signalbox, because a demo was asked for where there is no routes.yaml. */
+  /** `config` is the example that comes with Signalbox, because a demo was requested where there is no routes.yaml. */
   readonly example?: boolean;
   /** Whose overlay is laid upon it; none unless set. */
   readonly environment?: string | null;
@@ -31,7 +31,7 @@ export interface ServeOptions {
   readonly demo: boolean;
   /** Longest wait for requests in flight at the end, milliseconds. */
   readonly drain: number;
-  /** How long the server goes on taking requests once it is told to stop and says so at /readyz, milliseconds; 0 where absent. */
+  /** How long the server goes on taking requests after the signal to stop, while /readyz answers 503, milliseconds; 0 where absent. */
   readonly drainDelay?: number;
   /** Processes that serve the public side; this one alone where absent or 1. */
   readonly workers?: number;
@@ -39,7 +39,7 @@ export interface ServeOptions {
   readonly tls?: TlsFiles | undefined;
   /** Other machines reach the public listener without TLS, and why they may; absent or `null`: they do not. */
   readonly exposure?: Exposure | null;
-  /** Where the first key goes when nobody reads a terminal; nowhere where absent. */
+  /** The file of the first key when output is no terminal; not written where absent. */
   readonly firstKeyFile?: string;
   /** Connections to the public listener at once, in each process. */
   readonly maxConnections?: number;

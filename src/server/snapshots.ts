@@ -31,11 +31,11 @@ export interface SnapshotSupply {
   readonly simulatedOrigin: () => Promise<string>;
 }
 
-/** What one reading of the files gave. Which of the contents act is not among it: that is the log's to say, and may change while the files stay. */
+/** What one reading of the files gave. The slots are not part of it: they are in the log, and may change while the files stay. */
 export interface Ground {
   readonly table: RoutingTable;
   readonly compiled: CompiledPolicies;
-  /** The files' contents, ready to be asked, with the table's data; sets of this table share them. */
+  /** The files' contents, ready for evaluation, with the table's data; sets of this table share them. */
   readonly modules: LoadedModules;
   /** How each provider is reached; secrets as they were when the files were read. */
   readonly access: (provider: ProviderRow) => Access | null;
@@ -112,13 +112,13 @@ async function readAssertions({ routes }: ConfigurationFiles, config: string): P
     : { path: assertionsPath({ path: "routes.yaml", text: routes.text }), text: source.text };
 }
 
-/** Table and set → decider and connections. Everything new stands beside the old until the caller swaps; connections in use are shared. */
+/** Table and set → decider and connections. The new snapshot exists beside the old until the caller swaps; connections in use are shared. */
 export function snapshotOf({ table, access }: Ground, policies: PolicySet, pools: ConnectionPools): Snapshot {
   const { connections, release } = pools.acquire(table, access);
   return { decider: createDecider(table, policies, Date.now), connections, release };
 }
 
-/** Bytes of the largest file that a secret is read from; profiles of clouds stand in such files too. */
+/** Bytes of the largest file that a secret is read from; profiles of clouds are in such files too. */
 const LARGEST_SECRET_FILE = 1024 * 1024;
 
 /** Follows links, as mounted secrets have them. @throws {Error} for what is no regular file, or too large: reading a device or a FIFO may never end. */

@@ -41,7 +41,7 @@ export interface ProcessRole {
   /** Has others serve the public side. */
   readonly listenPublic?: () => Promise<Listening>;
   readonly runtime?: (own: Runtime) => Runtime;
-  /** One of several that serve the public side: another process has the admin listener, and tells what all of them have heard. */
+  /** One of several that serve the public side: another process has the admin listener, and logs events that reach all of them. */
   readonly worker?: {
     readonly number: number;
     readonly status: () => WorkersStatus;
@@ -56,7 +56,7 @@ const TEXT: LogOptions = { format: "text", level: "info" };
  *
  * @param version the package's version. @param environment `SIGNALBOX_BUILD_ID` of it is what /status calls the build; the version where it has none.
  * @throws {StoreUnavailableError}
- * @throws {StartError} naming the flag of an address that cannot be listened on. Whatever was opened before is closed.
+ * @throws {StartError} naming the flag of an address that cannot be listened on. Everything that was opened before is closed.
  */
 export async function startServer(
   options: ServeOptions,
@@ -87,7 +87,7 @@ async function open(
   const tls = tlsNow();
   const telemetry = await ServerTelemetry.open(options.log ?? TEXT, environment, version);
   opened.add(telemetry.close);
-  // What all processes hear of, one of them says.
+  // One process logs events that reach all of them.
   const log = role.worker === undefined ? telemetry.log : new ServerLog(null);
   const store = await (role.openStore ?? (() => openStore(options.database)))();
   opened.add(() => store.close());
@@ -202,7 +202,7 @@ async function open(
   return { ok: true, server };
 }
 
-/** What one process among several knows and says otherwise. */
+/** The settings of one process among several. */
 function runtimeOf({ worker, runtime }: ProcessRole, parts: RuntimeParts): Runtime {
   const own = makeRuntime(parts);
   if (runtime !== undefined) return runtime(own);
@@ -222,7 +222,7 @@ function runtimeOf({ worker, runtime }: ProcessRole, parts: RuntimeParts): Runti
   };
 }
 
-/** What has been opened so far; closed the other way round, every one, whatever the others say. */
+/** Opened resources; closed in reverse order, every one, even if another fails to close. */
 class Opened {
   readonly #closers: (() => Promise<void>)[] = [];
 

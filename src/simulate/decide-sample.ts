@@ -5,7 +5,7 @@ import type { RoutingTable } from "../canon/table.ts";
 import { decide, type Question } from "../decide/decide.ts";
 import type { Outcome, PlannedEndpoint, SampleRequest } from "./sample-request.ts";
 
-/** The identity that a point's key would have. Nothing of a decision depends on the members that are made up here. */
+/** The identity of a sample's key. No decision depends on the members that are made up here. */
 export function identityOf({ workspace, key }: SampleRequest): Identity {
   return {
     workspace,
@@ -54,7 +54,7 @@ export function outcomeOf(decision: Decision): Outcome {
   const { maxOutputTokens, stripFields } = decision.edits;
   return {
     plan: decision.plan.map((candidate) => plannedEndpoint(candidate, decision.plan)),
-    // How many of one place may be tried says nothing.
+    // With one endpoint, the number that may be tried means nothing.
     maxPlaces: decision.plan.length === 1 ? null : decision.maxPlaces,
     denial: null,
     edits: { maxOutputTokens, stripFields },
@@ -62,14 +62,14 @@ export function outcomeOf(decision: Decision): Outcome {
   };
 }
 
-/** Then it does not matter what policies say. */
+/** Then policies do not matter. */
 export function isDeniedByTable(decision: Decision): boolean {
   return (
     decision.outcome === "deny" && (decision.denial.policy === "approvals" || decision.denial.policy === "preferences")
   );
 }
 
-/** How a place is shared says something only where it has an equal, and weights only where they count. */
+/** Balancing matters only where a tier has several endpoints, and weights only where they are used. */
 function plannedEndpoint({ endpoint, tier, balance, weight }: Candidate, plan: readonly Candidate[]): PlannedEndpoint {
   const { id, model, provider, region } = endpoint;
   const isAlone = plan.filter((other) => other.tier === tier).length === 1;
@@ -81,5 +81,5 @@ function isIndeterminate({ trace }: Decision): boolean {
   return trace.some(({ slot, verdict }) => slot === "enforced" && verdict === "indeterminate");
 }
 
-/** For windows nobody reads. */
+/** For windows that no policy reads. */
 export const SOME_TIME: PolicyTime = { day: DAY_BUCKETS[0], hour: HOUR_BUCKETS[1] };

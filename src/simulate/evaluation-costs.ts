@@ -66,7 +66,7 @@ function evaluates(evaluate: () => unknown): boolean {
   return true;
 }
 
-/** What the policies would be asked about the sample requests. */
+/** The policies' inputs for the sample requests. */
 function sampleInputs(table: RoutingTable): readonly PolicyInput[] {
   const inputs = new Map<string, PolicyInput>();
   const recording: PolicySet = {

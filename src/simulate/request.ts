@@ -7,7 +7,7 @@ import type { SimulationReport } from "./report/report.ts";
 
 /** One of the two trees that are compared, compiled without errors. */
 export interface Side {
-  /** The ref or folder, as it was asked for. */
+  /** The ref or folder, as given. */
   readonly name: string;
   /** Commit id; `null` for a folder. */
   readonly commit: string | null;
@@ -18,13 +18,13 @@ export interface Side {
   readonly warnings: readonly Diagnostic[];
 }
 
-/** What a report says of a side besides its policies. */
+/** The facts of a side in a report, besides its policies. */
 export type ReportedSide = Omit<Side, "policies">;
 
 /** A candidate that is taken for promoted. */
 export interface Promotion {
   readonly id: string;
-  /** Lower-case hexadecimal digits that the content's digest begins with; `null`: whatever content stands in head. */
+  /** Lower-case hexadecimal digits that the content's digest begins with; `null`: any content of head. */
   readonly digestPrefix: string | null;
 }
 
@@ -55,7 +55,7 @@ export interface SimulationRequest {
   readonly now: number;
 }
 
-/** `of` is 0 while nobody knows how many there are. */
+/** `of` is 0 while the number is unknown. */
 export interface Progress {
   readonly phase: "classes" | "decisions";
   readonly done: number;

@@ -76,7 +76,7 @@ export async function simulateSides(
     declared: comparisonReport(tally.declared, context("declared")),
     promoted: comparisonReport(tally.promoted, context("promoted")),
     promoted_policies: promotedPolicies(sides.base, sides.head, request.promote?.map(({ id }) => id) ?? null),
-    // Of classes that were not decided nobody knows what they would have met.
+    // Classes that were not decided might have met it.
     findings:
       plan.cut.length > 0
         ? []
@@ -91,7 +91,7 @@ export async function simulateSides(
   return report;
 }
 
-/** What is to be decided, and what is left out because it would be too much. */
+/** The jobs to decide, and the parts that were left out because they would be too many. */
 interface Plan {
   readonly input: JobInput;
   readonly runner: JobRunner;
@@ -157,7 +157,7 @@ async function weighed(
   return tally;
 }
 
-/** The first member of each class of workspaces and routes stands for the others. */
+/** The first member of each class of workspaces and routes represents the others. */
 function representatives(jobs: JobRunner["plan"]["jobs"]): (member: Member) => Member {
   const first = new Map<string, Member>();
   for (const { pair } of new Map(jobs.map((job) => [job.pair, job])).values()) {
@@ -201,7 +201,7 @@ function jobInput(
   };
 }
 
-/** Those that a store which has seen base does not know yet. */
+/** Those that a store which has seen base does not have yet. */
 function newPolicies({ base, head }: CompiledSides): readonly string[] {
   const known = new Set(base.contents.map(({ contract }) => contract.id));
   return head.contents.map(({ contract }) => contract.id).filter((id) => !known.has(id));
@@ -219,7 +219,7 @@ function keptPolicies({ contents }: CompiledSide, promotions: SimulationRequest[
   return new Set(kept.filter((id) => promotions.every((promotion) => promotion.id !== id)));
 }
 
-/** Where head's files alone do not say what acts, the command must say whom they follow. A commit goes by its id: a branch may move on. */
+/** Where head's files alone do not decide the enforced contents, the command must name base. A commit goes by its id: a branch may move. */
 function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArguments {
   const alone = compiledSides(compiledOf(base), compiledOf(head), true).head;
   const slots = ({ contents }: CompiledSide): string =>

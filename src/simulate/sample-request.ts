@@ -7,10 +7,10 @@ import type { Balance } from "../canon/table.ts";
 import type { ChangeKind } from "./change-kind.ts";
 import { PLAIN_SCALARS, type Scalars } from "./request-scalars.ts";
 
-/** One request as far as any decision may look at it: what stands for a class, and what a reader can try again. Plain JSON. */
+/** One request with every member that a decision can depend on: the sample of a class, which a reader can try again. Plain JSON. */
 export interface SampleRequest extends Scalars {
   readonly workspace: string;
-  /** The route's name as a caller would write it; empty for moderations that leave it to the workspace. */
+  /** The route's name as a caller would write it; empty for moderations, where the workspace chooses it. */
   readonly model: string;
   readonly operation: Operation;
   readonly key: { readonly environment: string; readonly workload: string; readonly labels: readonly string[] };
@@ -24,7 +24,7 @@ export interface SampleRequest extends Scalars {
   readonly time: PolicyTime;
 }
 
-/** The plainest request there is, of nobody for nothing. */
+/** A request with the default of every member, without workspace and route. */
 export const PLAIN_SAMPLE: SampleRequest = {
   workspace: "",
   model: "",
@@ -39,13 +39,13 @@ export const PLAIN_SAMPLE: SampleRequest = {
   time: { day: "weekday", hour: "morning" },
 };
 
-/** Where a request may go, with everything that makes it another place for a reviewer. */
+/** A destination of a request, with every fact that matters to a reviewer. */
 export interface PlannedEndpoint {
   readonly endpoint: string;
   readonly model: string;
   readonly provider: string;
   readonly region: string;
-  /** Candidates of one tier are equals, shared as `balance` says. */
+  /** Candidates of one tier share requests by `balance`. */
   readonly tier: number;
   readonly balance: Balance;
   readonly weight: number;
@@ -58,7 +58,7 @@ export interface OutcomeDenial {
   readonly reason: string;
 }
 
-/** What becomes of a request on one side. */
+/** The outcome of a request on one side. */
 export interface Outcome {
   /** In the order of trying; empty for a denial. */
   readonly plan: readonly PlannedEndpoint[];
@@ -67,11 +67,11 @@ export interface Outcome {
   readonly denial: OutcomeDenial | null;
   /** The most output tokens and members to take out; `null` for a denial. */
   readonly edits: { readonly maxOutputTokens: number | null; readonly stripFields: readonly string[] } | null;
-  /** Whether a constraint that acts here could not be evaluated. */
+  /** Whether an enforced constraint could not be evaluated. */
   readonly indeterminate: boolean;
 }
 
-/** Which slots act: as the files say, or as if candidates were promoted. */
+/** The slots of a view: as declared in the files, or as if candidates were promoted. */
 export const VIEWS = ["declared", "promoted"] as const;
 export type View = (typeof VIEWS)[number];
 
@@ -82,7 +82,7 @@ export interface OutcomePair {
   readonly kinds: readonly ChangeKind[];
 }
 
-/** A workspace and the name of a route that its requests ask for. */
+/** A workspace and the route name of its requests. */
 export interface Member {
   readonly workspace: string;
   readonly model: string;
@@ -90,31 +90,31 @@ export interface Member {
 
 /** One class of requests, decided on both sides. */
 export interface ClassComparison {
-  /** Stands for every request of the class. */
+  /** Represents every request of the class. */
   readonly sample: SampleRequest;
-  /** The workspaces and routes that the class holds for; nothing tells them apart. The point is one of them. */
+  /** The workspaces and routes of the class; no rule distinguishes them. The sample is of one of them. */
   readonly members: readonly [Member, ...Member[]];
-  /** How many request shapes the class stands for, all members together. */
+  /** How many request shapes the class covers, all members together. */
   readonly shapes: bigint;
   readonly declared: OutcomePair;
   readonly promoted: OutcomePair;
 }
 
-/** What somebody besides the policies wants told apart; no class then holds two requests that differ in it. */
+/** What readers other than policies distinguish; no class then holds two requests that differ in it. */
 export interface Distinctions {
-  /** Ids, capabilities, features, labels and other words that must not be taken for others. */
+  /** Ids, capabilities, features, labels and other names that must be distinguished. */
   readonly strings: readonly string[];
   /**
    * Paths of `PolicyInput`, such as `input.key.environment`, that are read; besides them `input.request.features`,
-   * `input.request.signature_families` and {@link NARROWED}. Words that are not listed are one to the reader, but not the same as none.
+   * `input.request.signature_families` and {@link NARROWED}. Names that are not listed are equal to the reader, but differ from none.
    */
   readonly reads: readonly string[];
 }
 
-/** Whether the caller has narrowed the places, of which no policy knows. */
+/** Whether the caller has excluded endpoints, which no policy sees. */
 export const NARROWED = "preferences.narrowed";
 
-/** Whether a caller leaves some places out that the route has. */
+/** Whether a caller excludes some endpoints of the route. */
 export function isNarrowed(preferences: ProviderPreferences | null): boolean {
   return preferences?.only !== undefined || preferences?.region !== undefined || preferences?.ignore !== undefined;
 }

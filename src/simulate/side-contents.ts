@@ -13,13 +13,13 @@ export interface CompiledTree {
 
 /** One content of a policy in the slot that it has on a side. */
 export interface SideContent {
-  /** Of a removal: the ended policy's, without anything that it could say. */
+  /** Of a removal: the ended policy's, without any rule. */
   readonly contract: PolicyContract;
   readonly digest: string;
   readonly slot: PolicySlot;
   /** Whether head has it from base: a server goes on enforcing it until what head's files have in its place is promoted. */
   readonly isKept: boolean;
-  /** `null`: a removal, whose promotion ends the policy. It says nothing of any request. */
+  /** `null`: a removal, whose promotion ends the policy. It gives no verdict. */
   readonly rules: CompiledPolicy | null;
 }
 

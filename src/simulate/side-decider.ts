@@ -12,17 +12,17 @@ export interface SideOutcomes {
   readonly promoted: Outcome;
 }
 
-/** Is told every decision that is made, once for each class of a side. */
+/** Called for every decision, once for each class of a side. */
 export type DecisionListener = (decision: Decision, view: View, sample: SampleRequest) => void;
 
-/** What requests of one state have come to: their decisions differ by nothing but what the policies say. */
+/** The outcomes of requests of one state: their decisions differ only by the policies' verdicts. */
 interface StateDecisions {
-  /** What policies were asked about one of them; `null` where nobody asks them. */
+  /** The policies' input for one of them; `null` where no policy is evaluated. */
   readonly input: PolicyInput | null;
   readonly byEvaluation: Map<PolicyEvaluation | null, SideOutcomes>;
 }
 
-/** Decides for one side. Within a job, requests of one state about which the policies say the same are decided once. */
+/** Decides for one side. Within a job, requests of one state with the same verdicts are decided once. */
 export class SideDecider {
   readonly table: RoutingTable;
   readonly #views: SideViews;
@@ -56,7 +56,7 @@ export class SideDecider {
     return made;
   }
 
-  /** What the policies are asked about a request; `null` where its denial stands without them. */
+  /** The policies' input for a request; `null` where the table denies it without them. */
   #inputOf(sample: SampleRequest): PolicyInput | null {
     const { declared } = this.#views;
     let evaluated: PolicyInput | null = null;

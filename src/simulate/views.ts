@@ -13,7 +13,7 @@ export interface SideViews {
   readonly promoted: PolicySet;
 }
 
-/** Answers kept of each policy: a simulation asks about every class, and ends. */
+/** Answers kept of each policy; a simulation evaluates every class, then ends. */
 const MAXIMUM_ANSWERS = 50_000;
 
 /**
@@ -27,7 +27,7 @@ export async function sideViews(side: CompiledSide, promoted: (id: string) => bo
 }
 
 /**
- * Every content of a side in its slot, asked alone. What is kept from base is asked with head's table, as a server asks it.
+ * Every content of a side in its slot, evaluated alone. Contents kept from base are evaluated with head's table, as a server does.
  *
  * @throws {PolicyModuleError} when a module cannot be loaded.
  */
@@ -36,7 +36,7 @@ export async function singlePolicies({ table, contents, modules }: CompiledSide)
     return { id, digest, revision: 0, mode: slot === "enforced" ? ("enforce" as const) : ("shadow" as const) };
   });
   const loaded = await createSinglePolicies({ modules }, states, policyData(table), () => "shadow");
-  // Modules of base hold more than what is kept of it, and what both sides have alike stands in two of them.
+  // Modules of base hold more than is kept of it, and contents of both sides are in two of them.
   const byContent = new Map(loaded.map((policy) => [contentKey(policy.identity), policy]));
   return contents.map((content) => {
     if (content.rules === null) return silentPolicy(content);
@@ -52,7 +52,7 @@ function contentKey({ id, digest }: Pick<PolicyIdentity, "id" | "digest">): stri
 
 const NOTHING: PolicyEvaluation = { verdicts: [], obligations: [] };
 
-/** A removal takes the place of the rules and says nothing. */
+/** A removal replaces the rules and gives no verdict. */
 function silentPolicy({ contract, digest, slot }: SideContent): SinglePolicy {
   const identity = { id: contract.id, revision: 0, digest, slot };
   return { identity, contract, reads: [], evaluate: () => NOTHING };

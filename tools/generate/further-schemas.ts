@@ -73,7 +73,7 @@ function referring(schema: Part, own: ReadonlySet<string>): Part {
   );
 }
 
-/** Keywords that say what a whole row has. */
+/** Keywords about a whole row. */
 const WHOLE: ReadonlySet<string> = new Set(["required", "minProperties", "oneOf", "else", "not"]);
 
 function relax(schema: Part): Part {
@@ -82,7 +82,7 @@ function relax(schema: Part): Part {
   const entries: (readonly [string, Part])[] = [];
   for (const [keyword, value] of Object.entries(schema)) {
     if (value === undefined) continue;
-    // The `else` of a row that may name a preset only says what is required; any other says what a value is.
+    // The `else` of a row that may name a preset only lists required members; any other describes a value.
     if (WHOLE.has(keyword) && !(keyword === "else" && !("required" in membersOf(value)))) continue;
     if (keyword === "properties") {
       entries.push([
@@ -110,7 +110,7 @@ function membersOf(value: Part | undefined): Readonly<Record<string, Schema>> {
   return isMapping(value) ? value : {};
 }
 
-/** What is asked for members of it is one; lists and words have none. */
+/** A schema about an object's members; lists and strings have none. */
 function isMapping(value: unknown): value is Readonly<Record<string, Schema>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-/** What docs/configuration.md says of included files and overlays. */
+/** The section of docs/configuration.md on included files and overlays. */
 export const FILES = `## Several files
 
 \`include: [providers.yaml, teams/*.yaml]\` in routes.yaml names further files with the same sections. Paths are relative to the folder of routes.yaml

@@ -12,7 +12,7 @@ export interface InstallFigures {
   readonly bytes: number;
 }
 
-/** Counts the tree as it stands in the repository's `node_modules`; sizes are those of files, not of disk blocks. */
+/** Counts the tree in the repository's `node_modules`; sizes are those of files, not of disk blocks. */
 export function installFigures(root: string, tree: ProductionTree): InstallFigures {
   const bytes = tree.packages.map(({ path }) => bytesBelow(join(root, path)));
   return {

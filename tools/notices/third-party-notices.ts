@@ -4,7 +4,7 @@ import type { ProductionPackage, ProductionTree } from "./production-tree.ts";
 
 const RULE = "=".repeat(100);
 
-/** The licences and notices of every package of the tree; packages with the same text stand together. */
+/** The licences and notices of every package of the tree; packages with the same text are listed together. */
 export function formatNotices(root: string, tree: ProductionTree): string {
   const byText = new Map<string, string[]>();
   for (const one of tree.packages) {
@@ -18,7 +18,7 @@ Written by \`npm run notices\`; do not edit. What is linked into the Rego toolch
 ${sections.join("\n")}`;
 }
 
-/** A package's own files; where it has none, what its README says, else the licence's standard text. @throws {Error} where there is none of these */
+/** A package's own files; where it has none, the text in its README, else the licence's standard text. @throws {Error} where there is none of these */
 function licenceText(root: string, { path, name, licence }: ProductionPackage): string {
   const folder = join(root, path);
   const files = readdirSync(folder).filter((file) => /^(un)?(licen[cs]e|copying|notice)([-._].*)?$/i.test(file));

@@ -68,7 +68,7 @@ const CHUNKS: Framing = {
   encode: (event) => EVENT_STREAM.encode(event.purpose === "error" ? event : chunkOf(event)),
 };
 
-/** The letters hide the length of what was said. */
+/** The padding hides the length of the text. */
 function chunkOf(event: StreamEvent): StreamEvent {
   const data = JSON.stringify({ bytes: Buffer.from(event.data).toString("base64"), p: "abcdefgh" });
   return { ...event, name: "chunk", data };

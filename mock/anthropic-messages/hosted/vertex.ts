@@ -32,7 +32,7 @@ function withModelInBody(): Omit<Simulation, "complete"> {
   return rest;
 }
 
-/** What the model's server refuses has Anthropic's shape; what Google refuses before it has Google's. */
+/** Errors of the model's server have Anthropic's shape; errors of Google before it have Google's. */
 function refuse(problem: Problem, sequence: number): JsonAnswer {
   return problem.status === 400 ? refuseAnthropic(problem, sequence) : refuseGemini(problem);
 }

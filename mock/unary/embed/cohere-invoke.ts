@@ -31,7 +31,7 @@ function render(batch: CohereBatch, call: Call): Rendered | Problem {
   return { body, headers };
 }
 
-/** The third generation answers with plain vectors where no types are asked for; later ones never do. */
+/** The third generation answers with plain vectors where no types are requested; later ones never do. */
 function answersByType(model: string): boolean {
   return !/embed-\w+-v3/.test(model);
 }

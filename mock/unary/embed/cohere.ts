@@ -27,7 +27,7 @@ export const cohereEmbed: Protocol = unaryProtocol({
 });
 
 export interface CohereBatch extends EmbedBatch {
-  /** `null` where the request does not say. */
+  /** `null` where the request gives none. */
   readonly types: readonly Encoding[] | null;
 }
 

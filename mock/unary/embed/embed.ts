@@ -4,7 +4,7 @@ import type { Batch } from "../protocol.ts";
 import { listResults, overflow, type Listed } from "../results.ts";
 import { base64Of, USUAL_LENGTH, vectorOf } from "./vector.ts";
 
-/** Members about lists of vectors, whatever their protocol. */
+/** Members about lists of vectors, of any protocol. */
 export const VECTOR_MEMBERS: readonly ResultMember[] = [
   "dimensions",
   "short",
@@ -16,9 +16,9 @@ export const VECTOR_MEMBERS: readonly ResultMember[] = [
 
 /** A request for vectors. */
 export interface EmbedBatch extends Batch {
-  /** What each vector is made from: a text, or something that stands for a list of token numbers. */
+  /** What each vector is made from: a text, or a text that represents a list of token numbers. */
   readonly sources: readonly string[];
-  /** Length of the vectors; `null` where the request does not say. */
+  /** Length of the vectors; `null` where the request gives none. */
   readonly dimensions: number | null;
   readonly tokens: number;
 }

@@ -24,7 +24,7 @@ export function readInput(value: unknown): Inputs {
   };
 }
 
-/** The length of vectors that a member asks for; `null` where it asks for none. */
+/** The length of vectors that a member requests; `null` where it requests none. */
 export function dimensionsAt(object: JsonObject, name: string): number | null {
   return numberWithin(object[name], 1, LONGEST_VECTOR, null);
 }

@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 
-/** Length of vectors where neither the request nor a word says. */
+/** Length of vectors where neither the request nor a setting gives one. */
 export const USUAL_LENGTH = 1536;
 
-/** Longest vector that can be asked for. */
+/** Longest vector that can be requested. */
 export const LONGEST_VECTOR = 16_384;
 
 /** Numbers are multiples of a millionth: at most six digits, so that single precision and decimal text are the same number to the digit. */

@@ -27,7 +27,7 @@ export const voyageEmbeddings: Protocol = unaryProtocol({
 /** Members that Voyage has and OpenAI does not. */
 const OWN_MEMBERS: readonly string[] = ["input_type", "truncation", "output_dimension", "output_dtype"];
 
-/** Whether a request for embeddings is one in Voyage's words. */
+/** Whether a request for embeddings has Voyage's members. */
 export function speaksVoyage(body: JsonObject): boolean {
   return OWN_MEMBERS.some((name) => Object.hasOwn(body, name));
 }

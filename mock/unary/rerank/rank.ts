@@ -16,10 +16,10 @@ export interface RankBatch extends Batch {
   readonly top: number | null;
 }
 
-/** One document in its place. */
+/** One document at its index. */
 export interface Ranked {
   readonly document: string;
-  /** 0 to 1 with at most six digits after the point, or no number at all where the behaviour says so. */
+  /** 0 to 1 with at most six digits after the point, or no number at all where the behaviour sets it. */
   readonly score: unknown;
 }
 

@@ -24,7 +24,7 @@ export const voyageRerank: Protocol = unaryProtocol({
   render,
 });
 
-/** Whether a request for a ranking is one in Voyage's words. */
+/** Whether a request for a ranking has Voyage's members. */
 export function ranksAsVoyage(body: JsonObject): boolean {
   return Object.hasOwn(body, "top_k") || Object.hasOwn(body, "truncation");
 }

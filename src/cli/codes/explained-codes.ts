@@ -8,7 +8,7 @@ import { UPSTREAM_CODES, type AnswerCode } from "./upstream-codes.ts";
 import { START_CODES, TEST_CODES, type FurtherCode } from "./further-codes.ts";
 import examples from "./examples.json" with { type: "json" };
 
-/** Where a code is met. A code may be met in several places and mean something else in each. */
+/** Where a code occurs. A code may occur in several contexts and mean something else in each. */
 export type CodeKind = "configuration" | "policies" | "assertions" | "start" | "tests" | "answers";
 
 /** One meaning of a code. */

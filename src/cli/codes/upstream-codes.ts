@@ -80,7 +80,7 @@ const ANSWER_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
   ]),
 );
 
-/** Codes of providers that are passed on, because they are words of a closed list: what each means, and what to do. */
+/** Codes of providers that are passed on, because they are enum values: what each means, and what to do. */
 const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string])[] = [
   [
     "context_length_exceeded",

@@ -9,7 +9,7 @@ export function isShell(value: string): value is Shell {
 
 type Commands = ReadonlyMap<string, CommandWords>;
 
-/** The script that a shell reads; every word in it is one of ours. */
+/** The script that a shell reads; every string in it is one of ours. */
 export function completionScript(shell: Shell, commands: Commands): string {
   switch (shell) {
     case "bash":

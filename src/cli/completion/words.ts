@@ -9,7 +9,7 @@ export interface CommandWords {
   readonly subcommands: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Reads the words off what `--help` prints, so that a completion offers what a command says that it takes. */
+/** Reads the arguments from the output of `--help`, so that completion offers exactly the documented ones. */
 export async function wordsOf(summary: string, command: Command): Promise<CommandWords> {
   const help = await helpOf(command, ["--help"]);
   const subcommands = new Map<string, readonly string[]>();

@@ -68,7 +68,7 @@ export class ExportFile {
     try {
       closeSync(this.#descriptor);
     } catch {
-      // It was closed already; what failed is told by what came before.
+      // It was closed already; the earlier error has been reported.
     }
     rmSync(this.#partial, { force: true });
   }

@@ -18,7 +18,7 @@ export interface ExportOptions {
 }
 
 /**
- * Writes rows of the log, a line each, below one line that says what they are.
+ * Writes rows of the log, a line each, below a header line.
  *
  * @throws {UsageError} for positions that the log does not have. @throws {CommandError} when it cannot be written.
  */
@@ -70,7 +70,7 @@ async function rowAt(log: EvidenceLog, position: number, flag: string): Promise<
   return row;
 }
 
-/** Rows of one workspace; an outcome belongs where its decision does, and does not say so itself. */
+/** Rows of one workspace; an outcome belongs to its decision's workspace, which it does not name itself. */
 class Selection {
   readonly #workspace: string | null;
   readonly #running = new Set<JsonValue | undefined>();

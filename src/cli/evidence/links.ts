@@ -7,7 +7,7 @@ import { UsageError } from "../terminal/command-io.ts";
 const LINK = /^([0-9]{1,15}):([0-9a-f]{64})$/;
 const SUCH = 'give POSITION:HASH, such as "signalbox evidence anchor" prints';
 
-/** A place in the chain as people note it: `POSITION:HASH`. */
+/** A position in the chain as people note it: `POSITION:HASH`. */
 export function formatLink({ position, hash }: ChainLink): string {
   return `${position}:${hash}`;
 }

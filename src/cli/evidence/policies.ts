@@ -22,7 +22,7 @@ const PAGE = 1_000;
 /**
  * Verifies the whole log of policies and the contents that it speaks of.
  *
- * @param noted places in the log that were noted elsewhere
+ * @param noted positions in the log that were noted elsewhere
  */
 export async function verifyPolicyLog(log: PolicyLogStore, noted: readonly ChainLink[]): Promise<Verified> {
   // The head that the store names is a promise that the rows reach it; others may be added meanwhile.
@@ -61,7 +61,7 @@ export async function verifiedContents(log: PolicyLogStore): Promise<readonly Sp
 /**
  * Verifies an export of the log of policies; contents are not in it.
  *
- * @param lines those after the header. @throws {CommandError} for a line that is no row, and a noted place that the export does not reach
+ * @param lines those after the header. @throws {CommandError} for a line that is no row, and a noted position that the export does not reach
  */
 export async function verifyPolicyFile(
   { to }: PolicyExportHeader,
@@ -90,7 +90,7 @@ export async function verifyPolicyFile(
 }
 
 /**
- * Writes the whole log of policies, a line a row, below one line that says what they are.
+ * Writes the whole log of policies, a line a row, below a header line.
  *
  * @throws {CommandError} when it cannot be written, or is not whole
  */

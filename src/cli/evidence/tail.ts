@@ -68,7 +68,7 @@ async function follow(
   }
 }
 
-/** One request on one line; `-` where there is nothing to say. */
+/** One request on one line; `-` for an absent value. */
 export function formatEntry({ decision, outcome }: EvidenceEntry): string {
   const ended = outcome === null ? [] : endedAt(outcome);
   const targets = new Set(ended.map(({ provider, region }) => `${provider}/${region}`));

@@ -27,7 +27,7 @@ export function printVerified(results: Readonly<Record<string, Verified>>, json:
   return all.every(({ ok }) => ok) ? EXIT.ok : EXIT.failed;
 }
 
-/** What says that a log was not cut off at its end. */
+/** The proof that a log was not cut off at its end. */
 export interface LogEnd {
   /** The newest row that verified. */
   readonly head: ChainLink;

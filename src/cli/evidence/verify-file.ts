@@ -9,7 +9,7 @@ import { verifyPolicyFile } from "./policies.ts";
 import { notVerified, describeEnd, endJson, type LogEnd, type Verified } from "./verified.ts";
 import { describeCutEnd, describeFault, verifyRows } from "./verify.ts";
 
-/** Places that were noted elsewhere, in the log of requests and in that of policies. */
+/** Positions that were noted elsewhere, in the log of requests and in that of policies. */
 export interface NotedPositions {
   readonly evidence: readonly ChainLink[];
   readonly policies: readonly ChainLink[];

@@ -24,7 +24,7 @@ export function describeFault({ position, cause }: ChainFault): string {
 /** A prune while the log is read takes rows away in front of the reader; it then begins again behind them. */
 const RESTARTS = 5;
 
-/** What is said of a log that ends too early. */
+/** The message for a log that ends too early. */
 export function describeCutEnd(head: ChainLink, remembered: readonly ChainLink[]): string {
   const furthest = remembered.reduce((far, link) => (link.position > far.position ? link : far), head);
   return (
@@ -36,8 +36,8 @@ export function describeCutEnd(head: ChainLink, remembered: readonly ChainLink[]
 /**
  * Verifies the whole log.
  *
- * @param noted places in the chain that were noted elsewhere
- * @throws {CommandError} when a noted place was pruned and is not among the anchors, so that it cannot be checked
+ * @param noted positions in the chain that were noted elsewhere
+ * @throws {CommandError} when a noted position was pruned and is not among the anchors, so that it cannot be checked
  */
 export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): Promise<Verified> {
   // Read before the rows: a server may go on writing and noting.
@@ -74,7 +74,7 @@ async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog): Promise<Ch
   return missing === undefined ? null : { position: missing, cause: "column" };
 }
 
-/** Feeds the rows and says what is wrong first. */
+/** Feeds the rows and returns the first fault. */
 export async function verifyRows<Row, Fault>(
   verifier: {
     readonly begin: () => Fault | null;

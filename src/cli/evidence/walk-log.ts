@@ -21,7 +21,7 @@ export interface LogStart {
   readonly anchors: readonly EvidenceAnchor[];
 }
 
-/** Where the log begins now. Where its first rows are gone and no anchor says so, the newest anchor before them. */
+/** Where the log begins now. Where its first rows are gone without an anchor, the newest anchor before them. */
 export async function startOf(log: EvidenceLog): Promise<LogStart> {
   const [first] = await log.log({ after: 0, limit: 1 });
   const anchors = await log.anchors();

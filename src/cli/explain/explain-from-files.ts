@@ -30,7 +30,7 @@ import { notesOf } from "./notes.ts";
 import { preferencesJson } from "./sample-json.ts";
 import { refusedRequest } from "./refused-request.ts";
 
-/** What a question came to, and what a reader of the files should know besides. */
+/** An explanation, with notes for a reader of the files. */
 export interface Answer {
   readonly explanation: JsonObject;
   readonly notes: readonly string[];
@@ -39,7 +39,7 @@ export interface Answer {
 /**
  * Decides as a server with these files would that has never seen another, or has seen base: no store, no key, no network.
  *
- * @param body of `--request`; `null` where the point says it all.
+ * @param body of `--request`; `null` where the sample is the whole request.
  * @throws {CommandError} where the files do not compile, or a server would refuse the body itself.
  */
 export async function explainFromFiles(

@@ -12,11 +12,11 @@ import { preferencesJson } from "./sample-json.ts";
 import { refusedRequest } from "./refused-request.ts";
 
 /**
- * Asks a running server what it would do, with the key in the environment variable SIGNALBOX_KEY.
+ * Gets the explanation of a running server, with the key in the environment variable SIGNALBOX_KEY.
  *
- * @param body of `--request`; `null` where the point says it all.
+ * @param body of `--request`; `null` where the sample is the whole request.
  * @throws {UsageError}
- * @throws {CommandError} that says what stands between the caller and an answer.
+ * @throws {CommandError} where the server gives no explanation.
  */
 export async function explainFromServer(
   options: ExplainOptions,
@@ -39,7 +39,7 @@ export async function explainFromServer(
   return { explanation: answer, notes: options.isSampleGiven ? keyNotes(answer, options.sample) : [] };
 }
 
-/** A server decides for the key that asks it; a point may have been found with another. */
+/** A server decides for the caller's key; a sample may be of another. */
 function keyNotes({ key }: JsonObject, sample: SampleRequest): readonly string[] {
   const isSame = key === undefined || canonicalJson(key) === canonicalJson(sample.key);
   return isSame ? [] : ["the key in SIGNALBOX_KEY has other words than the point's; the answer is about that key"];
@@ -51,7 +51,7 @@ function simulateUrl(server: string, operation: string): URL {
   return url;
 }
 
-/** Only what differs from a plain request: an older server refuses members that it does not know. */
+/** Only what differs from a plain request: an older server refuses unknown members. */
 function sampleBody(options: ExplainOptions): JsonObject {
   const { sample } = options;
   // The server adds what every request of the operation uses.
@@ -106,7 +106,7 @@ function refusal(status: number, answer: JsonObject | null): CommandError {
   return new CommandError(`--server: answered with ${status}`);
 }
 
-/** Whether a member is one that this command writes: then it is the server that does not know it. */
+/** Whether this command writes the member: then the server is older than the command. */
 function isOurs(param: string): boolean {
   return param === "time" || param === "promoted" || SHAPE_MEMBERS.includes(param);
 }

@@ -65,7 +65,7 @@ How
 Exit codes: 0 explained, whether the request is routed or denied; 1 not explained; 2 the command line cannot be used.
 `;
 
-/** The longest body of a request, characters: as much as a server reads unless told otherwise. */
+/** The longest body of a request, characters: the default limit of a server. */
 const LONGEST_BODY = 32 * 1024 * 1024;
 
 /** `signalbox explain`; gives the exit code. */

@@ -4,14 +4,14 @@ import { UsageError } from "../terminal/command-io.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 
-/** One of the words that a flag knows. @throws {UsageError} that names the flag and the word that was probably meant. */
+/** One of a flag's values. @throws {UsageError} that names the flag and the value that was probably meant. */
 export function readValue<Value extends string>(flag: string, text: string, values: readonly Value[]): Value {
   const found = values.find((one) => one === text);
   if (found === undefined) throw new UsageError(`${flag}: is none of the words it can be; ${suggest(text, values)}`);
   return found;
 }
 
-/** Words separated by commas, sorted, each once. */
+/** Values separated by commas, sorted, each once. */
 export function readValues<Value extends string>(
   flag: string,
   text: string | undefined,

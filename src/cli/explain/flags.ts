@@ -17,7 +17,7 @@ import { readCount, readWindow, readValue, readValues } from "./flag-values.ts";
 const text = { type: "string" } as const;
 const yes = { type: "boolean" } as const;
 
-/** What says something of the request that `--request FILE` says itself. */
+/** Flags for members that `--request FILE` has itself. */
 const SHAPE_FLAGS = {
   needs: text,
   features: text,
@@ -39,7 +39,7 @@ const PREFERENCE_FLAGS = {
   "no-fallbacks": yes,
 } as const;
 
-/** What the caller's key says; a server knows its own. */
+/** The attributes of the caller's key; a server reads its own. */
 const KEY_FLAGS = { workspace: text, environment: text, workload: text, labels: text } as const;
 
 const SAMPLE_FLAGS = {
@@ -80,18 +80,18 @@ export interface FilesSource {
   readonly base: TreeOption | null;
 }
 
-/** Everything that a command line asks for. */
+/** The options of a command line. */
 export interface ExplainOptions {
   readonly help: boolean;
   readonly source: FilesSource | { readonly server: string };
   readonly format: (typeof EXPLAIN_FORMATS)[number];
   readonly promoted: boolean;
-  /** A window that was asked for; `null`: that of the moment. */
+  /** The requested window; `null`: the current one. */
   readonly time: PolicyTime | null;
-  /** Path of a request's body, or `-`; `null`: the point says it all. */
+  /** Path of a request's body, or `-`; `null`: the sample is the whole request. */
   readonly request: string | null;
   readonly sample: SampleRequest;
-  /** Whether the point, with its workspace, was given as JSON. */
+  /** Whether the sample, with its workspace, was given as JSON. */
   readonly isSampleGiven: boolean;
 }
 
@@ -131,11 +131,11 @@ function readFiles(values: Values, io: Pick<CommandIo, "environment">): FilesSou
   // `--environment` is that of the caller's key here.
   const environment = readEnvironment(values.overlay, io, "--overlay");
   if (base === undefined) return { config, environment, cache, base: null };
-  // Base has it in the same place.
+  // Base has it at the same path.
   return { config: readPath(config, "--config"), environment, cache, base: readTree(base, "--base") };
 }
 
-/** Flags that say the same thing twice are refused: one of them would be passed over. */
+/** Flags that set the same thing twice are refused: one of them would be ignored. */
 function refuseTogether(values: Values): void {
   const given = (names: object): string | undefined =>
     Object.keys(names).find((name) => Object.hasOwn(values, name) && Reflect.get(values, name) !== undefined);
@@ -158,7 +158,7 @@ function refuseTogether(values: Values): void {
   }
 }
 
-/** The point that flags say; what they do not say is what a plain request has. */
+/** The sample of the flags, with defaults for the rest. */
 function readSample(values: Values, time: PolicyTime): SampleRequest {
   if (values.help === true) return { ...NOTHING, time };
   const operation = readValue("--operation", required(values.operation, "--operation", "chat.completions"), OPERATIONS);
@@ -215,7 +215,7 @@ function readPreferences(values: Values): ProviderPreferences | null {
   };
 }
 
-/** A list of a preference; an empty one would exclude everything, or nothing, and nobody could tell which was meant. */
+/** A list of a preference; an empty one could mean everything or nothing. */
 function providers(
   name: "only" | "order" | "ignore" | "region",
   value: string | undefined,

@@ -10,7 +10,7 @@ import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 
-/** What acts and what waits on a server that runs base and whose files become head's. */
+/** The slots of a server that runs base and whose files become head's. */
 export interface FollowingPolicies {
   readonly set: PolicySet;
   readonly kept: KeptRules;

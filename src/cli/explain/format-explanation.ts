@@ -9,7 +9,7 @@ type Paint = (style: Style, text: string) => string;
 
 const CODES: Readonly<Record<Style, string>> = { bold: "1", dim: "2", green: "32", red: "31", yellow: "33" };
 
-/** An explanation as a tree: what became of the request, then every candidate with every constraint, then what else there is to know. */
+/** An explanation as a tree: the outcome, then every candidate with every constraint, then the other facts. */
 export function formatExplanation(explanation: JsonObject, notes: readonly string[], colour: boolean): string {
   const paint: Paint = (style, text) => (colour && text !== "" ? `\u001b[${CODES[style]}m${text}\u001b[0m` : text);
   const isDenied = explanation["outcome"] === "deny";
@@ -158,7 +158,7 @@ function withLocation(text: string, location: JsonObject[string], paint: Paint):
   return shown === "" ? text : `${text}  ${paint("dim", shown)}`;
 }
 
-/** How old the measurements of an endpoint are; nothing where there are none, or nobody knows. */
+/** The age of an endpoint's measurements; nothing where there are none, or their age is unknown. */
 function measuredNote(candidate: JsonObject): readonly string[] {
   const latency = objectOf(objectOf(candidate, "standing") ?? {}, "latency_ms");
   const [recent, age] = [latency?.["recent"], latency?.["age_ms"]];
@@ -167,7 +167,7 @@ function measuredNote(candidate: JsonObject): readonly string[] {
   return [`${textOf(candidate, "endpoint")}: ${recent} ms to the first token, measured ${seconds} s ago`];
 }
 
-/** What a plan alone does not say of the call that follows it. */
+/** Facts of the call that a plan does not show. */
 function ownNotes(explanation: JsonObject): readonly string[] {
   const plan = objectsOf(explanation, "plan");
   const equals = [...Map.groupBy(plan, ({ tier }) => tier).values()].filter(({ length }) => length > 1);

@@ -18,7 +18,7 @@ export function objectsOf(object: JsonObject | null, name: string): readonly Jso
   return Array.isArray(value) ? value.filter((item): item is JsonObject => isJsonObject(item)) : [];
 }
 
-/** Words of a list, safe for a terminal. */
+/** Strings of a list, safe for a terminal. */
 export function stringsOf(object: JsonObject | null, name: string): readonly string[] {
   const value = object?.[name];
   return Array.isArray(value)

@@ -1,7 +1,7 @@
 import type { ServiceError } from "../../canon/error.ts";
 import { CommandError } from "../terminal/command-io.ts";
 
-/** A request that never gets as far as a decision: what its sender would be told. */
+/** The error of a request that is refused before a decision. */
 export function refusedRequest({
   status,
   code,

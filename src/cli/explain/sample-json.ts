@@ -44,7 +44,7 @@ const SAMPLE: JsonObject = {
   properties: MEMBERS,
 };
 
-/** The point that a report prints as JSON. @throws {UsageError} that names the member and the rule. */
+/** The sample that a report prints as JSON. @throws {UsageError} that names the member and the rule. */
 export function readSampleJson(text: string): SampleRequest {
   const sample = readObject("--point", text);
   check("--point", SAMPLE, sample);
@@ -107,7 +107,7 @@ function textsOf(value: JsonValue | undefined): readonly string[] {
   return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
 }
 
-/** A word that has been checked. */
+/** A value that has been checked. */
 function enumValueOf<Value extends string>(value: JsonValue | undefined, known: readonly Value[]): Value {
   const found = known.find((one) => one === value);
   if (found === undefined) throw new Error("point: a word that the schema does not have");

@@ -41,7 +41,7 @@ const FLAGS = {
 /** Asks one question; gives the line. */
 export type Ask = (question: string) => Promise<string>;
 
-/** `signalbox init`; gives the exit code. @param ask how questions are asked where `io.terminal` says that somebody is there. */
+/** `signalbox init`; gives the exit code. @param ask how questions are asked on a terminal (`io.terminal`). */
 export function init(argv: readonly string[], io: CommandIo, ask: Ask = askOnTerminal): Promise<number> {
   return runFlagCommand({ name: "init", help: INIT_HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     const [directory = ".", ...others] = positionals;
@@ -104,7 +104,7 @@ function readAnswers(given: {
   return { providers, workspace, regions, trainsOnData: !noTraining.startsWith("y") };
 }
 
-/** What stands beside the code in every installation. */
+/** The files beside the code in every installation. */
 const PACKAGE = new URL("../../../", import.meta.url);
 
 function packaged(path: string): Promise<string> {

@@ -10,7 +10,7 @@ export interface InitAnswers {
   readonly workspace: string;
   /** Regions or areas wanted; none: each provider's widest address. */
   readonly regions: readonly string[];
-  /** Whether the providers may train on what they are sent, as far as anybody has said otherwise. */
+  /** Whether the providers may train on requests; `null` where no answer was given. */
   readonly trainsOnData: boolean;
 }
 
@@ -19,7 +19,7 @@ export interface PlannedProvider {
   readonly preset: string;
   readonly title: string;
   readonly region: string;
-  /** Written where the preset cannot know it. */
+  /** Written where the preset has no value. */
   readonly baseUrl: string | null;
   readonly auth: JsonObject | "none";
 }
@@ -75,7 +75,7 @@ export function planInit({ providers: names, workspace, regions, trainsOnData }:
   return { workspace, trainsOnData, groups, providers, models, endpoints };
 }
 
-/** Regions of a preset that are wanted; its widest where nobody said. */
+/** The chosen regions of a preset; the widest where none was chosen. */
 function regionsFor(
   name: string,
   { regions, address = "", place: fixed = "global" }: Preset,
@@ -83,7 +83,7 @@ function regionsFor(
 ): readonly string[] {
   const fits = (region: string): boolean => wanted.includes(region) || wanted.includes(areaOf(region));
   if (regions === undefined) {
-    // Such a host shows its place, or shows none at all.
+    // Such a host has its region in its name, or none at all.
     if (wanted.length === 0 || fits(fixed)) return [fixed];
     if (!address.includes(fixed)) return wanted.slice(0, 1);
     throw new UsageError(`--regions: the address of ${name} is in ${fixed}; add it, or write the row by hand`);
@@ -97,7 +97,7 @@ function regionsFor(
       `--regions: ${name} has no address there, but in ${known.join(", ")}; add one of them, or leave the provider out`,
     );
   }
-  // One place of an area is enough to begin with.
+  // One region of an area is enough at first.
   const byArea = new Map(found.toReversed().map((region) => [areaOf(region), region]));
   return found.length === 0
     ? known

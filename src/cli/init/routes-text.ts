@@ -87,7 +87,7 @@ function providerText({ id, preset, title, region, baseUrl, auth }: PlannedProvi
   return lines.join("\n");
 }
 
-/** One route for everything that generates; one for each model that does something else, since only equals can stand in for it. */
+/** One route for all generating models; one for each other model, since only models of its kind can replace it. */
 function routesOf({ endpoints, models }: InitPlan): readonly { readonly name: string; readonly row: JsonObject }[] {
   const generates = ({ model }: PlannedEndpoint): boolean =>
     listOf(models.get(model)?.["operations"]).includes("generate");
@@ -109,7 +109,7 @@ function listOf(value: JsonValue | undefined): readonly JsonValue[] {
   return Array.isArray(value) ? value.flatMap((item: JsonValue | undefined) => (item === undefined ? [] : [item])) : [];
 }
 
-/** What may stand in YAML without quotes and is text there. */
+/** Text that needs no quotes in YAML. */
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*$/;
 const NOT_TEXT: ReadonlySet<string> = new Set(["true", "false", "null", "yes", "no", "on", "off"]);
 

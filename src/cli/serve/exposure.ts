@@ -8,7 +8,7 @@ const WAYS =
   "(no forwarded header is believed); or --insecure-http to let keys cross the network in clear";
 
 /**
- * Bearer keys must not cross a network in clear unless the operator has said so.
+ * Bearer keys must not cross a network in clear unless the operator allows it.
  *
  * @returns `null` where nothing leaves this machine in clear.
  * @throws {UsageError} naming the flags; and where two of them exclude each other.

@@ -133,7 +133,7 @@ function readBodyMemory(given: string | undefined, bodyBytes: number, workers: n
   return bytes;
 }
 
-/** In the folder that is the store's, which nobody else should be able to read. */
+/** In the store's folder, which no other user should be able to read. */
 function firstKeyFile(database: string, cwd: string): string {
   return join(isPostgresUrl(database) ? join(cwd, ".signalbox") : dirname(database), "first-key");
 }

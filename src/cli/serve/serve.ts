@@ -21,7 +21,7 @@ import { listenFailure } from "../../server/listen-failure.ts";
 import { startServer } from "../../server/start.ts";
 import { watchConfiguration } from "../../server/reload/watch.ts";
 
-/** `signalbox serve`: runs until it is told to stop (SIGTERM, SIGINT), reloads on SIGHUP and on a change of its files. */
+/** `signalbox serve`: runs until the signal to stop (SIGTERM, SIGINT), reloads on SIGHUP and on a change of its files. */
 export async function serve(argv: readonly string[], io: CommandIo): Promise<number> {
   const reloads = new ReloadRequests();
   process.on("SIGHUP", reloads.request);
@@ -42,7 +42,7 @@ export async function serve(argv: readonly string[], io: CommandIo): Promise<num
 }
 
 async function runServe(requested: ServeOptions, reloads: ReloadRequests, io: CommandIo): Promise<number> {
-  // Before workers start: one process makes the secret and says what is wrong.
+  // Before workers start: one process makes the secret and reports errors.
   const options = { ...requested, cache: await usableCache(requested.cache, io) };
   checkBootstrapKey(io.environment[BOOTSTRAP_VARIABLE]);
   if (options.exposure === "insecure_http") {
@@ -108,7 +108,7 @@ async function startAs(
 async function announce(options: ServeOptions, server: RunningServer, io: CommandIo): Promise<void> {
   const { built, store, url, adminUrl } = server;
   const { table } = built.snapshot.decider;
-  // One that manages policies where it is said which do: the first key is to be able to do everything.
+  // A workspace that manages policies, where the table names them: the first key must be able to do everything.
   const [firstWorkspace = "demo"] = table.policies.managedBy ?? Object.keys(table.workspaces);
   reportBuild(built, io);
   // What is not a terminal may be a log, and logs are read and kept by others.

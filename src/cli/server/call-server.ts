@@ -17,7 +17,7 @@ export interface ServerCall {
   readonly ifMatch?: string;
   /** Longest time until the answer is there, milliseconds; 10 s unless given. */
   readonly wait?: number;
-  /** What to say where the call may have been carried out and nobody knows; for calls that change something. */
+  /** The hint where it is unknown whether the call was carried out; for calls that change something. */
   readonly inDoubt?: string;
 }
 
@@ -45,7 +45,7 @@ export function serverUrl(server: string, path: string): URL {
 }
 
 /**
- * The key in the environment variable SIGNALBOX_KEY, and nowhere else: a flag would stand in the list of processes.
+ * The key in the environment variable SIGNALBOX_KEY, and nowhere else: a flag would show in the list of processes.
  *
  * @param scopes for the message where there is none.
  * @throws {CommandError}
@@ -58,9 +58,9 @@ export function serverKey({ environment }: CommandIo, scopes: string): string {
 }
 
 /**
- * Asks a running server; whatever it answers is given back, however hostile.
+ * Calls a running server and returns any answer; the answer is untrusted.
  *
- * @throws {CommandError} when nobody answers.
+ * @throws {CommandError} without an answer.
  */
 export async function callServer(call: ServerCall): Promise<ServerAnswer> {
   const response = await send(call);
@@ -132,7 +132,7 @@ async function readAnswer(response: Response): Promise<JsonObject | null> {
   }
 }
 
-/** Stops reading where an answer is too long, so that nobody fills our memory. */
+/** Stops reading an answer that is too long: it would fill our memory. */
 async function readText({ body }: Response): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let length = 0;

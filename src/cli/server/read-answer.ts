@@ -70,7 +70,7 @@ function readObject({ properties, required = [] }: AnswerSchema, object: JsonObj
   return Object.fromEntries(members.map(([name, member]) => [name, readValue(member, object[name])]));
 }
 
-/** What stands for a member that an older server does not send. */
+/** The default of a member that an older server does not send. */
 function absent(schema: AnswerSchema, type: string): JsonValue {
   if (type === "object") return readObject(schema, {});
   if (type === "array") return [];

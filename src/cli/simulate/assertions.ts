@@ -15,7 +15,7 @@ export interface HeldAssertions {
 }
 
 /**
- * Head's assertions; base's where head has none any more, so that nobody can take a guard away in the change that it guards against. What head
+ * Head's assertions; base's where head has none any more, so that a change cannot remove the assertion that would fail it. What head
  * has changed of them is listed.
  *
  * @param requested `--assertions`.
@@ -37,7 +37,7 @@ export async function heldAssertions(
   return { assertions: { file: source.path, assertions, changes }, diagnostics, source, failed: false };
 }
 
-/** Names in the file may be of either side: what base had may be what must not come back. */
+/** Names in the file may be of either side: an assertion may keep out what base had. */
 function sidesOf(base: Side, head: Side) {
   const side = ({ table, policies }: Side) => ({ table, contracts: policies.policies.map(({ contract }) => contract) });
   return { base: side(base), head: side(head) };
@@ -53,7 +53,7 @@ function changesOf(
   if (before === null) return [`+ ${own.path}`];
   if (before.text === own.text) return [];
   const old = parseAssertions(before, sides).assertions;
-  // What base's own file says cannot be known; that it is another one can.
+  // Base's own file cannot be read; that it differs is known.
   if (old === null) return [own.path];
   const [was, is] = [rowsOf(old), rowsOf(now)];
   return [...new Set([...was.keys(), ...is.keys()])].toSorted().flatMap((name) => {
@@ -63,7 +63,7 @@ function changesOf(
   });
 }
 
-/** Each assertion and the gates as text, without where they stand. */
+/** Each assertion and the gates as text, without their locations. */
 function rowsOf({ assertions, coverage }: Assertions): ReadonlyMap<string, string> {
   const text = (value: object): string => canonicalJson({ ...value, location: undefined });
   return new Map([

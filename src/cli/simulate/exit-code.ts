@@ -1,7 +1,7 @@
 import { CHANGE_KINDS, type ChangeKind } from "../../simulate/change-kind.ts";
 import type { ComparisonReport, SimulationReport } from "../../simulate/report/report.ts";
 
-/** Exit codes of `signalbox simulate`. A command line that cannot be used is an error: 2 says something else here. */
+/** Exit codes of `signalbox simulate`. A command line that cannot be used is an error: 2 means something else here. */
 export const SIMULATE_EXIT = { ok: 0, error: 1, differences: 2, failed: 3, incomplete: 4 } as const;
 
 /** What `--fail-on` takes. */

@@ -3,7 +3,7 @@ import { FAIL_ON_VALUES } from "./exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS } from "./formats/formats.ts";
 import { DEFAULT_MAX_CLASSES, defaultWorkers } from "./options.ts";
 
-/** @param columns of a line; words are never broken. */
+/** @param columns of a line; words are not split. */
 function wrapped(words: readonly string[], indent: string, columns: number): string {
   const lines: string[] = [];
   for (const word of words) {

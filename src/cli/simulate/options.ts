@@ -112,7 +112,7 @@ export function readSimulateOptions(
 /** A folder begins with `./`, `../` or `/`, or is `.` or `..`; everything else is a ref. */
 export function readTree(value: string, flag: string): TreeOption {
   if (/^\.{1,2}($|[/\\])/.test(value) || isAbsolute(value)) return { kind: "directory", name: value };
-  // What begins with a dash would be an option to git, and what is below a space ends or hides an argument.
+  // A leading dash would be an option to git, and a control character ends or hides an argument.
   if (value === "" || value.startsWith("-") || /\p{Cc}/u.test(value)) {
     throw new UsageError(`${flag}: must be a git ref, such as origin/main, or a folder that begins with ./, ../ or /`);
   }

@@ -10,7 +10,7 @@ import { FORMATS, type FormatReport } from "./formats/formats.ts";
 import { formatJson } from "../../simulate/report/format-json.ts";
 import type { OutputOption } from "./options.ts";
 
-/** Columns where nobody knows of a terminal. */
+/** Columns where the output is no terminal. */
 const USUAL_WIDTH = 100;
 
 /** Looks before the work begins whether the files could be written. @throws {CommandError} where one could not. */
@@ -31,7 +31,7 @@ export async function checkOutputs(outputs: readonly OutputOption[], io: Command
   }
 }
 
-/** Writes the report in every form that was asked for. @throws {CommandError} where a file cannot be written. */
+/** Writes the report in every requested format. @throws {CommandError} where a file cannot be written. */
 export async function writeOutputs(
   report: SimulationReport,
   outputs: readonly OutputOption[],
@@ -49,7 +49,7 @@ export async function writeOutputs(
       await writeFile(resolve(io.cwd, file), render(report, { colour: false, width: USUAL_WIDTH, reportDigest }));
     } catch (error) {
       const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-      // Whatever is not about the file is a bug of a format.
+      // Any other error is a bug of a format.
       if (typeof code !== "string") throw error;
       throw notWritten(file, `cannot be written (${code}); check the folder and its permissions`);
     }

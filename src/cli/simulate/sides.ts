@@ -128,7 +128,7 @@ export async function readAssertions(
 }
 
 /**
- * What is kept from base acts already; what can be promoted is what head has itself, its removals among it.
+ * Contents kept from base are enforced already; only head's own, its removals included, can be promoted.
  *
  * @throws {CommandError} for a promotion of what head does not have.
  */

@@ -60,7 +60,7 @@ async function compare(requested: SimulateOptions, io: CommandIo, run: RunSimula
   return exitCodeOf(report, exitFlags(options));
 }
 
-/** Head may begin with an overlay that base does not have: base is then what it was without one, and somebody is told. */
+/** Head may add an overlay that base does not have: base is then read without one, and a line on stderr says so. */
 async function baseOptions(base: SideTree, options: SimulateOptions, io: CommandIo): Promise<SimulateOptions> {
   const { environment } = options;
   if (environment === null || (await hasOverlay(base, options.config, environment))) return options;
@@ -83,7 +83,7 @@ async function checkEvidence(path: string | null): Promise<void> {
   }
 }
 
-/** On stderr whatever the format: no report begins here, and what reads one must not take this for it. */
+/** On stderr in every format: a reader of the report must not take this for it. */
 function printFailure(
   { name, flag, files, diagnostics }: SideFailure,
   io: CommandIo,

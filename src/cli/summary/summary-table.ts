@@ -58,7 +58,7 @@ export function summaryTable(answer: SummaryAnswer): string {
   return `${lines.map((line) => printable(line).trimEnd()).join("\n")}\n\n`;
 }
 
-/** When a revision that is watched now entered shadow, to the minute; `null` for one that is not any more. */
+/** When a revision in shadow entered it, to the minute; `null` for one that has left it. */
 function candidateSince({ policies }: SummaryAnswer, { policy, revision }: ShadowPolicy): string | null {
   const candidate = policies.find(({ id }) => id === policy)?.stored?.candidate ?? null;
   if (candidate === null || candidate.since === null || candidate.revision !== revision) return null;
@@ -91,7 +91,7 @@ function section(head: readonly string[], rows: readonly (readonly (string | nul
   return ["", ...aligned([head, ...rows.map((row) => row.map((cell) => cell ?? "-"))], head.length)];
 }
 
-/** @param left how many columns are words; the others are numbers and stand at the right. */
+/** @param left how many columns are text; the others are numbers, aligned right. */
 function aligned(rows: readonly (readonly string[])[], left: number): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
   return rows.map((row) =>

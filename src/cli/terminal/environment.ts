@@ -3,7 +3,7 @@ import { UsageError, type CommandIo } from "./command-io.ts";
 /** Names the environment where a flag does not. */
 export const ENVIRONMENT_VARIABLE = "SIGNALBOX_ENVIRONMENT";
 
-/** What help texts say of the flag. */
+/** The flag's help text. */
 export const ENVIRONMENT_HELP = `  --environment NAME  lay routes.NAME.yaml upon it (default: ${ENVIRONMENT_VARIABLE}, else nothing)`;
 
 /**

@@ -4,13 +4,13 @@ export interface JunitCase {
   readonly className: string;
   /** `null`: the case belongs to no file. */
   readonly position: { readonly file: string; readonly line: number } | null;
-  /** `passed`, or the element that says what happened instead. */
+  /** `passed`, or the element of another result. */
   readonly outcome: "passed" | "failure" | "error" | "skipped";
-  /** Why the case did not pass; `null` where nothing is to be said, and for one that passed. */
+  /** Why the case did not pass; `null` where there is no reason, and for one that passed. */
   readonly message: string | null;
   /** Below the message. */
   readonly lines: readonly string[];
-  /** What the test printed, or what is to be said of a case that passed. */
+  /** The test's output, or a note on a case that passed. */
   readonly output: readonly string[];
   readonly seconds: string;
 }

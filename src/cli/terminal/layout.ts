@@ -13,7 +13,7 @@ const RESET = "\u001b[0m";
 export type Style = keyof typeof STYLES;
 export type Colour = Exclude<Style, "dim" | "bold">;
 
-/** A piece of a line. Its text may come from files: it is made printable here, where nobody can forget it. */
+/** A piece of a line. Its text may come from files: it is made printable here, so that no caller can forget it. */
 export interface Span {
   readonly text: string;
   readonly styles: readonly Style[];
@@ -24,7 +24,7 @@ export interface Line {
   /** Columns in front of the first row and of those that follow where the line has to be wrapped. */
   readonly indent: number;
   readonly hang: number;
-  /** A command that somebody pastes: never wrapped, whatever the width. */
+  /** A command to paste: never wrapped. */
   readonly whole: boolean;
 }
 
@@ -93,7 +93,7 @@ function wrap({ spans, indent, hang }: Line, width: number): readonly (readonly 
     for (const word of printable(text).split(/( +)/)) {
       const columns = columnsOf(word);
       if (used + columns <= width) put(word, styles);
-      // White space at the end of a row is for nobody.
+      // White space at the end of a row is dropped.
       else if (word.startsWith(" ")) turn();
       else {
         if (used > start) turn();

@@ -1,4 +1,4 @@
-/** Resolves when the process is told to stop: SIGINT, SIGTERM, or the signal of a test. */
+/** Resolves on the signal to stop: SIGINT, SIGTERM, or the signal of a test. */
 export function stopRequested(signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const stop = (): void => {

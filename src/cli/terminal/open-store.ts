@@ -10,7 +10,7 @@ import { CommandError, UsageError, type CommandIo } from "./command-io.ts";
 const BUSY_TIMEOUT = 10_000;
 
 /**
- * Where the database stands: the path of an SQLite file, or a URL of PostgreSQL, which holds a password and must not be
+ * The location of the database: the path of an SQLite file, or a URL of PostgreSQL, which holds a password and must not be
  * printed. `--database`, else SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE, else a folder of the working directory.
  *
  * @throws {UsageError} when two of them name different databases. @throws {CommandError} for one of the working directory that was not made here.

@@ -27,7 +27,7 @@ export interface ReportContext {
 }
 
 /**
- * The whole report, with a line feed at its end; the empty string where a format says nothing about nothing.
+ * The whole report, with a line feed at its end; the empty string where a format prints nothing without findings.
  *
  * @param diagnostics sorted.
  */
@@ -76,7 +76,7 @@ function formatTerminal(diagnostics: readonly Diagnostic[], sources: readonly So
 
 /** Columns of the source that fit beside the margin of a terminal. */
 const WIDEST = 140;
-/** Nobody wrote a longer line by hand, and masking it would take long. */
+/** A longer line is not hand-written, and masking it would take long. */
 const LONGEST = 4_000;
 
 /**

@@ -8,7 +8,7 @@ import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts"
 /**
  * Runs a command's work and turns the errors made for people into one line on stderr and the exit code.
  *
- * @param usage the exit code of a command line that cannot be used, for commands that say something else with 2
+ * @param usage the exit code of a command line that cannot be used, for commands whose 2 means something else
  */
 export async function runCommand(
   name: string,

@@ -4,8 +4,8 @@ import { EXIT } from "./command-io.ts";
 const SERVING: readonly string[] = ["serve", "mock"];
 
 /**
- * What becomes of a command whose output nobody takes; without listeners such an error would end any of them with a stack.
- * A command that only prints ends: quietly where its reader has gone, as after `head`, and otherwise with a word.
+ * Handles a closed output; without listeners such an error would end every command with a stack trace.
+ * A command that only prints ends: quietly where its reader has closed the pipe, as after `head`, and otherwise with a message.
  *
  * @param command the first word of the command line
  */
@@ -17,7 +17,7 @@ export function listenToOutput(command: string | undefined): void {
     if (error.code !== "EPIPE") {
       process.stderr.write(`signalbox: standard output cannot be written (${error.code ?? "unknown error"})\n`);
     }
-    // oxlint-disable-next-line unicorn/no-process-exit -- there is nobody left to do the rest for
+    // oxlint-disable-next-line unicorn/no-process-exit -- no reader is left for the rest
     process.exit(EXIT.failed);
   });
 }

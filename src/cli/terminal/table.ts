@@ -7,7 +7,7 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
     .join("");
 }
 
-/** The same as lines without their ends. @param right the columns that stand at the right: numbers. */
+/** The same as lines without their ends. @param right the columns that are aligned right: numbers. */
 export function tableRows(
   rows: readonly (readonly string[])[],
   right: ReadonlySet<number> = new Set(),

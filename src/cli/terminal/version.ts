@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parseJson } from "../../canon/json/parse-json.ts";
 
-/** The package's version. `package.json` stands three folders up, from `src/cli/terminal` and from `dist/cli/terminal` alike. */
+/** The package's version. `package.json` is three folders up, from `src/cli/terminal` and from `dist/cli/terminal` alike. */
 export function readVersion(): string {
   const version = member(readManifest(), "version");
   if (typeof version !== "string") throw new Error("package.json has no version");

@@ -7,10 +7,10 @@ export interface AnswerPolicy {
   readonly id: Word;
   /** What the process that answers decides with. */
   readonly slots: readonly { readonly slot: PolicySlot; readonly revision: Word | null; readonly digest: Word }[];
-  /** Where the store says that it stands; `null` where it has none. */
+  /** Its slot in the store; `null` where the store has none. */
   readonly stored: { readonly enforced: AnswerSlot | null; readonly candidate: AnswerSlot | null } | null;
   /**
-   * How what the process decides with differs from what the store says. `digest`: another content; `slot`: the same contents in other slots;
+   * How the policies that the process runs differ from those in the store. `digest`: another content; `slot`: the same contents in other slots;
    * `not_loaded`, `not_stored`: only one of them has it. `null`: they agree, as they do within a second of a change.
    */
   readonly drift: "digest" | "slot" | "not_loaded" | "not_stored" | null;
@@ -26,9 +26,9 @@ export interface AnswerSlot {
 }
 
 /**
- * Policies that act or are watched, by the process or by the store, sorted by id.
+ * Policies that are enforced or in shadow, in the process or in the store, sorted by id.
  *
- * @param loaded `null` where no set of policies is loaded: then nothing can be said of drift.
+ * @param loaded `null` where no set of policies is loaded: then drift is unknown.
  */
 export function policyStates(
   loaded: readonly PolicyIdentity[] | null,

@@ -1,11 +1,11 @@
 import { contentOf, type PolicyLedger, type PolicyLine } from "../../lifecycle/ledger.ts";
 
-/** Where a policy stands, for every process: what the log of policies says. */
+/** The slots of a policy by the log of policies, the same for every process. */
 export interface StoredPolicy {
   readonly id: string;
-  /** `null`: nothing acts. */
+  /** `null`: nothing is enforced. */
   readonly enforced: StoredSlot | null;
-  /** `null`: nothing is watched. */
+  /** `null`: nothing is in shadow. */
   readonly candidate: StoredSlot | null;
 }
 

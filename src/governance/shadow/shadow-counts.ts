@@ -3,11 +3,11 @@ import { Cell } from "../cell.ts";
 import { shadowMeasures, type ShadowMeasures } from "../measures.ts";
 import { parseJson } from "../../canon/json/parse-json.ts";
 
-/** What one revision in shadow said of the requests that it judged. */
+/** Verdicts of one revision in shadow about the requests that it judged. */
 export interface ShadowPolicy extends ShadowMeasures {
   readonly policy: Word;
   readonly revision: Word;
-  /** What it said against them. A request can be in several. */
+  /** Its verdicts against them. A request can be in several. */
   readonly verdicts: readonly ShadowVerdict[];
 }
 
@@ -80,7 +80,7 @@ function compare(left: string, right: string): number {
   return left < right ? -1 : 1;
 }
 
-/** The words of a cell's labels: they were words when they were written. */
+/** Reads a cell's labels. They were checked when they were written. */
 export function readLabels(labels: string): readonly (Word | null)[] {
   const value: unknown = parseJson(labels);
   if (!Array.isArray(value)) throw new TypeError("labels of a roll-up are no list");

@@ -11,17 +11,17 @@ import {
   type ShadowSum,
 } from "../shadow-figures.ts";
 
-/** Lines of a list that are given at most; what the others say is added up under `null`. */
+/** Most lines of a list; the others are added up under `null`. */
 export const MAXIMUM_LINES = 1_000;
 
-/** Who asks for a report. */
+/** The reader of a report. */
 export interface ShadowReader {
   readonly workspace: string;
   /** Whether other workspaces are named to it. */
   readonly seesAll: boolean;
 }
 
-/** What a revision in shadow said, over all hours in which it was asked. Most would be denied anew first in every list. */
+/** Verdicts of a revision in shadow, over all hours in which it was evaluated. Every list is sorted by newly denied requests. */
 export interface ShadowCountReport extends ShadowMeasures {
   readonly by_constraint: readonly ConstraintLine[];
   /** `null`: no route, or one that only workspaces use which the reader does not see. */
@@ -73,7 +73,7 @@ export async function shadowCountReport(
       byWorkspace.add(JSON.stringify([isSeen ? workspace : null]), cell);
     }
     for await (const { more, cell } of revisionCells(source, "shadow_route", workspace, revision, now)) {
-      // What routes other workspaces have is not the reader's to know.
+      // The reader must not learn the routes of other workspaces.
       byRoute.add(isSeen && more !== null ? more : UNNAMED, cell);
     }
   }

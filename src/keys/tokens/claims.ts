@@ -14,7 +14,7 @@ export const TOKEN_TYPE = "at+jwt";
 /** How far the clocks of two replicas may be apart, seconds: from so long before its making a token is good. */
 const CLOCK_SKEW = 30;
 
-/** What a token says; all of it is readable by who holds it, and none of it secret. */
+/** The claims of a token. Its holder can read all of them; none is secret. */
 export interface Token {
   readonly keyId: string;
   readonly workspace: string;

@@ -4,7 +4,7 @@ import { importJWK, type CryptoKey } from "jose";
 import type { IssuerRecord, IssuerStore } from "./issuer-store.ts";
 import type { Clock } from "../key-record.ts";
 
-/** How often strangers can make us read the store with names of issuers that nobody has, milliseconds between two readings. */
+/** Least time between two readings of the store that tokens of unknown issuers cause, milliseconds. */
 const LOOK_UP_PAUSE = 200;
 
 interface Issuer {
@@ -29,7 +29,7 @@ export class IssuerRing {
 
   /** @throws {StoreUnavailableError} */
   async open(): Promise<void> {
-    // What cannot be imported is passed over: its tokens are then nobody's.
+    // A key that cannot be imported is skipped; its tokens are then rejected.
     this.#unwatch = await this.#store.watch((records) => void this.add(records).catch(() => undefined));
     await this.add(await this.#store.list(this.#clock()));
   }

@@ -1,5 +1,5 @@
 /**
- * The public half of a key with which one process signs tokens. Whoever can write these can make tokens, as whoever can write keys can make keys.
+ * The public half of a key with which one process signs tokens. Write access to these is the right to make tokens, as write access to keys is the right to make keys.
  */
 export interface IssuerRecord {
   /** Random, 1 to 64 characters of base64url; a token names it. */
@@ -18,7 +18,7 @@ export interface IssuerStore {
   list(now: number): Promise<readonly IssuerRecord[]>;
   /**
    * Calls back with all that have not expired before it resolves, and with all again within one second of a publication by this or another process.
-   * Gives back a function that ends it. A store that cannot be read later on is asked again; nothing is called then.
+   * Gives back a function that ends it. A later failure to read the store is retried, and nothing is called for it.
    */
   watch(listener: (records: readonly IssuerRecord[]) => void): Promise<() => void>;
   /** Deletes those that expired at `before` or earlier; gives their number. */

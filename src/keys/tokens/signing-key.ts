@@ -21,7 +21,7 @@ export interface SigningKey {
 }
 
 /**
- * This process's key pair: made when the first token is asked for, and anew when it has signed for half a day. The public half is in the store
+ * This process's key pair: made for the first token, and anew after half a day. The public half is in the store
  * before anything is signed.
  */
 export class SigningKeys {

@@ -15,7 +15,7 @@ import { TokenCounters, type CountedToken } from "./token-counters.ts";
 /** In front of the JWT, so that people and secret scanners know one. No service key has a dot. */
 const PREFIX = "sbx_x_";
 
-/** Characters; a header of 16 KB must have room for it. */
+/** Characters; it must fit into a header of 16 KB. */
 const LONGEST = 4_096;
 
 /** `identity` of a refusal is whose token it was, where we have signed it: expired, or of a key that has ended. */
@@ -40,7 +40,7 @@ export interface PreparedToken {
 }
 
 export interface TokenExchange {
-  /** Whether a credential is meant as a token; nothing is said of its worth. */
+  /** Whether a credential looks like a token; it may still be invalid. */
   readonly isToken: (text: string) => boolean;
   /** Who holds the token; every reason to refuse it is the same. Never rejects. */
   readonly verify: (text: string, now: number) => Promise<TokenVerification>;
@@ -99,7 +99,7 @@ async function verify(ring: OpenKeyRing, issuers: IssuerRing, text: string, now:
     const { payload, isExpired } = await verifySignature(issuers, text, now);
     const token = readClaims(payload);
     if (token === null) return INVALID;
-    // The key is asked anew at every use: what ends it ends its tokens.
+    // The key is checked at every use, so its end ends its tokens.
     const parent =
       ring.holder(token.keyId, now) ?? ((await ring.lookUpId(token.keyId)) ? ring.holder(token.keyId, now) : null);
     const owner = parent?.identity ?? ring.named(token.keyId);
@@ -114,7 +114,7 @@ async function verify(ring: OpenKeyRing, issuers: IssuerRing, text: string, now:
       return { ok: false, code: "invalid_api_key", identity };
     return token.scopes.every((scope) => owner.scopes.has(scope)) ? { ok: true, identity } : INVALID;
   } catch {
-    // What jose says quotes the token. Every reason is the same to who holds a bad one.
+    // jose's messages quote the token. The caller needs no finer reason.
     return INVALID;
   }
 }
@@ -141,7 +141,7 @@ async function verifySignature(
         if (key === null) throw new UnknownIssuerError();
         return key;
       },
-      // One algorithm, whatever the header says (RFC 8725 §3.1).
+      // One algorithm, whichever the header names (RFC 8725 §3.1).
       { algorithms: ["EdDSA"], typ: TOKEN_TYPE, issuer: ISSUER, currentDate: new Date(now), requiredClaims: REQUIRED },
     );
     return { payload, isExpired: false };

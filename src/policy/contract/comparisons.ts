@@ -5,7 +5,7 @@ import type { ComparisonFacts, ModuleFacts } from "../toolchain/protocol.ts";
 import type { PolicyFile } from "./sources.ts";
 
 /**
- * Finds comparisons of the input with words that it never is. Only lists that every table shares are looked at: ids, labels
+ * Finds comparisons of the input with values that it never has. Only lists that every table shares are looked at: ids, labels
  * and tiers are those of a routes.yaml. Tests may compare with anything.
  */
 export function checkComparisons(

@@ -10,7 +10,7 @@ import { MetadataPositions, type Step } from "./metadata-positions.ts";
 import type { PolicyFile } from "./sources.ts";
 import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
 
-/** A policy's contract with the places that its findings point to. */
+/** A policy's contract with the positions that its findings point to. */
 export interface LocatedContract {
   readonly contract: PolicyContract;
   /** Where METADATA declares the constraint. */
@@ -23,7 +23,7 @@ export interface ContractReading {
   readonly diagnostics: readonly PolicyDiagnostic[];
 }
 
-/** Characters of a title: it stands in lists. */
+/** Most characters of a title: it appears in lists. */
 const LONGEST_TITLE = 200;
 
 // One branch at a time is reported, and every problem in it: allErrors without unions in the schema gives exactly that.
@@ -91,7 +91,7 @@ function contractOf(
   };
 }
 
-/** A policy that asks for nothing would look as if it watched something. */
+/** A policy without requirements would look as if it enforced something. */
 function emptinessFindings(authored: unknown, positions: MetadataPositions): PolicyDiagnostic[] {
   if (!isJsonObject(authored)) return [];
   if (authored["constraints"] !== undefined || authored["obligations"] !== undefined) return [];
@@ -164,7 +164,7 @@ function schemaFinding(error: ErrorObject, positions: MetadataPositions): Policy
   }
 }
 
-/** What ajv says of a failure: a name, or a list of allowed words. */
+/** A parameter of ajv's failure: a name, or a list of allowed values. */
 function paramText({ params }: ErrorObject, name: string): string {
   const value: unknown = params[name];
   return Array.isArray(value) ? value.map(String).join(", ") : String(value);

@@ -9,7 +9,7 @@ const CODES: Readonly<Record<string, PolicyCode>> = {
 const UNDEFINED_REFERENCE = "undefined ref: ";
 const KNOWN_MEMBERS = /^want \(one of\): \[(.*)\]$/;
 
-/** What OPA found, in our codes. Its message stays: it is about the policy's text, which whoever compiles may read. */
+/** OPA's findings, in our codes. Its messages stay: they quote only the policy, which the person who compiles it may read. */
 export function diagnosticOf(failure: Failure): PolicyDiagnostic {
   const { file, row, col } = failure;
   const location = { file, line: Math.max(1, row), column: Math.max(1, col) };

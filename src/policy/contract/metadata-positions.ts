@@ -7,7 +7,7 @@ import type { AnnotationFacts } from "../toolchain/protocol.ts";
 export type Step = string | number;
 
 /**
- * Finds members of a METADATA block in the file. OPA reads the values but forgets where they stood; so the same lines are
+ * Finds members of a METADATA block in the file. OPA reads the values but drops their positions; so the same lines are
  * read again for their positions only.
  */
 export class MetadataPositions {
@@ -15,7 +15,7 @@ export class MetadataPositions {
   readonly #block: Location;
   readonly #contents: Node | null;
   readonly #lines = new LineCounter();
-  /** For each line of the block, how many characters stand before its YAML. */
+  /** For each line of the block, the number of characters before its YAML. */
   readonly #margins: readonly number[];
   readonly #firstLine: number;
 
@@ -34,7 +34,7 @@ export class MetadataPositions {
     }).contents;
   }
 
-  /** Where the member stands, or the nearest thing around it that exists; the block itself at worst. */
+  /** The position of the member, or of the nearest existing one around it; at worst of the block. */
   of(path: readonly Step[]): Location {
     let node = this.#contents;
     let offset: number | null = null;

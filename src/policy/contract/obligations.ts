@@ -37,7 +37,7 @@ const VALUE_HINTS = {
 } as const satisfies Record<ObligationContract["kind"], string>;
 
 /**
- * Kinds that do not exist and values that do not fit, whatever else is wrong with the contract.
+ * Unknown kinds and invalid values, also in a contract with other errors.
  *
  * @param authored `custom.signalbox` as YAML gives it; members that are no obligations are the schema's to report.
  */

@@ -4,7 +4,7 @@ import type { CompiledPolicy } from "../compiled.ts";
 import type { ModuleFacts, RuleFacts } from "../toolchain/protocol.ts";
 import type { LocatedContract } from "./contract.ts";
 
-/** Holds the `pass` and `reason` rules of a policy to its contract: everything declared can pass, nothing else is said. */
+/** Holds the `pass` and `reason` rules of a policy to its contract: everything declared can pass, and there are no other rules. */
 export function checkRules(
   { contract, constraintAt }: LocatedContract,
   facts: ModuleFacts,
@@ -53,7 +53,7 @@ export function reasonedConstraints({ contract }: LocatedContract, { rules }: Mo
     .filter((name) => rules.some(({ path }) => path[0] === "reason" && path[1] === name));
 }
 
-/** Where the first pass rule of each constraint stands; none for a constraint without. */
+/** The position of the first pass rule of each constraint; none for a constraint without. */
 export function passLocations({ contract }: LocatedContract, { rules }: ModuleFacts): CompiledPolicy["locations"] {
   return Object.fromEntries(
     contract.constraints.flatMap(({ name }) => {

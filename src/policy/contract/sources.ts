@@ -8,9 +8,9 @@ export interface PolicyFile {
   readonly kind: SourceKind;
   /** A policy's id (a test's: the id of its policy), or a library's name. */
   readonly name: string;
-  /** The package that the file must be, as words after `data`. */
+  /** The package that the file must have, as names after `data`. */
   readonly package: readonly string[];
-  /** With lines that end in LF, whatever they ended in. */
+  /** With line ends converted to LF. */
   readonly source: Source;
 }
 
@@ -28,7 +28,7 @@ export function packageOfPolicy(id: string): string {
   return id.replaceAll("-", "_");
 }
 
-/** Sorts the sources out by their paths. What cannot be placed leaves a finding, and is compiled with nothing. */
+/** Sorts the sources by their paths. A file at another path gets a finding and is not compiled. */
 export function classifySources(sources: readonly Source[]): {
   readonly files: readonly PolicyFile[];
   readonly diagnostics: readonly PolicyDiagnostic[];

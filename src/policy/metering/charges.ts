@@ -56,7 +56,7 @@ const GLOBAL_SET = 0x24;
 const F32_CONST = 0x43;
 const F64_CONST = 0x44;
 const EXTENDED = 0xfc;
-/** Extended instructions from here on copy or fill as many bytes as their operands say: one charge cannot cover them. */
+/** Extended instructions from here on copy or fill as many bytes as their operands give: one charge cannot cover them. */
 const FIRST_BULK = 8;
 
 /** @throws {MeteringError} */

@@ -10,7 +10,7 @@ export interface Member {
   readonly contract: PolicyContract;
 }
 
-/** A module that can be asked. Which slot its contents stand in is no part of it, so that sets share it. */
+/** A module that can be evaluated. The slots of its contents are no part of it, so that sets share it. */
 export interface LoadedModule {
   readonly evaluator: Evaluator;
   readonly units: readonly PolicyUnit[];
@@ -65,7 +65,7 @@ async function loadModule({ bytes, units, passes }: PolicyModule, data: PolicyDa
 }
 
 /**
- * One content of a module. Each is asked alone, so that it has a bound of its own and no other can spoil its answer.
+ * One content of a module. Each is evaluated alone, so that it has its own bound and no other can spoil its answer.
  *
  * @param timedOut called where the evaluation would have taken more than it may.
  */
@@ -82,7 +82,7 @@ export function evaluateAlone(
   return evaluationOf(member, valueOf(evaluator, input, unit.entrypoint, timedOut), input);
 }
 
-/** What is recorded of a content that is not asked any more. */
+/** The record of a content that is not evaluated any more. */
 export function timedOutEvaluation(
   { passes }: LoadedModule,
   index: number,
@@ -93,7 +93,7 @@ export function timedOutEvaluation(
   return applies ? evaluationOf(member, TIMED_OUT, input) : { verdicts: [], obligations: [] };
 }
 
-/** What an engine throws names files and lines of policies, so it ends here: the verdict says indeterminate. */
+/** An engine's error names files and lines of policies, so it is dropped here: the verdict is indeterminate. */
 function valueOf(evaluator: Evaluator, input: PolicyInput, entrypoint: string, timedOut: () => void): unknown {
   try {
     return evaluator.evaluate(serialise(input), entrypoint);

@@ -1,5 +1,5 @@
 /**
- * Whether what is read says anything of what stands at the path.
+ * Whether a read path covers the path or lies below it.
  *
  * @param reads dotted paths from `input` or `data`, each covering everything below it.
  */

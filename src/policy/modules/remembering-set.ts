@@ -4,12 +4,12 @@ import type { SinglePolicy } from "../policy-set.ts";
 import { readsPath } from "./reads.ts";
 
 /**
- * Policies of which each is asked once for what it reads: ten of them that look at different members of a request see few inputs each, and very many
- * together. Equal answers are the same object, so that who holds one can tell by it.
+ * Evaluates each policy once for each input that it reads: ten policies that read different members of a request see few inputs each, and very many
+ * together. Equal answers are the same object, so a caller can compare by identity.
  *
- * What a caller varies without a policy seeing it (such as `max_price`, which only leaves candidates out) therefore costs no evaluation.
+ * Members that no policy sees (such as `max_price`, which only leaves candidates out) therefore cost no evaluation.
  *
- * All inputs must be of one table: its facts of a candidate do not change, so the candidate's id and rank stand for it.
+ * All inputs must be of one table: its facts about a candidate do not change, so the candidate's id and rank identify it.
  *
  * @param limit so many answers are kept of each policy; one with more different inputs forgets them all and begins anew.
  */

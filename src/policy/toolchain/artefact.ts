@@ -6,7 +6,7 @@ import { ToolchainError } from "./error.ts";
 import { parseJson } from "../../canon/json/parse-json.ts";
 import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
 
-/** What `tools/rego/dist/manifest.json` says of the artefact beside it. */
+/** The facts of `tools/rego/dist/manifest.json` about the artefact beside it. */
 export interface Manifest {
   /** Version of OPA, such as `v1.22.0`. */
   readonly opa: string;

@@ -27,7 +27,7 @@ const WRITABLE_BY_OTHERS = 0o022;
 const OPEN_TO_OTHERS = 0o077;
 
 /**
- * Makes the folders and the secret where they are missing, and checks that nobody else can write to them. Never rejects.
+ * Makes the folders and the secret where they are missing, and checks that no other user can write to them. Never rejects.
  *
  * The secret authenticates entries ({@link ResultCache}), so that a file that somebody else has written is never used.
  */
@@ -52,7 +52,7 @@ export async function openCompileCache({ directory, secretDirectory }: CompileCa
   }
 }
 
-/** Whether a file of the folder could be a committed one, whose secret others know. */
+/** Whether a file of the folder could be a committed one, with a public secret. */
 async function isInWorkingTree(folder: string): Promise<boolean> {
   for (let above = resolve(folder); ; above = dirname(above)) {
     if ((await lstat(join(above, ".git")).catch(() => null)) !== null) return true;
@@ -84,7 +84,7 @@ class SecretError extends Error {
   override readonly name = "SecretError";
 }
 
-/** `null` where there is none yet. @throws {SecretError} for a file that others could know or have written. */
+/** `null` where there is none yet. @throws {SecretError} for a file that others could have read or written. */
 async function readSecret(path: string): Promise<Uint8Array | null> {
   const read = await readRegularFile(path, 2 * SECRET_BYTES);
   if (read === "absent") return null;
@@ -113,7 +113,7 @@ async function makeSecret(path: string): Promise<Uint8Array> {
   return secret;
 }
 
-/** Windows has no owner that Node knows; a profile's folder is its user's there. */
+/** Node reports no owner on Windows; a profile's folder is its user's there. */
 function isForeign(uid: number): boolean {
   return process.getuid !== undefined && uid !== process.getuid();
 }

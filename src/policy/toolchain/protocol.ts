@@ -6,7 +6,7 @@ import type { ToolchainErrorCode } from "./error.ts";
 
 export type Command = "build" | "check" | "fmt" | "test";
 
-/** What a worker is asked. */
+/** A request to a worker. */
 export interface Run {
   readonly command: Command;
   /** JSON. */
@@ -46,7 +46,7 @@ export interface CheckResponse {
 
 export interface ModuleFacts {
   readonly path: string;
-  /** Words after `data`. */
+  /** Names after `data`. */
   readonly package: readonly string[];
   readonly package_at: Position;
   readonly annotations: readonly AnnotationFacts[];
@@ -55,11 +55,11 @@ export interface ModuleFacts {
   /** Calls of built-ins that are not allowed. */
   readonly builtins: readonly (Position & { readonly name: string; readonly nondeterministic: boolean })[];
   readonly withs: readonly Position[];
-  /** Every word that the module writes, or could get from names of members; sorted. */
+  /** Every string of the module, or that it could get from names of members; sorted. */
   readonly strings: readonly string[];
-  /** By what it sees more of words than whether they are equal; sorted. `tools/rego/words.go` has the argument. */
+  /** Constructs by which it sees more of strings than whether they are equal; sorted. `tools/rego/words.go` has the argument. */
   readonly inspects: readonly string[];
-  /** Where a part of the input is compared with a word of the module, sorted by place. */
+  /** Comparisons of a part of the input with a string of the module, sorted by position. */
   readonly comparisons: readonly ComparisonFacts[];
 }
 
@@ -72,7 +72,7 @@ export interface AnnotationFacts extends Position {
 }
 
 export interface RuleFacts extends Position {
-  /** Words of the head, such as `pass`, `region_approved`; `null` for one that is known at run time only. */
+  /** Names of the head, such as `pass`, `region_approved`; `null` for one that is known at run time only. */
   readonly path: readonly (string | null)[];
   readonly kind: "value" | "set" | "function";
   readonly default: boolean;
@@ -86,12 +86,12 @@ export interface ReferenceFacts extends Position {
 }
 
 export interface ComparisonFacts extends Position {
-  /** Words after `input`; `null` for what is known at run time only. */
+  /** Names after `input`; `null` for one that is known at run time only. */
   readonly path: readonly (string | null)[];
   readonly value: string;
 }
 
-/** One content of one policy with its libraries, moved to `data.signalbox.unit.<name>` so that several can stand side by side. */
+/** One content of one policy with its libraries, moved to `data.signalbox.unit.<name>` so that several can exist side by side. */
 export interface BuildUnit {
   readonly name: string;
   readonly modules: readonly Source[];
@@ -128,7 +128,7 @@ export interface TestResult extends Position {
   readonly outcome: "pass" | "fail" | "error" | "skip";
   /** Failing cases of a test over many. */
   readonly cases: readonly string[];
-  /** What `print` said. */
+  /** The output of `print`. */
   readonly output: string;
   readonly error: Failure | null;
   /** Nanoseconds. */

@@ -14,7 +14,7 @@ const ENTRY = /^[0-9a-f]{64}\.json$/;
 
 /**
  * Results of the toolchain on disk, so that a start does not compile what an earlier one has compiled. Never fatal:
- * whatever goes wrong with the folder only costs the time of a run.
+ * any failure of the folder only costs the time of a run.
  *
  * What is read here is enforced. So every entry begins with an HMAC-SHA256 over its name and its text, keyed with the
  * installation's secret: a file that was committed, copied or written by somebody else is ignored and written again.

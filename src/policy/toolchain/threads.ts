@@ -28,7 +28,7 @@ const queue: (() => void)[] = [];
  * @throws {ToolchainError}
  */
 export async function runOnThread(directory: URL, run: Run, timeLimit: number): Promise<string> {
-  // Who waits is handed the place of a run that ends.
+  // A waiting caller gets the slot of a run that ends.
   if (running < availableParallelism()) running += 1;
   else await new Promise<void>((resolve) => queue.push(resolve));
   const worker = takeThread(directory);

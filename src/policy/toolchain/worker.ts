@@ -95,7 +95,7 @@ if (parentPort !== null && typeof workerData === "string") {
   const port = parentPort;
   // Read and compiled on this thread, so that its 300 MB go when the thread ends.
   const artefact = readArtefact(new URL(workerData));
-  // Every run reports it; without this line a damaged artefact would end the thread before the first one asks.
+  // Every run reports it; without this line a damaged artefact would end the thread before the first run.
   artefact.catch(() => {});
   port.on("message", (request: Run) => {
     artefact

@@ -71,7 +71,7 @@ export function foldedRefusals(
     const key = JSON.stringify([workspace, keyId, operation, route, reason, outcome.status, outcome.terminal]);
     const requestId = sums.get(key)?.decision.requestId ?? asWord(newRequestId());
     const repeated = (sums.get(key)?.decision.repeated ?? 0) + 1;
-    // Of the newest of them, but for what tells one request from another.
+    // Of the newest of them, without the members that identify a single request.
     sums.set(key, {
       decision: { ...alike(decision), requestId, repeated },
       outcome: { ...outcome, requestId },

@@ -4,7 +4,7 @@ import { hasReachedProvider } from "../../canon/failure.ts";
 import type { OutcomeRecord } from "../../evidence/record.ts";
 
 /**
- * Evidence that also tells what the requests of each exchanged token turned out to use. The records and the sizes have it all, so the requests' own path
+ * Evidence that also reports the tokens that the requests of each exchanged token used. The records and the sizes have it all, so the requests' own path
  * need not know of tokens.
  */
 export function meteredEvidence(
@@ -35,7 +35,7 @@ const BYTES_PER_TOKEN = 4;
 
 /**
  * Tokens that a request counts for against a token's ceiling. What the provider counted; where it did not, as in an answer that its reader left, what the
- * bytes tell. Whatever reached a provider counts for at least one.
+ * bytes tell. A request that reached a provider counts for at least one.
  */
 export function spentTokens(operation: Operation, outcome: OutcomeRecord, sizes: RequestSizes): number {
   // The calls are those of the other request, which counts them.
@@ -54,7 +54,7 @@ export function spentTokens(operation: Operation, outcome: OutcomeRecord, sizes:
   }
   const sent = Math.ceil(sizes.answer / BYTES_PER_TOKEN);
   const isWhole = outcome.terminal === "completed" || outcome.terminal === "incomplete";
-  // What a provider counted before a cut is often only its first word.
+  // A provider's count before a cut often covers only the first word.
   const output = isWhole ? (outcome.outputTokens ?? sent) : Math.max(outcome.outputTokens ?? 0, sent);
   return Math.max(1, costly.length * input + output);
 }

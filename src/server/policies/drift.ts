@@ -18,7 +18,7 @@ export function driftsOf(
   );
 }
 
-/** What an operator should know of it. */
+/** The message for operators. */
 export const DRIFT_SENTENCES: Readonly<Record<DriftWord, string>> = {
   files_differ: "the content of the files is known and is in no slot; other content is enforced or in shadow",
   files_held: "what the files hold was rolled back and is held",

@@ -17,7 +17,7 @@ export function contentsToolchain(cache: CompileCache | null): Toolchain {
 
 /**
  * Contents that the store keeps, compiled from their sources by this process. What the store has for a module is compared with that and never run; where
- * it differs, that is remembered and told once.
+ * it differs, that is remembered and reported once.
  */
 export class KeptModules {
   readonly #log: Contents;
@@ -28,7 +28,7 @@ export class KeptModules {
   #turn: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  /** @param differing told of a content whose kept module is not what its sources compile to. */
+  /** @param differing called for a content whose kept module differs from what its sources compile to. */
   constructor(log: Contents, cache: CompileCache | null, differing: (digest: string) => void) {
     this.#log = log;
     this.#toolchain = contentsToolchain(cache);
@@ -52,7 +52,7 @@ export class KeptModules {
     return made;
   }
 
-  /** Compares what stands in slots and was not compared yet, one after the other and behind everything else. */
+  /** Compares contents in slots that were not compared yet, one after the other, at low priority. */
   verify(ledger: PolicyLedger): void {
     for (const line of ledger.policies.values()) {
       for (const slot of [line.enforced, line.candidate]) {
@@ -75,7 +75,7 @@ export class KeptModules {
       await this.recompiled(ledger, policy, digest);
     } catch (error) {
       if (error instanceof KeptContentError) this.#judge(digest, module ?? "", true);
-      // Without a store or a compiler nothing can be said, and what serves must go on; the next occasion asks again.
+      // Without a store or a compiler the comparison is skipped and serving goes on; the next occasion tries again.
     }
   }
 

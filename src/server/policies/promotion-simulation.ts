@@ -11,13 +11,13 @@ import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import type { Ground } from "../snapshots.ts";
 import type { KeptModules } from "./kept-modules.ts";
 
-/** As many as `signalbox simulate` decides unless told otherwise, so that both call the same reports complete. */
+/** The default of `signalbox simulate`, so that both call the same reports complete. */
 const MAX_CLASSES = 1_000_000;
 
 /** Milliseconds. Waivers of assertions end with a day (UTC), so all simulations of one day are the same. */
 const DAY = 86_400_000;
 
-/** What serves, and what the log of policies says, at the moment of the question. */
+/** The serving snapshot and the log of policies at the moment of the simulation. */
 export interface SimulationContext {
   readonly table: RoutingTable;
   readonly assertions: Ground["assertions"];

@@ -18,12 +18,12 @@ import { assembleSlots, ContentUnusableError, keptContent, slotsOf } from "./slo
 /** How long after a failure it is tried again, milliseconds. */
 const RETRY = 1_000;
 
-/** Who is told what becomes of the set that decides. */
+/** Listeners to changes of the serving set. */
 export interface PolicyListener {
-  /** A set took another's place under the same table. */
+  /** A set replaced another under the same table. */
   readonly swapped: (set: PolicySet) => void;
   /**
-   * What runs is not what the log says. Told once for each failure, however often it is tried again.
+   * The running set differs from the log. Called once for each failure, however often it is retried.
    *
    * @param contents that cannot be had; none where the log itself cannot be read.
    */
@@ -35,7 +35,7 @@ export interface PolicyListener {
   readonly differing: (drift: PolicyDrift) => void;
 }
 
-/** Files that were read and whose contents are kept, before the log is told of them. */
+/** Files that were read and whose contents are kept, before they are written to the log. */
 interface Prepared {
   readonly ok: true;
   readonly ground: Ground;
@@ -84,7 +84,7 @@ export class ServedPolicies {
     });
   }
 
-  /** Whether what runs is not what the log says. */
+  /** Whether the running set differs from the log. */
   get isBehind(): boolean {
     return this.#failure !== null;
   }

@@ -10,7 +10,7 @@ import { assembleSinglePolicies } from "../../policy/policy-set.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { KeptModules } from "./kept-modules.ts";
 
-/** Every content that acts or is watched, as the log has it. A removal is no content that could be asked. */
+/** Every enforced or shadow content of the log. A removal is no content that could be evaluated. */
 export function slotsOf(ledger: PolicyLedger): readonly PolicyIdentity[] {
   const slots: readonly PolicySlot[] = ["enforced", "candidate"];
   return [...ledger.policies.values()].flatMap((line) => slots.flatMap((slot) => identityOf(line, slot) ?? []));
@@ -23,7 +23,7 @@ function identityOf(line: PolicyLine, slot: PolicySlot): PolicyIdentity | null {
   return content === "rules" ? { id: line.id, revision, digest, slot } : null;
 }
 
-/** A content whose bytes cannot be had. The message is for operators: it names policy, revision and fix, and nothing of what the policy says. */
+/** A content whose bytes cannot be read. The message is for operators: it names policy, revision and fix, and nothing of what the policy says. */
 export class ContentUnusableError extends Error {
   override readonly name = "ContentUnusableError";
   readonly identity: PolicyIdentity;
@@ -43,7 +43,7 @@ const MAXIMUM_ANSWERS = 5_000;
 
 export interface Assembled {
   readonly set: PolicySet;
-  /** Candidates that cannot be watched. They change no answer, so the set does without them. */
+  /** Candidates that cannot run in shadow. They change no answer, so the set leaves them out. */
   readonly left: readonly ContentUnusableError[];
 }
 

@@ -16,7 +16,7 @@ const LOOK = 1_000;
 /** Longest wait for a slow reader at the end, milliseconds. */
 const PATIENCE = 1_000;
 
-/** What one server says about itself, line by line. Does nothing without a log. */
+/** The log lines of one server about itself. Does nothing without a log. */
 export class ServerLog {
   readonly #log: JsonLog | null;
   #hasStarted = false;
@@ -93,7 +93,7 @@ export class ServerLog {
     }
   }
 
-  /** What a step of a reload gives. @throws what it throws, which is a reload that has failed too. */
+  /** The result of a step of a reload. @throws what the step throws; the reload has failed then too. */
   orReloadFailed<Value>(step: () => Value): Value {
     try {
       return step();
@@ -111,7 +111,7 @@ export class ServerLog {
     this.#log?.write("info", { event: "draining", in_flight: inFlight });
   }
 
-  /** Looks at the store from time to time, and says when it fails and when it is well again. Gives the end of it. */
+  /** Checks the store from time to time, and logs when it fails and when it recovers. Returns the function that stops it. */
   watchStore(health: () => EvidenceHealth): () => void {
     const log = this.#log;
     if (log === null) return () => {};

@@ -17,7 +17,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Longest wait for the collector at the end, milliseconds. */
 const PATIENCE = 2_000;
 
-/** Metrics, logs and traces of one server, made from what its evidence says. */
+/** Metrics, logs and traces of one server, made from its evidence. */
 export class ServerTelemetry {
   readonly metrics = new ServerMetrics();
   readonly log: ServerLog;
@@ -43,7 +43,7 @@ export class ServerTelemetry {
     return new ServerTelemetry(opened, (modelOf) => library.openOtlp(settings, version, modelOf));
   }
 
-  /** When what is told of can be asked. Gives the end of all watching. */
+  /** Call it when the sources can be read. Returns the function that stops all reading. */
   begin(sources: Sources): () => Promise<void> {
     this.#sources = sources;
     const droppedSpans = (): number => this.#otlp?.droppedSpans() ?? 0;
@@ -77,7 +77,7 @@ function otlpSettings(environment: Environment): OtlpSettings | null {
   }
 }
 
-/** All that one server tells at `GET /metrics`. */
+/** Everything that one server exposes at `GET /metrics`. */
 export class ServerMetrics {
   readonly requests = new RequestMetrics();
   #families: readonly Family[] = this.requests.families;
@@ -89,7 +89,7 @@ export class ServerMetrics {
   /** @param accept the request's header of that name. */
   readonly page = (accept: string | undefined): Exposition => formatExposition(this.#families, accept);
 
-  /** Adds what can be told only of a server that stands. Gives the end of the measuring. */
+  /** Adds the metrics of a running server. Returns the function that removes them. */
   begin(sources: StatusSources): () => void {
     const { families, stop } = processMetrics();
     this.#families = [...this.requests.families, ...statusMetrics(sources), ...families];

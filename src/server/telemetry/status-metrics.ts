@@ -11,7 +11,7 @@ export interface StatusSources {
     "snapshots" | "endpoints" | "quotas" | "build" | "degraded" | "accepting" | "policies"
   >;
   readonly evidence: Pick<Store["evidence"], "health">;
-  /** Keys that this process knows. */
+  /** Keys that this process has loaded. */
   readonly keyCount: () => number;
   readonly version: string;
   /** Lines of the log that no reader took in time. */
@@ -24,7 +24,7 @@ const STATES = ["healthy", "ejected", "rate_limited", "half_open"] as const;
 
 const MILLISECONDS = 1_000;
 
-/** How things stand now: endpoints, queues, evidence, keys, configuration. Read when somebody asks. */
+/** The current status of endpoints, queues, evidence, keys and configuration. Read at each scrape. */
 export function statusMetrics(sources: StatusSources): readonly Family[] {
   return [
     ...endpointMetrics(sources),

@@ -1,4 +1,4 @@
-/** How often a worker is asked whether it still turns its event loop, milliseconds. */
+/** Interval between two pings of a worker, which it answers from its event loop, milliseconds. */
 const INTERVAL = 2_500;
 
 /**
@@ -8,11 +8,11 @@ const INTERVAL = 2_500;
  */
 const MISSES = 6;
 
-/** What is watched. */
+/** The worker that is pinged. */
 export interface HeartbeatTarget {
   /** Sends a question to which {@link Heartbeat.answered} is the answer. */
   readonly ping: () => void;
-  /** It has not answered in time; it is watched no longer. @param silence at least so long, milliseconds. */
+  /** It has not answered in time; pinging ends. @param silence at least so long, milliseconds. */
   readonly lost: (silence: number) => void;
 }
 

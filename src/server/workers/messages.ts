@@ -3,7 +3,7 @@ import type { MetricsPage } from "../../http/runtime.ts";
 import type { FromWorker, ToWorker } from "../../store/sqlite/protocol.ts";
 import type { ServeOptions } from "../serve-options.ts";
 
-/** How the workers of a server stand. */
+/** The status of a server's workers. */
 export interface WorkersStatus {
   /** How many there are to be. */
   readonly configured: number;
@@ -11,11 +11,11 @@ export interface WorkersStatus {
   readonly ready: number;
 }
 
-/** What the first process tells a worker. */
+/** Messages of the first process to a worker. */
 export type ToWorkerProcess =
   | {
       readonly type: "start";
-      /** Its number, from 1; a worker that takes a dead one's place has that one's. */
+      /** Its number, from 1; a worker that replaces a dead one has that one's. */
       readonly worker: number;
       readonly options: ServeOptions;
       /** What /status calls the build. */
@@ -39,7 +39,7 @@ export type ToWorkerProcess =
   /** From the store's thread. */
   | { readonly type: "store"; readonly message: FromWorker };
 
-/** What a worker tells the first process. */
+/** Messages of a worker to the first process. */
 export type FromWorkerProcess =
   /** It listens to messages. */
   | { readonly type: "hello" }

@@ -86,7 +86,7 @@ export async function startWorkers(
     if (!(await pool.reload(good))) say("some workers could not take the new configuration and serve the one before");
     return built;
   };
-  // One after the other, so that what was read is what was found good.
+  // One after the other, so that each worker loads the files that were checked.
   const reload: typeof server.reload = () => {
     const next = turn.then(reloadAll);
     turn = next.catch(() => undefined);
@@ -95,7 +95,7 @@ export async function startWorkers(
   return { ok: true, server: { ...server, reload } };
 }
 
-/** What the first process says of its workers. */
+/** Log lines of the first process about its workers. */
 export function poolMetrics(pool: Pick<WorkerPool, "status" | "restarts">): readonly Reading<readonly []>[] {
   return [
     new Reading(

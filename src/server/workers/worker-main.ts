@@ -10,10 +10,10 @@ import type { RunningServer } from "../running-server.ts";
 import { startServer } from "../start.ts";
 import type { FromWorkerProcess, ToWorkerProcess, WorkersStatus } from "./messages.ts";
 
-/** A process that serves the public side; the first process says what, and when to end (`worker-pool.ts`). */
+/** A process that serves the public side under the first process (`worker-pool.ts`). */
 // A server goes on when the reader of its output has gone.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-// A terminal signals all processes of a group; this one ends when the first process says so.
+// A terminal signals all processes of a group; this one ends when the first process tells it to.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 
 function send(message: FromWorkerProcess): void {
@@ -112,7 +112,7 @@ async function metrics({ round, accept }: Extract<ToWorkerProcess, { type: "metr
 
 async function stop(): Promise<void> {
   const running = await server;
-  // What fails at the end has been told: evidence that cannot be written is the store's to say.
+  // Failures at the end were reported already: the store reports evidence that it cannot write.
   await running?.close().catch(() => {});
   process.disconnect?.();
 }

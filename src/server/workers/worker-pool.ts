@@ -9,7 +9,7 @@ import { Restarts } from "./restarts.ts";
 import type { ProcessPage } from "./worker-metrics.ts";
 import { WorkerProcess } from "./worker-process.ts";
 
-/** How long a worker may take to tell its metrics, milliseconds. */
+/** How long a worker may take to send its metrics, milliseconds. */
 const METRICS_PATIENCE = 2_000;
 
 /** How long after the end of a drain's time a worker may take to write its evidence and end, milliseconds. */
@@ -79,7 +79,7 @@ export class WorkerPool {
     return this.#hasStarted && !this.#stopping && (ready < configured || this.#behind);
   }
 
-  /** Starts of workers in a dead one's place, since the start. */
+  /** Workers that replaced a dead one, since the start. */
   get restarts(): number {
     return this.#slots.reduce((sum, { restarts }) => sum + restarts.total, 0);
   }
@@ -119,7 +119,7 @@ export class WorkerPool {
     return pages.flat();
   }
 
-  /** Tells all how the newest reload ended, so that each can say so. */
+  /** Sends every worker the result of the newest reload for its /status. */
   reloadEnded(failed: boolean): void {
     this.#reloadFailed = failed;
     this.#reportStatus();

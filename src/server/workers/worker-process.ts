@@ -89,7 +89,7 @@ export class WorkerProcess {
   }
 
   send(message: ToWorkerProcess): void {
-    // Its death in this very moment is told by `exit`.
+    // Its death in this moment is reported by `exit`.
     if (this.#worker.isConnected()) this.#worker.send(message, () => {});
   }
 

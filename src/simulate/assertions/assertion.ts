@@ -12,7 +12,7 @@ export interface OfSides<Value> {
   readonly head: Value;
 }
 
-/** What the words of an assertions file are looked up in. */
+/** The tables and contracts in which the names of an assertions file are looked up. */
 export interface AssertionSide {
   readonly table: RoutingTable;
   /** `null` where they are not known: names of policies, constraints and reasons are then believed. */
@@ -39,7 +39,7 @@ export type Demand =
   | ({ readonly kind: "equivalent"; readonly ignoring: readonly ChangeKind[] } & ForClasses)
   | { readonly kind: "cases"; readonly cases: readonly SampleCase[] };
 
-/** One assertion as the file says it, with its defaults written out. Plain data: it can be handed to another thread. */
+/** One assertion of the file, with its defaults written out. Plain data: it can be sent to another thread. */
 export type Assertion = Demand & {
   readonly id: string;
   readonly title: string;
@@ -67,7 +67,7 @@ export interface CoverageDemand {
   readonly except: readonly string[];
 }
 
-/** What `policies/assertions.yaml` says. */
+/** The content of `policies/assertions.yaml`. */
 export interface Assertions {
   /** In the order of the file. */
   readonly assertions: readonly Assertion[];

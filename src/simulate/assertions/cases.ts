@@ -4,7 +4,7 @@ import type { CaseExpectation } from "./file/schema.ts";
 import { formatDenial, outcomeViolation } from "./judge.ts";
 import { VIEW_TITLES } from "./run.ts";
 
-/** Decides one request on both sides, from both views: the engine's part of a point case. */
+/** Decides one request on both sides, from both views: the engine's part of a case. */
 export type DecideSample = (sample: SampleRequest) => {
   readonly declared: OutcomePair;
   readonly promoted: OutcomePair;

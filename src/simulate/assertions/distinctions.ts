@@ -5,7 +5,7 @@ import type { EndpointSelector, RequestSelector } from "./file/schema-selectors.
 import { conditionsOf } from "./select.ts";
 
 /**
- * Where a selector's member stands in `PolicyInput`. Features and families of signed reasoning stand in no policy's input; they are named
+ * The path of a selector's member in `PolicyInput`. Features and families of signed reasoning are in no policy's input; they are named
  * as if they did.
  */
 const PATHS: Readonly<Record<keyof RequestSelector, string>> = {
@@ -33,12 +33,12 @@ const PATHS: Readonly<Record<keyof RequestSelector, string>> = {
 };
 
 /**
- * What the engine must tell apart so that a class is meant by an assertion as a whole or not at all. Words are those that the assertions
- * name; words that they do not name may be taken for each other, but not for a named one, and in a set (needs, features, labels) not for
- * nothing at all: `only` asks whether there is anything else. Point cases need no classes.
+ * What the engine must distinguish so that an assertion selects a class as a whole or not at all. Strings are those that the assertions
+ * name; unnamed ones are equivalent to each other, but not to a named one, and in a set (needs, features, labels) not to
+ * an empty one: `only` depends on whether there is anything else. Cases need no classes.
  *
- * Requests alone must be told apart, not places: an assertion looks at the plan of a class, and all its requests have the same plan.
- * The places' words are named nevertheless, for an engine that takes endpoints for each other which no decision tells apart.
+ * Only requests must be distinguished, not endpoints: an assertion reads the plan of a class, and all its requests have the same plan.
+ * The endpoints' names are listed nevertheless, for an engine that merges endpoints which no decision distinguishes.
  */
 export function distinctionsOf(assertions: readonly Assertion[], tables: OfSides<RoutingTable>): Distinctions {
   const strings = new Set<string>();
@@ -55,13 +55,13 @@ export function distinctionsOf(assertions: readonly Assertion[], tables: OfSides
     if (assertion.kind === "cases") continue;
     look(assertion.for);
     look(assertion.except ?? {});
-    // Whoever leaves places out has made the plan short.
+    // A caller that excludes endpoints has shortened the plan itself.
     if (assertion.kind === "always_routable") reads.add(NARROWED);
     for (const endpoint of selectorsOf(assertion)) {
       for (const name of endpointNames(endpoint, tables)) strings.add(name);
     }
     if (assertion.kind === "no_new_access") {
-      // It tells every provider in every region from every other.
+      // It distinguishes every provider in every region.
       for (const { providers, endpoints } of [tables.base, tables.head]) {
         for (const id of Object.keys(providers)) strings.add(id);
         for (const { region } of Object.values(endpoints)) strings.add(region);
@@ -77,7 +77,7 @@ function isMember(name: string): name is keyof RequestSelector {
   return Object.hasOwn(PATHS, name);
 }
 
-/** The words of a list or of all lists of a condition; a flag needs none, for its path says all. */
+/** The strings of a list or of all lists of a condition; a flag needs none beside its path. */
 function stringsOf(condition: NonNullable<RequestSelector[keyof RequestSelector]>): readonly string[] {
   if (typeof condition === "boolean" || typeof condition === "string") return [];
   if (isNumbers(condition)) return condition.map(String);
@@ -109,7 +109,7 @@ function selectorsOf(assertion: Assertion): readonly EndpointSelector[] {
 function endpointNames(endpoint: EndpointSelector, { head }: OfSides<RoutingTable>): readonly string[] {
   const { providers = [], regions = [], models = [], endpoints = [], retention, trains_on_data: trains } = endpoint;
   const grouped = regions.flatMap((name) => (Object.hasOwn(head.regionGroups, name) ? head.regionGroups[name] : []));
-  // What a contract says is asked by provider: those that fit must not be taken for those that do not.
+  // Contract facts are read by provider: providers that fit must be distinguished from those that do not.
   const fitting = Object.values(head.providers).filter(
     (row) => retention?.includes(row.retention) === true || row.trainsOnData === trains,
   );

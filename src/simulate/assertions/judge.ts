@@ -5,11 +5,11 @@ import type { DenialSelector, EndpointSelector } from "./file/schema-selectors.t
 import type { DecisionCondition, DecisionDemand } from "./file/schema.ts";
 import { endpointTest } from "./select.ts";
 
-/** What one view of one class says of an assertion. */
+/** The result of an assertion for one view of one class. */
 export interface Judgement {
   /** `false`: the assertion does not speak of such a decision. */
   readonly met: boolean;
-  /** What is wrong, in words that follow "as declared, "; `null`: nothing. */
+  /** The violation, as text that follows "as declared, "; `null`: none. */
   readonly violation: string | null;
 }
 
@@ -67,7 +67,7 @@ function destinationOf({ provider, region }: PlannedEndpoint): string {
 
 function alwaysRoutable(outcome: Outcome, least: number): Judgement {
   if (outcome.denial !== null) return violated(`the request is denied by ${formatDenial(outcome.denial)}`);
-  // A caller that takes no fallbacks is sent to one place, however many equals share it.
+  // A caller without fallbacks is sent to one endpoint, however many share the tier.
   const endpoints = Math.min(outcome.plan.length, outcome.maxPlaces ?? Infinity);
   return endpoints >= least ? HOLDS : violated(`the request can go to ${endpoints} of the ${least} endpoints demanded`);
 }
@@ -97,7 +97,7 @@ function demandTest(demand: DecisionDemand, head: RoutingTable): (outcome: Outco
   };
 }
 
-/** What is wrong with whether and by what a request is denied; `null`: nothing. */
+/** The violation in the outcome or its denial; `null`: none. */
 export function outcomeViolation(
   outcome: Outcome,
   expected: { readonly outcome?: "route" | "deny"; readonly denied_by?: DenialSelector },

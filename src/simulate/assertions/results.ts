@@ -13,7 +13,7 @@ export type ExplainArguments = (sample: SampleRequest) => readonly string[];
  *
  * @param tally of all classes.
  * @param now decides whether a waiver still holds.
- * @param explain `null`: no result says how to explain its witness.
+ * @param explain `null`: results have no command that explains their example.
  */
 export function assertionResults(
   assertions: readonly Assertion[],
@@ -25,7 +25,7 @@ export function assertionResults(
   const counts = new Map(tally.map((count) => [count.id, count]));
   return assertions.map((assertion) => {
     const count = assertion.kind === "cases" ? countOfCases(assertion.id, cases) : counts.get(assertion.id);
-    // An assertion that nobody has counted must not read as one that met no request, let alone as a pass.
+    // An assertion that was not counted must not look like one that met no request, or like a pass.
     if (count === undefined) throw new Error(`assertionResults: the tally lacks assertion ${assertion.id}`);
     return resultOf(assertion, count, now, explain);
   });

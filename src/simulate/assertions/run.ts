@@ -32,7 +32,7 @@ interface Running {
   first: AssertionCount["first"];
 }
 
-/** Holds every assertion against every class that it is given. Point cases are `judgeCases`' work. */
+/** Checks every assertion against every class. `judgeCases` checks the cases. */
 export class AssertionRun {
   readonly #running: readonly Running[];
 
@@ -62,7 +62,7 @@ export class AssertionRun {
   }
 }
 
-/** A caller who leaves places out has no claim to as many, or to any where none is left. */
+/** A caller that excludes endpoints may have fewer left, or none. */
 function isOwnDoing({ assertion }: Running, { sample }: ClassComparison): boolean {
   return assertion.kind === "always_routable" && isNarrowed(sample.preferences);
 }
@@ -88,7 +88,7 @@ function judgeClass(running: Running, { sample, declared, promoted }: ClassCompa
   running.first ??= { sample, message };
 }
 
-/** How a message says from where something is looked at. */
+/** The view, as messages name it. */
 export const VIEW_TITLES: Readonly<Record<View, string>> = {
   declared: "as declared",
   promoted: "as if promoted",

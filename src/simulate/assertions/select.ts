@@ -9,7 +9,7 @@ type Test<Value> = (value: Value) => boolean;
 /**
  * Whether an assertion means a request. A workspace that a side does not have makes no requests there.
  *
- * @param sides the sides whose tables say what a workspace is. With both of them a request is meant that is meant on either: what a change
+ * @param sides the sides whose tables define workspaces. With both, a request is selected that is selected on either: what a change
  * does to a tier or a label must not take the workspace out of what guards it.
  */
 export function requestTest(
@@ -28,8 +28,8 @@ export function requestTest(
 }
 
 /**
- * Whether an assertion may mean requests of a workspace for a route, whatever else they ask for: `false` only where no such request is meant. For
- * these alone the engine has to tell requests apart as the assertion does.
+ * Whether an assertion can select requests of a workspace for a route: `false` only where it selects none of them. For
+ * these alone the engine has to distinguish requests as the assertion does.
  */
 export function concernTest(
   assertion: Assertion,
@@ -48,7 +48,7 @@ export function concernTest(
   return (member, operation) => test({ ...PLAIN_SAMPLE, ...member, operation });
 }
 
-/** A request as one table sees it: every member that the selector asks about must fit. */
+/** A request as one table sees it: every member of the selector must match. */
 function selectorTest(selector: RequestSelector, table: RoutingTable): Test<SampleRequest> {
   const workspaceOf = ({ workspace }: SampleRequest) =>
     Object.hasOwn(table.workspaces, workspace) ? table.workspaces[workspace] : undefined;
@@ -84,7 +84,7 @@ function selectorTest(selector: RequestSelector, table: RoutingTable): Test<Samp
   return (sample) => given.every((test) => test(sample));
 }
 
-/** Places of a plan that a selector means, in the table that the plan was made with. */
+/** Endpoints of a plan that a selector matches, in the table that the plan was made with. */
 export function endpointTest(selector: EndpointSelector, table: RoutingTable): Test<PlannedEndpoint> {
   const groups = selector.regions?.flatMap((name) => [
     name,
@@ -97,7 +97,7 @@ export function endpointTest(selector: EndpointSelector, table: RoutingTable): T
     valueTest(groups, ({ region }: PlannedEndpoint) => region),
     valueTest(selector.models, ({ model }: PlannedEndpoint) => model),
     valueTest(selector.endpoints, ({ endpoint }: PlannedEndpoint) => endpoint),
-    // What nobody knows is taken for the least favourable, as the compiler takes what a row leaves out.
+    // An unknown fact counts as the least favourable one, as in the compiler.
     valueTest(selector.retention, (endpoint: PlannedEndpoint) => rowOf(endpoint)?.retention ?? "unlimited"),
     flagTest(selector.trains_on_data, (endpoint: PlannedEndpoint) => rowOf(endpoint)?.trainsOnData ?? true),
   ];
@@ -105,7 +105,7 @@ export function endpointTest(selector: EndpointSelector, table: RoutingTable): T
   return (endpoint) => given.every((test) => test(endpoint));
 }
 
-/** A word of the key as policies see it. */
+/** A name of the key as policies see it. */
 function listed(name: string, vocabulary: readonly string[]): string {
   return vocabulary.includes(name) ? name : "other";
 }

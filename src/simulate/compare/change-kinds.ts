@@ -2,11 +2,11 @@ import type { RoutingTable } from "../../canon/table.ts";
 import type { ChangeKind } from "../change-kind.ts";
 import type { Outcome, PlannedEndpoint } from "../sample-request.ts";
 
-/** What endpoints of a table really are, whatever they are called. */
+/** The destinations of a table's endpoints, independent of their ids. */
 export type Destinations = ReadonlyMap<string, string>;
 
 /**
- * Everything that makes an endpoint another place for a reviewer: who processes a request, where, under which address and contract. Prices, limits
+ * Everything that makes an endpoint another destination for a reviewer: who processes a request, where, under which address and contract. Prices, limits
  * and timeouts are no part of it.
  */
 export function destinationsOf(table: RoutingTable): Destinations {

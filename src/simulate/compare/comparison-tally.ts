@@ -13,7 +13,7 @@ export interface ComparisonTally {
   readonly groups: GroupTallies;
   readonly basePaths: PathTallies;
   readonly headPaths: PathTallies;
-  /** Whether some request reaches a place that it did not reach, or reaches one no more. */
+  /** Whether some request reaches a new destination, or no longer reaches one. */
   gains: boolean;
   loses: boolean;
 }
@@ -85,7 +85,7 @@ function countChange(tally: ComparisonTally, kind: ChangeKind, classes: number, 
   tally.kinds.set(kind, { classes: (known?.classes ?? 0) + classes, shapes: (known?.shapes ?? 0n) + shapes });
 }
 
-/** What requests reach, by what it is and not by what it is called. */
+/** The reached destinations, independent of their ids. */
 function reached({ plan }: Outcome, destinations: Destinations): ReadonlySet<string> {
   return new Set(plan.map(({ endpoint }) => destinations.get(endpoint) ?? endpoint));
 }

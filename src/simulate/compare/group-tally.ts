@@ -2,7 +2,7 @@ import type { ChangeKind } from "../change-kind.ts";
 import type { Member, Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
 import type { ClassDetails } from "../space/classes.ts";
 
-/** Where a class stands in the enumeration: the first one that shows something is the witness, whoever came upon it first. */
+/** The position of a class in the enumeration: the first one becomes the example, on whichever thread it was found. */
 export type Order = number;
 
 /** Classes that change in the same way. Plain data: it crosses threads. */
@@ -13,7 +13,7 @@ export interface GroupTally {
   readonly routes: Set<string>;
   readonly workspaces: Set<string>;
   readonly operations: Set<string>;
-  /** Words that every request of the group has. */
+  /** Names that every request of the group has. */
   common: { needs: readonly string[]; features: readonly string[]; labels: readonly string[] };
   /** Dimension → values that requests of the group take. */
   readonly taken: Map<string, Set<string>>;
@@ -54,7 +54,7 @@ function subjectsOf({ base, head }: OutcomePair): readonly string[] {
   return [base, head].flatMap(({ denial }) => denial?.constraint.split(":").slice(1) ?? []);
 }
 
-/** One pair stands for very many classes. */
+/** One pair covers very many classes. */
 const keys = new WeakMap<OutcomePair, string>();
 
 export function addToGroup(

@@ -14,7 +14,7 @@ export interface PathTally {
 
 export type PathTallies = Map<string, PathTally>;
 
-/** The places of one job, until its members are written out. */
+/** The endpoints of one job, until its members are written out. */
 export class JobPaths {
   readonly #paths = new Map<string, { provider: string; region: string; example: SampleRequest; order: Order }>();
 

@@ -10,7 +10,7 @@ export interface SimulationTally {
   readonly promoted: ComparisonTally;
   readonly baseUsage: UsageTally;
   readonly headUsage: UsageTally;
-  /** Job → what assertions saw in it: their witnesses are the first in the order of jobs. */
+  /** Job → counts of its assertions: their examples are the first in the order of jobs. */
   readonly assertions: Map<number, AssertionTally>;
 }
 

@@ -16,9 +16,9 @@ export interface UsageTally {
   readonly effective: Set<string>;
   /** Routes that took a request somewhere. */
   readonly routes: Set<string>;
-  /** Endpoints that stood in a plan. */
+  /** Endpoints of any plan. */
   readonly endpoints: Set<string>;
-  /** `route → endpoint`, of endpoints that stood behind another one in a plan of the route. */
+  /** `route → endpoint`, of endpoints that came after another one in a plan of the route. */
   readonly fallbacks: Set<string>;
 }
 
@@ -53,7 +53,7 @@ export function mergeUsage(into: UsageTally, from: UsageTally): void {
 const BY_TABLE = ["approvals", "preferences"];
 
 /**
- * Notes what the policies said in one decision. Where the table denies, they were asked about places that nobody goes to: that does not count.
+ * Counts the policies' verdicts in one decision. Where the table denies, they are about endpoints without traffic and do not count.
  *
  * @param isPassedOver contents of which nothing is noted.
  */
@@ -89,7 +89,7 @@ export class JobCandidates {
     }
   }
 
-  /** The endpoints of the first member stand for those in the same places of the others' routes. */
+  /** The endpoints of the first member represent those at the same positions of the others' routes. */
   writeTo(tally: UsageTally, table: RoutingTable, members: readonly Member[]): void {
     if (this.#planned.size === 0) return;
     const routes = members.map((member) => routeOf(table, member));

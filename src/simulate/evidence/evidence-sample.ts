@@ -7,12 +7,12 @@ import { readScalars } from "../request-scalars.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import { OUTSIDE_VOCABULARY } from "../space/universe.ts";
 
-/** A decision of the evidence, as far as it can be asked again. */
+/** A decision of the evidence, as far as it can be decided again. */
 export interface EvidenceSample {
   readonly sample: SampleRequest;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** How many decisions the record stands for. */
+  /** How many decisions the record covers. */
   readonly decisions: number;
   /** What was decided. */
   readonly outcome: "route" | "deny";
@@ -21,7 +21,7 @@ export interface EvidenceSample {
   readonly reason: string | null;
 }
 
-/** A record that is a decision, and what of it this version cannot say. */
+/** A decision's record, and which part of it this version cannot express. */
 export interface UnsayableDecision {
   readonly unsayable: "route" | "need" | "feature" | "size";
   readonly decisions: number;

@@ -16,7 +16,7 @@ interface SeenAt {
 /** Names in a file are of anybody's making: a larger memory could be filled by it. */
 const MAXIMUM_KNOWN = 20_000;
 
-/** Weighs what changes by what was really asked. */
+/** Weighs changes by recorded traffic. */
 export class EvidenceTally {
   readonly #decide: (sample: SampleRequest) => Record<View, OutcomePair>;
   readonly #representative: (member: Member) => Member;

@@ -12,7 +12,7 @@ export class EvidenceFileError extends Error {
 }
 
 /**
- * Reads an export line by line, whatever its size, and adds its decisions.
+ * Reads an export of any size line by line, and adds its decisions.
  *
  * @throws {EvidenceFileError}
  */

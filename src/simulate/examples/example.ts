@@ -9,7 +9,7 @@ import { readEvidenceSample, type UnsayableDecision } from "../evidence/evidence
 import { explainArguments } from "../explain/explain-arguments.ts";
 import { shellLine } from "../explain/explain-command.ts";
 
-/** Requests that nothing the evidence holds tells apart; a member is `null` where a record does not say it. */
+/** Requests that are equal in every member of their evidence; a member is `null` where a record does not have it. */
 export interface ExampleClass {
   readonly workspace: Word | null;
   readonly route: Word | null;
@@ -31,13 +31,13 @@ export interface ExampleVerdict {
   readonly constraint: Word;
   readonly reason: Word | null;
   readonly verdict: ShadowRecord["verdict"];
-  /** `null` in older records, which do not tell the two apart. */
+  /** `null` in older records, which do not distinguish the two. */
   readonly effect: "would_narrow" | "would_deny" | null;
   /** Whether promoting would have denied a request that was let through. */
   readonly newlyDenied: boolean;
 }
 
-/** A recorded request about which a revision said something. */
+/** A recorded request against which a revision gave a verdict. */
 export interface ExampleRequest {
   readonly requestId: Word;
   /** Milliseconds since the epoch. */
@@ -48,7 +48,7 @@ export interface ExampleRequest {
 }
 
 /**
- * Reads the text of a decision's record. `null` where the revision said nothing against the request, or this version cannot read the record.
+ * Reads the text of a decision's record. `null` where the revision gave no verdict against the request, or this version cannot read the record.
  *
  * @param revision as records name it, such as `r3`.
  */
@@ -66,12 +66,12 @@ export function readExampleRequest(text: string, policy: string, revision: strin
   return { requestId: asWord(requestId), at, class: classOf(record, at), verdicts, record };
 }
 
-/** How a witness can be tried, or what of it this version cannot say. */
+/** How to explain an example, or which part of it this version cannot express. */
 export type ExampleExplanation =
   | { readonly explain: Word; readonly not_explained: null }
   | { readonly explain: null; readonly not_explained: UnsayableDecision["unsayable"] | "operation" };
 
-/** The command line that decides the request again as if candidates were promoted, without the program's name. What evidence does not hold is taken as absent. */
+/** The command line that decides the request again as if candidates were promoted, without the program's name. Members that evidence does not hold count as absent. */
 export function explainExample({ record }: ExampleRequest): ExampleExplanation {
   // A request that its limits refused was decided before, and can be decided again.
   const sample = readEvidenceSample({
@@ -80,9 +80,9 @@ export function explainExample({ record }: ExampleRequest): ExampleExplanation {
   });
   if (sample === null) return { explain: null, not_explained: "operation" };
   if ("unsayable" in sample) return { explain: null, not_explained: sample.unsayable };
-  // No record has the key's workload, and a word that stands for unknown ones would look like one of them.
+  // No record has the key's workload, and a placeholder would look like a workload.
   const key = { ...sample.sample.key, workload: "" };
-  // Words of the configuration and closed lists, which is what records hold.
+  // Names of the configuration and enum values only: records hold nothing else.
   const explain = asWord(shellLine([...explainArguments({ ...sample.sample, key }), "--promoted"]));
   return { explain, not_explained: null };
 }
@@ -126,7 +126,7 @@ function isInstant(at: JsonValue | undefined): at is number {
   return typeof at === "number" && !Number.isNaN(new Date(at).getTime());
 }
 
-/** The words of a record: they were words when it was written. */
+/** The enum values and names of a record; they were checked when it was written. */
 function readWord(value: JsonValue | undefined): Word | null {
   return typeof value === "string" ? asWord(value) : null;
 }

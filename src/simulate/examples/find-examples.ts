@@ -9,7 +9,7 @@ import {
   type ExampleExplanation,
 } from "./example.ts";
 
-/** The part of the evidence log that witnesses are looked for in. */
+/** The part of the evidence log that is searched for examples. */
 export interface ExampleLog {
   readonly head: () => Promise<{ readonly position: number }>;
   /** Rows after a position, in order. */
@@ -23,7 +23,7 @@ export interface ExampleLogRow {
   readonly columns: { readonly at: number; readonly workspace: string | null };
 }
 
-/** Recorded requests of one class that a revision in shadow said one thing about. */
+/** Recorded requests of one class with the same verdict of a revision in shadow. */
 export type ExampleGroup = ExampleExplanation &
   Omit<ExampleVerdict, "newlyDenied"> & {
     readonly requests: number;
@@ -37,13 +37,13 @@ export type ExampleGroup = ExampleExplanation &
     readonly class: ExampleClass;
   };
 
-/** How much of the log was looked at. */
+/** The searched part of the log. */
 export interface LookedAt {
-  /** Decisions of the workspaces that are seen. */
+  /** Decisions of the visible workspaces. */
   readonly decisions: number;
   /** When the oldest of them was made, RFC 3339; `null` for none. */
   readonly since: Word | null;
-  /** Whether everything since the revision was first seen was looked at. */
+  /** Whether everything since the revision was first seen was searched. */
   readonly complete: boolean;
 }
 
@@ -54,13 +54,13 @@ export interface ExampleQuestion {
   readonly firstSeen: number;
   /** The one workspace whose requests are looked at; `null`: all. */
   readonly workspace: string | null;
-  /** How many classes to give; those with the most requests that would be denied anew. */
+  /** Most classes to return; those with the most newly denied requests come first. */
   readonly limit: number;
 }
 
-/** What a look for witnesses may cost. */
+/** Bounds of a search for examples. */
 export interface ExampleBounds {
-  /** Decisions of the log, whosever. */
+  /** Decisions of the log, of any workspace. */
   readonly decisions: number;
   /** Milliseconds, on a clock that only goes forward. */
   readonly time: number;
@@ -73,12 +73,12 @@ const PAGE = 2_000;
 export const EXAMPLE_BOUNDS: ExampleBounds = { decisions: 10_000, time: 2_000, clock: () => performance.now() };
 
 /**
- * A decision is written up to a minute after its request arrived, and replicas' clocks differ: so much before the revision was first seen nobody can
- * have asked it. Milliseconds.
+ * A decision is written up to a minute after its request arrived, and replicas' clocks differ: this long before the revision was first seen, no request can
+ * have been judged by it. Milliseconds.
  */
 const MARGIN = 120_000;
 
-/** Looks for what a revision said against requests, from the newest row of the log backwards. @throws {StoreUnavailableError} */
+/** Finds requests with a verdict of a revision against them, from the newest row of the log backwards. @throws {StoreUnavailableError} */
 export async function findExamples(
   source: ExampleLog,
   question: ExampleQuestion,

@@ -4,14 +4,14 @@ import { ALWAYS_USED } from "../../canon/request.ts";
 import { perScalar } from "../request-scalars.ts";
 import type { SampleRequest } from "../sample-request.ts";
 
-/** The environment of a key that says none, in `signalbox explain` as in `signalbox keys create`. */
+/** The environment of a key without one, in `signalbox explain` as in `signalbox keys create`. */
 export const DEFAULT_ENVIRONMENT = "production";
 
 /**
- * The command line that explains a point, without the program's name: `explain --workspace demo --operation …`. Flags where they can say the point,
- * otherwise `--point` with its JSON; what `signalbox explain` reads from either is the point again.
+ * The command line that explains a sample, without the program's name: `explain --workspace demo --operation …`. Flags where they can express it,
+ * otherwise `--point` with its JSON; `signalbox explain` reads the same sample from either.
  *
- * @param base the ref or folder without which the files say something else of what acts; `null`: they say it all.
+ * @param base the ref or folder that decides which contents are enforced; `null`: the files alone decide.
  */
 export function explainArguments(sample: SampleRequest, base: string | null = null): readonly string[] {
   const following = base === null ? [] : flag("base", base);
@@ -41,7 +41,7 @@ export function explainArguments(sample: SampleRequest, base: string | null = nu
   ];
 }
 
-/** Whether flags can say it: lists are separated by commas, and `--model` is left out for what leaves the route to the workspace. */
+/** Whether flags can express it: lists are separated by commas, and `--model` is left out where the workspace chooses the route. */
 function isSayable({
   workspace,
   model,
@@ -93,7 +93,7 @@ function list(name: string, items: readonly string[]): readonly string[] {
   return items.length === 0 ? [] : flag(name, items.join());
 }
 
-/** A value that looks like a flag must stand with its own. */
+/** A value that looks like a flag must be joined to its flag. */
 function flag(name: string, value: string): readonly string[] {
   return value === "" || value.startsWith("-") ? [`--${name}=${value}`] : [`--${name}`, value];
 }

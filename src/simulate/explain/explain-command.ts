@@ -1,9 +1,9 @@
-/** Words that no shell reads anything into. An equals sign in front means a path to zsh, a tilde a home. */
+/** Arguments that no shell expands. A leading equals sign means a path to zsh, a tilde a home. */
 const PLAIN = /^[\w@%+:,./-][\w@%+:,./=-]*$/;
 /** What moves a cursor, hides or turns text round: it must not get to a terminal, nor into a clipboard unseen. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
-/** A word of a command line, quoted for POSIX shells; what cannot be seen is written in octal digits. */
+/** An argument of a command line, quoted for POSIX shells; invisible characters are written in octal digits. */
 export function shellArgument(text: string): string {
   if (PLAIN.test(text)) return text;
   if (!UNSEEN.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
@@ -15,12 +15,12 @@ export function shellArgument(text: string): string {
   return `$'${written.join("")}'`;
 }
 
-/** Words of a command line, ready to be pasted. */
+/** Arguments of a command line, ready to be pasted. */
 export function shellLine(args: readonly string[]): string {
   return args.map(shellArgument).join(" ");
 }
 
-/** The command line that explains a witness, ready to be pasted. */
+/** The command line that explains an example, ready to be pasted. */
 export function explainCommand(args: readonly string[]): string {
   return shellLine(["signalbox", ...args]);
 }

@@ -2,14 +2,14 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { SourceLocation } from "../report/report.ts";
 import type { Locations } from "./positions.ts";
 
-/** Enforced rules that are not those of the files, because nobody has promoted what the files say since. */
+/** Enforced rules that differ from the files, because the files' rules have not been promoted. */
 export interface KeptRules {
   readonly policies: ReadonlySet<string>;
   /** Of the files that they come from. */
   readonly locations: Locations;
 }
 
-/** Where in the files an explanation's parts stand: the explanation again, with `place` beside each of them. */
+/** Adds the locations of an explanation's parts in the files, as `place` beside each of them. */
 export function withLocations(
   explanation: JsonObject,
   locations: Locations,
@@ -50,7 +50,7 @@ function located(context: PositionContext, verdict: JsonObject, candidate: JsonO
   return { ...verdict, place: jsonOf(tableLocation(context, policy, constraint, candidate)) };
 }
 
-/** Where a policy says it; with `side` where that is not in the files that are explained. */
+/** The location in a policy; with `side` where it is not in the explained files. */
 function ruleLocationOf({ locations, kept }: PositionContext, said: JsonObject, name: string): JsonObject | null {
   const policy = textOf(said["policy"]);
   if (said["slot"] !== "enforced" || kept?.policies.has(policy) !== true)
@@ -69,7 +69,7 @@ const APPROVAL_LISTS: ReadonlyMap<string, string> = new Map([
   ["context_window_approved", "context_window"],
 ]);
 
-/** Where to look at, or to change, what a constraint goes by. A preference stands in the request, so in no file. */
+/** The location that a constraint of the table depends on. A preference is in the request, so in no file. */
 function tableLocation(
   { locations, workspace, route }: PositionContext,
   policy: string,
@@ -83,7 +83,7 @@ function tableLocation(
   if (name === "route_named") return locations.workspace(workspace);
   if (name === "operation_supported" || name === "request_translatable") return locations.route(route);
   if (candidate === null) return null;
-  // What a protocol can say belongs to the provider's row; what a model can do, and whose reasoning it reads, to the model's.
+  // Features of a protocol are in the provider's row; capabilities and the signature family are in the model's.
   return name === "feature_expressed"
     ? locations.provider(textOf(candidate["provider"]))
     : locations.model(textOf(candidate["model"]));

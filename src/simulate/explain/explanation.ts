@@ -26,15 +26,15 @@ export interface ExplainedQuestion {
   readonly policies: PolicySet;
   readonly identity: Identity;
   readonly question: Question;
-  /** Capability or feature → the member that asked for it, where a whole request was read. */
+  /** Capability or feature → the member that requires it, where a whole request was read. */
   readonly paths: ReadonlyMap<string, string> | null;
-  /** The window that was asked about; `null`: that of the moment. */
+  /** The requested window; `null`: the current one. */
   readonly time: PolicyTime | null;
   /** Whether candidates were decided with as if they were promoted. */
   readonly promoted: boolean;
 }
 
-/** How things stand now; the decision does not depend on it, a call does. */
+/** The current status; calls depend on it, decisions do not. */
 export interface AsOfNow {
   /** Whether this server can reach a provider. */
   readonly isAvailable: (provider: string) => boolean;
@@ -61,7 +61,7 @@ type ShowRevision = (decided: { readonly revision: string }) => string | null;
 type ShownTrace = Omit<ConstraintTrace, "revision"> & { readonly revision: string | null };
 
 /**
- * A decision as a reader wants it: the plan, and every candidate with every constraint's verdict. The body of `POST /v1/route/simulate`, and what
+ * A decision for readers: the plan, and every candidate with every constraint's verdict. The body of `POST /v1/route/simulate`, and what
  * `signalbox explain` prints.
  *
  * @param now `null` where unknown, as with files alone.
@@ -155,7 +155,7 @@ function policyCandidates(
   return trace.map(({ policy, effect, failing }) => {
     if (policy !== "preferences" && !isOrdered) {
       isOrdered = true;
-      // The caller may want no fallbacks: then nothing else is asked about them.
+      // The caller may exclude fallbacks: then they are not evaluated further.
       left = orderCandidates(preferences, left);
     }
     const evaluated = new Set(left.map(({ endpoint }) => endpoint.id));
@@ -183,7 +183,7 @@ function editFacts({ maxOutputTokens, stripFields }: RequestEdits): JsonObject {
   return { max_output_tokens: maxOutputTokens, strip_fields: stripFields };
 }
 
-/** A place of the plan, and whether this server can reach it now. */
+/** An endpoint of the plan, and whether this server can reach it now. */
 function plannedFacts(candidate: Candidate, now: AsOfNow | null): JsonObject {
   const { endpoint, tier, balance, weight } = candidate;
   return {

@@ -13,7 +13,7 @@ export interface Locations {
   readonly workspace: (id: string) => SourceLocation | null;
   readonly provider: (id: string) => SourceLocation | null;
   readonly model: (id: string) => SourceLocation | null;
-  /** A member of what a workspace approves, such as `providers`; the workspace's row where it says nothing of it. */
+  /** A member of what a workspace approves, such as `providers`; the workspace's row where it has none. */
   readonly approval: (workspace: string, member: string) => SourceLocation | null;
   /** The first `pass` rule of a policy's constraint. */
   readonly constraint: (policy: string, constraint: string) => SourceLocation | null;
@@ -33,7 +33,7 @@ export function locationsOf(files: ConfigurationFiles): Locations {
     route: (id) => at(["routes", id]),
     endpoint: (id) => {
       const index = endpoints.get(id);
-      // The place of its id: that is what a reader looks for, and an entry of a list has no key.
+      // The location of its id: a reader looks for it, and an entry of a list has no key.
       return index === undefined ? null : at(["endpoints", index, "id"]);
     },
     workspace,

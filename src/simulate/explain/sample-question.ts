@@ -3,7 +3,7 @@ import { HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
 import type { Question } from "../../decide/decide.ts";
 import type { SampleRequest } from "../sample-request.ts";
 
-/** What `decide` is asked for a point. */
+/** The arguments of `decide` for a sample. */
 export interface SampleQuestion {
   readonly identity: Identity;
   readonly question: Question;
@@ -11,7 +11,7 @@ export interface SampleQuestion {
   readonly at: number;
 }
 
-/** The question that stands for a point, as a key with the point's words would ask it. */
+/** The question of a sample, with a key of the sample's attributes. */
 export function sampleQuestionOf(sample: SampleRequest): SampleQuestion {
   const { environment, workload, labels } = sample.key;
   return {

@@ -29,7 +29,7 @@ export function bestCut(input: JobInput, counts: readonly number[]): CutDimensio
   return best;
 }
 
-/** What a report says of a cut dimension: how many values there were, and how many are left. */
+/** A cut dimension in a report: how many values there were, and how many are left. */
 export function describeCut(input: JobInput, dimension: CutDimension): DimensionCut {
   const { universe } = planJobs({ ...input, cut: [] }).space;
   const own = [...universe.operations.values()];

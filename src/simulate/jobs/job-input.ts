@@ -15,7 +15,7 @@ export interface JobInput extends CompiledSides {
   readonly cut: readonly CutDimension[];
 }
 
-/** Dimensions that can be left out where there are too many classes, in the words of the report. */
+/** Dimensions that can be left out where there are too many classes, as the report names them. */
 export const CUT_DIMENSIONS = [
   "needs",
   "key_labels",

@@ -99,7 +99,7 @@ async function share<Batch>(
   );
 }
 
-/** One thread, asked one thing at a time. */
+/** One thread, with one request at a time. */
 class JobThread {
   readonly #worker: Worker;
   #waiting: PromiseWithResolvers<JobAnswer> | null = null;

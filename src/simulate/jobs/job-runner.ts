@@ -67,7 +67,7 @@ export class JobRunner {
     });
   }
 
-  /** How many classes a job has. @param matters is told the words by which they are told apart. */
+  /** How many classes a job has. @param matters receives the names that distinguish them. */
   count(job: number, matters: Set<string> = new Set()): number {
     const classes = this.#classes(job);
     for (const name of classes.matters) matters.add(name);

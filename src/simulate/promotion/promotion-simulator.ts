@@ -26,7 +26,7 @@ interface Made {
 
 /**
  * Simulates promotions away from the thread that serves: one at a time, bounded in time and memory. Callers with the same key share one run, and the
- * newest result is kept, because several approvers ask for the same one.
+ * newest result is kept, because several approvers request the same one.
  */
 export class PromotionSimulator {
   readonly #bounds: SimulatorBounds;

@@ -46,7 +46,7 @@ function accessOf({ gains, loses }: ComparisonTally): ComparisonReport["access"]
 
 type Entry = readonly [string, GroupTally];
 
-/** By the worst word, then by how many requests, then by name: the same order for the same trees. */
+/** By the worst change, then by how many requests, then by name: the same order for the same trees. */
 function bySeverity([leftKey, left]: Entry, [rightKey, right]: Entry): number {
   const worst = rankOf(left) - rankOf(right);
   if (worst !== 0) return worst;

@@ -43,7 +43,7 @@ function valuesOf(group: GroupTally, universe: Universe): ReadonlyMap<string, re
     ...new Set(own.flatMap((operation) => of(operation).map(String))),
   ];
   return new Map<string, readonly string[]>([
-    // Whoever asks for no provider alone is one of the group, then the group is not about those who do.
+    // If a request without an only-provider preference is in the group, the preference is no condition of it.
     ["only", ["any"]],
     ["region", ["any"]],
     ["ignore", ["none"]],

@@ -18,9 +18,9 @@ const PATHS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The dimensions of a space, and into how many values they collapse. Of sets the words are counted, each of which a request may have or not.
+ * The dimensions of a space, and into how many values they collapse. Of sets the names are counted, each of which a request may have or not.
  *
- * @param matters words of needs and features by which requests are told apart: `needs tools`.
+ * @param matters needs and features that distinguish requests: `needs tools`.
  */
 export function dimensionReports(
   { space, jobs, readers }: PlannedSpace,
@@ -63,7 +63,7 @@ function policyDimensions(space: PlannedSpace["space"], readers: readonly Reader
       const isSet = name === "key_labels";
       found.set(name, {
         values: Math.max(known.values, isSet ? space.universe.labels.length : Number(values)),
-        // Sets of n words that are all told apart are 2ⁿ blocks.
+        // Sets of n distinguished names are 2ⁿ blocks.
         distinguished: Math.max(known.distinguished, isSet ? Math.ceil(Math.log2(blocks.length)) : blocks.length),
       });
     }

@@ -1,7 +1,7 @@
 import type { SimulationReport } from "./report.ts";
 import { REPORT_ORDER, type Order } from "./report-order.ts";
 
-/** The report as the same bytes whoever made the value: the members of its types and no others, in their order. */
+/** The report as canonical bytes: the members of its types and no others, in their order. */
 export function formatJson(report: SimulationReport): string {
   return `${JSON.stringify(arrange(report, REPORT_ORDER), null, 2)}\n`;
 }

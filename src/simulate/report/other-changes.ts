@@ -3,7 +3,7 @@ import type { RoutingTable } from "../../canon/table.ts";
 
 const KINDS = ["providers", "models", "endpoints", "routes", "workspaces"] as const;
 
-/** Members that decide where requests go or what stands there: a difference in them shows in the classes. */
+/** Members that decide where requests go: a difference in them shows in the classes. */
 const DECIDES: Readonly<Record<(typeof KINDS)[number], readonly string[]>> = {
   providers: ["region", "baseUrl", "network", "apiVersion", "retention", "trainsOnData", "dialect"],
   models: ["operations", "capabilities", "dimensions", "signatureFamily"],
@@ -16,7 +16,7 @@ const DECIDES: Readonly<Record<(typeof KINDS)[number], readonly string[]>> = {
  * What differs in the table besides what classes show: limits, timeouts, prices, credentials, vocabulary, region groups, and rows that came or went. So
  * that a report which says "no request goes elsewhere" does not read as "nothing changes".
  *
- * @param newPolicies those that take their slot from `initial_mode`, because no store knows them; `null`: all of them.
+ * @param newPolicies those that take their slot from `initial_mode`, because no store has them; `null`: all of them.
  * @returns paths as routes.yaml writes them, sorted; `+` and `-` before rows that head alone or base alone has.
  */
 export function otherChanges(

@@ -10,7 +10,7 @@ export interface ReportFacts {
 
 export function reportFacts({ complete, assertions }: SimulationReport): ReportFacts {
   if (assertions === null) return { complete, assertions: { passed: 0, failed: 0, waived: 0 } };
-  // Without a gate, nobody required any coverage.
+  // Without a gate, no coverage is required.
   const gates = assertions.coverage.filter(({ required }) => required !== null);
   const passed = gates.filter(({ status }) => status === "PASS").length;
   return {

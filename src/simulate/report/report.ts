@@ -13,7 +13,7 @@ export interface SimulationReport {
   readonly head: SideReport;
   /** Whether both sides are taken as stores would start them that have seen neither (`--fresh`). */
   readonly fresh: boolean;
-  /** `false`: not every class was decided; `cut` says what was left out. */
+  /** `false`: not every class was decided; `cut` has what was left out. */
   readonly complete: boolean;
   readonly cut: readonly DimensionCut[];
   readonly space: SpaceReport;
@@ -31,7 +31,7 @@ export interface SimulationReport {
   readonly assertions: AssertionsReport | null;
 }
 
-/** One content of a policy. Of one id there may be two: what acts, and what waits to be promoted. */
+/** One content of a policy. One id may have two: the enforced one and a candidate. */
 export interface PolicyReport {
   readonly id: string;
   /** Of a removal the one that a store gives it. */
@@ -44,7 +44,7 @@ export interface PolicyReport {
 }
 
 export interface SideReport {
-  /** The ref or folder, as it was asked for. */
+  /** The ref or folder, as given. */
   readonly name: string;
   /** Commit id; `null` for a folder. */
   readonly commit: string | null;
@@ -57,7 +57,7 @@ export interface SideReport {
 
 export interface DimensionCut {
   readonly dimension: string;
-  /** Values that were told apart, and those of them that were decided. */
+  /** Distinguished values, and how many of them were decided. */
   readonly values: number;
   readonly kept: number;
 }
@@ -76,7 +76,7 @@ export interface DimensionReport {
   readonly told_apart: number;
   /** Policies (`policy:<id>`), the table (`table`) and assertions (`assertions`) that look at it. */
   readonly read_by: readonly string[];
-  /** Why values that look alike are told apart, such as `policy eu-residency calls startswith`; `null` where they are not. */
+  /** Why similar values are distinguished, such as `policy eu-residency calls startswith`; `null` where they are not. */
   readonly reason: string | null;
 }
 
@@ -85,9 +85,9 @@ export interface ComparisonReport {
   readonly access: "equivalent" | "more_permissive" | "less_permissive" | "incomparable";
   readonly changed_classes: number;
   readonly changed_shapes: string;
-  /** How many classes and shapes each word holds for; words without any are left out. */
+  /** How many classes and shapes each kind of change has; kinds without any are left out. */
   readonly words: readonly { readonly word: ChangeKind; readonly classes: number; readonly shapes: string }[];
-  /** Largest change first: denials, then new places, then the rest; the same order for the same trees. */
+  /** Largest change first: denials, then new destinations, then the rest; the same order for the same trees. */
   readonly groups: readonly ChangeGroup[];
   /** Reachable in head and not in base. */
   readonly new_data_paths: readonly DataPath[];
@@ -110,9 +110,9 @@ export interface ChangeGroup {
   readonly base: ResultReport;
   readonly head: ResultReport;
   readonly witness: SampleRequest;
-  /** The command line that explains the witness on head, without the program's name. */
+  /** The command line that explains the example on head, without the program's name. */
   readonly explain: readonly string[];
-  /** Where a reader should look: in head's files, in base's for what stands or acts from there only; `null` where unknown. */
+  /** The location in head's files, or in base's for a rule that is in force from there only; `null` where unknown. */
   readonly place: SideLocation | null;
   /** Requests of the evidence in these classes; `null` without evidence. */
   readonly seen: number | null;
@@ -124,7 +124,7 @@ export interface SourceLocation {
   readonly column: number;
 }
 
-/** A place in the files of one side. */
+/** A location in the files of one side. */
 export interface SideLocation extends SourceLocation {
   readonly side: "base" | "head";
 }
@@ -141,7 +141,7 @@ export interface CandidateReport {
   readonly model: string;
   readonly provider: string;
   readonly region: string;
-  /** Counted from 0. Places of one tier are equals, shared as `balance` says. */
+  /** Counted from 0. Endpoints of one tier share requests by `balance`. */
   readonly tier: number;
   readonly balance: Balance;
   readonly weight: number;

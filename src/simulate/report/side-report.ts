@@ -22,7 +22,7 @@ export function sideReport(
   };
 }
 
-/** Policies that are taken for promoted in head: those asked for, or all that are candidates on either side. Sorted. */
+/** Policies that count as promoted in head: the requested ones, or all candidates of either side. Sorted. */
 export function promotedPolicies(
   base: SideReport,
   head: SideReport,

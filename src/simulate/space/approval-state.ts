@@ -3,19 +3,19 @@ import type { Feature } from "../../canon/generate/feature.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import { stateKey, type SideState } from "./side-state.ts";
 
-/** The members of a point that the table's approvals look at. */
+/** The members of a sample that the table's approvals read. */
 export type ApprovalPart = Pick<
   SampleRequest,
   "needs" | "features" | "signatureFamilies" | "dimensions" | "preferences"
 >;
 
-/** Requests that both sides treat alike until their policies are asked. */
+/** Requests that both sides treat alike until their policies are evaluated. */
 export interface ApprovalState {
   /** One of them, the plainest. */
   readonly part: ApprovalPart;
   /** In the order of the views. */
   readonly sides: readonly SideState[];
-  /** What assertions tell apart. */
+  /** What assertions distinguish. */
   readonly asserted: string;
   /** Needs and features that all of them have. */
   readonly common: Common;
@@ -98,7 +98,7 @@ function holdsBack({ part, sides }: ApprovalState): string {
   return sides.every(({ denied }) => denied !== null) ? signed : `${signed}|${part.dimensions ?? ""}`;
 }
 
-/** Fewer words first: a reader should not wonder what a witness has to do with a word that does not matter. */
+/** Fewer names first: an example should not have names that do not matter. */
 function plainness({ needs, features, signatureFamilies, dimensions, preferences }: ApprovalPart): number {
   const preferred = preferences === null ? 0 : Object.keys(preferences).length;
   return needs.length + features.length + signatureFamilies.length + (dimensions === null ? 0 : 1) + preferred;

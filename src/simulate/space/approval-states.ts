@@ -17,7 +17,7 @@ interface Step {
   readonly isForced: boolean;
   /** Nothing that anybody looks at changes: only the number of requests does. */
   readonly isIdle: boolean;
-  /** For each view: what is asked of candidates, and what policies see. */
+  /** For each view: the requirements on candidates, and what policies see. */
   readonly approvals: readonly (readonly Approval[])[];
   readonly tokens: readonly string[];
 }
@@ -27,7 +27,7 @@ interface Step {
  * by one, in the order in which approvals are asked, and requests that have come to the same state go on as one: so the subsets of a hundred words
  * need not be written out.
  *
- * @param matters is told the needs and features by which requests come to different states.
+ * @param matters receives the needs and features by which requests reach different states.
  */
 export function approvalStates(
   sample: SampleRequest,
@@ -149,7 +149,7 @@ class Walk {
     return steps;
   }
 
-  /** Words that no assertion names are one to it; but that there is one, it may see. */
+  /** Names that no assertion has are equal to it; but it may see that there is one. */
   #assertedName(kind: Step["kind"], needed: string): string {
     const path = `input.request.${kind}`;
     if (!this.#assertions.sees(path)) return "";

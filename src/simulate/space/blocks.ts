@@ -5,7 +5,7 @@ import type { SampleRequest } from "../sample-request.ts";
 import type { Sight } from "./readers.ts";
 import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "./universe.ts";
 
-/** The members of a point that only policies look at. */
+/** The members of a sample that only policies read. */
 export type PolicyOnly = Pick<SampleRequest, ScalarMember | "key" | "time">;
 
 /** Values of one dimension that nothing distinguishes. */
@@ -14,7 +14,7 @@ export interface Block {
   readonly values: readonly string[];
   /** What each pair of eyes sees of the values, in the order in which the eyes were given. */
   readonly tokens: readonly string[];
-  /** One of them, as the members of a point that it sets. */
+  /** One of them, as the members of a sample that it sets. */
   readonly set: (sample: PolicyOnly) => PolicyOnly;
   readonly size: bigint;
 }
@@ -26,7 +26,7 @@ export interface Dimension {
   readonly blocks: readonly Block[];
 }
 
-/** What somebody sees of the words of keys: a word that the side's vocabulary does not have reads `other`. */
+/** What a reader sees of a key's attributes: a name outside the side's vocabulary reads `other`. */
 export interface Eyes {
   readonly sight: Pick<Sight, "sees" | "distinguishes">;
   readonly table: Pick<RoutingTable, "vocabulary">;
@@ -103,7 +103,7 @@ function single<Value>(
   return { name, values: BigInt(values.length), blocks };
 }
 
-/** Every set of labels; those that no policy tells apart count by how many they are. */
+/** Every set of labels; those that no policy distinguishes count by their number. */
 function labelSets(labels: readonly string[], eyes: readonly Eyes[]): Dimension {
   const none = eyes.map(() => "");
   const empty: LabelSets = { tokens: none, chosen: [], common: [], size: 1n };
@@ -146,13 +146,13 @@ function shared(left: readonly string[], right: readonly string[]): readonly str
   return left.filter((name) => right.includes(name));
 }
 
-/** A multiset as text: the same words in any order are the same. */
+/** A multiset as text: the order of the names does not matter. */
 export function joinedNames(text: string, name: string): string {
   if (name === "") return text;
   return text === "" ? name : [...text.split("\n"), name].toSorted().join("\n");
 }
 
-/** What a reader sees of a word: nothing, that there is one, or which. */
+/** What a reader sees of a name: nothing, that there is one, or which. */
 function token(sight: Eyes["sight"], path: string, name: string): string {
   if (!sight.sees(path)) return "";
   return sight.distinguishes(path, name) ? `=${name}` : "~";

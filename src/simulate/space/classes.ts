@@ -16,19 +16,19 @@ export interface Job {
   readonly operation: Operation;
 }
 
-/** Words that every request of a class has. */
+/** Names that every request of a class has. */
 export interface Common extends ApprovalCommon {
   readonly labels: readonly string[];
 }
 
-/** Requests that neither the sides nor the assertions tell apart. */
+/** Requests that neither the sides nor the assertions distinguish. */
 export interface RequestClass {
   readonly sample: SampleRequest;
   /** For one member of the pair class. */
   readonly size: bigint;
-  /** For each side its `stateKey`: what a decision there depends on besides what policies say. */
+  /** For each side its `stateKey`: what a decision there depends on besides policies' verdicts. */
   readonly stateKeys: readonly string[];
-  /** To be called before the next class is asked for. */
+  /** Call it before the next class is taken. */
   readonly describe: () => ClassDetails;
 }
 
@@ -59,7 +59,7 @@ export class JobClasses {
   readonly #dimensions: (state: ApprovalState) => readonly Dimension[];
   /** Requests of one member. */
   readonly shapes: bigint;
-  /** `needs tools`, `features sampling`: words by which requests are told apart. */
+  /** `needs tools`, `features sampling`: names that distinguish requests. */
   readonly matters: ReadonlySet<string>;
 
   constructor(space: Space, job: Job) {
@@ -106,8 +106,8 @@ export class JobClasses {
 }
 
 /**
- * Who looks at requests of an operation. A side that has denied already does not ask its policies: what they can see does not matter there. Assertions
- * look at the words of keys as each side knows them.
+ * The readers of requests of an operation. A side that has denied already evaluates no policies: what they can see does not matter there. Assertions
+ * read the keys' attributes in each side's vocabulary.
  */
 export function eyesOf(
   space: Space,

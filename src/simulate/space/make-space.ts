@@ -15,7 +15,7 @@ export interface PlannedSpace {
   readonly readers: readonly Reader[];
 }
 
-/** What one assertion tells apart, and among whose requests. */
+/** What one assertion distinguishes, and among which requests. */
 export interface AssertionDistinctions extends Distinctions {
   readonly concerns: (member: Member, operation: Operation) => boolean;
 }

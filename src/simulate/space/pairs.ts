@@ -3,9 +3,9 @@ import type { Member } from "../sample-request.ts";
 import type { Reader } from "./readers.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
 
-/** Workspaces and routes that nothing tells apart, whatever is asked. */
+/** Workspaces and routes that no rule distinguishes for any request. */
 export interface PairClass {
-  /** The first one stands for all of them; in the order of workspaces, then of routes. */
+  /** The first one represents all of them; in the order of workspaces, then of routes. */
   readonly members: readonly [Member, ...Member[]];
 }
 
@@ -32,7 +32,7 @@ export function pairClasses(
   const readers = [...sides.flatMap((side) => side.readers), ...assertions];
   const names = {
     open: new Names(readers, sides),
-    // What no policy is asked about, only assertions look at.
+    // Only assertions read what no policy sees.
     closed: assertions.length === 0 ? null : new Names(assertions, []),
   };
   const classes = new Map<string, { members: [Member, ...Member[]] }>();
@@ -50,7 +50,7 @@ export function pairClasses(
 
 type Kind = "workspace" | "route" | "endpoint" | "model";
 
-/** Which names may be taken for each other, and what stands in their place. */
+/** Which names are interchangeable, and what replaces them. */
 class Names {
   readonly #fixed: ReadonlySet<string>;
   readonly #fixedKinds: ReadonlySet<Kind>;
@@ -148,7 +148,7 @@ function endpointFacts(table: RoutingTable, id: string, named: ReturnType<Names[
   ];
 }
 
-/** For each endpoint of either route, which place it is on each side: the same numbers stand for the same places, whatever they are called. */
+/** For each endpoint of either route, its destination on each side: the same number is the same destination, under any id. */
 function destinationNumbers({ workspace, model }: Member, sides: readonly PairSide[]): unknown {
   const routes = sides.map(({ table }) => {
     const row = rowOf(table.workspaces, workspace);

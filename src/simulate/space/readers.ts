@@ -16,9 +16,9 @@ export interface Reader {
   readonly operations: readonly Operation[] | null;
   /** Paths of the input and of the data; each covers everything below it. */
   readonly reads: readonly string[];
-  /** Words that it can tell from others because they stand in it. */
+  /** Strings that it can distinguish because it contains them. */
   readonly strings: ReadonlySet<string>;
-  /** Why it can tell any word from any other, such as a built-in that looks into text; empty where it cannot. */
+  /** Why it can distinguish any two strings, such as a built-in that looks into text; empty where it cannot. */
   readonly inspects: readonly string[];
 }
 
@@ -40,7 +40,7 @@ export function distinctionReader({ reads, strings }: Distinctions): Reader {
   return { name: "assertions", operations: null, reads, strings: new Set(strings), inspects: [] };
 }
 
-/** Dimensions that share their words: who reads two of them may compare one with the other. */
+/** Dimensions that share values: a reader of two of them may compare one with the other. */
 const SHARED_NAMES: readonly (readonly string[])[] = [
   ["input.request.context", "input.request.max_output", "input.request.reasoning_effort"],
 ];
@@ -48,7 +48,7 @@ const SHARED_NAMES: readonly (readonly string[])[] = [
 /** What the readers of one side and one operation see of requests. */
 export class Sight {
   readonly #readers: readonly Reader[];
-  /** Words of the table that occur in more than one place: a policy may hold one against the other. */
+  /** Names that occur at more than one path of the table: a policy may compare them. */
   readonly #ambiguous: ReadonlySet<string>;
 
   constructor(readers: readonly Reader[], operation: Operation, ambiguous: ReadonlySet<string>) {
@@ -60,12 +60,12 @@ export class Sight {
     return this.#readers.some((reader) => readsPath(reader, path));
   }
 
-  /** Whether a reader names the word, wherever it looks for it. */
+  /** Whether a reader contains the name, at any path. */
   names(name: string): boolean {
     return this.#readers.some(({ strings }) => strings.has(name));
   }
 
-  /** Whether a word at the path may be told from every other word there. */
+  /** Whether a reader may distinguish the name from every other one at the path. */
   distinguishes(path: string, name: string): boolean {
     return this.#readers.some((reader) => readsPath(reader, path) && this.#canDistinguish(reader, path, name));
   }
@@ -77,7 +77,7 @@ export class Sight {
   }
 }
 
-/** Words that stand in two places of a table, or are the name of a capability too. */
+/** Names that are in two lists of a table, or are the name of a capability too. */
 export function ambiguousNames(table: RoutingTable, capabilities: readonly string[]): ReadonlySet<string> {
   const seen = new Set<string>();
   const ambiguous = new Set<string>();
@@ -90,7 +90,7 @@ export function ambiguousNames(table: RoutingTable, capabilities: readonly strin
   return ambiguous;
 }
 
-/** Each list is one kind of word; within a kind a word may occur again and again. */
+/** Each list is one kind of name; within a kind a name may occur several times. */
 function nameLists(table: RoutingTable): readonly (readonly string[])[] {
   const workspaces = Object.values(table.workspaces);
   const { environments, workloads, labels } = table.vocabulary;
@@ -106,7 +106,7 @@ function nameLists(table: RoutingTable): readonly (readonly string[])[] {
     Object.keys(table.regionGroups),
     Object.values(table.endpoints).map(({ dialect }) => dialect),
     Object.values(table.models).flatMap(({ signatureFamily }) => signatureFamily ?? []),
-    // Words from outside of a vocabulary read alike, so that an environment can be the same word as a workload.
+    // Names outside a vocabulary read alike, so an environment can have the same name as a workload.
     [...environments, OUTSIDE_VOCABULARY],
     [...workloads, OUTSIDE_VOCABULARY],
     labels,
@@ -114,10 +114,10 @@ function nameLists(table: RoutingTable): readonly (readonly string[])[] {
   ];
 }
 
-/** Words of the input that are the same for every table, by where they stand; `none` is also the family of models that sign nothing. */
+/** Values of the input that are the same for every table, by path; `none` is also the family of models that sign nothing. */
 const NAMES_OF_ALL: readonly (readonly string[])[] = [
   OPERATIONS,
-  // Sizes and efforts share a word, and are told apart where two of them are read.
+  // Sizes and efforts share a value, and are distinguished where two of them are read.
   [...TOKEN_BUCKETS, ...REASONING_EFFORTS],
   DAY_BUCKETS,
   HOUR_BUCKETS,

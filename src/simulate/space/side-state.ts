@@ -31,7 +31,7 @@ export function openSide(table: RoutingTable, sight: Sight, sample: SampleReques
  * apart by their other members, get the same decision.
  */
 export interface SideState {
-  /** `policy/constraint/reason` of a denial that stands already; its policies will not be asked. */
+  /** `policy/constraint/reason` of a denial by the table; policies are then not evaluated. */
   readonly denied: string | null;
   readonly candidates: readonly Candidate[];
   /** What of the request the policies can see so far. */
@@ -78,7 +78,7 @@ export function seeNeed(state: SideState, token: string): SideState {
   return { ...state, seen: `${head}#${joinedNames(needs, token)}` };
 }
 
-/** What the policies of a side see of a capability: nothing, which one, or only what the table says of it. */
+/** What the policies of a side see of a capability: nothing, which one, or only its facts in the table. */
 export function needToken({ table, sight, opened }: SideView, capability: Capability): string {
   if (opened === null || !sight.sees("input.request.needs")) return "";
   if (sight.distinguishes("input.request.needs", capability)) return `=${capability}`;

@@ -17,14 +17,14 @@ export interface OperationUniverse extends ScalarValues {
   readonly always: readonly Feature[];
   /** `null`: the request names no length. */
   readonly dimensions: readonly (number | null)[];
-  /** Families of requests with signed reasoning; two of them stand for several at once. */
+  /** Families of requests with signed reasoning; two of them represent several at once. */
   readonly signatureFamilies: readonly (readonly string[])[];
 }
 
 /** Every request that two tables can decide. It is finite because a decision reads finite values only (docs/policies.md#what-a-policy-may-read). */
 export interface Universe {
   readonly workspaces: readonly string[];
-  /** Route names; the empty one for moderations that leave it to the workspace. */
+  /** Route names; the empty one for moderations, where the workspace chooses it. */
   readonly models: readonly string[];
   readonly operations: ReadonlyMap<Operation, OperationUniverse>;
   readonly environments: readonly string[];
@@ -47,7 +47,7 @@ export interface PreferenceUniverse {
   readonly only: boolean;
   /** Regions and region groups that do not mean the same on both sides. */
   readonly regions: readonly string[];
-  /** Providers that one side alone knows. */
+  /** Providers that only one side has. */
   readonly ignore: readonly string[];
 }
 
@@ -66,7 +66,7 @@ const CONVERSATIONAL = FEATURE_NAMES.filter(
   (name) => !UNARY_FEATURES.includes(name) && !NATIVE_FEATURES.includes(name) && name !== "count_tokens",
 );
 
-/** What the parsers of each surface can find in a body; more would make differences of what nobody can ask. */
+/** What the parsers of each surface can find in a body; more would show differences for requests that cannot exist. */
 const FEATURES_OF: Readonly<Record<Operation, readonly Feature[]>> = {
   "chat.completions": [...CONVERSATIONAL, "native_chat"],
   completions: [
@@ -97,7 +97,7 @@ const NEEDS_OF: Readonly<Partial<Record<Operation, readonly Capability[]>>> = {
   moderations: ["image_input"],
 };
 
-/** All that can be asked of either table. */
+/** All requests that either table can get. */
 export function universeOf(base: RoutingTable, head: RoutingTable): Universe {
   const tables = [base, head];
   const namesOf = (of: (table: RoutingTable) => readonly string[]): readonly string[] =>
@@ -152,7 +152,7 @@ function regionsOf(table: RoutingTable, name: string): string {
   return JSON.stringify(regionsNamed(table, name)?.toSorted() ?? null);
 }
 
-/** The first value stands for all where nothing distinguishes them: the one that surprises a reader least. */
+/** The first value represents all where nothing distinguishes them: the most usual one. */
 function first<Value extends string>(value: Value, values: readonly Value[]): readonly Value[] {
   return values.includes(value) ? [value, ...values.filter((other) => other !== value)] : values;
 }

@@ -11,7 +11,7 @@ export interface JsonLogOptions {
 }
 
 export interface JsonLog extends Log {
-  /** Lines that nobody took in time; once the reader has gone, every line, and those it may not have read. */
+  /** Lines that were not read in time; after the reader has gone, every line, and those that it may not have read. */
   dropped(): number;
   /** Writes what waits and closes the descriptor (not that of standard output), for at most `patience` milliseconds. */
   close(patience: number): Promise<void>;

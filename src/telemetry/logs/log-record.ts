@@ -41,7 +41,7 @@ export type LogRecord =
       readonly policy: Word;
       readonly revision: Word;
     }
-  /** What runs is not what the log of policies says; or is again. */
+  /** The running set differs from the log of policies, or matches it again. */
   | { readonly event: "policies_degraded" | "policies_recovered" }
   | {
       /** The files of this server and the slots of the log differ. */
@@ -91,7 +91,7 @@ export interface RequestLine {
   readonly terminal: Terminal;
   readonly status: number;
   readonly stream: boolean;
-  /** Who answered: several names, joined by commas, where a batch was sent in parts. Where nobody did, the last attempt's. */
+  /** The answering provider: several names, joined by commas, where a batch was sent in parts. Without an answer, the last attempt's. */
   readonly endpoint: Word | null;
   readonly provider: Word | null;
   readonly region: Word | null;

@@ -15,7 +15,7 @@ export function requestLog(log: Log): RequestObserver {
   };
 }
 
-/** What an operator should look at is a warning: our failures and the providers', not what clients do or policies deny. */
+/** Failures of the router and of providers are warnings; denials and clients' mistakes are not. */
 function levelOf({ terminal, status }: RequestLine): LogLevel {
   return terminal === "failed" || status >= 500 ? "warn" : "info";
 }

@@ -165,7 +165,7 @@ export class Histogram<const Labels extends readonly string[]> implements Family
   }
 }
 
-/** What is known elsewhere and read when somebody asks. */
+/** A value that is kept elsewhere and read at each scrape. */
 export class Reading<const Labels extends readonly string[]> implements Family {
   readonly facts: FamilyFacts<Labels>;
   readonly kind: "counter" | "gauge";

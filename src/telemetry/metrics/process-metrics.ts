@@ -72,7 +72,7 @@ export function processMetrics(): { readonly families: readonly Family[]; readon
   return { families, stop: () => void lag.disable() };
 }
 
-/** The histogram holds intervals between two turns, of which the asked one is no lag. */
+/** The histogram holds intervals between two turns, of which the requested one is no lag. */
 function lateness(nanoseconds: number): number {
   const seconds = nanoseconds / NANOSECONDS - LAG_RESOLUTION / 1_000;
   return Number.isFinite(seconds) ? Math.max(seconds, 0) : 0;

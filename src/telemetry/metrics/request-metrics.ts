@@ -16,7 +16,7 @@ const STATUS_CLASSES = ["0xx", "1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", 
 
 type Operation = DecisionRecord["operation"];
 
-/** Counts requests by what their evidence says. Labels are ids of table and policies, and enums: never a key, never a word of a client. */
+/** Counts requests by their evidence. Labels are ids of table and policies, and enum values: never a key, never a client's text. */
 export class RequestMetrics implements RequestObserver {
   readonly #inFlight = new Map<Operation, number>();
 

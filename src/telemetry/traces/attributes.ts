@@ -6,7 +6,7 @@ import type { ProviderRow } from "../../canon/table.ts";
 import type { EndedRequest } from "../../evidence/observer.ts";
 import type { DecisionRecord, OutcomeRecord } from "../../evidence/record.ts";
 
-/** `gen_ai.operation.name` of the semantic conventions where they have a word for it, otherwise ours. */
+/** `gen_ai.operation.name` of the semantic conventions where they define a value, otherwise ours. */
 const GEN_AI_OPERATIONS: Readonly<Partial<Record<DecisionRecord["operation"], string>>> = {
   "chat.completions": "chat",
   responses: "chat",
@@ -90,7 +90,7 @@ export function callEndAttributes({ failure, status, finish, usage }: CallTraceE
   };
 }
 
-/** What went wrong, in a word: the reason of a denial or refusal, the last attempt's failure, or how it ended. */
+/** The value of `error.type`: the reason of a denial or refusal, the last attempt's failure, or how it ended. */
 export function errorType({ reason }: DecisionRecord, { terminal, attempts }: OutcomeRecord): string | null {
   if (terminal === "completed" || terminal === "incomplete") return null;
   return reason ?? attempts.at(-1)?.failure ?? terminal;

@@ -27,7 +27,7 @@ export class DroppedSpans {
   }
 }
 
-/** Lets spans into a queue as long as there is room, and counts the others; the SDK's own queue only writes a line about it. */
+/** Adds spans to a queue that is not full, and counts the others; the SDK's own queue only writes a line about them. */
 export function boundedProcessor(inner: SpanProcessor, dropped: DroppedSpans): SpanProcessor {
   return {
     onStart: (span: Span, context: Context) => inner.onStart(span, context),

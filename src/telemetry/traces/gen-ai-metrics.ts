@@ -3,7 +3,7 @@ import type { Attributes, Meter } from "@opentelemetry/api";
 import type { RequestObserver } from "../../evidence/observer.ts";
 import { genAiOperation } from "./attributes.ts";
 
-/** Bounds that the semantic conventions ask for, seconds. */
+/** Bounds of the semantic conventions, seconds. */
 const DURATIONS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 
 /** The same of tokens. */
@@ -12,7 +12,7 @@ const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 41
 /** What the provider calls the model of an endpoint; `null` for an endpoint that the table no longer has. */
 export type ModelOf = (endpointId: string) => string | null;
 
-/** The metrics of the GenAI semantic conventions for a client of providers, from what the evidence says. */
+/** The metrics of the GenAI semantic conventions for a client of providers, from the evidence. */
 export function genAiMetrics(meter: Meter, modelOf: ModelOf): RequestObserver {
   const duration = meter.createHistogram("gen_ai.client.operation.duration", {
     unit: "s",

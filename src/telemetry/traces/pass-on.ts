@@ -7,7 +7,7 @@ const SILENT: CallTrace = { headers: [], end: () => {} };
 
 const NO_TRACE: RequestTrace = { traceId: null, call: () => SILENT, end: () => {} };
 
-/** For a router that traces nothing itself: the client's trace goes on to providers whose row asks for it, as it came. */
+/** For a router that traces nothing itself: the client's trace headers go unchanged to providers whose row requests them. */
 export const passTraceOn: BeginTrace = (_, headers) => {
   if (headers.traceparent === undefined) return NO_TRACE;
   const context = parseTraceContext(headers);

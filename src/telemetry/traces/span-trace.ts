@@ -93,7 +93,7 @@ class SpanTrace implements RequestTrace {
   }
 }
 
-/** The caller's place in its trace. Its state is words of the client's: it goes on to providers that ask for it, and into no span. */
+/** The caller's position in its trace. Its state is the client's text: it goes to providers that request it, and into no span. */
 function remoteContext(parent: TraceContext | null): Context {
   if (parent === null) return ROOT_CONTEXT;
   const { traceId, spanId, isSampled } = parent;

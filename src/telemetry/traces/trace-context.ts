@@ -1,19 +1,19 @@
 import type { TraceHeaders } from "../../evidence/request-trace.ts";
 
-/** Where a request stands in a trace, by W3C Trace Context. */
+/** The position of a request in a trace, by W3C Trace Context. */
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** Of whoever called: 16 hexadecimal digits. */
+  /** The caller's span: 16 hexadecimal digits. */
   readonly spanId: string;
   readonly isSampled: boolean;
-  /** What vendors of tracing have to tell each other; at most 512 characters. Given on, never kept. */
+  /** State of tracing vendors; at most 512 characters. Passed on, never stored. */
   readonly state: string | null;
 }
 
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** Longest header that is read; one of a later version may say more than today's 55 characters. */
+/** Longest header that is read; one of a later version may be longer than today's 55 characters. */
 const LONGEST_PARENT = 512;
 
 /** Characters that every party is to give on (W3C Trace Context, §3.3.1.5); a longer one is left out whole. */

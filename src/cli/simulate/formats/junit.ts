@@ -27,7 +27,7 @@ export function formatJunit(model: ReportModel): string {
   return formatJunitXml("signalbox simulate", [{ name: "assertions", file, cases, seconds: "0" }], "0");
 }
 
-/** Controls of bidirectional text and the like would let a name say something else in a page of test results. */
+/** Controls of bidirectional text and the like would make a name look like another in a page of test results. */
 function seen({ name, className, position, message, lines, output, ...one }: JunitCase): JunitCase {
   return {
     ...one,
@@ -53,7 +53,7 @@ function assertionCase(result: AssertionModel, complete: boolean): JunitCase {
   return { ...one, outcome: "skipped", message: waived, lines };
 }
 
-/** Skipped where no gate is set, or nothing can be said. */
+/** Skipped where no gate is set, or the run is incomplete. */
 function coverageCase(result: CoverageModel): JunitCase {
   const { title, judgement, place, missing } = result;
   const one = { ...CASE, name: title, className: "coverage", position: place };

@@ -73,7 +73,7 @@ function writeHead(comment: Comment, report: ReportModel): void {
     ...(report.promoted_policies.length === 0 ? [] : [`- ${report.promotedTitle}: ${verdicts.promoted}`]),
     ...(assertions === null ? [] : [`- assertions: ${assertions.counts}`]),
   );
-  // A policy that acts no more is a change, also where today no request notices.
+  // A policy that is no longer enforced is a change, even if no request is affected today.
   const marks = { "+": "new, ", "-": "gone, it was ", "~": "" } as const;
   const ordered = (["+", "-", "~"] as const).flatMap((mark) =>
     report.policyDifferences.filter((policy) => policy.mark === mark),

@@ -27,7 +27,7 @@ import {
   type CoverageJudgement,
 } from "./wording/messages.ts";
 
-/** What a format may know besides the report. */
+/** What a format gets besides the report. */
 export interface FormatContext {
   readonly colour: boolean;
   /** Columns of the terminal. */
@@ -36,7 +36,7 @@ export interface FormatContext {
   readonly reportDigest: string | null;
 }
 
-/** A report with what the formats say of it, worked out once: every format but JSON prints this. */
+/** A report with its texts, made once: every format but JSON prints this. */
 export interface ReportModel extends Omit<SimulationReport, "assertions"> {
   readonly assertions: AssertionsModel | null;
   /** What differs as if candidates were promoted. */

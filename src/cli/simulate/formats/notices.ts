@@ -27,7 +27,7 @@ export type NoticeRule =
   | "dead_configuration"
   | ChangeKind;
 
-/** One thing that a report says, for formats that put it beside the files. */
+/** One finding of a report, for formats that show it beside the files. */
 export interface Notice {
   /** `null` for what is no result of a rule, such as the verdict. */
   readonly rule: NoticeRule | null;
@@ -48,7 +48,7 @@ export interface Notice {
 
 type Said = Pick<Notice, "level" | "title" | "message"> & Partial<Notice>;
 
-/** Controls of bidirectional text and the like would let a name say something else beside the code or in a log. */
+/** Controls of bidirectional text and the like would make a name look like another beside the code or in a log. */
 function notice({
   location: place = null,
   near = null,

@@ -118,7 +118,7 @@ function declaredLines(report: ReportModel): readonly Line[] {
   ];
 }
 
-/** Only what the view adds: nobody should read a group twice. */
+/** Only what the view adds: a group must not be printed twice. */
 function promotedLines(report: ReportModel): readonly Line[] {
   const { promoted_policies: policies, difference } = report;
   if (policies.length === 0 && !difference.any) return [];
@@ -138,7 +138,7 @@ function promotedLines(report: ReportModel): readonly Line[] {
   ];
 }
 
-/** Groups that are told above: their heads are enough. */
+/** Groups that are printed above: their heads are enough. */
 function groupHeads(what: string, groups: readonly ChangeGroup[]): readonly Line[] {
   if (groups.length === 0) return [];
   return [

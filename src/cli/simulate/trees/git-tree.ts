@@ -64,7 +64,7 @@ export function gitTree(git: Git, commit: string, flag: string): FileTree {
   };
 }
 
-/** What leads out of the commit is not followed: it would be compared with files that nobody reviews. */
+/** Links that lead out of the commit are not followed: their files are not reviewed. */
 function refuseDoors({ mode, type }: Entry, path: string, flag: string): void {
   if (mode === LINK) {
     throw new CommandError(
@@ -79,7 +79,7 @@ function refuseDoors({ mode, type }: Entry, path: string, flag: string): void {
 }
 
 async function readEntries(git: Git, object: string, flag: string): Promise<ReadonlyMap<string, Entry>> {
-  // Without --full-tree git leaves out what is not below the working directory.
+  // Without --full-tree git omits files outside the working directory.
   const { code, stdout } = await git(["ls-tree", "-z", "--full-tree", object]);
   if (code !== 0) throw incomplete(flag);
   const entries = new Map<string, Entry>();

@@ -6,7 +6,7 @@ import { CommandError } from "../../terminal/command-io.ts";
 export interface GitAnswer {
   readonly code: number;
   readonly stdout: Buffer;
-  /** In English whatever the machine speaks. */
+  /** Messages in English, independent of the locale. */
   readonly stderr: string;
 }
 
@@ -19,7 +19,7 @@ const LARGEST_ANSWER = 64 * 1024 * 1024;
 /** Ahead of every command: nothing that a repository's configuration names is run. */
 const GUARDS: readonly string[] = ["--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
 
-/** No question to a person, no lock, no network (older gits know the protocols only), no object in the place of another. */
+/** No prompt, no lock, no network (older gits have the protocols only), no replaced objects. */
 const GUARDED_ENVIRONMENT = {
   GIT_TERMINAL_PROMPT: "0",
   GIT_OPTIONAL_LOCKS: "0",
@@ -30,7 +30,7 @@ const GUARDED_ENVIRONMENT = {
 } as const;
 
 /**
- * The git program in one folder, only to be asked.
+ * The git program in one folder, for reading only.
  *
  * @param flag the flag of the command line that needs it; messages name it.
  */
@@ -56,7 +56,7 @@ export function gitIn(cwd: string, environment: Readonly<Record<string, string |
         }
         return resolve({ code: error.code, stdout, stderr: stderr.toString("utf8") });
       });
-      // Nobody has anything to say to it; a git that asks must not wait.
+      // Standard input is empty; a git that prompts must not wait.
       child.stdin?.end();
     });
 }

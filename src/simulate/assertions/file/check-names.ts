@@ -17,10 +17,10 @@ import { isNameKind, type KnownNames, type NameKind, NAME_TITLES } from "./known
 
 /** Denials by the table itself; what they are given as reasons is in `canon/reasons.ts`. */
 const TABLE_DENIALS: readonly string[] = ["approvals", "preferences"];
-/** A constraint that could not be evaluated is denied with this, whatever its policy declares. */
+/** The reason of a constraint that could not be evaluated, besides those that its policy declares. */
 const UNDECLARED_REASONS: readonly string[] = ["EVALUATION_INDETERMINATE", "NO_CANDIDATE_PASSES", "POLICY_TIMEOUT"];
 
-/** Looks every word of a file up: one that nothing knows would make an assertion that cannot fail. */
+/** Looks up every name of a file: an unknown one would make an assertion that cannot fail. */
 export class NameCheck {
   readonly #known: OfSides<KnownNames>;
   readonly #report: ReportOf<AssertionCode>;
@@ -30,7 +30,7 @@ export class NameCheck {
     this.#report = report;
   }
 
-  /** @param either whether words that only base knows mean something here. */
+  /** @param either whether names that only base has are valid here. */
   selector(selector: RequestSelector | EndpointSelector | undefined, path: Path, either: boolean): void {
     for (const [member, condition] of Object.entries(selector ?? {})) {
       if (!isNameKind(member)) continue;
@@ -86,7 +86,7 @@ export class NameCheck {
     this.denial(denied_by, [...path, "denied_by"]);
   }
 
-  /** What a coverage gate leaves out: `policy/constraint`, `policy/constraint/REASON`, a route, `route → endpoint`. */
+  /** Subjects that a coverage gate leaves out: `policy/constraint`, `policy/constraint/REASON`, a route, `route → endpoint`. */
   covered(subject: string, path: Path): void {
     const { contracts } = this.#known.head;
     const declared = (contracts ?? []).flatMap(({ id, constraints }) =>
@@ -121,7 +121,7 @@ export class NameCheck {
   }
 }
 
-/** Every word of a list, or of all lists of a condition on a set. */
+/** Every name of a list, or of all lists of a condition on a set. */
 function namesOf(
   condition: SetCondition | readonly (string | number)[] | boolean | string | undefined,
   path: Path,

@@ -12,7 +12,7 @@ import { coverageSubject } from "./normalise.ts";
 type Report = ReportOf<AssertionCode>;
 
 /**
- * What a schema cannot say: words that exist, ids that are unique, dates of the calendar, demands that can be met.
+ * Rules that a schema cannot express: names that exist, ids that are unique, dates of the calendar, demands that can be met.
  *
  * @param wrong rows that have been reported already, by index.
  */
@@ -48,7 +48,7 @@ function checkDemand(assertion: AuthoredAssertion, path: Path, names: NameCheck,
     for (const [index, row] of assertion.cases.entries()) checkCase(row, [...path, "cases", index], names, report);
     return;
   }
-  // These two compare; what base alone knows is part of what they are about.
+  // These two compare both sides, so names of base alone are valid.
   const either = assertion.kind === "no_new_access" || assertion.kind === "equivalent";
   names.selector(assertion.for, [...path, "for"], either);
   names.selector(assertion.except, [...path, "except"], either);

@@ -2,7 +2,7 @@ import { NO_FAMILY } from "../../../canon/generate/signature.ts";
 import type { RoutingTable } from "../../../canon/table.ts";
 import type { AssertionSide } from "../assertion.ts";
 
-/** Lists of an assertions file whose words come from routes.yaml, and where they stand there. */
+/** Lists of an assertions file whose names come from routes.yaml, and how to read them there. */
 const TABLE_NAMES = {
   workspaces: ({ workspaces }) => Object.keys(workspaces),
   tiers: ({ workspaces }) => Object.values(workspaces).map(({ tier }) => tier),
@@ -28,7 +28,7 @@ const TABLE_NAMES = {
 
 export type NameKind = keyof typeof TABLE_NAMES;
 
-/** What one word of a list is called in a message. */
+/** The title of one name of a list, for messages. */
 export const NAME_TITLES: Readonly<Record<NameKind, string>> = {
   workspaces: "workspace",
   tiers: "tier",
@@ -49,7 +49,7 @@ export function isNameKind(member: string): member is NameKind {
   return Object.hasOwn(TABLE_NAMES, member);
 }
 
-/** The words of one side, looked up once for a whole file. */
+/** The names of one side, read once for a whole file. */
 export class KnownNames {
   readonly #side: AssertionSide;
   readonly #names = new Map<NameKind, ReadonlySet<string>>();
@@ -64,7 +64,7 @@ export class KnownNames {
     return known;
   }
 
-  /** `null` where policies are not known. */
+  /** `null` where the policies are unknown. */
   get contracts(): AssertionSide["contracts"] {
     return this.#side.contracts;
   }

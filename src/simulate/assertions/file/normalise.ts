@@ -7,7 +7,7 @@ import { type Assertion, type Assertions, COVERAGE_MEASURES, type Demand, type S
 import type { CaseRequest } from "./schema-selectors.ts";
 import type { AuthoredAssertion, AuthoredAssertions, AuthoredCase } from "./schema.ts";
 
-/** The file with its defaults written out and the place of every row. */
+/** The file with its defaults written out and the location of every row. */
 export function normaliseAssertions(
   { assertions, coverage = {} }: AuthoredAssertions,
   file: string,
@@ -67,7 +67,7 @@ function normaliseCase({ name, request, expect }: AuthoredCase, index: number): 
   return { name: name ?? `case ${index + 1}`, sample: sampleOf(request), expect };
 }
 
-/** The request of a case, with the plainest value for everything that it does not say. */
+/** The request of a case, with defaults for the members that it leaves out. */
 function sampleOf(request: CaseRequest): SampleRequest {
   return {
     workspace: request.workspace,

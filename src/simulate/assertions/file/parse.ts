@@ -28,9 +28,9 @@ export const ASSERTIONS_CHECK: ValidatorOptions = {
 const validator = new Validator<AuthoredAssertions>(() => ASSERTIONS_CHECK);
 
 /**
- * Reads `policies/assertions.yaml`, or says everything that is wrong with it. Never throws over what the file holds.
+ * Reads `policies/assertions.yaml`, or reports all its errors. No content of the file makes it throw.
  *
- * @param sides where its words are looked up; the same side twice where nothing is compared.
+ * @param sides where its names are looked up; the same side twice where nothing is compared.
  */
 export function parseAssertions(source: Source, sides: OfSides<AssertionSide>): ParsedAssertions {
   const findings = new AssertionFindings(source.path);
@@ -48,11 +48,11 @@ export function parseAssertions(source: Source, sides: OfSides<AssertionSide>): 
 /** What of the file can be judged further. */
 interface Shape {
   readonly authored: AuthoredAssertions;
-  /** Rows that do not fit the schema, by index; something that says nothing stands in their places, so that indices stay. */
+  /** Rows that do not fit the schema, by index; an empty row replaces each, so that indices stay. */
   readonly wrong: ReadonlySet<number>;
 }
 
-/** What does not fit the schema is reported and left out, so that the words of the rest are checked in the same run. */
+/** Rows that do not fit the schema are reported and left out, so that the names of the rest are checked in the same run. */
 function readShape(tree: ConfigNode, findings: AssertionFindings): Shape | null {
   const value: unknown = plainValue(tree);
   if (validator.accepts(value)) return { authored: value, wrong: new Set() };
@@ -78,7 +78,7 @@ function readShape(tree: ConfigNode, findings: AssertionFindings): Shape | null 
 const SAYS_NOTHING = { kind: "equivalent", id: "left-out", title: "Left out" };
 
 const COMPLAINTS: Complaints<AssertionCode> = {
-  // The list of kinds and the demand for the key say the same, and better.
+  // The list of kinds and the missing key give better messages.
   discriminator: () => null,
   minProperties({ tree, path, where }) {
     const hint = "say at least one thing, or remove the key";

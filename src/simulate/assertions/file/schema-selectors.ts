@@ -48,7 +48,7 @@ const lengths = {
 } as const;
 
 const requestSelector = {
-  ...object("Which requests are meant: everything that is said must hold, of a list one of its members.", {
+  ...object("Which requests are meant: all given members must match, of a list one of its members.", {
     workspaces: words("Workspace ids."),
     tiers: words("Tiers of workspaces."),
     labels: set("Labels of the workspace.", word),
@@ -79,7 +79,7 @@ const requestSelector = {
 };
 
 const endpointSelector = {
-  ...object("Which places are meant: everything that is said must hold, of a list one of its members.", {
+  ...object("Which places are meant: all given members must match, of a list one of its members.", {
     providers: words("Provider ids."),
     regions: words("Regions, or region groups for all regions in them."),
     models: words("Model ids."),
@@ -91,7 +91,7 @@ const endpointSelector = {
 };
 
 const denialSelector = {
-  ...object("What a denial names: everything that is said must hold.", {
+  ...object("What a denial names: all given members must match.", {
     policy: ref("name", "Policy id; `approvals` or `preferences` for denials by the table."),
     constraint: ref("name", "Name of the constraint."),
     reason: ref("name", "Code of the reason."),
@@ -148,15 +148,15 @@ export const SELECTOR_DEFINITIONS = {
   case_request: caseRequest,
 } as const;
 
-/** What a shape says, in its type. */
+/** The members of a shape, as a type. */
 export type Authored<Shape> = ValueOf<Shape, typeof SELECTOR_DEFINITIONS>;
 
-/** Which requests are meant: everything that is said must hold, of a list one member. Names are those of the file. */
+/** Selects requests: all given members must match, of a list one item. Names are those of the file. */
 export type RequestSelector = Authored<typeof requestSelector>;
-/** A condition on a set: a list stands for `any`. */
+/** A condition on a set: a list means `any`. */
 export type SetCondition = NonNullable<RequestSelector["labels"]>;
-/** Which places are meant: everything that is said must hold, of a list one member. */
+/** Selects endpoints: all given members must match, of a list one item. */
 export type EndpointSelector = Authored<typeof endpointSelector>;
 export type DenialSelector = Authored<typeof denialSelector>;
-/** What a request of a point case says; what is left out is the plainest request there is. */
+/** The request of a case; members that are left out have their defaults. */
 export type CaseRequest = Authored<typeof caseRequest>;

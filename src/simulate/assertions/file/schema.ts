@@ -145,7 +145,7 @@ const KINDS = {
             name: line("What the case is about. Its number unless set."),
             request: ref("case_request", "The request."),
             expect: {
-              ...object("What becomes of it; everything that is said must hold. Endpoints by id.", {
+              ...object("What becomes of it; all given members must match. Endpoints by id.", {
                 outcome,
                 plan: list("All places in the order of trying.", { $ref: "#/$defs/name" }),
                 primary: ref("name", "The first place."),
@@ -185,7 +185,7 @@ const coverage = object("How much of head the classes must bring into play, in p
 
 /**
  * The shape of `policies/assertions.yaml`: what is checked, what editors complete (`policies/assertions.schema.json`) and what
- * `docs/assertions.md` lists are this one value. Whether words exist is checked in `check-words.ts`.
+ * `docs/assertions.md` lists are this one value. Whether names exist is checked in `check-names.ts`.
  */
 export const ASSERTIONS_SCHEMA: Schema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -215,15 +215,15 @@ export const ASSERTIONS_SCHEMA: Schema = {
   $defs: { ...KINDS, ...SELECTOR_DEFINITIONS },
 };
 
-/** One row of the file, before any word is looked up. */
+/** One row of the file, before any name is looked up. */
 export type AuthoredAssertion = { [Kind in keyof typeof KINDS]: Authored<(typeof KINDS)[Kind]> }[keyof typeof KINDS];
 type OfKind<Kind extends AuthoredAssertion["kind"]> = Extract<AuthoredAssertion, { readonly kind: Kind }>;
 export type AuthoredCase = OfKind<"cases">["cases"][number];
-/** What a point case expects of head; endpoints by id. */
+/** The expected outcome of a case on head; endpoints by id. */
 export type CaseExpectation = AuthoredCase["expect"];
-/** `if` of an implication; everything that is said must hold. */
+/** `if` of an implication; all given members must match. */
 export type DecisionCondition = OfKind<"implies">["if"];
-/** `then` of an implication. A denial has no places: it keeps to every `every_place` and to no `some_place` or `primary`. */
+/** `then` of an implication. A denial has no endpoints: it meets every `every_place` and no `some_place` or `primary`. */
 export type DecisionDemand = OfKind<"implies">["then"];
 export type Waiver = Authored<typeof waiver>;
 

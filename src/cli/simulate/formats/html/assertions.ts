@@ -110,7 +110,7 @@ function judgementBadge(judgement: CoverageJudgement): Markup {
   return statusBadge(judgement, judgement);
 }
 
-/** Widths are attributes of a drawing: the page's policy refuses style attributes. The text beside it says the same. */
+/** Widths are attributes of a drawing: the page's policy refuses style attributes. The text beside it has the same figure. */
 function barMarkup(percent: number, required: number | null, judgement: CoverageJudgement): Markup {
   const width = bounded(percent);
   const line =

@@ -14,7 +14,7 @@ import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
 import { locationMarkup } from "./example-request.ts";
 
-/** What no request meets; new in head first, because that is what the change brings. */
+/** Rules that no request uses; those new in head first, because the change adds them. */
 export function findingsMarkup({ findings, newFindings, complete }: ReportModel): Markup {
   const known = findings.filter(({ in_base: inBase }) => inBase);
   const row = ({ kind, subject, in_base: inBase, place }: UnusedFinding): Content =>

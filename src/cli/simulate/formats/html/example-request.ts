@@ -4,7 +4,7 @@ import { explainCommand } from "../../../../simulate/explain/explain-command.ts"
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { nameList, shownName } from "./names.ts";
 
-/** One request that shows the change: what it says, and the command that explains it. Folded, because a reader wants a few of many. */
+/** An example request with the command that explains it. Folded, because a reader opens few of many. */
 export function exampleMarkup(sample: SampleRequest, explain: readonly string[], note: string): Markup {
   return html`<details class="witness">
     <summary>Witness${note === "" ? NOTHING : html` <span>${note}</span>`}</summary>
@@ -34,7 +34,7 @@ function sampleMarkup(sample: SampleRequest): Markup {
   </dl>`;
 }
 
-/** What a request says. Fields that it leaves out are left out here, because every witness would repeat them. */
+/** The fields of a request. Absent fields are omitted, because every example would repeat them. */
 function fieldsOf(sample: SampleRequest): readonly (readonly [string, Content])[] {
   const { key, time, preferences, dimensions } = sample;
   const fields: (readonly [string, Content])[] = [

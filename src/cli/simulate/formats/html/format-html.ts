@@ -15,7 +15,7 @@ import { PAGE_STYLE } from "./page/style.ts";
 import { verdictMarkup } from "./verdict.ts";
 
 /**
- * The report as one page that asks nobody for anything: its policy allows its own style and script, by their hashes, and nothing else. Says
+ * The report as one page without external resources: its policy allows its own style and script, by their hashes, and nothing else. Says
  * everything without script; the same bytes for the same report.
  */
 export function formatHtml(report: ReportModel, context: FormatContext): string {

@@ -21,7 +21,7 @@ export class Markup {
   }
 }
 
-/** What may stand between the pieces of a template. Nothing is written for `null`. */
+/** The values of a template. Nothing is written for `null`. */
 export type Content = Markup | string | number | null | readonly Content[];
 
 export const NOTHING = new Markup("");
@@ -32,7 +32,7 @@ const piecesOf = new WeakMap<TemplateStringsArray, readonly string[]>();
 
 /**
  * A piece of a page. Everything put into it that is not markup itself is escaped, for text and for quoted attributes alike: without that a name
- * of the configuration could add elements and scripts to the report. Attributes in templates must therefore stand in double quotes.
+ * of the configuration could add elements and scripts to the report. Attributes in templates must therefore be in double quotes.
  */
 export function html(template: TemplateStringsArray, ...contents: readonly Content[]): Markup {
   let pieces = piecesOf.get(template);

@@ -1,10 +1,10 @@
 import { numberText } from "../../../terminal/amounts.ts";
 import { html, visible, type Markup } from "./markup.ts";
 
-/** How many names stand in a line before the rest is folded away. */
+/** How many names a line shows before the rest is folded. */
 const IN_SIGHT = 12;
 
-/** What a row can be filtered by. A row that says nothing about a facet is not hidden by it. */
+/** The facets of a row. A row without a facet is not hidden by it. */
 export interface Facets {
   readonly word?: readonly string[];
   readonly route: readonly string[];
@@ -19,7 +19,7 @@ export function facetsAttribute(facets: Facets): string {
   return JSON.stringify(facets, (_key, value: unknown) => (typeof value === "string" ? shownName(value) : value));
 }
 
-/** A name as it stands in the page; the empty name of a request that leaves the route to its workspace gets words. */
+/** A name in the page; the empty name of a request whose workspace chooses the route gets a description. */
 export function shownName(name: string): string {
   return name === "" ? "(left to the workspace)" : visible(name);
 }

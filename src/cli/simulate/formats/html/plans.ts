@@ -13,7 +13,7 @@ export interface MarkedCandidate {
 
 const SIGN_OF_MARK: Readonly<Record<Mark, string>> = { kept: "", added: "+", removed: "−", moved: "↕", changed: "≠" };
 
-/** What becomes of each place, seen from either side. `moved`: both sides try it, in another order among those that both try. */
+/** How each endpoint changes between the sides. `moved`: both sides try it, in another order among the common ones. */
 export function markCandidates(
   base: readonly CandidateReport[],
   head: readonly CandidateReport[],

@@ -1,11 +1,11 @@
 import { amountText } from "../../../terminal/amounts.ts";
 
-/** Below GitHub's 65,536 characters for a comment, with room for what a workflow puts around it. */
+/** Below GitHub's 65,536 characters for a comment, with space for the text that a workflow adds. */
 export const LONGEST_COMMENT = 60_000;
-/** What a line that says how many are left out takes at most. */
+/** Longest line with the number of omitted items. */
 const MORE = 120;
 
-/** Lines that are written as long as there is room. Only whole blocks are written, so that no element stays open. */
+/** Lines that are written while the budget lasts. Only whole blocks are written, so that no element stays open. */
 export class Comment {
   readonly #lines: string[] = [];
   #room: number;
@@ -14,7 +14,7 @@ export class Comment {
     this.#room = longest;
   }
 
-  /** Lines that have to be there; the caller knows that they are short. */
+  /** Required lines; the caller keeps them short. */
   write(...lines: readonly string[]): void {
     this.#lines.push(...lines);
     this.#room -= lengthOf(lines);
@@ -22,7 +22,7 @@ export class Comment {
 
   /**
    * As many of the blocks as fit while `reserved` characters stay free for what comes after, and a line about the rest. A block that does not fit ends
-   * the list: what comes first is what matters most.
+   * the list: the most important comes first.
    *
    * @param most however short they are.
    */

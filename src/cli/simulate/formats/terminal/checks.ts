@@ -17,7 +17,7 @@ import { BLANK, commandLine, line, nameLine, padded, span, type Line, type Style
 
 const MOST = 20;
 
-/** What no request meets any more; what was so in base already is only counted. */
+/** Rules that no request uses any more; those that base has already are only counted. */
 export function findingLines(report: ReportModel): readonly Line[] {
   const found = report.newFindings;
   const known = report.findings.length - found.length;
@@ -52,7 +52,7 @@ export function otherChangeLines({ other_changes: changes }: ReportModel): reado
   return [
     BLANK,
     line(0, span("Other changes", "bold"), span(` (${numberText(changes.length)})`)),
-    // What came or went says so itself.
+    // Added and removed assertions are printed themselves.
     ...shown.map((change) => line(2, span(/^[-+] /.test(change) ? "" : "~ ", "yellow"), span(change))),
     ...moreLine(changes.length - shown.length, "change"),
   ];
@@ -107,7 +107,7 @@ const STATUS_STYLES = { FAIL: "red", WAIVED: "yellow", PASS: "green" } as const 
 export function assertionLines({ assertions, complete }: ReportModel): readonly Line[] {
   if (assertions === null) return [];
   const { worstFirst: sorted, coverage, file } = assertions;
-  // What failed is never left out: somebody has to mend it.
+  // Failures are never left out: they have to be fixed.
   const shown = sorted.slice(0, Math.max(MOST, assertions.failed));
   const width = columnWidth(shown.map(({ id }) => id));
   return [

@@ -9,7 +9,7 @@ export type Tone = "stop" | "widen" | "narrow" | "quiet" | "good";
 
 /** How a page shows it. */
 export interface Look {
-  /** In front of the words, so that colour is never all that tells them apart. */
+  /** Before the title, so that colour is never the only difference. */
   readonly sign: string;
   readonly tone: Tone;
 }
@@ -60,7 +60,7 @@ export function worstFirst(words: readonly ChangeKind[]): readonly ChangeKind[] 
   return words.toSorted((left, right) => CHANGES[left].rank - CHANGES[right].rank);
 }
 
-/** Of a group's words the worst; a group without one says that its primary changed. */
+/** The worst kind of a group; `primary_changed` where it has none. */
 export function worstChange(words: readonly ChangeKind[]): ChangeKind {
   return worstFirst(words)[0] ?? "primary_changed";
 }

@@ -8,7 +8,7 @@ import type {
 import { ACCESS_WORDING, CHANGE_WORDING, worstFirst } from "./change-wording.ts";
 import { amountText, capitalised, classesText, numberText, requestShapesText } from "../../../terminal/amounts.ts";
 
-/** What the second view says that the first does not. */
+/** What the second view adds to the first. */
 export interface PromotedDifference {
   /** Groups and data paths that are the same under both, so that they are read once. */
   readonly shared: number;
@@ -18,7 +18,7 @@ export interface PromotedDifference {
   readonly shrunk: readonly ChangeGroup[];
   readonly newDataPaths: readonly DataPath[];
   readonly lostDataPaths: readonly DataPath[];
-  /** Whether there is anything that `declared` does not say already. */
+  /** Whether it adds anything to `declared`. */
   readonly any: boolean;
 }
 
@@ -66,7 +66,7 @@ export interface PolicyDifference {
   readonly id: string;
   /** "candidate", "candidate → enforced", "candidate, text changed", "enforced, its change waits to be promoted". */
   readonly what: string;
-  /** "3b1c9a0e77d2 → 88f0aa12c3d4": of its text; empty where that is the same, or stands on one side only. */
+  /** "3b1c9a0e77d2 → 88f0aa12c3d4": of its text; empty where that is the same, or on one side only. */
   readonly digests: string;
 }
 
@@ -86,7 +86,7 @@ export function policyDifferences(base: SideReport, head: SideReport): readonly 
   });
 }
 
-/** What head changes or ends of a policy that acts: base's text acts on, and head's waits beside it. */
+/** Changes and removals of enforced policies: base's text stays enforced, and head's waits as a candidate. */
 function waitingChange(id: string, base: SideReport, head: SideReport): PolicyDifference | null {
   const rows = head.policies.filter((row) => row.id === id);
   const [kept, candidate] = [rows.find(({ from }) => from === "base"), rows.find(({ from }) => from === "head")];
@@ -98,7 +98,7 @@ function waitingChange(id: string, base: SideReport, head: SideReport): PolicyDi
   return { mark: "~", id, what: "enforced, its change waits to be promoted", digests };
 }
 
-/** A policy may stand in both slots, with two texts. */
+/** A policy may be in both slots, with two texts. */
 function slotsOf(side: SideReport): ReadonlyMap<string, { readonly slots: string; readonly digests: string }> {
   const byId = Map.groupBy(side.policies, ({ id }) => id);
   return new Map(
@@ -110,7 +110,7 @@ function slotsOf(side: SideReport): ReadonlyMap<string, { readonly slots: string
   );
 }
 
-/** As many digits as tell contents apart for a person. */
+/** Enough digits for a person to distinguish contents. */
 function shortDigest(digest: string): string {
   return digest.replace(/^sha256:/, "").slice(0, 12);
 }
@@ -127,7 +127,7 @@ export function verdictText(comparison: ComparisonReport, { space, complete }: S
 
 const SO_FAR_DECIDED = " among the classes that were decided";
 
-/** "newly denied 2, fallbacks widened 10": classes for each word, the worst first; a class may have several. */
+/** "newly denied 2, fallbacks widened 10": classes for each kind, the worst first; a class may have several. */
 export function changeCounts({ words }: ComparisonReport): string {
   const counts = new Map(words.map(({ word, classes }) => [word, classes]));
   return worstFirst([...counts.keys()])
@@ -149,7 +149,7 @@ export function spaceText({ space }: SimulationReport): string {
   return `${classesText(space.classes)} ${verb} for ${requestShapesText(space.shapes)}`;
 }
 
-/** Said where `--fresh` was given: what acts is then not what a running server would do. */
+/** With `--fresh`: a running server would enforce other contents. */
 export const FRESH = "Both sides are taken as servers would start them that have seen neither.";
 
 /** "main (1a2b3c4d5e6f)". */
@@ -157,7 +157,7 @@ export function sideText({ name, commit }: SideReport): string {
   return commit === null ? name : `${name} (${commit.slice(0, 12)})`;
 }
 
-/** "as if 2 candidates were promoted"; without a number where nobody named them. */
+/** "as if 2 candidates were promoted"; without a number where none are named. */
 export function promotedTitle({ promoted_policies: policies }: SimulationReport): string {
   if (policies.length === 0) return "as if candidates were promoted";
   const verb = policies.length === 1 ? "was" : "were";
@@ -166,7 +166,7 @@ export function promotedTitle({ promoted_policies: policies }: SimulationReport)
 
 /**
  * "No changes. Head allows exactly what base allows.", or what differs although no request is treated differently; `null` where some request is.
- * Policies and settings that differ may act tomorrow, so that "no changes" would promise too much.
+ * Changed policies and settings may affect later requests, so "no changes" would promise too much.
  */
 export function unchangedText(report: SimulationReport): { readonly title: string; readonly sentence: string } | null {
   const { declared, promoted, complete } = report;

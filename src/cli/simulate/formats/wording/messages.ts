@@ -21,7 +21,7 @@ import { COVERAGE_WORDING, titleOf } from "./change-wording.ts";
 import { sampleText, shortResults } from "./results.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 
-/** Sentences that stand alone, for formats that machines read and people click on. */
+/** Complete sentences, for formats that machines read and people click on. */
 export function groupMessage(group: ChangeGroup): string {
   const { lines, left } = shortResults(group);
   const changed = lines
@@ -54,7 +54,7 @@ export function assertionLinesOf(result: AssertionResult): readonly string[] {
   ];
 }
 
-/** What an incomplete run cannot say. */
+/** The limits of an incomplete run. */
 export const INCOMPLETE =
   "Not every class of requests was decided. Passes hold for the others only; coverage and what no request meets are not judged.";
 
@@ -66,7 +66,7 @@ export function cutText(cut: DimensionCut): string {
   return `${cut.dimension}: ${keptText(cut)}`;
 }
 
-/** Sets of words are cut to the empty one; of the others some values are kept. */
+/** Sets are cut to the empty one; of the others some values are kept. */
 const SETS: Readonly<Record<string, string>> = { needs: "needs", features: "features", key_labels: "key labels" };
 
 /** "1 of 8 values", "only requests without needs were decided (0 of 20)". */
@@ -79,7 +79,7 @@ export function keptText({ dimension, values, kept }: DimensionCut): string {
 /** What a pass of an incomplete run means. */
 export const SO_FAR = "only the classes that were decided were looked at";
 
-/** Why nothing is said of coverage and of what no request meets. */
+/** Why coverage and unused rules are not reported. */
 export const NOT_JUDGED = "not judged: not every class of requests was decided";
 
 /** "PASS so far" where not every class was decided: the others may break it. */
@@ -89,7 +89,7 @@ export function statusText({ status }: AssertionResult, complete: boolean): stri
 
 export type CoverageJudgement = "PASS" | "FAIL" | "not gated" | "not judged";
 
-/** A measure that nobody set a gate for passes nothing, and what an incomplete run did not meet may be met all the same. */
+/** A measure without a gate does not pass, and an incomplete run may have missed requests. */
 export function coverageJudgement({ required, status }: CoverageResult, complete: boolean): CoverageJudgement {
   if (required === null) return "not gated";
   return complete ? status : "not judged";
@@ -114,7 +114,7 @@ export function assertionCounts({ passed, failed, waived }: AssertionsReport, co
   return some.length === 0 ? "none" : some.join(", ");
 }
 
-/** From where an assertion looks at requests; it may fail from one of both only, which its message says. */
+/** The views of an assertion; it may fail in one of both only, which its message names. */
 export function viewText({ standpoint }: AssertionResult): string {
   return { declared: "as declared", promoted: "as if promoted", both: "as declared and as if promoted" }[standpoint];
 }

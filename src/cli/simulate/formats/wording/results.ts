@@ -7,9 +7,9 @@ export interface ResultLine {
   /** `null`: the same on both sides. */
   readonly mark: "+" | "-" | "~" | null;
   readonly text: string;
-  /** What the text is about where it is a place; for aligned columns. */
+  /** The text's endpoint, if it has one; for aligned columns. */
   readonly candidate: CandidateReport | null;
-  /** "was number 2, is number 1", "weighted 9 → weighted 1": what differs of a place that both sides try; empty otherwise. */
+  /** "was number 2, is number 1", "weighted 9 → weighted 1": the difference of an endpoint that both sides try; empty otherwise. */
   readonly note: string;
 }
 
@@ -28,7 +28,7 @@ export function compareResults({ words, base, head }: Change): readonly ResultLi
 /** As many lines as a reader takes in at once. */
 const MOST_LINES = 12;
 
-/** {@link compareResults} for people: where it is long, what differs stays and what is the same goes first. */
+/** {@link compareResults} for people: a long one loses equal lines first and keeps differences. */
 export function shortResults(change: Change): { readonly lines: readonly ResultLine[]; readonly left: number } {
   const all = compareResults(change);
   if (all.length <= MOST_LINES + 1) return { lines: all, left: 0 };
@@ -64,7 +64,7 @@ function compareTexts(
   ];
 }
 
-/** In the order of head, with base's lost places where they stood; a place that only stands elsewhere is marked `~`. */
+/** In the order of head, with base's removed endpoints at their old positions; a moved endpoint is marked `~`. */
 function comparePlans(base: readonly CandidateReport[], head: readonly CandidateReport[]): readonly ResultLine[] {
   const before = base.map(candidateText);
   const after = head.map(candidateText);
@@ -90,7 +90,7 @@ function comparePlans(base: readonly CandidateReport[], head: readonly Candidate
   return lines;
 }
 
-/** With how each place is shared: without it both sides of such a change read the same. */
+/** With the balance of each endpoint: without it both sides of such a change read the same. */
 function withSharing(
   lines: readonly ResultLine[],
   base: readonly CandidateReport[],
@@ -108,7 +108,7 @@ function withSharing(
   });
 }
 
-/** "weighted 9 → weighted 1", "tier 1 → tier 2"; `null` where both sides share the place alike. */
+/** "weighted 9 → weighted 1", "tier 1 → tier 2"; `null` where both sides share the endpoint alike. */
 export function sharingChange(was: CandidateReport, is: CandidateReport): string | null {
   if (sharingText(was) === sharingText(is)) return null;
   const shown = was.tier === is.tier ? balanceText : sharingText;
@@ -120,7 +120,7 @@ export function sharingText(candidate: CandidateReport): string {
   return `tier ${candidate.tier + 1}, ${balanceText(candidate)}`;
 }
 
-/** A weight is told also where another balance does not look at it: it may be all that differs. */
+/** A weight is printed even where another balance ignores it: it may be the only difference. */
 function balanceText({ balance, weight }: CandidateReport): string {
   return balance === "weighted" ? `weighted ${weight}` : `${balance.replaceAll("_", " ")}, weight ${weight}`;
 }
@@ -164,7 +164,7 @@ export function commonOf(group: ChangeGroup): readonly { readonly name: string; 
   ];
 }
 
-/** A request in one line; what it does not say is left out. */
+/** A request in one line, without its absent members. */
 export function sampleText(sample: SampleRequest): string {
   const { key, preferences, time } = sample;
   const parts: (readonly [string, string])[] = [

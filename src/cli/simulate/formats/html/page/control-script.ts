@@ -1,6 +1,6 @@
 import { FILTER_SCRIPT } from "./filter-script.ts";
 
-/** The rest of the page's script. The page says everything without it; it filters, keeps the filter in the address, and copies. */
+/** The rest of the page's script. The page is complete without it; it filters, keeps the filter in the address, and copies. */
 const CONTROL_SCRIPT = String.raw`
 const form = document.getElementById("filter");
 const search = document.getElementById("filter-q");

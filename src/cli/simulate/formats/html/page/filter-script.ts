@@ -1,6 +1,6 @@
 /**
- * The part of the page's script that knows no page: what the fragment says, what matches, how many. A string, because the compiled program
- * must carry it to a browser as it stands here; the tests run this very text.
+ * The part of the page's script without a document: it reads the fragment, matches and counts. A string, because the compiled program
+ * must carry it to a browser unchanged; the tests run this very text.
  *
  * `parseState(fragment)` gives `null` for a fragment that is an ordinary anchor. `tally(rows, state)` takes rows `{facets, text, counts}` and
  * gives which of them are shown, and for every facet how many counting rows each value would leave with the other filters as they are.

@@ -36,7 +36,7 @@ h2[id], h3[id] { scroll-margin-top: 1rem }
 footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line); color: var(--muted); font-size: .8125rem; overflow-wrap: anywhere }
 `;
 
-// `:has` stands on a small element: on `body` it would make every element of a large page dearer to read.
+// `:has` is on a small element: on `body` it would make every element of a large page dearer to read.
 const VERDICT = `
 .standpoints { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; margin-top: 1.75rem }
 .standpoints legend { padding: 0 0 .5rem; color: var(--muted); font-size: .8125rem }
@@ -196,7 +196,7 @@ const MEDIA = `
 }
 `;
 
-/** Light unless the reader's device asks for dark; paper is always light. */
+/** Light unless the reader's device prefers dark; paper is always light. */
 export const PAGE_STYLE = `:root { color-scheme: light dark; ${paletteStyle(LIGHT)} }
 @media screen and (prefers-color-scheme: dark) { :root { ${paletteStyle(DARK)} } }
 ${FRAME}${VERDICT}${FILTER}${CHANGES}${REST}${MEDIA}`;
