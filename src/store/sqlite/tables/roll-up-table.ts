@@ -52,7 +52,7 @@ export class RollUpTable implements BatchCounter {
     this.#withoutWorkspace = database.prepare("SELECT 1 FROM roll_ups WHERE workspace = '' LIMIT 1");
   }
 
-  /** What this process wrote is counted later, so that nobody waits for it; what was read is counted at once. */
+  /** What this process wrote is counted later, so that no request waits for it; what was read is counted at once. */
   add(bytes: Buffer, steps: readonly LogStep[], written: boolean): void {
     this.#uncounted.push({ bytes, steps, written });
     if (!written) this.count();
