@@ -1,7 +1,7 @@
 import { canonicalJson } from "../canon/json.ts";
 import { entityTag } from "./entity-tag.ts";
 import type { LifecycleFault } from "./fault.ts";
-import { contentOf, referenceOf, type KnownContent, type PolicyLedger, type PolicyLine } from "./ledger.ts";
+import { contentOf, referenceOf, type KnownContent, type PolicyStates, type PolicyStatus } from "./policy-states.ts";
 import type { Expectation, PromotionRequest, RollbackRequest } from "./lifecycle.ts";
 import type { Actor, ContentReference, PolicyRecord, ReportReference, ShadowFigures } from "./records.ts";
 import { countedApprovals, missingRequirements } from "./requirements.ts";
@@ -16,93 +16,93 @@ interface ContentRequest {
   readonly by: Actor;
 }
 
-export function lineOf(ledger: PolicyLedger, policy: string): PolicyLine | LifecycleFault {
-  return ledger.policies.get(policy) ?? { fault: "unknown_policy" };
+export function statusOf(states: PolicyStates, policy: string): PolicyStatus | LifecycleFault {
+  return states.policies.get(policy) ?? { fault: "unknown_policy" };
 }
 
 /** An approval is of a content, wherever it stands; the same person's next one takes its place. */
 export function approval(
-  ledger: PolicyLedger,
+  states: PolicyStates,
   { policy, digest, by, report }: ContentRequest & { readonly report: ReportReference | null },
   at: number,
 ): Verdict {
-  const found = contentIn(ledger, policy, digest);
+  const found = contentIn(states, policy, digest);
   if ("fault" in found) return found;
-  const standing = found.line.approvals.get(digest)?.find((one) => one.by.origin === by.origin);
+  const standing = found.status.approvals.get(digest)?.find((one) => one.by.origin === by.origin);
   const isSame =
     standing !== undefined && canonicalJson([standing.by.roles, standing.report]) === canonicalJson([by.roles, report]);
   return isSame ? null : { kind: "approved", policy, at, revision: found.content.revision, digest, by, report };
 }
 
-export function approvalWithdrawal(ledger: PolicyLedger, { policy, digest, by }: ContentRequest, at: number): Verdict {
-  const found = contentIn(ledger, policy, digest);
+export function approvalWithdrawal(states: PolicyStates, { policy, digest, by }: ContentRequest, at: number): Verdict {
+  const found = contentIn(states, policy, digest);
   if ("fault" in found) return found;
-  const stands = found.line.approvals.get(digest)?.some((one) => one.by.origin === by.origin) === true;
+  const stands = found.status.approvals.get(digest)?.some((one) => one.by.origin === by.origin) === true;
   if (!stands) return { fault: "not_approved" };
   return { kind: "approval_withdrawn", policy, at, revision: found.content.revision, digest, by };
 }
 
 export function candidateWithdrawal(
-  ledger: PolicyLedger,
+  states: PolicyStates,
   { policy, expected, by }: { readonly policy: string; readonly expected: Expectation; readonly by: Actor },
   at: number,
 ): Verdict {
-  const line = expectedLine(ledger, policy, expected);
-  if ("fault" in line) return line;
-  const candidate = referenceOf(line, "candidate");
+  const status = expectedStatus(states, policy, expected);
+  if ("fault" in status) return status;
+  const candidate = referenceOf(status, "candidate");
   if (candidate === null) return { fault: "no_candidate" };
   return { kind: "candidate_withdrawn", policy, at, revision: candidate.revision, digest: candidate.digest, by };
 }
 
 export function release(
-  ledger: PolicyLedger,
+  states: PolicyStates,
   { policy, digest, expected, by }: ContentRequest & { readonly expected: Expectation },
   at: number,
 ): Verdict {
-  const line = expectedLine(ledger, policy, expected);
-  if ("fault" in line) return line;
-  const content = line.contents.get(digest);
+  const status = expectedStatus(states, policy, expected);
+  if ("fault" in status) return status;
+  const content = status.contents.get(digest);
   if (content?.isKept !== true) return { fault: "unknown_content" };
-  const slots = [line.enforced?.digest, line.candidate?.digest];
+  const slots = [status.enforced?.digest, status.candidate?.digest];
   // The end of a policy of which nothing acts is nothing to wait for.
-  if (content.content === "removal" && line.enforced === null) return { fault: "not_held" };
+  if (content.content === "removal" && status.enforced === null) return { fault: "not_held" };
   const changes =
-    line.held.has(digest) || line.withdrawn.has(digest) || (line.candidate === null && !slots.includes(digest));
+    status.held.has(digest) || status.withdrawn.has(digest) || (status.candidate === null && !slots.includes(digest));
   if (!changes) return { fault: "not_held" };
   return { kind: "released", policy, at, revision: content.revision, digest, by };
 }
 
 /** The candidate that a promotion would be about, before anything is counted. */
 export function promotable(
-  ledger: PolicyLedger,
+  states: PolicyStates,
   { policy, expected }: Pick<PromotionRequest, "policy" | "expected">,
-): { readonly line: PolicyLine; readonly candidate: ContentReference } | LifecycleFault {
-  const line = expectedLine(ledger, policy, expected);
-  if ("fault" in line) return line;
-  const candidate = referenceOf(line, "candidate");
+): { readonly status: PolicyStatus; readonly candidate: ContentReference } | LifecycleFault {
+  const status = expectedStatus(states, policy, expected);
+  if ("fault" in status) return status;
+  const candidate = referenceOf(status, "candidate");
   if (candidate === null) return { fault: "no_candidate" };
-  if (line.held.has(candidate.digest)) return { fault: "held", revision: candidate.revision };
-  return { line, candidate };
+  if (status.held.has(candidate.digest)) return { fault: "held", revision: candidate.revision };
+  return { status, candidate };
 }
 
 /** @param figures of the very candidate; `null` for a removal. */
 export function promotion(
-  { line, candidate }: { readonly line: PolicyLine; readonly candidate: ContentReference },
+  { status, candidate }: { readonly status: PolicyStatus; readonly candidate: ContentReference },
   { by, requirements, revoked = new Set(), tableRevision }: Omit<PromotionRequest, "figures">,
   figures: ShadowFigures | null,
   at: number,
 ): PolicyRecord | LifecycleFault {
-  const missing = missingRequirements(line, { ...requirements, revoked, tableRevision }, by, figures, at);
+  const missing = missingRequirements(status, { ...requirements, revoked, tableRevision }, by, figures, at);
   if (missing.length > 0) return { fault: "requirements", missing };
   return {
     kind: "promoted",
-    policy: line.id,
+    policy: status.id,
     at,
     by,
     tableRevision,
-    from: referenceOf(line, "enforced"),
+    from: referenceOf(status, "enforced"),
     to: candidate,
-    approvals: countedApprovals(line, { ...requirements, revoked }, by),
+    approvals: countedApprovals(status, { ...requirements, revoked }, by),
     requirements,
     shadow: figures,
   };
@@ -110,39 +110,40 @@ export function promotion(
 
 /** The content that a rollback leads to; `null` for nothing. */
 export function rollBackTarget(
-  line: PolicyLine,
+  status: PolicyStatus,
   toRevision: number | null | undefined,
 ): string | null | LifecycleFault {
-  if (line.enforced === null) return { fault: "nothing_to_roll_back_to" };
-  const target = line.former.findLast(
-    (digest) => toRevision === undefined || (digest === null ? null : contentOf(line, digest).revision) === toRevision,
+  if (status.enforced === null) return { fault: "nothing_to_roll_back_to" };
+  const target = status.former.findLast(
+    (digest) =>
+      toRevision === undefined || (digest === null ? null : contentOf(status, digest).revision) === toRevision,
   );
-  return target === undefined || target === line.enforced.digest ? { fault: "nothing_to_roll_back_to" } : target;
+  return target === undefined || target === status.enforced.digest ? { fault: "nothing_to_roll_back_to" } : target;
 }
 
-export function rollback(ledger: PolicyLedger, request: RollbackRequest, at: number): PolicyRecord | LifecycleFault {
+export function rollback(states: PolicyStates, request: RollbackRequest, at: number): PolicyRecord | LifecycleFault {
   const { policy, expected, by, tableRevision, reason } = request;
-  const line = expectedLine(ledger, policy, expected);
-  if ("fault" in line) return line;
-  const target = rollBackTarget(line, request.toRevision);
-  const from = referenceOf(line, "enforced");
+  const status = expectedStatus(states, policy, expected);
+  if ("fault" in status) return status;
+  const target = rollBackTarget(status, request.toRevision);
+  const from = referenceOf(status, "enforced");
   if (target !== null && typeof target !== "string") return target;
   if (from === null) return { fault: "nothing_to_roll_back_to" };
-  const to = target === null ? null : referenceTo(contentOf(line, target));
+  const to = target === null ? null : referenceTo(contentOf(status, target));
   return { kind: "rolled_back", policy, at, by, tableRevision, from, to, reason };
 }
 
 /** The policy, where it still is as the caller has seen it. */
-function expectedLine(ledger: PolicyLedger, policy: string, expected: Expectation): PolicyLine | LifecycleFault {
-  const line = lineOf(ledger, policy);
-  if ("fault" in line) return line;
-  const etag = entityTag(line);
-  const [candidate, enforced] = [referenceOf(line, "candidate"), referenceOf(line, "enforced")];
+function expectedStatus(states: PolicyStates, policy: string, expected: Expectation): PolicyStatus | LifecycleFault {
+  const status = statusOf(states, policy);
+  if ("fault" in status) return status;
+  const etag = entityTag(status);
+  const [candidate, enforced] = [referenceOf(status, "candidate"), referenceOf(status, "enforced")];
   const isExpected =
     expected.etag === etag &&
     agrees(expected.candidateRevision, candidate) &&
     agrees(expected.enforcedRevision, enforced);
-  return isExpected ? line : { fault: "changed", etag, candidate, enforced };
+  return isExpected ? status : { fault: "changed", etag, candidate, enforced };
 }
 
 function agrees(expected: number | null | undefined, present: ContentReference | null): boolean {
@@ -150,14 +151,14 @@ function agrees(expected: number | null | undefined, present: ContentReference |
 }
 
 function contentIn(
-  ledger: PolicyLedger,
+  states: PolicyStates,
   policy: string,
   digest: string,
-): { readonly line: PolicyLine; readonly content: KnownContent } | LifecycleFault {
-  const line = lineOf(ledger, policy);
-  if ("fault" in line) return line;
-  const content = line.contents.get(digest);
-  return content === undefined ? { fault: "unknown_content" } : { line, content };
+): { readonly status: PolicyStatus; readonly content: KnownContent } | LifecycleFault {
+  const status = statusOf(states, policy);
+  if ("fault" in status) return status;
+  const content = status.contents.get(digest);
+  return content === undefined ? { fault: "unknown_content" } : { status, content };
 }
 
 function referenceTo({ revision, digest, module }: KnownContent): ContentReference {

@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../canon/json.ts";
-import { referenceOf, type PolicyLine } from "./ledger.ts";
+import { referenceOf, type PolicyStatus } from "./policy-states.ts";
 
 /**
  * The strong entity tag of a policy (RFC 9110 §8.8.3): over what stands in its slots and when that came to be. Approvals do not change it, or every
  * approver would stand in the way of who wants to promote.
  */
-export function entityTag(line: PolicyLine): string {
+export function entityTag(status: PolicyStatus): string {
   const slots = {
-    policy: line.id,
-    moved: line.moved,
-    enforced: referenceOf(line, "enforced"),
-    candidate: referenceOf(line, "candidate"),
+    policy: status.id,
+    moved: status.moved,
+    enforced: referenceOf(status, "enforced"),
+    candidate: referenceOf(status, "candidate"),
   };
   return `"${createHash("sha256").update(canonicalJson(slots)).digest("hex").slice(0, 32)}"`;
 }

@@ -1,6 +1,6 @@
 import { chainHash } from "../evidence/chain.ts";
 import type { PolicyLogRow } from "./policy-log-store.ts";
-import { contentOf, type KnownContent, type PolicyLedger, type PolicyLine, type SlotState } from "./ledger.ts";
+import { contentOf, type KnownContent, type PolicyStates, type PolicyStatus, type SlotState } from "./policy-states.ts";
 import { readPolicyRecord } from "./read-record.ts";
 import type { Approval, ObservedRecord, PolicyRecord, RolledBackRecord } from "./records.ts";
 
@@ -15,8 +15,8 @@ export class PolicyLogError extends Error {
  * @throws {PolicyLogError} when the row is not the next one, is not what was written, or is of no kind that this version knows: to go on without it could
  * bring a policy back that was taken away.
  */
-export function foldRow(ledger: PolicyLedger, row: PolicyLogRow): PolicyLedger {
-  const { head } = ledger;
+export function foldRow(states: PolicyStates, row: PolicyLogRow): PolicyStates {
+  const { head } = states;
   const follows =
     row.position === head.position + 1 &&
     row.previous === head.hash &&
@@ -32,15 +32,15 @@ export function foldRow(ledger: PolicyLedger, row: PolicyLogRow): PolicyLedger {
       `the log of policies has a row at position ${row.position} that this version does not know; run the newer one`,
     );
   }
-  const known = ledger.policies.get(record.policy) ?? newLine(record.policy);
-  const line: PolicyLine = { ...foldRecord(known, record, row.position), position: row.position };
+  const known = states.policies.get(record.policy) ?? newLine(record.policy);
+  const status: PolicyStatus = { ...foldRecord(known, record, row.position), position: row.position };
   const policies = new Map(
-    [...ledger.policies, [line.id, line] as const].toSorted(([left], [right]) => (left < right ? -1 : 1)),
+    [...states.policies, [status.id, status] as const].toSorted(([left], [right]) => (left < right ? -1 : 1)),
   );
   return { head: { position: row.position, hash: row.hash }, policies };
 }
 
-function newLine(id: string): PolicyLine {
+function newLine(id: string): PolicyStatus {
   return {
     id,
     contents: new Map(),
@@ -56,7 +56,7 @@ function newLine(id: string): PolicyLine {
   };
 }
 
-function foldRecord(line: PolicyLine, record: PolicyRecord, moved: number): PolicyLine {
+function foldRecord(status: PolicyStatus, record: PolicyRecord, moved: number): PolicyStatus {
   const { at } = record;
   switch (record.kind) {
     case "imported": {
@@ -69,79 +69,81 @@ function foldRecord(line: PolicyLine, record: PolicyRecord, moved: number): Poli
         firstSeenAt: at,
         isKept: false,
       };
-      return { ...line, contents: new Map(line.contents).set(digest, content), imported: mode };
+      return { ...status, contents: new Map(status.contents).set(digest, content), imported: mode };
     }
     case "observed":
-      return { ...observed(line, record), moved };
+      return { ...observed(status, record), moved };
     case "returned": {
       const { digest } = record;
-      const candidate = line.enforced?.digest === digest ? null : { digest, since: at };
-      return { ...line, candidate, withdrawn: without(line.withdrawn, digest), moved };
+      const candidate = status.enforced?.digest === digest ? null : { digest, since: at };
+      return { ...status, candidate, withdrawn: without(status.withdrawn, digest), moved };
     }
     case "approved": {
       const { digest, by, report } = record;
-      return withApprovals(line, digest, [...approvalsOfOthers(line, digest, by.origin), { by, at, report }]);
+      return withApprovals(status, digest, [...approvalsOfOthers(status, digest, by.origin), { by, at, report }]);
     }
     case "approval_withdrawn":
-      return withApprovals(line, record.digest, approvalsOfOthers(line, record.digest, record.by.origin));
+      return withApprovals(status, record.digest, approvalsOfOthers(status, record.digest, record.by.origin));
     case "candidate_withdrawn":
-      return { ...line, candidate: null, withdrawn: new Set(line.withdrawn).add(record.digest), moved };
+      return { ...status, candidate: null, withdrawn: new Set(status.withdrawn).add(record.digest), moved };
     case "promoted": {
       const { digest } = record.to;
-      const former = [...line.former, line.enforced?.digest ?? null];
-      return { ...line, enforced: { digest, since: at }, candidate: null, former, moved };
+      const former = [...status.former, status.enforced?.digest ?? null];
+      return { ...status, enforced: { digest, since: at }, candidate: null, former, moved };
     }
     case "rolled_back":
-      return { ...rolledBack(line, record), moved };
+      return { ...rolledBack(status, record), moved };
     case "released": {
       const { digest } = record;
-      const isFree = line.candidate === null && line.enforced?.digest !== digest;
-      const candidate = isFree ? { digest, since: at } : line.candidate;
+      const isFree = status.candidate === null && status.enforced?.digest !== digest;
+      const candidate = isFree ? { digest, since: at } : status.candidate;
       return {
-        ...line,
+        ...status,
         candidate,
-        held: without(line.held, digest),
-        withdrawn: without(line.withdrawn, digest),
+        held: without(status.held, digest),
+        withdrawn: without(status.withdrawn, digest),
         moved,
       };
     }
   }
 }
 
-function observed(line: PolicyLine, record: ObservedRecord): PolicyLine {
+function observed(status: PolicyStatus, record: ObservedRecord): PolicyStatus {
   const { revision, digest, module, content, slot, at } = record;
-  const firstSeenAt = line.contents.get(digest)?.firstSeenAt ?? at;
+  const firstSeenAt = status.contents.get(digest)?.firstSeenAt ?? at;
   const known: KnownContent = { revision, digest, module, content, firstSeenAt, isKept: true };
-  const contents = new Map(line.contents).set(digest, known);
+  const contents = new Map(status.contents).set(digest, known);
   const state: SlotState = { digest, since: at };
-  if (slot === "enforced") return { ...line, contents, enforced: state, candidate: null, imported: null };
+  if (slot === "enforced") return { ...status, contents, enforced: state, candidate: null, imported: null };
   // Where nothing is enforced, there is nothing whose end would have to be promoted: the policy is just not watched any more.
-  const candidate = content === "removal" && line.enforced === null ? null : state;
-  return { ...line, contents, candidate, imported: null };
+  const candidate = content === "removal" && status.enforced === null ? null : state;
+  return { ...status, contents, candidate, imported: null };
 }
 
-function rolledBack(line: PolicyLine, { from, to, at }: RolledBackRecord): PolicyLine {
+function rolledBack(status: PolicyStatus, { from, to, at }: RolledBackRecord): PolicyStatus {
   const target = to?.digest ?? null;
-  const former = line.former.slice(0, line.former.lastIndexOf(target));
+  const former = status.former.slice(0, status.former.lastIndexOf(target));
   const candidate =
-    line.candidate === null || line.candidate.digest === target ? { digest: from.digest, since: at } : line.candidate;
+    status.candidate === null || status.candidate.digest === target
+      ? { digest: from.digest, since: at }
+      : status.candidate;
   return {
-    ...line,
+    ...status,
     enforced: target === null ? null : { digest: target, since: at },
     candidate,
-    held: new Set(line.held).add(from.digest),
+    held: new Set(status.held).add(from.digest),
     former,
   };
 }
 
-function approvalsOfOthers(line: PolicyLine, digest: string, origin: string): readonly Approval[] {
-  return (line.approvals.get(digest) ?? []).filter(({ by }) => by.origin !== origin);
+function approvalsOfOthers(status: PolicyStatus, digest: string, origin: string): readonly Approval[] {
+  return (status.approvals.get(digest) ?? []).filter(({ by }) => by.origin !== origin);
 }
 
 /** A row that approves what nobody has seen is no lawful one. @throws {TypeError} */
-function withApprovals(line: PolicyLine, digest: string, approvals: readonly Approval[]): PolicyLine {
-  contentOf(line, digest);
-  return { ...line, approvals: new Map(line.approvals).set(digest, approvals) };
+function withApprovals(status: PolicyStatus, digest: string, approvals: readonly Approval[]): PolicyStatus {
+  contentOf(status, digest);
+  return { ...status, approvals: new Map(status.approvals).set(digest, approvals) };
 }
 
 function without(digests: ReadonlySet<string>, digest: string): ReadonlySet<string> {

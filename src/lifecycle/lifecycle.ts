@@ -1,5 +1,5 @@
 import type { PromotionRequirements } from "../canon/promotion.ts";
-import type { PolicyLedger } from "./ledger.ts";
+import type { PolicyStates } from "./policy-states.ts";
 import type { LifecycleFault } from "./fault.ts";
 import type { Actor, PolicyRecord, ReportReference, RollbackReason, ShadowFigures } from "./records.ts";
 
@@ -46,7 +46,7 @@ export interface RollbackRequest {
 /** Done: what was written, and what follows. `record` is `null` where it was so already. */
 export interface LifecycleChange {
   readonly record: PolicyRecord | null;
-  readonly ledger: PolicyLedger;
+  readonly states: PolicyStates;
 }
 
 type Result = Promise<LifecycleChange | LifecycleFault>;
@@ -54,9 +54,9 @@ type Result = Promise<LifecycleChange | LifecycleFault>;
 /** Everything that can happen to policies. Each call reads the newest rows, decides, and appends; where somebody was quicker, it decides anew. */
 export interface PolicyLifecycle {
   /** As of the newest row that this process has read. */
-  readonly ledger: PolicyLedger;
+  readonly states: PolicyStates;
   /** Reads what is new. @throws {StoreUnavailableError} @throws {PolicyLogError} when the chain does not hold. */
-  refresh(): Promise<PolicyLedger>;
+  refresh(): Promise<PolicyStates>;
   /**
    * Tells what a server's files hold. New content takes its number and its slot; policies that the files no longer have get a removal for candidate. A content
    * that is known already moves nothing at a start, where it may be an older replica's; at a reload the files have gone back to it, and so does the candidate.
@@ -64,7 +64,7 @@ export interface PolicyLifecycle {
    *
    * @throws {RangeError} when a policy stands in `contents` twice. @throws {StoreUnavailableError}
    */
-  observe(contents: readonly FileContent[], occasion: "start" | "reload", tableRevision: string): Promise<PolicyLedger>;
+  observe(contents: readonly FileContent[], occasion: "start" | "reload", tableRevision: string): Promise<PolicyStates>;
   approve(request: {
     readonly policy: string;
     readonly digest: string;

@@ -1,5 +1,5 @@
 import { removalDigest } from "./entity-tag.ts";
-import { contentOf, type PolicyLedger, type PolicyLine } from "./ledger.ts";
+import { contentOf, type PolicyStates, type PolicyStatus } from "./policy-states.ts";
 import type { FileContent } from "./lifecycle.ts";
 import type { PolicyRecord } from "./records.ts";
 
@@ -17,28 +17,28 @@ export interface Observation {
  * What has to be written down of the files of one server. A replica with older files must not take back what a newer one brought: at a start, what is known
  * may fill an empty slot and take no other's place. Files that change under a running server are somebody's will, and do.
  */
-export function observationRecords(ledger: PolicyLedger, observation: Observation): readonly PolicyRecord[] {
+export function observationRecords(states: PolicyStates, observation: Observation): readonly PolicyRecord[] {
   const present = observation.contents.flatMap((content) => {
-    const record = ofPresent(ledger.policies.get(content.policy), content, observation);
+    const record = ofPresent(states.policies.get(content.policy), content, observation);
     return record === null ? [] : [record];
   });
   const ids = new Set(observation.contents.map(({ policy }) => policy));
-  const absent = [...ledger.policies.values()].flatMap((line) => {
-    const record = ids.has(line.id) ? null : ofAbsent(line, observation);
+  const absent = [...states.policies.values()].flatMap((status) => {
+    const record = ids.has(status.id) ? null : ofAbsent(status, observation);
     return record === null ? [] : [record];
   });
   return [...present, ...absent];
 }
 
-function ofPresent(line: PolicyLine | undefined, file: FileContent, observation: Observation): PolicyRecord | null {
+function ofPresent(status: PolicyStatus | undefined, file: FileContent, observation: Observation): PolicyRecord | null {
   const { policy, digest, module } = file;
   const { at, tableRevision } = observation;
-  const known = line?.contents.get(digest);
-  if (line === undefined || known?.isKept !== true) {
-    const isFirst = line === undefined || line.imported !== null;
-    const mode = isFirst ? (line?.imported ?? file.initialMode) : "shadow";
+  const known = status?.contents.get(digest);
+  if (status === undefined || known?.isKept !== true) {
+    const isFirst = status === undefined || status.imported !== null;
+    const mode = isFirst ? (status?.imported ?? file.initialMode) : "shadow";
     const slot = mode === "enforce" ? "enforced" : "candidate";
-    const revision = known?.revision ?? nextRevision(line);
+    const revision = known?.revision ?? nextRevision(status);
     return { kind: "observed", policy, at, revision, digest, module, content: "rules", slot, tableRevision };
   }
   const { revision } = known;
@@ -46,24 +46,24 @@ function ofPresent(line: PolicyLine | undefined, file: FileContent, observation:
   const hasChanged = before !== null && before !== digest;
   const returned: PolicyRecord = { kind: "returned", policy, at, revision, digest };
   // A replica that comes late through what the others had before goes back from nothing: it must not take the candidate's place, nor its time in shadow.
-  const leavesCandidate = hasChanged && before === line.candidate?.digest;
-  if (line.candidate !== null) return leavesCandidate ? returned : null;
-  if (line.enforced?.digest === digest) return null;
-  return hasChanged || mayReturn(line, digest) ? returned : null;
+  const leavesCandidate = hasChanged && before === status.candidate?.digest;
+  if (status.candidate !== null) return leavesCandidate ? returned : null;
+  if (status.enforced?.digest === digest) return null;
+  return hasChanged || mayReturn(status, digest) ? returned : null;
 }
 
 /** A policy that files have no longer; its rules go on acting until its end is promoted. */
-function ofAbsent(line: PolicyLine, { before, at, tableRevision }: Observation): PolicyRecord | null {
-  const policy = line.id;
+function ofAbsent(status: PolicyStatus, { before, at, tableRevision }: Observation): PolicyRecord | null {
+  const policy = status.id;
   const digest = removalDigest(policy);
-  if (line.enforced?.digest === digest || line.candidate?.digest === digest) return null;
-  if (line.enforced === null && line.candidate === null) return null;
+  if (status.enforced?.digest === digest || status.candidate?.digest === digest) return null;
+  if (status.enforced === null && status.candidate === null) return null;
   const wasThere = before?.has(policy) === true;
   // What is only watched may be a newer replica's; it ends where a running server sees its file go.
-  if (!wasThere && (line.candidate !== null || line.withdrawn.has(digest))) return null;
-  const known = line.contents.get(digest);
-  if (known === undefined || line.enforced === null) {
-    const revision = known?.revision ?? nextRevision(line);
+  if (!wasThere && (status.candidate !== null || status.withdrawn.has(digest))) return null;
+  const known = status.contents.get(digest);
+  if (known === undefined || status.enforced === null) {
+    const revision = known?.revision ?? nextRevision(status);
     return {
       kind: "observed",
       policy,
@@ -80,12 +80,12 @@ function ofAbsent(line: PolicyLine, { before, at, tableRevision }: Observation):
 }
 
 /** Whether a known content may fill an empty slot at a start: not where it is a former one's, or was taken out by hand. */
-function mayReturn(line: PolicyLine, digest: string): boolean {
-  return !line.held.has(digest) && !line.withdrawn.has(digest) && !line.former.includes(digest);
+function mayReturn(status: PolicyStatus, digest: string): boolean {
+  return !status.held.has(digest) && !status.withdrawn.has(digest) && !status.former.includes(digest);
 }
 
-function nextRevision(line: PolicyLine | undefined): number {
-  return 1 + Math.max(0, ...[...(line?.contents.values() ?? [])].map(({ revision }) => revision));
+function nextRevision(status: PolicyStatus | undefined): number {
+  return 1 + Math.max(0, ...[...(status?.contents.values() ?? [])].map(({ revision }) => revision));
 }
 
 /**
@@ -95,28 +95,28 @@ function nextRevision(line: PolicyLine | undefined): number {
  * @param differing digests of contents whose kept module is not what its sources compile to.
  */
 export function driftOf(
-  line: PolicyLine,
+  status: PolicyStatus,
   digest: string | null,
   differing: ReadonlySet<string> = new Set(),
 ): readonly DriftWord[] {
-  const slots = [line.enforced?.digest, line.candidate?.digest];
+  const slots = [status.enforced?.digest, status.candidate?.digest];
   const isDiffering = slots.some((slot) => slot !== undefined && differing.has(slot));
-  return [...fileDrift(line, digest), ...(isDiffering ? (["module_differs"] as const) : [])];
+  return [...fileDrift(status, digest), ...(isDiffering ? (["module_differs"] as const) : [])];
 }
 
-function fileDrift(line: PolicyLine, digest: string | null): readonly DriftWord[] {
-  const removal = removalDigest(line.id);
-  const slots = [line.enforced?.digest, line.candidate?.digest];
+function fileDrift(status: PolicyStatus, digest: string | null): readonly DriftWord[] {
+  const removal = removalDigest(status.id);
+  const slots = [status.enforced?.digest, status.candidate?.digest];
   const words: DriftWord[] = [];
   if (digest === null) {
-    const hasRules = slots.some((slot) => slot !== undefined && contentOf(line, slot).content === "rules");
+    const hasRules = slots.some((slot) => slot !== undefined && contentOf(status, slot).content === "rules");
     if (hasRules && !slots.includes(removal)) words.push("not_in_files");
     return words;
   }
-  if (line.held.has(digest)) words.push("files_held");
-  else if (line.withdrawn.has(digest)) words.push("files_withdrawn");
+  if (status.held.has(digest)) words.push("files_held");
+  else if (status.withdrawn.has(digest)) words.push("files_withdrawn");
   else if (!slots.includes(digest)) words.push("files_differ");
-  if (line.candidate !== null && line.candidate.digest !== digest && !words.includes("files_differ")) {
+  if (status.candidate !== null && status.candidate.digest !== digest && !words.includes("files_differ")) {
     words.push("candidate_not_in_files");
   }
   return words;

@@ -7,7 +7,7 @@ import type { PolicyLogRow, PolicyLogStore } from "./policy-log-store.ts";
 import * as changes from "./changes.ts";
 import type { LifecycleFault } from "./fault.ts";
 import { foldRow, PolicyLogError } from "./fold.ts";
-import { EMPTY_LEDGER, type PolicyLedger } from "./ledger.ts";
+import { NO_POLICY_STATES, type PolicyStates } from "./policy-states.ts";
 import type { FileContent, LifecycleChange, PolicyLifecycle, PromotionRequest } from "./lifecycle.ts";
 import { observationRecords } from "./observe.ts";
 import type { ContentReference, PolicyRecord, ShadowFigures } from "./records.ts";
@@ -42,7 +42,7 @@ class Lifecycle implements PolicyLifecycle {
   readonly #log: PolicyLogStore;
   readonly #clock: () => number;
   readonly #pause: () => Promise<void>;
-  #ledger = EMPTY_LEDGER;
+  #states = NO_POLICY_STATES;
   /** What the files of this process held when it last told. */
   #files: ReadonlyMap<string, string> | null = null;
   #turn: Promise<unknown> = Promise.resolve();
@@ -53,16 +53,16 @@ class Lifecycle implements PolicyLifecycle {
     this.#pause = pause;
   }
 
-  get ledger(): PolicyLedger {
-    return this.#ledger;
+  get states(): PolicyStates {
+    return this.#states;
   }
 
-  async refresh(): Promise<PolicyLedger> {
+  async refresh(): Promise<PolicyStates> {
     for (;;) {
-      const rows = await this.#log.read({ after: this.#ledger.head.position, limit: PAGE });
+      const rows = await this.#log.read({ after: this.#states.head.position, limit: PAGE });
       this.#take(rows);
       if (rows.length === 0) await this.#refuseOtherLog();
-      if (rows.length < PAGE) return this.#ledger;
+      if (rows.length < PAGE) return this.#states;
     }
   }
 
@@ -71,11 +71,11 @@ class Lifecycle implements PolicyLifecycle {
       refuseRepeated(contents);
       const before = occasion === "start" ? null : this.#files;
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-        const ledger = await this.refresh();
-        const records = observationRecords(ledger, { contents, before, tableRevision, at: this.#now() });
-        if (records.length === 0 || (await this.#append(ledger.head, records))) {
+        const states = await this.refresh();
+        const records = observationRecords(states, { contents, before, tableRevision, at: this.#now() });
+        if (records.length === 0 || (await this.#append(states.head, records))) {
           this.#files = new Map(contents.map(({ policy, digest }) => [policy, digest]));
-          return this.#ledger;
+          return this.#states;
         }
         await this.#pause();
       }
@@ -85,50 +85,50 @@ class Lifecycle implements PolicyLifecycle {
     });
 
   approve: PolicyLifecycle["approve"] = (request) =>
-    this.#change((ledger) => changes.approval(ledger, request, this.#now()));
+    this.#change((states) => changes.approval(states, request, this.#now()));
 
   withdrawApproval: PolicyLifecycle["withdrawApproval"] = (request) =>
-    this.#change((ledger) => changes.approvalWithdrawal(ledger, request, this.#now()));
+    this.#change((states) => changes.approvalWithdrawal(states, request, this.#now()));
 
   withdrawCandidate: PolicyLifecycle["withdrawCandidate"] = (request) =>
-    this.#change((ledger) => changes.candidateWithdrawal(ledger, request, this.#now()));
+    this.#change((states) => changes.candidateWithdrawal(states, request, this.#now()));
 
   release: PolicyLifecycle["release"] = (request) =>
-    this.#change((ledger) => changes.release(ledger, request, this.#now()));
+    this.#change((states) => changes.release(states, request, this.#now()));
 
   promote: PolicyLifecycle["promote"] = (request) => {
     // Counted once for each content: counting takes longer than anything else here.
     const counted = new Map<string, ShadowFigures>();
-    return this.#change((ledger) => this.#promotion(ledger, request, counted));
+    return this.#change((states) => this.#promotion(states, request, counted));
   };
 
   rollBack: PolicyLifecycle["rollBack"] = (request) =>
-    this.#change(async (ledger) => {
-      const record = changes.rollback(ledger, request, this.#now());
+    this.#change(async (states) => {
+      const record = changes.rollback(states, request, this.#now());
       if ("fault" in record || record.kind !== "rolled_back" || record.to?.module == null) return record;
       return (await this.#isKept(record.to)) ? record : { fault: "no_bytes", revision: record.to.revision };
     });
 
   async #promotion(
-    ledger: PolicyLedger,
+    states: PolicyStates,
     request: PromotionRequest,
     counted: Map<string, ShadowFigures>,
   ): Promise<PolicyRecord | LifecycleFault> {
-    const found = changes.promotable(ledger, request);
+    const found = changes.promotable(states, request);
     if ("fault" in found) return found;
-    const { line, candidate } = found;
-    if (!isJudged(line)) return changes.promotion(found, request, null, this.#now());
+    const { status, candidate } = found;
+    if (!isJudged(status)) return changes.promotion(found, request, null, this.#now());
     if (!(await this.#isKept(candidate))) return { fault: "no_bytes", revision: candidate.revision };
     const figures =
       counted.get(candidate.digest) ??
-      (await request.figures(candidate.revision, line.candidate?.since ?? this.#now()));
+      (await request.figures(candidate.revision, status.candidate?.since ?? this.#now()));
     counted.set(candidate.digest, figures);
     return changes.promotion(found, request, figures, this.#now());
   }
 
   /** A backup that was restored under a running process would have it wait for ever for rows that are not there. */
   async #refuseOtherLog(): Promise<void> {
-    const [known, head] = [this.#ledger.head, await this.#log.head()];
+    const [known, head] = [this.#states.head, await this.#log.head()];
     const isSame = head.position > known.position || (head.position === known.position && head.hash === known.hash);
     if (!isSame) {
       throw new PolicyLogError(
@@ -144,16 +144,16 @@ class Lifecycle implements PolicyLifecycle {
   }
 
   #change(
-    decide: (ledger: PolicyLedger) => changes.Verdict | Promise<changes.Verdict>,
+    decide: (states: PolicyStates) => changes.Verdict | Promise<changes.Verdict>,
   ): Promise<LifecycleChange | LifecycleFault> {
     return this.#inTurn(async () => {
       try {
         for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-          const ledger = await this.refresh();
-          const verdict = await decide(ledger);
+          const states = await this.refresh();
+          const verdict = await decide(states);
           if (verdict !== null && "fault" in verdict) return verdict;
-          if (verdict === null) return { record: null, ledger };
-          if (await this.#append(ledger.head, [verdict])) return { record: verdict, ledger: this.#ledger };
+          if (verdict === null) return { record: null, states };
+          if (await this.#append(states.head, [verdict])) return { record: verdict, states: this.#states };
           await this.#pause();
         }
         return { fault: "busy" };
@@ -183,7 +183,7 @@ class Lifecycle implements PolicyLifecycle {
   /** Rows that another reading has taken already are passed over. */
   #take(rows: readonly PolicyLogRow[]): void {
     for (const row of rows) {
-      if (row.position > this.#ledger.head.position) this.#ledger = foldRow(this.#ledger, row);
+      if (row.position > this.#states.head.position) this.#states = foldRow(this.#states, row);
     }
   }
 

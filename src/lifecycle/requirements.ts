@@ -7,7 +7,7 @@ import {
   type RequirementName,
 } from "../canon/promotion.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import { contentOf, type PolicyLine } from "./ledger.ts";
+import { contentOf, type PolicyStatus } from "./policy-states.ts";
 import type { PromotionRequest } from "./lifecycle.ts";
 import type { Actor, Approval, ReportReference, ShadowFigures } from "./records.ts";
 
@@ -64,21 +64,21 @@ const MISSING: { readonly [Name in RequirementName]: (judged: Judged) => Partial
  * @param figures `null` for a removal.
  */
 export function missingRequirements(
-  line: PolicyLine,
+  status: PolicyStatus,
   required: PromotionRequirements & Pick<PromotionRequest, "revoked" | "tableRevision">,
   by: Pick<Actor, "origin">,
   figures: ShadowFigures | null,
   now: number,
 ): readonly MissingRequirement[] {
-  if (line.candidate === null) return [];
-  const approvals = countedApprovals(line, required, by);
+  if (status.candidate === null) return [];
+  const approvals = countedApprovals(status, required, by);
   const named = approvals.flatMap(({ report }) => (report === null ? [] : [report]));
   const verified = named.filter(({ verification }) => verification?.result === "verified");
-  const reports = verified.filter((report) => isOfThisPromotion(report, line, required.tableRevision));
+  const reports = verified.filter((report) => isOfThisPromotion(report, status, required.tableRevision));
   const judged: Judged = {
     required,
     approvals,
-    soaked: Math.max(0, now - line.candidate.since),
+    soaked: Math.max(0, now - status.candidate.since),
     figures,
     reports,
     claimed: named.length - verified.length,
@@ -92,31 +92,31 @@ export function missingRequirements(
 
 /** Standing approvals of the candidate's content that count for whoever promotes. */
 export function countedApprovals(
-  line: PolicyLine,
+  status: PolicyStatus,
   { selfApproval, revoked }: Pick<PromotionRequirements, "selfApproval"> & Pick<PromotionRequest, "revoked">,
   by: Pick<Actor, "origin">,
 ): readonly Approval[] {
-  if (line.candidate === null) return [];
-  const approvals = line.approvals.get(line.candidate.digest) ?? [];
+  if (status.candidate === null) return [];
+  const approvals = status.approvals.get(status.candidate.digest) ?? [];
   const standing = approvals.filter((approval) => revoked?.has(approval.by.keyId) !== true);
   return selfApproval ? standing : standing.filter((approval) => approval.by.origin !== by.origin);
 }
 
 /** Whether the figures of shadow mean anything for the candidate. */
-export function isJudged(line: PolicyLine): boolean {
-  return line.candidate !== null && contentOf(line, line.candidate.digest).content === "rules";
+export function isJudged(status: PolicyStatus): boolean {
+  return status.candidate !== null && contentOf(status, status.candidate.digest).content === "rules";
 }
 
 /** A report says what a promotion does under one table and in the place of one content: after a change of either it is another promotion. */
 export function isOfThisPromotion(
   { verification, tableRevision }: ReportReference,
-  line: Pick<PolicyLine, "enforced">,
+  status: Pick<PolicyStatus, "enforced">,
   serving: string,
 ): boolean {
   return (
     verification?.result === "verified" &&
     tableRevision === serving &&
-    verification.enforced === (line.enforced?.digest ?? null)
+    verification.enforced === (status.enforced?.digest ?? null)
   );
 }
 

@@ -16,7 +16,7 @@ export async function forgetOld(store: Pick<LimitStore, "prune">, now: number): 
   } catch {}
 }
 
-/** A ledger over the store's limits, swept until it is closed. */
+/** Quotas over the store's limits, swept until it is closed. */
 export function openQuotas(store: LimitStore): { readonly quotas: Quotas; readonly close: () => Promise<void> } {
   const quotas = new Quotas({ store, holder: randomUUID(), now: Date.now });
   const sweep = setInterval(() => void quotas.sweep(), SWEEP);

@@ -4,7 +4,7 @@ import type { Attempt, CallEnd } from "../../src/dispatch/attempt.ts";
 import { EndpointTracker } from "../../src/dispatch/endpoints/endpoint-tracker.ts";
 import type { StopCause } from "../../src/dispatch/limiters/stop-order.ts";
 import { PlanWalk } from "../../src/dispatch/plan-walk.ts";
-import { emptyLedger, estateOf } from "./unary/estate.ts";
+import { emptyCallLog, estateOf } from "./unary/estate.ts";
 
 function endOf(kind: FailureKind | null): CallEnd<string> {
   const failure = kind === null ? null : failureOf(kind);
@@ -20,7 +20,7 @@ function walkOf(maxConcurrency = 4) {
       { id: "a", ...stub },
       { id: "b", ...stub },
     ],
-    emptyLedger(),
+    emptyCallLog(),
   );
   const calls: { readonly id: string; readonly end: (end: CallEnd<string>) => void }[] = [];
   const reported: string[] = [];

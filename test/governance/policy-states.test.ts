@@ -92,7 +92,7 @@ describe("where policies stand by their log", () => {
   it("follows promotions, ends and rollbacks", async () => {
     const scene = await Scene.open();
     const shown = () =>
-      storedPolicies(scene.lifecycle.ledger).map(({ id, enforced, candidate }) =>
+      storedPolicies(scene.lifecycle.states).map(({ id, enforced, candidate }) =>
         [id, ...[enforced, candidate].map((slot) => (slot === null ? "-" : `${slot.content} r${slot.revision}`))].join(
           ", ",
         ),
@@ -101,13 +101,13 @@ describe("where policies stand by their log", () => {
     expect(shown()).toEqual(["p, -, rules r1", "q, rules r1, -"]);
     scene.pass(5_000);
     await scene.promote("p");
-    const [p] = storedPolicies(scene.lifecycle.ledger);
+    const [p] = storedPolicies(scene.lifecycle.states);
     expect(p?.enforced).toEqual({ revision: 1, digest: digestOf("A"), content: "rules", since: 1_005_000 });
     await scene.observe([file("p", "B")], "reload");
     expect(shown()).toEqual(["p, rules r1, rules r2", "q, rules r1, removal r2"]);
     await scene.promote("q", actor("bob"));
     expect(shown()).toEqual(["p, rules r1, rules r2", "q, removal r2, -"]);
-    expect(policyStates(null, storedPolicies(scene.lifecycle.ledger)).map(({ id }) => id)).toEqual(["p"]);
+    expect(policyStates(null, storedPolicies(scene.lifecycle.states)).map(({ id }) => id)).toEqual(["p"]);
     await scene.rollBack("p", null);
     expect(shown()[0]).toBe("p, -, rules r2");
   });

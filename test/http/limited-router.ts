@@ -40,7 +40,7 @@ export async function limited(
   decide?: Decide,
 ): Promise<Limited> {
   const store = new MemoryLimitStore();
-  const ledger = new Quotas({ store, holder: "router", now: () => clock.at, maxWait: 200 });
+  const quotas = new Quotas({ store, holder: "router", now: () => clock.at, maxWait: 200 });
   const caller = {
     ...identity,
     scopes: new Set(["inference", "route:simulate"] as const),
@@ -50,7 +50,7 @@ export async function limited(
     router: await startRouter({
       table: withLimits(base, limits),
       identity: caller,
-      runtime: { quotas: ledger, ...(decide === undefined ? {} : { evidence: { decide, settle: () => {} } }) },
+      runtime: { quotas: quotas, ...(decide === undefined ? {} : { evidence: { decide, settle: () => {} } }) },
     }),
     store,
   };

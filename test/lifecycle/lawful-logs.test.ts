@@ -100,13 +100,13 @@ async function perform(scene: Scene, one: Step): Promise<void> {
     return scene.observe(found, one.reload ? "reload" : "start");
   }
   await scene.lifecycle.refresh();
-  if (!scene.lifecycle.ledger.policies.has(one.policy)) return undefined;
-  const line = scene.line(one.policy);
+  if (!scene.lifecycle.states.policies.has(one.policy)) return undefined;
+  const status = scene.status(one.policy);
   const expected = scene.expected(one.policy);
   switch (one.do) {
     case "approve":
     case "withdrawApproval": {
-      const digest = line.candidate?.digest ?? digestOf(contentOf(one.policy, one.letter));
+      const digest = status.candidate?.digest ?? digestOf(contentOf(one.policy, one.letter));
       if (one.do === "approve") await scene.lifecycle.approve({ ...one, digest });
       else await scene.lifecycle.withdrawApproval({ ...one, digest });
       return undefined;
@@ -130,7 +130,7 @@ async function perform(scene: Scene, one: Step): Promise<void> {
       return undefined;
     case "release": {
       const digest =
-        one.letter === null ? [...line.held, ...line.withdrawn][0] : digestOf(contentOf(one.policy, one.letter));
+        one.letter === null ? [...status.held, ...status.withdrawn][0] : digestOf(contentOf(one.policy, one.letter));
       if (digest !== undefined) await scene.lifecycle.release({ ...one, digest, expected });
       return undefined;
     }
@@ -161,10 +161,10 @@ it("whatever lawful operations write verifies, and both accounts of it agree", {
         for (const row of log.rows)
           expect({ fault: verifier.add(row), row: row.record }).toMatchObject({ fault: null });
         expect(verifier.end()).toBeNull();
-        const ledger = await here.lifecycle.refresh();
-        for (const line of ledger.policies.values()) {
-          const slots = { enforced: line.enforced?.digest ?? null, candidate: line.candidate?.digest ?? null };
-          const { enforced, candidate } = verifier.slots(line.id);
+        const states = await here.lifecycle.refresh();
+        for (const status of states.policies.values()) {
+          const slots = { enforced: status.enforced?.digest ?? null, candidate: status.candidate?.digest ?? null };
+          const { enforced, candidate } = verifier.slots(status.id);
           expect({ enforced, candidate }).toEqual(slots);
         }
         for (const kind of RECORD_KINDS) written.set(kind, (written.get(kind) ?? 0) + verifier.count(kind));

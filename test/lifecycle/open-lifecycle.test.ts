@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chainHash } from "../../src/evidence/chain.ts";
 import { foldRow, PolicyLogError } from "../../src/lifecycle/fold.ts";
-import { EMPTY_LEDGER, type PolicyLedger } from "../../src/lifecycle/ledger.ts";
+import { NO_POLICY_STATES, type PolicyStates } from "../../src/lifecycle/policy-states.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
 import type { PolicyLogRow } from "../../src/lifecycle/policy-log-store.ts";
 import { MemoryPolicyLog } from "./memory-log.ts";
 import { actor, digestOf, file, Scene } from "./scene.ts";
 
-const fold = (rows: readonly PolicyLogRow[]): PolicyLedger => rows.reduce(foldRow, EMPTY_LEDGER);
+const fold = (rows: readonly PolicyLogRow[]): PolicyStates => rows.reduce(foldRow, NO_POLICY_STATES);
 
 describe("several at once", () => {
   it("lets exactly one of a hundred promotions with the same precondition win", async () => {
@@ -38,7 +38,7 @@ describe("several at once", () => {
     );
     await Promise.all(approvals);
     await scene.lifecycle.refresh();
-    expect(scene.line("p").approvals.get(digestOf("a"))).toHaveLength(40);
+    expect(scene.status("p").approvals.get(digestOf("a"))).toHaveLength(40);
   });
 
   it("gives up, and says so, where somebody else is always quicker", async () => {
@@ -52,7 +52,7 @@ describe("several at once", () => {
   });
 });
 
-describe("the ledger", () => {
+describe("the states", () => {
   it("is the same from the beginning as from where a process was", async () => {
     const names = fc.constantFrom("a", "b", "c");
     const step = fc.oneof(
@@ -85,10 +85,12 @@ describe("the ledger", () => {
         }
         const whole = fold(first.log.rows);
         for (const scene of processes) expect(await scene.lifecycle.refresh()).toEqual(whole);
-        const line = whole.policies.get("p");
+        const status = whole.policies.get("p");
         // What acts was first there, or came by a promotion or a rollback; and it never waits at the same time.
-        expect(line?.candidate?.digest === undefined || line.candidate.digest !== line.enforced?.digest).toBe(true);
-        const revisions = [...(line?.contents.values() ?? [])].map(({ revision }) => revision);
+        expect(status?.candidate?.digest === undefined || status.candidate.digest !== status.enforced?.digest).toBe(
+          true,
+        );
+        const revisions = [...(status?.contents.values() ?? [])].map(({ revision }) => revision);
         expect(revisions.toSorted((left, right) => left - right)).toEqual(revisions.map((_, index) => index + 1));
       }),
       { numRuns: 150 },

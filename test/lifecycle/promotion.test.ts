@@ -238,7 +238,7 @@ describe("requirements", () => {
     const scene = await changing();
     await approve(scene, actor("bert"));
     await approve(scene, actor("bert-2", { origin: "bert" }), REPORT);
-    expect(scene.line("p").approvals.get(digestOf("b"))).toHaveLength(1);
+    expect(scene.status("p").approvals.get(digestOf("b"))).toHaveLength(1);
     expect(await scene.promote("p", actor("alice"), { approvals: 2, report: true })).toMatchObject({
       missing: [{ requirement: "approvals", have: 1, need: 2 }],
     });

@@ -2,7 +2,7 @@ import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../src/canon/p
 import { createHash } from "node:crypto";
 import { entityTag } from "../../src/lifecycle/entity-tag.ts";
 import type { LifecycleFault } from "../../src/lifecycle/fault.ts";
-import { referenceOf, type PolicyLine } from "../../src/lifecycle/ledger.ts";
+import { referenceOf, type PolicyStatus } from "../../src/lifecycle/policy-states.ts";
 import type { Expectation, FileContent, LifecycleChange, PolicyLifecycle } from "../../src/lifecycle/lifecycle.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import type { Actor, ShadowFigures } from "../../src/lifecycle/records.ts";
@@ -62,25 +62,25 @@ export class Scene {
     await this.lifecycle.observe(contents, occasion, TABLE);
   }
 
-  line(policy: string): PolicyLine {
-    const line = this.lifecycle.ledger.policies.get(policy);
-    if (line === undefined) throw new Error(`no policy ${policy}`);
-    return line;
+  status(policy: string): PolicyStatus {
+    const status = this.lifecycle.states.policies.get(policy);
+    if (status === undefined) throw new Error(`no policy ${policy}`);
+    return status;
   }
 
   /** What stands where: `r2`, or `-` for nothing; enforced first. */
   slots(policy: string): string {
-    const line = this.line(policy);
+    const status = this.status(policy);
     const name = (slot: "enforced" | "candidate"): string => {
-      const reference = referenceOf(line, slot);
+      const reference = referenceOf(status, slot);
       if (reference === null) return "-";
-      return `${line.contents.get(reference.digest)?.content === "removal" ? "end" : "r"}${reference.revision}`;
+      return `${status.contents.get(reference.digest)?.content === "removal" ? "end" : "r"}${reference.revision}`;
     };
     return `${name("enforced")} ${name("candidate")}`;
   }
 
   expected(policy: string): Expectation {
-    return { etag: entityTag(this.line(policy)) };
+    return { etag: entityTag(this.status(policy)) };
   }
 
   promote(

@@ -170,13 +170,13 @@ describe("a replica whose files come late", () => {
     await scene.promote("p");
     scene.pass(1_000);
     await scene.observe([file("p", "c")]);
-    const { since } = scene.line("p").candidate ?? {};
+    const { since } = scene.status("p").candidate ?? {};
     if (start !== "a") await late.observe([file("p", start)], "reload");
     for (const [index, name] of later.entries()) {
       late.pass(1_000);
       await late.observe([file("p", name)], "reload");
       expect(late.slots("p")).toBe(slots[index]);
-      if (late.line("p").candidate !== null) expect(late.line("p").candidate?.since).toBe(since);
+      if (late.status("p").candidate !== null) expect(late.status("p").candidate?.since).toBe(since);
     }
   });
 });
@@ -202,6 +202,6 @@ describe("drift", () => {
     const scene = await Scene.open();
     await scene.observe([file("p", "a", "enforce")]);
     await scene.observe([file("p", "b")]);
-    expect(driftOf(scene.line("p"), name === null ? null : digestOf(name))).toEqual(words);
+    expect(driftOf(scene.status("p"), name === null ? null : digestOf(name))).toEqual(words);
   });
 });

@@ -9,8 +9,8 @@ import { LIMITED } from "./crash-limits.ts";
 
 const [, , database = "", overdraws = ""] = process.argv;
 const store = await openStore(database);
-const ledger = new Quotas({ store: store.limits, holder: randomUUID(), now: Date.now });
-setInterval(() => void ledger.sweep(), 200);
+const quotas = new Quotas({ store: store.limits, holder: randomUUID(), now: Date.now });
+setInterval(() => void quotas.sweep(), 200);
 
 const any = (most: number): number => Math.floor(Math.random() * (most + 1));
 /** Synchronous: what is printed later than it happened could die with the process. */
@@ -29,7 +29,7 @@ function say(...words: readonly (string | number)[]): void {
 async function spendWithoutEnd(): Promise<void> {
   for (;;) {
     const amount = 1 + any(60);
-    const result = await ledger.reserve([LIMITED], { requests: 1, tokens: amount, microUsd: 0 }, 500);
+    const result = await quotas.reserve([LIMITED], { requests: 1, tokens: amount, microUsd: 0 }, 500);
     if (result === null || "refused" in result) {
       await delay(5);
       continue;
@@ -41,7 +41,7 @@ async function spendWithoutEnd(): Promise<void> {
     const used = overdraws === "overdraws" && any(9) === 0 ? amount + any(20) : any(amount);
     say("intends", Math.max(0, used - amount));
     say("ended", began, performance.timeOrigin + performance.now());
-    await ledger.settle(result, { requests: 1, tokens: used, microUsd: 0 });
+    await quotas.settle(result, { requests: 1, tokens: used, microUsd: 0 });
     say("settled", used);
   }
 }

@@ -96,25 +96,25 @@ function crashLaws(place: () => Promise<string>): void {
 
       // The places of the dead are free when their leases are over, and no more than there are.
       await expireLeases(database);
-      const ledger = new Quotas({ store: store.limits, holder: "last", now: Date.now });
+      const quotas = new Quotas({ store: store.limits, holder: "last", now: Date.now });
       const running: Reservation[] = [];
       for (;;) {
-        const result = await ledger.reserve([{ ...LIMITED, limits: { ...LIMITED.limits, budget: null } }], ONE, 1_000);
+        const result = await quotas.reserve([{ ...LIMITED, limits: { ...LIMITED.limits, budget: null } }], ONE, 1_000);
         if (result === null || "refused" in result) break;
         running.push(result);
       }
       expect(running).toHaveLength(CONCURRENCY);
-      for (const one of running) ledger.release(one);
+      for (const one of running) quotas.release(one);
 
       // What is left is given out to the last unit, and not one more.
       for (;;) {
-        const result = await ledger.reserve([LIMITED], ONE, 1_000);
+        const result = await quotas.reserve([LIMITED], ONE, 1_000);
         if (result === null || "refused" in result) break;
-        await ledger.settle(result, ONE);
+        await quotas.settle(result, ONE);
       }
       expect(await used()).toBeGreaterThanOrEqual(CEILING);
       expect(await used()).toBeLessThanOrEqual(CEILING + beyond);
-      await ledger.close();
+      await quotas.close();
       await store.close();
     },
   );

@@ -19,7 +19,7 @@ const TEN = Date.UTC(2026, 10, 22, 10);
 const clock = { at: TEN };
 let holders = 0;
 
-function ledgerOver(store: MemoryLimitStore): Quotas {
+function quotasOver(store: MemoryLimitStore): Quotas {
   holders += 1;
   return new Quotas({ store, holder: `h${holders}`, now: () => clock.at });
 }
@@ -28,22 +28,22 @@ function workspace(limits: Partial<KeyLimits>): LimitedSubject {
   return { kind: "workspace", id: "acme", limits: { ...NONE, ...limits } };
 }
 
-async function reserve(ledger: Quotas, subject: LimitedSubject, amounts = one): Promise<Reservation | LimitRefusal> {
-  const result = await ledger.reserve([subject], amounts, 1_000);
+async function reserve(quotas: Quotas, subject: LimitedSubject, amounts = one): Promise<Reservation | LimitRefusal> {
+  const result = await quotas.reserve([subject], amounts, 1_000);
   if (result === null) throw new Error("nothing limits it");
   return result;
 }
 
 const isReservation = (result: Reservation | LimitRefusal): result is Reservation => !("refused" in result);
 
-async function reserved(ledger: Quotas, subject: LimitedSubject, amounts = one): Promise<Reservation> {
-  const result = await reserve(ledger, subject, amounts);
+async function reserved(quotas: Quotas, subject: LimitedSubject, amounts = one): Promise<Reservation> {
+  const result = await reserve(quotas, subject, amounts);
   if (!isReservation(result)) throw new Error(`refused: ${result.refused}`);
   return result;
 }
 
-async function refused(ledger: Quotas, subject: LimitedSubject, amounts = one): Promise<LimitRefusal> {
-  const result = await reserve(ledger, subject, amounts);
+async function refused(quotas: Quotas, subject: LimitedSubject, amounts = one): Promise<LimitRefusal> {
+  const result = await reserve(quotas, subject, amounts);
   if (isReservation(result)) throw new Error("not refused");
   return result;
 }
@@ -53,48 +53,48 @@ afterEach(() => {
 });
 
 describe("counting", () => {
-  it("asks nobody where nothing is limited", () => {
+  it("reserves nothing where nothing is limited", () => {
     const store = new MemoryLimitStore();
-    expect(ledgerOver(store).reserve([workspace({})], one, 1_000)).toBeNull();
+    expect(quotasOver(store).reserve([workspace({})], one, 1_000)).toBeNull();
     expect(store.calls).toBe(0);
   });
 
   it("lets as many requests pass in a minute as there may be, and then again in the next", async () => {
-    const ledger = ledgerOver(new MemoryLimitStore());
+    const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ requestsPerMinute: 5 });
-    for (let count = 0; count < 5; count += 1) void ledger.settle(await reserved(ledger, acme), one);
+    for (let count = 0; count < 5; count += 1) void quotas.settle(await reserved(quotas, acme), one);
     clock.at += 15_000;
-    expect(await refused(ledger, acme)).toMatchObject({
+    expect(await refused(quotas, acme)).toMatchObject({
       refused: "requests_per_minute",
       subject: "workspace",
       retryAfter: 45_000,
     });
     clock.at = TEN + 60_000;
-    expect(isReservation(await reserve(ledger, acme))).toBe(true);
+    expect(isReservation(await reserve(quotas, acme))).toBe(true);
   });
 
   it("answers at once while a chunk is at hand", async () => {
     const store = new MemoryLimitStore();
-    const ledger = ledgerOver(store);
+    const quotas = quotasOver(store);
     const acme = workspace({ requestsPerMinute: 1_000 });
-    await reserved(ledger, acme);
+    await reserved(quotas, acme);
     const { calls } = store;
-    expect(ledger.reserve([acme], one, 1_000)).not.toBeInstanceOf(Promise);
+    expect(quotas.reserve([acme], one, 1_000)).not.toBeInstanceOf(Promise);
     expect(store.calls).toBe(calls);
   });
 
   it("asks once for all that wait", async () => {
     const store = new MemoryLimitStore();
-    const ledger = ledgerOver(store);
+    const quotas = quotasOver(store);
     const acme = workspace({ requestsPerMinute: 1_000, concurrency: 500 });
-    await Promise.all(Array.from({ length: 200 }, () => reserved(ledger, acme)));
+    await Promise.all(Array.from({ length: 200 }, () => reserved(quotas, acme)));
     expect(store.calls).toBeLessThanOrEqual(2);
   });
 
   it("gives back what was reserved and not used, at once and to other processes", async () => {
     vi.useFakeTimers();
     const store = new MemoryLimitStore();
-    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ tokensPerMinute: 1_000 });
     const reservation = await reserved(first, acme, tokens(900));
     expect((await refused(second, acme, tokens(200))).refused).toBe("tokens_per_minute");
@@ -108,27 +108,27 @@ describe("counting", () => {
 
   it("remembers what turned out dearer than reserved, past the ceiling, before it says so", async () => {
     const store = new MemoryLimitStore();
-    const ledger = ledgerOver(store);
+    const quotas = quotasOver(store);
     const acme = workspace({ tokensPerMinute: 1_000 });
-    await ledger.settle(await reserved(ledger, acme, tokens(800)), tokens(1_500));
+    await quotas.settle(await reserved(quotas, acme, tokens(800)), tokens(1_500));
     expect(store.used("workspace:acme", "tokens")).toBe(1_500);
-    expect((await refused(ledger, acme, tokens(1))).refused).toBe("tokens_per_minute");
+    expect((await refused(quotas, acme, tokens(1))).refused).toBe("tokens_per_minute");
   });
 
   it("counts use in the window in which it was reserved", async () => {
     const store = new MemoryLimitStore();
-    const ledger = ledgerOver(store);
+    const quotas = quotasOver(store);
     const acme = workspace({ tokensPerMinute: 1_000 });
-    const reservation = await reserved(ledger, acme, tokens(900));
+    const reservation = await reserved(quotas, acme, tokens(900));
     clock.at += 60_000;
-    await ledger.settle(reservation, tokens(950));
+    await quotas.settle(reservation, tokens(950));
     expect(store.counters.get(`workspace:acme tokens minute ${TEN}`)).toBe(950);
-    await reserved(ledger, acme, tokens(1_000));
+    await reserved(quotas, acme, tokens(1_000));
   });
 
   it("says that a request which alone needs more than the limit need not wait", async () => {
-    const ledger = ledgerOver(new MemoryLimitStore());
-    expect(await refused(ledger, workspace({ tokensPerMinute: 100 }), tokens(101))).toMatchObject({
+    const quotas = quotasOver(new MemoryLimitStore());
+    expect(await refused(quotas, workspace({ tokensPerMinute: 100 }), tokens(101))).toMatchObject({
       refused: "exceeds_limit",
       limit: { measure: "tokens", window: "minute" },
       retryAfter: null,
@@ -136,45 +136,45 @@ describe("counting", () => {
   });
 
   it("asks for a moment only, where what is under way may come back", async () => {
-    const ledger = ledgerOver(new MemoryLimitStore());
+    const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ budget: { tokens: 1_000, per: "month" } });
-    const first = await reserved(ledger, acme, tokens(600));
-    expect(await refused(ledger, acme, tokens(600))).toMatchObject({
+    const first = await reserved(quotas, acme, tokens(600));
+    expect(await refused(quotas, acme, tokens(600))).toMatchObject({
       refused: "budget_reserved",
       retryAfter: 1_000,
     });
     const counted = workspace({ requestsPerMinute: 1 });
     const beta = { ...counted, id: "beta" };
-    await reserved(ledger, beta);
-    expect((await refused(ledger, beta)).retryAfter).toBe(60_000);
-    void ledger.settle(first, tokens(600));
-    expect(await refused(ledger, acme, tokens(600))).toMatchObject({
+    await reserved(quotas, beta);
+    expect((await refused(quotas, beta)).retryAfter).toBe(60_000);
+    void quotas.settle(first, tokens(600));
+    expect(await refused(quotas, acme, tokens(600))).toMatchObject({
       refused: "budget_exhausted",
       retryAfter: Date.UTC(2026, 11, 1) - TEN,
     });
     // What is under way could not make room for that, whatever came back.
-    await reserved(ledger, acme, tokens(100));
-    expect((await refused(ledger, acme, tokens(500))).retryAfter).toBe(Date.UTC(2026, 11, 1) - TEN);
+    await reserved(quotas, acme, tokens(100));
+    expect((await refused(quotas, acme, tokens(500))).retryAfter).toBe(Date.UTC(2026, 11, 1) - TEN);
   });
 
   it("does not take what is under way since another window for something that may come back", async () => {
-    const ledger = ledgerOver(new MemoryLimitStore());
+    const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ tokensPerMinute: 1_000 });
-    const old = await reserved(ledger, acme, tokens(900));
+    const old = await reserved(quotas, acme, tokens(900));
     clock.at += 60_000;
-    void ledger.settle(await reserved(ledger, acme, tokens(900)), tokens(900));
-    expect((await refused(ledger, acme, tokens(200))).retryAfter).toBe(60_000);
-    ledger.release(old);
-    expect((await refused(ledger, acme, tokens(200))).retryAfter).toBe(60_000);
+    void quotas.settle(await reserved(quotas, acme, tokens(900)), tokens(900));
+    expect((await refused(quotas, acme, tokens(200))).retryAfter).toBe(60_000);
+    quotas.release(old);
+    expect((await refused(quotas, acme, tokens(200))).retryAfter).toBe(60_000);
   });
 
   it("keeps to the limits of the workspace and of the key", async () => {
-    const ledger = ledgerOver(new MemoryLimitStore());
+    const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ requestsPerMinute: 100 });
     const key: LimitedSubject = { kind: "key", id: "k", limits: { ...NONE, requestsPerMinute: 1 } };
     const other: LimitedSubject = { ...key, id: "l" };
     const outcomes = [];
-    for (const each of [key, key, other]) outcomes.push(await ledger.reserve([acme, each], one, 1_000));
+    for (const each of [key, key, other]) outcomes.push(await quotas.reserve([acme, each], one, 1_000));
     expect(outcomes.map((result) => result !== null && "refused" in result && result.subject)).toEqual([
       false,
       "key",
@@ -183,31 +183,31 @@ describe("counting", () => {
   });
 
   it("counts money and tokens of a month", async () => {
-    const ledger = ledgerOver(new MemoryLimitStore());
+    const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ budget: { usd: 0.000_01, per: "month" } });
     const spent = { requests: 1, tokens: 0, microUsd: 10 };
-    void ledger.settle(await reserved(ledger, acme, spent), spent);
-    const { retryAfter, refused: code } = await refused(ledger, acme, { requests: 1, tokens: 0, microUsd: 1 });
+    void quotas.settle(await reserved(quotas, acme, spent), spent);
+    const { retryAfter, refused: code } = await refused(quotas, acme, { requests: 1, tokens: 0, microUsd: 1 });
     expect([code, retryAfter]).toEqual(["budget_exhausted", Date.UTC(2026, 11, 1) - TEN]);
   });
 });
 
 describe("another ceiling", () => {
   it("holds at once, and what was used stays used", async () => {
-    const ledger = ledgerOver(new MemoryLimitStore());
-    for (let count = 0; count < 50; count += 1) await reserved(ledger, workspace({ requestsPerMinute: 1_000 }));
+    const quotas = quotasOver(new MemoryLimitStore());
+    for (let count = 0; count < 50; count += 1) await reserved(quotas, workspace({ requestsPerMinute: 1_000 }));
     const lower = workspace({ requestsPerMinute: 52 });
-    await reserved(ledger, lower);
-    await reserved(ledger, lower);
-    expect((await refused(ledger, lower)).refused).toBe("requests_per_minute");
-    await reserved(ledger, workspace({ requestsPerMinute: 53 }));
+    await reserved(quotas, lower);
+    await reserved(quotas, lower);
+    expect((await refused(quotas, lower)).refused).toBe("requests_per_minute");
+    await reserved(quotas, workspace({ requestsPerMinute: 53 }));
   });
 });
 
 describe("requests at once", () => {
   it("are bounded over processes, and a place that is left can be taken", async () => {
     const store = new MemoryLimitStore();
-    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 2 });
     const running = await reserved(first, acme);
     await reserved(second, acme);
@@ -221,7 +221,7 @@ describe("requests at once", () => {
 
   it("are not given to others while one process still hands them out", async () => {
     const store = new MemoryLimitStore();
-    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 10 });
     const key: LimitedSubject = { kind: "key", id: "k", limits: { ...NONE, requestsPerMinute: 100 } };
     const busy = await Promise.all(Array.from({ length: 10 }, () => reserved(first, acme)));
@@ -240,7 +240,7 @@ describe("requests at once", () => {
 
   it("come free with the lease of a process that died, not before", async () => {
     const store = new MemoryLimitStore();
-    const [dead, alive] = [ledgerOver(store), ledgerOver(store)];
+    const [dead, alive] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 1 });
     await reserved(dead, acme);
     clock.at += SLOT_LEASE - 1;
@@ -251,7 +251,7 @@ describe("requests at once", () => {
 
   it("are not kept by a process that is busy with fewer", async () => {
     const store = new MemoryLimitStore();
-    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 2 });
     const running = await reserved(first, acme);
     first.release(await reserved(first, acme));
@@ -263,7 +263,7 @@ describe("requests at once", () => {
 
   it("are not given out by a process whose own lease is over", async () => {
     const store = new MemoryLimitStore();
-    const [asleep, awake] = [ledgerOver(store), ledgerOver(store)];
+    const [asleep, awake] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 1 });
     asleep.release(await reserved(asleep, acme));
     clock.at += SLOT_LEASE + 1;
@@ -273,7 +273,7 @@ describe("requests at once", () => {
 
   it("are not forgotten while one waits for them, however long nobody asked", async () => {
     const store = new MemoryLimitStore();
-    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 1 });
     first.release(await reserved(first, acme));
     await first.sweep();
@@ -292,7 +292,7 @@ describe("requests at once", () => {
 
   it("keep their places for longer than a lease while their process lives", async () => {
     const store = new MemoryLimitStore();
-    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 1 });
     await reserved(first, acme);
     for (let passed = 0; passed < 60; passed += 1) {
@@ -307,26 +307,26 @@ describe("a store that does not answer", () => {
   it("refuses in time, says so, and serves again when it answers", async () => {
     vi.useFakeTimers();
     const store = new MemoryLimitStore();
-    const ledger = ledgerOver(store);
+    const quotas = quotasOver(store);
     const acme = workspace({ requestsPerMinute: 10 });
     const answer = Promise.withResolvers<void>();
     store.before = () => answer.promise;
-    const waiting = ledger.reserve([acme], one, 200);
+    const waiting = quotas.reserve([acme], one, 200);
     await vi.advanceTimersByTimeAsync(201);
     expect(await waiting).toMatchObject({ refused: "limits_unavailable", subject: null });
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(ledger.state).toBe("unavailable");
-    expect(ledger.reserve([acme], one, 200)).toMatchObject({ refused: "limits_unavailable" });
+    expect(quotas.state).toBe("unavailable");
+    expect(quotas.reserve([acme], one, 200)).toMatchObject({ refused: "limits_unavailable" });
     answer.resolve();
     await vi.advanceTimersByTimeAsync(0);
     vi.useRealTimers();
-    expect(ledger.state).toBe("ok");
-    await reserved(ledger, acme);
+    expect(quotas.state).toBe("ok");
+    await reserved(quotas, acme);
   });
 
   it("may have taken back what it did not confirm: that is used no more from here", async () => {
     const store = new MemoryLimitStore();
-    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ tokensPerMinute: 1_000 });
     first.release(await reserved(first, acme, tokens(50)));
     clock.at += 2_500;
@@ -339,7 +339,7 @@ describe("a store that does not answer", () => {
 
   it("is locked while something goes back: that goes back when it is free again", async () => {
     const store = new MemoryLimitStore();
-    const [first, second] = [ledgerOver(store), ledgerOver(store)];
+    const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ budget: { tokens: 1_000, per: "day" }, concurrency: 2 });
     const both = [await reserved(first, acme, tokens(900)), await reserved(first, acme, tokens(1))];
     for (const reservation of both) first.release(reservation);
@@ -357,26 +357,26 @@ describe("a store that does not answer", () => {
 
   it("was locked in the window before: nothing of that goes back in this one", async () => {
     const store = new MemoryLimitStore();
-    const [ledger, other] = [ledgerOver(store), ledgerOver(store)];
+    const [quotas, other] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ tokensPerMinute: 1_000 });
-    ledger.release(await reserved(ledger, acme, tokens(900)));
+    quotas.release(await reserved(quotas, acme, tokens(900)));
     clock.at += 2_500;
     store.before = () => {
       clock.at = TEN + 60_000;
-      void ledger.reserve([acme], tokens(2_000), 0);
+      void quotas.reserve([acme], tokens(2_000), 0);
       return Promise.reject(new StoreUnavailableError("locked", { done: "no" }));
     };
-    await ledger.sweep();
+    await quotas.sweep();
     store.before = () => Promise.resolve();
     await reserved(other, acme, tokens(400));
-    await reserved(ledger, acme, tokens(500));
+    await reserved(quotas, acme, tokens(500));
     expect(store.counters.get(`workspace:acme tokens minute ${TEN + 60_000}`)).toBe(900);
   });
 
   it("refuses one figure, and every other is leased nevertheless", async () => {
     vi.useFakeTimers();
     const store = new MemoryLimitStore();
-    const ledger = ledgerOver(store);
+    const quotas = quotasOver(store);
     const isPoison = new Set(["workspace:poison"]);
     store.refuses = ({ subject }) => isPoison.has(subject);
     const subjects = ["acme", "beta", "poison", "gamma"].map((id): LimitedSubject => ({
@@ -385,39 +385,39 @@ describe("a store that does not answer", () => {
     }));
     const poison = { ...workspace({ tokensPerMinute: 1_000 }), id: "poison" };
     isPoison.clear();
-    const spent = await reserved(ledger, poison, tokens(10));
+    const spent = await reserved(quotas, poison, tokens(10));
     isPoison.add("workspace:poison");
-    const owed = ledger.settle(spent, tokens(5_000));
+    const owed = quotas.settle(spent, tokens(5_000));
     await vi.advanceTimersByTimeAsync(10);
-    expect(ledger.state).toBe("unavailable");
-    const outcomes = await Promise.all(subjects.map((subject) => reserve(ledger, subject, tokens(100))));
+    expect(quotas.state).toBe("unavailable");
+    const outcomes = await Promise.all(subjects.map((subject) => reserve(quotas, subject, tokens(100))));
     expect(outcomes.map((each) => (isReservation(each) ? "taken" : each.refused))).toEqual([
       "taken",
       "taken",
       "limits_unavailable",
       "taken",
     ]);
-    for (let second = 0; second < 3; second += 1) await ledger.sweep();
-    await reserved(ledger, { ...workspace({ tokensPerMinute: 1_000 }), id: "delta" }, tokens(100));
+    for (let second = 0; second < 3; second += 1) await quotas.sweep();
+    await reserved(quotas, { ...workspace({ tokensPerMinute: 1_000 }), id: "delta" }, tokens(100));
     isPoison.clear();
-    await ledger.sweep();
+    await quotas.sweep();
     await owed;
     vi.useRealTimers();
     expect(store.used("workspace:poison", "tokens")).toBeGreaterThanOrEqual(5_000);
-    expect(ledger.state).toBe("ok");
+    expect(quotas.state).toBe("ok");
   });
 
   it("grants nothing in one window by an answer for the one before", async () => {
     const store = new MemoryLimitStore();
-    const ledger = ledgerOver(store);
+    const quotas = quotasOver(store);
     const acme = workspace({ tokensPerMinute: 1_000 });
     const answer = Promise.withResolvers<void>();
     store.after = () => answer.promise;
-    const waiting = reserved(ledger, acme, tokens(600));
+    const waiting = reserved(quotas, acme, tokens(600));
     await Promise.resolve();
     clock.at += 60_000;
     // What asks now looks at the new window, and so does the one that waits.
-    const other = ledger.reserve([acme], tokens(1), 1_000);
+    const other = quotas.reserve([acme], tokens(1), 1_000);
     answer.resolve();
     await Promise.all([waiting, other]);
     expect(store.counters.get(`workspace:acme tokens minute ${TEN + 60_000}`)).toBeGreaterThanOrEqual(601);
@@ -425,15 +425,15 @@ describe("a store that does not answer", () => {
 
   it("refuses at once where it fails, and keeps what is owed until it is on disk", async () => {
     const store = new MemoryLimitStore();
-    const ledger = ledgerOver(store);
+    const quotas = quotasOver(store);
     const acme = workspace({ tokensPerMinute: 1_000 });
-    const reservation = await reserved(ledger, acme, tokens(1_000));
+    const reservation = await reserved(quotas, acme, tokens(1_000));
     store.before = () => Promise.reject(new Error("no disk"));
-    const settled = ledger.settle(reservation, tokens(1_200));
+    const settled = quotas.settle(reservation, tokens(1_200));
     clock.at += 300;
-    expect((await refused(ledger, acme, tokens(1))).refused).toBe("limits_unavailable");
+    expect((await refused(quotas, acme, tokens(1))).refused).toBe("limits_unavailable");
     store.before = () => Promise.resolve();
-    await ledger.sweep();
+    await quotas.sweep();
     await settled;
     expect(store.used("workspace:acme", "tokens")).toBeGreaterThanOrEqual(1_200);
   });
@@ -441,11 +441,11 @@ describe("a store that does not answer", () => {
 
 /** One step of several processes that share a store. */
 type Step =
-  | { readonly kind: "reserve"; readonly ledger: number; readonly amount: number }
+  | { readonly kind: "reserve"; readonly quotas: number; readonly amount: number }
   | { readonly kind: "settle"; readonly pick: number; readonly amount: number }
   | { readonly kind: "release"; readonly pick: number }
-  | { readonly kind: "sweep"; readonly ledger: number }
-  | { readonly kind: "crash"; readonly ledger: number }
+  | { readonly kind: "sweep"; readonly quotas: number }
+  | { readonly kind: "crash"; readonly quotas: number }
   | { readonly kind: "wait"; readonly milliseconds: number }
   | { readonly kind: "breaks"; readonly when: "before" | "after" | "never" };
 
@@ -455,7 +455,7 @@ const steps = fc.array(
       weight: 6,
       arbitrary: fc.record({
         kind: fc.constant("reserve" as const),
-        ledger: fc.nat(2),
+        quotas: fc.nat(2),
         amount: fc.integer({ min: 1, max: 60 }),
       }),
     },
@@ -463,7 +463,7 @@ const steps = fc.array(
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("release" as const), pick: fc.nat() }) },
     {
       weight: 1,
-      arbitrary: fc.record({ kind: fc.constantFrom("sweep" as const, "crash" as const), ledger: fc.nat(2) }),
+      arbitrary: fc.record({ kind: fc.constantFrom("sweep" as const, "crash" as const), quotas: fc.nat(2) }),
     },
     {
       weight: 1,
@@ -496,7 +496,7 @@ describe("whatever happens, in whatever order", () => {
         clock.at = TEN;
         const store = new MemoryLimitStore();
         const acme = workspace({ tokensPerMinute: ceiling, concurrency: 4 });
-        const ledgers = [ledgerOver(store), ledgerOver(store), ledgerOver(store)];
+        const ledgers = [quotasOver(store), quotasOver(store), quotasOver(store)];
         let open: Open[] = [];
         /** Window → what requests came to, and how much of it was more than was reserved. */
         const spent = new Map<number, { used: number; beyond: number }>();
@@ -524,13 +524,13 @@ describe("whatever happens, in whatever order", () => {
           store.before = store.after = () => Promise.resolve();
           for (let left = milliseconds; left > 0; left -= SLOT_LEASE / 4) {
             clock.at += Math.min(left, SLOT_LEASE / 4);
-            for (const ledger of ledgers) await ledger.sweep();
+            for (const quotas of ledgers) await quotas.sweep();
           }
           Object.assign(store, { before, after });
         };
         for (const step of plan) {
           if (step.kind === "reserve") {
-            const owner = ledgers[step.ledger];
+            const owner = ledgers[step.quotas];
             if (owner === undefined) continue;
             const result = await reserve(owner, acme, tokens(step.amount));
             if (isReservation(result)) {
@@ -548,9 +548,9 @@ describe("whatever happens, in whatever order", () => {
               window.beyond += Math.max(0, step.amount - picked.amount);
               void picked.owner.settle(picked.reservation, tokens(step.amount));
             }
-          } else if (step.kind === "sweep") await ledgers[step.ledger]?.sweep();
+          } else if (step.kind === "sweep") await ledgers[step.quotas]?.sweep();
           else if (step.kind === "crash") {
-            const dead = ledgers[step.ledger];
+            const dead = ledgers[step.quotas];
             // What it owed and had not said is lost: a settlement counts once it has resolved. Here all have.
             store.before = store.after = () => Promise.resolve();
             await dead?.sweep();
@@ -558,14 +558,14 @@ describe("whatever happens, in whatever order", () => {
             for (const each of open.filter(({ owner }) => owner === dead))
               windowOf(each.reservation.at).used += each.amount;
             open = open.filter(({ owner }) => owner !== dead);
-            ledgers[step.ledger] = ledgerOver(store);
+            ledgers[step.quotas] = quotasOver(store);
             // Places come free with the lease.
             await pass(SLOT_LEASE + 1);
           } else if (step.kind === "wait") await pass(step.milliseconds);
           judge();
         }
         store.before = store.after = () => Promise.resolve();
-        for (const ledger of ledgers) await ledger.sweep();
+        for (const quotas of ledgers) await quotas.sweep();
         // Never under: what the store says is used covers what was.
         for (const [start, { used }] of spent) {
           expect(store.counters.get(`workspace:acme tokens minute ${start}`) ?? 0).toBeGreaterThanOrEqual(used);
@@ -579,19 +579,19 @@ describe("whatever happens, in whatever order", () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 500 }),
-        fc.array(fc.record({ ledger: fc.nat(2), amount: fc.integer({ min: 1, max: 200 }) }), { maxLength: 20 }),
+        fc.array(fc.record({ quotas: fc.nat(2), amount: fc.integer({ min: 1, max: 200 }) }), { maxLength: 20 }),
         async (ceiling, asked) => {
           clock.at = TEN;
           const store = new MemoryLimitStore();
           const acme = workspace({ tokensPerMinute: ceiling });
-          const ledgers = [ledgerOver(store), ledgerOver(store), ledgerOver(store)];
-          for (const { ledger, amount } of asked) {
-            const owner = ledgers[ledger];
+          const ledgers = [quotasOver(store), quotasOver(store), quotasOver(store)];
+          for (const { quotas, amount } of asked) {
+            const owner = ledgers[quotas];
             const result = owner === undefined ? null : await reserve(owner, acme, tokens(amount));
             if (owner !== undefined && result !== null && isReservation(result)) owner.release(result);
           }
           clock.at += 3_000;
-          for (const ledger of ledgers) await ledger.sweep();
+          for (const quotas of ledgers) await quotas.sweep();
           clock.at += 300;
           expect(store.used("workspace:acme", "tokens")).toBe(0);
           const [first] = ledgers;

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 
 import { openStore } from "../../src/server/open-store.ts";
 import { entityTag } from "../../src/lifecycle/entity-tag.ts";
-import type { PolicyLine } from "../../src/lifecycle/ledger.ts";
+import type { PolicyStatus } from "../../src/lifecycle/policy-states.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import type { PolicyLifecycle } from "../../src/lifecycle/lifecycle.ts";
 import type { PolicyRecord } from "../../src/lifecycle/records.ts";
@@ -91,7 +91,7 @@ function parse(text: string): Said | null {
 }
 
 /** Makes it so that something is enforced that can be rolled back, and something else is the candidate. */
-async function prepare(log: PolicyLogStore, lifecycle: PolicyLifecycle, round: number): Promise<PolicyLine> {
+async function prepare(log: PolicyLogStore, lifecycle: PolicyLifecycle, round: number): Promise<PolicyStatus> {
   for (let step = 0; ; step += 1) {
     const line = (await lifecycle.refresh()).policies.get(POLICY);
     const isReady = line !== undefined && line.former.length > 0 && line.enforced !== null;

@@ -50,10 +50,10 @@ const [, , database = "", name = ""] = process.argv;
 const store = await openStore(database);
 const lanes = await Promise.all(Array.from({ length: LANES }, () => openLifecycle(store.policyLog, Date.now)));
 const [first] = lanes;
-const line = first?.ledger.policies.get(POLICY);
+const line = first?.states.policies.get(POLICY);
 say({
   said: "open",
-  head: first?.ledger.head.position ?? 0,
+  head: first?.states.head.position ?? 0,
   enforced: line?.enforced?.digest ?? null,
   candidate: line?.candidate?.digest ?? null,
 });

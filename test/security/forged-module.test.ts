@@ -98,7 +98,7 @@ describe("a module in the store that its sources do not compile to", { timeout: 
     const first = await poisoned(forged(honest, weak, null), "nothing");
     first.write("everything");
     const replica = await Replica.over(first.folder, first.database);
-    const digest = replica.server.policies.lifecycle.ledger.policies.get("gate")?.candidate?.digest ?? "";
+    const digest = replica.server.policies.lifecycle.states.policies.get("gate")?.candidate?.digest ?? "";
     const simulated = await replica.server.policies.simulate("gate", digest);
     // With the forged module nothing would change.
     expect(JSON.stringify(simulated)).toContain("newly_allowed");

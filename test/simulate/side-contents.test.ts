@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { PolicyLedger } from "../../src/lifecycle/ledger.ts";
+import type { PolicyStates } from "../../src/lifecycle/policy-states.ts";
 import type { CompiledPolicy, PolicyModule } from "../../src/policy/compiled.ts";
 import { initialMode } from "../../src/policy/initial-mode.ts";
 import { compiledSides, type CompiledSide, type CompiledTree } from "../../src/simulate/side-contents.ts";
@@ -58,8 +58,8 @@ function filesOf({ table: rows, policies }: CompiledTree): readonly NamedContent
 }
 
 /** `a enforced 0123… rules`: what stands where, by a store. */
-function linesOf(ledger: PolicyLedger): readonly string[] {
-  return [...ledger.policies.values()].flatMap(({ id, contents, enforced, candidate }) =>
+function linesOf(states: PolicyStates): readonly string[] {
+  return [...states.policies.values()].flatMap(({ id, contents, enforced, candidate }) =>
     (["enforced", "candidate"] as const).flatMap((slot) => {
       const digest = { enforced, candidate }[slot]?.digest;
       return digest === undefined ? [] : [`${id} ${slot} ${digest} ${contents.get(digest)?.content}`];
@@ -82,9 +82,9 @@ describe("what stands in which slot", () => {
         const scene = await Scene.open();
         await scene.observe(filesOf(base), "start");
         const sides = compiledSides(base, head, false);
-        expect(linesOfSide(sides.base)).toEqual(linesOf(scene.lifecycle.ledger));
+        expect(linesOfSide(sides.base)).toEqual(linesOf(scene.lifecycle.states));
         await scene.observe(filesOf(head), "reload");
-        expect(linesOfSide(sides.head)).toEqual(linesOf(scene.lifecycle.ledger));
+        expect(linesOfSide(sides.head)).toEqual(linesOf(scene.lifecycle.states));
         for (const { slot, isKept, rules } of sides.head.contents) seen.add(`${slot} ${isKept} ${rules === null}`);
       }),
       { numRuns: 500 },
@@ -102,10 +102,10 @@ describe("what stands in which slot", () => {
         const later = await scene.another();
         await later.observe(filesOf(head));
         const following = linesOfSide(compiledSides(base, head, false).head);
-        expect(acting(following)).toEqual(acting(linesOf(later.lifecycle.ledger)));
+        expect(acting(following)).toEqual(acting(linesOf(later.lifecycle.states)));
         const first = await Scene.open();
         await first.observe(filesOf(head));
-        expect(linesOfSide(compiledSides(base, head, true).head)).toEqual(linesOf(first.lifecycle.ledger));
+        expect(linesOfSide(compiledSides(base, head, true).head)).toEqual(linesOf(first.lifecycle.states));
       }),
       { numRuns: 300 },
     );
@@ -120,7 +120,7 @@ describe("what stands in which slot", () => {
         for (const { contract, slot } of compiledSides(base, head, false).head.contents) {
           if (slot === "candidate") expect(await scene.promote(contract.id)).toHaveProperty("record.kind", "promoted");
         }
-        const rules = linesOf(scene.lifecycle.ledger).filter((line) => line.endsWith(" rules"));
+        const rules = linesOf(scene.lifecycle.states).filter((line) => line.endsWith(" rules"));
         expect(rules).toEqual(filesOf(head).map(({ policy: id, digest }) => `${id} enforced ${digest} rules`));
       }),
       { numRuns: 200 },

@@ -88,7 +88,7 @@ async function answerOf(
 /** The state of policies by their log. Writes nothing. @throws {CommandError} where the log does not hold. */
 async function readStoredPolicies(log: PolicyLogStore): Promise<readonly StoredPolicy[]> {
   try {
-    return storedPolicies((await openLifecycle(log, Date.now)).ledger);
+    return storedPolicies((await openLifecycle(log, Date.now)).states);
   } catch (error) {
     if (error instanceof PolicyLogError) throw new CommandError(error.message);
     throw error;

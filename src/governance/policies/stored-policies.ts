@@ -1,4 +1,4 @@
-import { contentOf, type PolicyLedger, type PolicyLine } from "../../lifecycle/ledger.ts";
+import { contentOf, type PolicyStates, type PolicyStatus } from "../../lifecycle/policy-states.ts";
 
 /** The slots of a policy by the log of policies, the same for every process. */
 export interface StoredPolicy {
@@ -19,16 +19,16 @@ export interface StoredSlot {
 }
 
 /** Every policy of the log that has something in a slot, sorted by id. */
-export function storedPolicies({ policies }: Pick<PolicyLedger, "policies">): readonly StoredPolicy[] {
+export function storedPolicies({ policies }: Pick<PolicyStates, "policies">): readonly StoredPolicy[] {
   return [...policies.values()]
-    .map((line) => ({ id: line.id, enforced: slotOf(line, "enforced"), candidate: slotOf(line, "candidate") }))
+    .map((status) => ({ id: status.id, enforced: slotOf(status, "enforced"), candidate: slotOf(status, "candidate") }))
     .filter(({ enforced, candidate }) => enforced !== null || candidate !== null);
 }
 
-function slotOf(line: PolicyLine, name: "enforced" | "candidate"): StoredSlot | null {
-  const state = line[name];
+function slotOf(status: PolicyStatus, name: "enforced" | "candidate"): StoredSlot | null {
+  const state = status[name];
   if (state === null) return null;
   const { digest, since } = state;
-  const { revision, content } = contentOf(line, digest);
+  const { revision, content } = contentOf(status, digest);
   return { revision, digest, content, since };
 }

@@ -88,9 +88,9 @@ class Reserved implements Admission {
   readonly #estimate: Estimate;
   readonly #streamed: boolean;
 
-  constructor(ledger: Quotas, reservation: Reservation, estimate: Estimate, streamed: boolean) {
+  constructor(quotas: Quotas, reservation: Reservation, estimate: Estimate, streamed: boolean) {
     this.#streamed = streamed;
-    this.#quotas = ledger;
+    this.#quotas = quotas;
     this.#reservation = reservation;
     this.#estimate = estimate;
   }

@@ -1,4 +1,4 @@
-import type { PolicyLedger } from "../../lifecycle/ledger.ts";
+import type { PolicyStates } from "../../lifecycle/policy-states.ts";
 import { driftOf, type DriftWord } from "../../lifecycle/observe.ts";
 
 /** How the files of a server differ from the slots of the log, in one policy. */
@@ -9,12 +9,12 @@ export interface PolicyDrift {
 
 /** @param files digests by policy id. @param differing digests of contents whose kept module is not what its sources compile to. */
 export function driftsOf(
-  ledger: PolicyLedger,
+  states: PolicyStates,
   files: ReadonlyMap<string, { readonly digest: string }>,
   differing: ReadonlySet<string>,
 ): readonly PolicyDrift[] {
-  return [...ledger.policies.values()].flatMap((line) =>
-    driftOf(line, files.get(line.id)?.digest ?? null, differing).map((drift) => ({ policy: line.id, drift })),
+  return [...states.policies.values()].flatMap((status) =>
+    driftOf(status, files.get(status.id)?.digest ?? null, differing).map((drift) => ({ policy: status.id, drift })),
   );
 }
 

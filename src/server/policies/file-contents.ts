@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { RoutingTable } from "../../canon/table.ts";
-import type { PolicyLedger } from "../../lifecycle/ledger.ts";
+import type { PolicyStates } from "../../lifecycle/policy-states.ts";
 import type { FileContent } from "../../lifecycle/lifecycle.ts";
 import { buildModules, type CompiledPolicies } from "../../policy/compile-policies.ts";
 import type { CompiledPolicy, PolicyModule } from "../../policy/compiled.ts";
@@ -19,12 +19,12 @@ const MANY = 8;
  * What the files hold, in the words of the log. A content that the store does not keep is compiled alone and kept first, so that it can go on acting when
  * the files have moved on. Its module comes from this process or from the authenticated cache of its user.
  *
- * @param ledger what is known already; contents of it are neither compiled nor read.
+ * @param states what is known already; contents of it are neither compiled nor read.
  * @throws {StoreUnavailableError} @throws {ToolchainError}
  */
 export async function keepFileContents(
   log: PolicyLogStore,
-  ledger: PolicyLedger,
+  states: PolicyStates,
   table: RoutingTable,
   compiled: CompiledPolicies,
   cache: CompileCache | null,
@@ -34,11 +34,11 @@ export async function keepFileContents(
     moduleOfOne(compiled, policy) ?? (await buildModules([policy], toolchain))[0];
   const contentOf = async (policy: CompiledPolicy): Promise<FileContent> => {
     const { id } = policy.contract;
-    const module = keptModule(ledger, policy) ?? (await keep(log, policy, () => built(policy)));
+    const module = keptModule(states, policy) ?? (await keep(log, policy, () => built(policy)));
     return { policy: id, digest: policy.digest, module, initialMode: initialMode(table, id) };
   };
   const { policies } = compiled;
-  if (policies.filter((policy) => keptModule(ledger, policy) === null).length >= MANY)
+  if (policies.filter((policy) => keptModule(states, policy) === null).length >= MANY)
     return await Promise.all(policies.map(contentOf));
   const contents: FileContent[] = [];
   for (const policy of policies) contents.push(await contentOf(policy));
@@ -46,8 +46,8 @@ export async function keepFileContents(
 }
 
 /** SHA-256 of the module that the log names and the store keeps. */
-function keptModule(ledger: PolicyLedger, { contract, digest }: CompiledPolicy): string | null {
-  const known = ledger.policies.get(contract.id)?.contents.get(digest);
+function keptModule(states: PolicyStates, { contract, digest }: CompiledPolicy): string | null {
+  const known = states.policies.get(contract.id)?.contents.get(digest);
   return known?.isKept === true ? known.module : null;
 }
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { PolicyLedger } from "../../lifecycle/ledger.ts";
+import type { PolicyStates } from "../../lifecycle/policy-states.ts";
 import { recompileContent, type RecompiledContent } from "../../policy/recompile.ts";
 import { KeptContentError, readStoredContent, type KeptPolicy } from "../../policy/kept-content.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
@@ -45,20 +45,20 @@ export class KeptModules {
    *
    * @throws {KeptContentError} @throws {StoreUnavailableError} @throws {ToolchainError}
    */
-  async recompiled(ledger: PolicyLedger, policy: string, digest: string): Promise<RecompiledContent> {
-    const kept = await readKept(ledger, policy, digest, this.#log);
+  async recompiled(states: PolicyStates, policy: string, digest: string): Promise<RecompiledContent> {
+    const kept = await readKept(states, policy, digest, this.#log);
     const made = await recompileContent(kept, this.#toolchain);
     this.#judge(digest, kept.moduleSha256, made.agreement === "differs");
     return made;
   }
 
   /** Compares contents in slots that were not compared yet, one after the other, at low priority. */
-  verify(ledger: PolicyLedger): void {
-    for (const line of ledger.policies.values()) {
-      for (const slot of [line.enforced, line.candidate]) {
-        const known = slot === null ? undefined : line.contents.get(slot.digest);
+  verify(states: PolicyStates): void {
+    for (const status of states.policies.values()) {
+      for (const slot of [status.enforced, status.candidate]) {
+        const known = slot === null ? undefined : status.contents.get(slot.digest);
         if (known?.isKept !== true || known.module === null) continue;
-        this.#turn = this.#turn.then(() => this.#verify(ledger, line.id, known.digest, known.module));
+        this.#turn = this.#turn.then(() => this.#verify(states, status.id, known.digest, known.module));
       }
     }
   }
@@ -69,10 +69,10 @@ export class KeptModules {
     await this.#turn;
   }
 
-  async #verify(ledger: PolicyLedger, policy: string, digest: string, module: string | null): Promise<void> {
+  async #verify(states: PolicyStates, policy: string, digest: string, module: string | null): Promise<void> {
     if (this.#isClosed || this.#judged.get(digest)?.moduleSha256 === module) return;
     try {
-      await this.recompiled(ledger, policy, digest);
+      await this.recompiled(states, policy, digest);
     } catch (error) {
       if (error instanceof KeptContentError) this.#judge(digest, module ?? "", true);
       // Without a store or a compiler the comparison is skipped and serving goes on; the next occasion tries again.
@@ -87,8 +87,8 @@ export class KeptModules {
 }
 
 /** @throws {KeptContentError} @throws {StoreUnavailableError} */
-async function readKept(ledger: PolicyLedger, policy: string, digest: string, log: Contents): Promise<KeptPolicy> {
+async function readKept(states: PolicyStates, policy: string, digest: string, log: Contents): Promise<KeptPolicy> {
   const stored = await log.content(digest);
   if (stored === null || stored.policy !== policy) throw new KeptContentError("nothing is kept under its digest");
-  return readStoredContent(stored, ledger.policies.get(policy)?.contents.get(digest)?.module ?? null);
+  return readStoredContent(stored, states.policies.get(policy)?.contents.get(digest)?.module ?? null);
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { canonicalJson } from "../../canon/json.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { PolicyAdministration } from "../../http/control/policies/administration.ts";
-import { contentOf, type PolicyLedger } from "../../lifecycle/ledger.ts";
+import { contentOf, type PolicyStates } from "../../lifecycle/policy-states.ts";
 import type { RecompiledContent } from "../../policy/recompile.ts";
 import { KeptContentError } from "../../policy/kept-content.ts";
 import type { PromotionSimulator } from "../../simulate/promotion/promotion-simulator.ts";
@@ -21,7 +21,7 @@ const DAY = 86_400_000;
 export interface SimulationContext {
   readonly table: RoutingTable;
   readonly assertions: Ground["assertions"];
-  readonly ledger: PolicyLedger;
+  readonly states: PolicyStates;
   readonly kept: Pick<KeptModules, "recompiled">;
 }
 
@@ -30,19 +30,20 @@ export async function simulatePromotionOf(
   simulator: PromotionSimulator,
   policy: string,
   digest: string,
-  { table, assertions, ledger, kept }: SimulationContext,
+  { table, assertions, states, kept }: SimulationContext,
 ): ReturnType<PolicyAdministration["simulate"]> {
-  const line = ledger.policies.get(policy);
-  const content = line?.contents.get(digest);
-  if (line === undefined || content?.isKept !== true) return "unknown_content";
-  if (line.enforced?.digest === digest || (line.enforced === null && content.content === "removal")) return "no_change";
+  const status = states.policies.get(policy);
+  const content = status?.contents.get(digest);
+  if (status === undefined || content?.isKept !== true) return "unknown_content";
+  if (status.enforced?.digest === digest || (status.enforced === null && content.content === "removal"))
+    return "no_change";
   if (assertions === "unreadable") return "assertions_invalid";
-  const enforced = enforcedContents(ledger);
+  const enforced = enforcedContents(states);
   const now = Math.floor(Date.now() / DAY) * DAY;
   const input = async (): Promise<PromotionInput> => {
     const acting: RecompiledContent[] = [];
-    for (const one of enforced) acting.push(await kept.recompiled(ledger, one.policy, one.digest));
-    const candidate = content.content === "removal" ? null : await kept.recompiled(ledger, policy, digest);
+    for (const one of enforced) acting.push(await kept.recompiled(states, one.policy, one.digest));
+    const candidate = content.content === "removal" ? null : await kept.recompiled(states, policy, digest);
     return {
       table,
       enforced: acting.map((one) => one.policy),
@@ -67,14 +68,14 @@ export async function simulatePromotionOf(
     throw error;
   });
   if (typeof made === "string") return made;
-  return { ...made, tableRevision: table.revision, enforced: line.enforced?.digest ?? null };
+  return { ...made, tableRevision: table.revision, enforced: status.enforced?.digest ?? null };
 }
 
 /** Of everything with rules that is enforced, by policy. */
-function enforcedContents(ledger: PolicyLedger): readonly { readonly policy: string; readonly digest: string }[] {
-  return [...ledger.policies.values()].flatMap((line) => {
-    if (line.enforced === null || contentOf(line, line.enforced.digest).content === "removal") return [];
-    return [{ policy: line.id, digest: line.enforced.digest }];
+function enforcedContents(states: PolicyStates): readonly { readonly policy: string; readonly digest: string }[] {
+  return [...states.policies.values()].flatMap((status) => {
+    if (status.enforced === null || contentOf(status, status.enforced.digest).content === "removal") return [];
+    return [{ policy: status.id, digest: status.enforced.digest }];
   });
 }
 

@@ -78,9 +78,9 @@ export class ServedPolicies {
     this.#log = log;
     this.#lifecycle = lifecycle;
     this.#kept = new KeptModules(log, supply.cache, (digest) => {
-      const line = [...this.#lifecycle.ledger.policies.values()].find(({ contents }) => contents.has(digest));
-      if (line === undefined) return;
-      for (const { differing } of this.#listeners) differing({ policy: line.id, drift: "module_differs" });
+      const status = [...this.#lifecycle.states.policies.values()].find(({ contents }) => contents.has(digest));
+      if (status === undefined) return;
+      for (const { differing } of this.#listeners) differing({ policy: status.id, drift: "module_differs" });
     });
   }
 
@@ -137,7 +137,7 @@ export class ServedPolicies {
     const unwatch = await this.#log.watch(() => this.#applySoon());
     // What was written between the start and the first look.
     this.#applySoon();
-    this.#kept.verify(this.#lifecycle.ledger);
+    this.#kept.verify(this.#lifecycle.states);
     return async () => {
       this.#isClosed = true;
       unwatch();
@@ -174,18 +174,18 @@ export class ServedPolicies {
 
   async #install({ ground, contents }: Prepared, occasion: "start" | "reload"): Promise<BuiltSnapshot> {
     const { table, modules, diagnostics, simulated, disabled } = ground;
-    const ledger = await this.#lifecycle.observe(contents, occasion, table.revision);
-    const { set, left } = await assembleSlots(modules, ledger, this.#kept, this.#suspended);
+    const states = await this.#lifecycle.observe(contents, occasion, table.revision);
+    const { set, left } = await assembleSlots(modules, states, this.#kept, this.#suspended);
     const files = new Map(contents.map(({ policy, digest }) => [policy, { digest }]));
     const snapshot = snapshotOf(ground, set, this.#supply.pools);
     this.#status = { ground, files, left };
     this.#snapshots?.swap(snapshot);
     this.#report(left);
-    if (this.#snapshots !== null) this.#kept.verify(ledger);
+    if (this.#snapshots !== null) this.#kept.verify(states);
     return {
       ok: true,
       snapshot,
-      drifts: driftsOf(ledger, files, this.#kept.differing),
+      drifts: driftsOf(states, files, this.#kept.differing),
       diagnostics,
       simulated,
       disabled,
@@ -193,14 +193,14 @@ export class ServedPolicies {
   }
 
   async #apply(): Promise<void> {
-    const ledger = await this.#lifecycle.refresh();
+    const states = await this.#lifecycle.refresh();
     const [status, snapshots] = [this.#status, this.#snapshots];
     if (status === null || snapshots === null || this.#isClosed) return;
     const { id } = snapshots.current.decider.policies;
-    if (policySetId(slotsOf(ledger)) === id) return this.#report([]);
-    const { set, left } = await assembleSlots(status.ground.modules, ledger, this.#kept, this.#suspended);
+    if (policySetId(slotsOf(states)) === id) return this.#report([]);
+    const { set, left } = await assembleSlots(status.ground.modules, states, this.#kept, this.#suspended);
     this.#status = { ...status, left };
-    this.#kept.verify(ledger);
+    this.#kept.verify(states);
     if (set.id !== id) {
       snapshots.swap(snapshotOf(status.ground, set, this.#supply.pools));
       for (const { swapped } of this.#listeners) swapped(set);
@@ -222,7 +222,7 @@ export class ServedPolicies {
   }
 
   async #content(digest: string): Promise<KeptContent | null> {
-    const kept = await keptContent(this.#lifecycle.ledger, digest, this.#log);
+    const kept = await keptContent(this.#lifecycle.states, digest, this.#log);
     if (kept === null) return null;
     const { policy, moduleSha256 } = kept;
     return { digest, moduleSha256, contract: policy.contract, sources: policy.sources };
@@ -231,7 +231,7 @@ export class ServedPolicies {
   #simulate(policy: string, digest: string): ReturnType<PolicyAdministration["simulate"]> {
     if (this.#status === null) throw new Error("policies: a simulation before the first snapshot");
     const { table, assertions } = this.#status.ground;
-    const context = { table, assertions, ledger: this.#lifecycle.ledger, kept: this.#kept };
+    const context = { table, assertions, states: this.#lifecycle.states, kept: this.#kept };
     return simulatePromotionOf(this.#simulator, policy, digest, context);
   }
 

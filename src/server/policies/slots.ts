@@ -1,5 +1,5 @@
 import type { PolicyIdentity, PolicySet, PolicySlot } from "../../canon/policy.ts";
-import { contentOf, type PolicyLedger, type PolicyLine } from "../../lifecycle/ledger.ts";
+import { contentOf, type PolicyStates, type PolicyStatus } from "../../lifecycle/policy-states.ts";
 import { PolicyModuleError } from "../../policy/evaluator.ts";
 import { KeptContentError, readStoredContent, type KeptPolicy } from "../../policy/kept-content.ts";
 import type { LoadedModules } from "../../policy/modules/loaded-modules.ts";
@@ -11,16 +11,16 @@ import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { KeptModules } from "./kept-modules.ts";
 
 /** Every enforced or shadow content of the log. A removal is no content that could be evaluated. */
-export function slotsOf(ledger: PolicyLedger): readonly PolicyIdentity[] {
+export function slotsOf(states: PolicyStates): readonly PolicyIdentity[] {
   const slots: readonly PolicySlot[] = ["enforced", "candidate"];
-  return [...ledger.policies.values()].flatMap((line) => slots.flatMap((slot) => identityOf(line, slot) ?? []));
+  return [...states.policies.values()].flatMap((status) => slots.flatMap((slot) => identityOf(status, slot) ?? []));
 }
 
-function identityOf(line: PolicyLine, slot: PolicySlot): PolicyIdentity | null {
-  const state = line[slot];
+function identityOf(status: PolicyStatus, slot: PolicySlot): PolicyIdentity | null {
+  const state = status[slot];
   if (state === null) return null;
-  const { revision, digest, content } = contentOf(line, state.digest);
-  return content === "rules" ? { id: line.id, revision, digest, slot } : null;
+  const { revision, digest, content } = contentOf(status, state.digest);
+  return content === "rules" ? { id: status.id, revision, digest, slot } : null;
 }
 
 /** A content whose bytes cannot be read. The message is for operators: it names policy, revision and fix, and nothing of what the policy says. */
@@ -55,16 +55,16 @@ export interface Assembled {
  */
 export async function assembleSlots(
   modules: LoadedModules,
-  ledger: PolicyLedger,
+  states: PolicyStates,
   kept: Pick<KeptModules, "recompiled">,
   suspended: SuspendedCandidates,
 ): Promise<Assembled> {
-  const slots = slotsOf(ledger);
+  const slots = slotsOf(states);
   const left: ContentUnusableError[] = [];
   for (const identity of slots) {
     if (modules.has(identity.digest)) continue;
     try {
-      await modules.add((await kept.recompiled(ledger, identity.id, identity.digest)).module);
+      await modules.add((await kept.recompiled(states, identity.id, identity.digest)).module);
     } catch (error) {
       const unusable = unusableContent(identity, error);
       if (identity.slot === "enforced") throw unusable;
@@ -76,7 +76,7 @@ export async function assembleSlots(
   const isTimeRead = policies.some((policy) => readsPath(policy, "input.time"));
   const set = rememberingSet(policies, isTimeRead, MAXIMUM_ANSWERS);
   // What a rollback goes to stays at hand.
-  const former = [...ledger.policies.values()].flatMap(({ former: earlier }) => earlier.at(-1) ?? []);
+  const former = [...states.policies.values()].flatMap(({ former: earlier }) => earlier.at(-1) ?? []);
   modules.retain(new Set([...usable.map(({ digest }) => digest), ...former]));
   return { set, left };
 }
@@ -96,12 +96,12 @@ function unusableContent(identity: PolicyIdentity, error: unknown): ContentUnusa
  * @throws {KeptContentError} @throws {StoreUnavailableError}
  */
 export async function keptContent(
-  ledger: PolicyLedger,
+  states: PolicyStates,
   digest: string,
   log: Pick<PolicyLogStore, "content">,
 ): Promise<KeptPolicy | null> {
-  const line = [...ledger.policies.values()].find(({ contents }) => contents.has(digest));
-  const known = line?.contents.get(digest);
+  const status = [...states.policies.values()].find(({ contents }) => contents.has(digest));
+  const known = status?.contents.get(digest);
   if (known?.isKept !== true) return null;
   const stored = await log.content(digest);
   return stored === null ? null : readStoredContent(stored, known.module);

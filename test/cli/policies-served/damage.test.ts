@@ -22,7 +22,7 @@ function tamper({ database: path }: Pick<Replica, "database">, statement: string
 }
 
 const digestOf = (replica: Replica, slot: "enforced" | "candidate"): string =>
-  replica.server.policies.lifecycle.ledger.policies.get("gate")?.[slot]?.digest ?? "";
+  replica.server.policies.lifecycle.states.policies.get("gate")?.[slot]?.digest ?? "";
 
 const LOSE = "DELETE FROM policy_contents WHERE digest = ?";
 const DAMAGE =
@@ -89,7 +89,7 @@ describe("bytes that cannot be had", LONG, () => {
     // It had loaded what was enforced before.
     other = await other.restart();
     await eventually(async () => (await replica.ask()).status === 403);
-    const former = replica.server.policies.lifecycle.ledger.policies.get("gate")?.former.at(-1) ?? "";
+    const former = replica.server.policies.lifecycle.states.policies.get("gate")?.former.at(-1) ?? "";
     const { policyLog } = replica.server.store;
     const kept = await policyLog.content(former);
     tamper(replica, DAMAGE, former);

@@ -210,7 +210,7 @@ export class Replica {
   /** Releases the candidate, which was rolled back. */
   async release(policy = "gate"): Promise<void> {
     const { lifecycle } = this.server.policies;
-    const digest = lifecycle.ledger.policies.get(policy)?.candidate?.digest ?? "";
+    const digest = lifecycle.states.policies.get(policy)?.candidate?.digest ?? "";
     refuseFault(
       await lifecycle.release({ policy, digest, expected: { etag: await this.#etag(policy) }, by: actor("somebody") }),
     );

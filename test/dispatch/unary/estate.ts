@@ -16,31 +16,31 @@ export type Reply =
   | { readonly kind: "status"; readonly status: number; readonly retryAfter?: string };
 
 /** What the stub providers were asked, and how many calls were under way at most. */
-export interface Ledger {
+export interface CallLog {
   readonly calls: { readonly endpoint: string; readonly inputs: readonly string[] }[];
   running: number;
   most: number;
   aborted: number;
 }
 
-export function emptyLedger(): Ledger {
+export function emptyCallLog(): CallLog {
   return { calls: [], running: 0, most: 0, aborted: 0 };
 }
 
 /** A provider in memory: the body of a call is the list of its inputs, and so is a right answer. */
-function stub(id: string, ledger: Ledger, replyTo: (inputs: readonly string[]) => Reply): Pick<Dispatcher, "dispatch"> {
+function stub(id: string, log: CallLog, replyTo: (inputs: readonly string[]) => Reply): Pick<Dispatcher, "dispatch"> {
   return {
     dispatch({ body }, handler) {
       if (typeof body !== "string") throw new Error("a body that is no text");
       const inputs: readonly string[] = JSON.parse(body);
-      ledger.calls.push({ endpoint: id, inputs });
-      ledger.running += 1;
-      ledger.most = Math.max(ledger.most, ledger.running);
+      log.calls.push({ endpoint: id, inputs });
+      log.running += 1;
+      log.most = Math.max(log.most, log.running);
       let open = true;
       const end = (): boolean => {
         if (!open) return false;
         open = false;
-        ledger.running -= 1;
+        log.running -= 1;
         return true;
       };
       const controller = {
@@ -53,7 +53,7 @@ function stub(id: string, ledger: Ledger, replyTo: (inputs: readonly string[]) =
         resume() {},
         abort(error: Error) {
           if (!end()) return;
-          ledger.aborted += 1;
+          log.aborted += 1;
           handler.onResponseError?.(controller, error);
         },
       } as unknown as Dispatcher.DispatchController;
@@ -134,7 +134,7 @@ export interface Estate {
 }
 
 /** A plan over stub providers, the first of them the primary. */
-export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
+export function estateOf(stubs: readonly Stubbed[], log: CallLog): Estate {
   const plan = stubs.map(({ id }, index): Candidate => ({
     endpoint: endpoint(id, { provider: id }),
     rank: index === 0 ? "primary" : "fallback",
@@ -148,9 +148,9 @@ export function estateOf(stubs: readonly Stubbed[], ledger: Ledger): Estate {
       const gate = new ConcurrencyLimiter(row.maxConcurrency, row.queue);
       const connection = {
         provider: row,
-        dispatcher: stub(id, ledger, reply) as Dispatcher,
+        dispatcher: stub(id, log, reply) as Dispatcher,
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only `dispatch` is called
-        freshDispatcher: stub(id, ledger, reply) as Dispatcher,
+        freshDispatcher: stub(id, log, reply) as Dispatcher,
         origin: "http://stub.invalid",
         pathPrefix: "",
         headers: [],

@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Gathering, type Gathered, type GatherJob } from "../../../src/dispatch/unary/gather.ts";
 import { EndpointTracker } from "../../../src/dispatch/endpoints/endpoint-tracker.ts";
-import { echoTask, emptyLedger, estateOf, type Ledger, type Reply, type Stubbed } from "./estate.ts";
+import { echoTask, emptyCallLog, estateOf, type CallLog, type Reply, type Stubbed } from "./estate.ts";
 
 const TEXTS = Array.from({ length: 10 }, (_, index) => `t${index}`);
 
-function jobOf(stubs: readonly Stubbed[], ledger: Ledger, more: Partial<GatherJob> = {}): GatherJob {
+function jobOf(stubs: readonly Stubbed[], log: CallLog, more: Partial<GatherJob> = {}): GatherJob {
   return {
     task: echoTask(TEXTS, 2, false),
     callersBody: {},
@@ -18,7 +18,7 @@ function jobOf(stubs: readonly Stubbed[], ledger: Ledger, more: Partial<GatherJo
     maxAnswerBytes: 1_000_000,
     // No pauses: the rules of waiting are tested by themselves.
     random: () => 0,
-    ...estateOf(stubs, ledger).job,
+    ...estateOf(stubs, log).job,
     ...more,
   };
 }
@@ -53,21 +53,21 @@ function failing(times: number, reply: Reply, only: (inputs: readonly string[]) 
 
 describe("gathering parts", () => {
   it("asks for every part once, at most four at a time, and keeps their order", async () => {
-    const ledger = emptyLedger();
-    const gathered = await new Gathering(jobOf([{ id: "a", reply: () => ok }], ledger)).run();
+    const log = emptyCallLog();
+    const gathered = await new Gathering(jobOf([{ id: "a", reply: () => ok }], log)).run();
     expect(textsOf(gathered)).toEqual(PARTS);
-    expect(ledger.calls).toHaveLength(5);
-    expect(ledger.most).toBe(4);
+    expect(log.calls).toHaveLength(5);
+    expect(log.most).toBe(4);
     expect(gathered.attempts).toMatchObject([{ candidate: { endpoint: { id: "a" } }, failure: null, calls: 5 }]);
     expect(gathered.calls).toBe(5);
   });
 
   it("asks again for the missing part only", async () => {
-    const ledger = emptyLedger();
+    const log = emptyCallLog();
     const reply = failing(1, broken, (inputs) => inputs.includes("t4"));
-    const gathered = await new Gathering(jobOf([{ id: "a", reply }], ledger)).run();
+    const gathered = await new Gathering(jobOf([{ id: "a", reply }], log)).run();
     expect(textsOf(gathered)).toEqual(PARTS);
-    expect(ledger.calls.map(({ inputs }) => inputs.join()).toSorted()).toEqual([
+    expect(log.calls.map(({ inputs }) => inputs.join()).toSorted()).toEqual([
       "t0,t1",
       "t2,t3",
       "t4,t5",
@@ -78,14 +78,14 @@ describe("gathering parts", () => {
   });
 
   it("goes on to the next candidate of the plan, for that part alone", async () => {
-    const ledger = emptyLedger();
+    const log = emptyCallLog();
     const stubs = [
       { id: "a", reply: failing(9, broken, (inputs) => inputs.includes("t4")) },
       { id: "b", reply: () => ok },
     ];
-    const gathered = await new Gathering(jobOf(stubs, ledger)).run();
+    const gathered = await new Gathering(jobOf(stubs, log)).run();
     expect(textsOf(gathered)).toEqual(PARTS);
-    expect(ledger.calls.filter(({ endpoint }) => endpoint === "b").map(({ inputs }) => inputs)).toEqual([["t4", "t5"]]);
+    expect(log.calls.filter(({ endpoint }) => endpoint === "b").map(({ inputs }) => inputs)).toEqual([["t4", "t5"]]);
     expect(gathered.answeredBy.map(({ endpoint }) => endpoint.id)).toEqual(["a", "b"]);
   });
 
@@ -98,19 +98,19 @@ describe("gathering parts", () => {
   ] as const)(
     "an answer that stays %s fails the whole request after two rounds, and names the inputs",
     async (_name, reply) => {
-      const ledger = emptyLedger();
+      const log = emptyCallLog();
       const stubs = [{ id: "a", reply: failing(9, reply, (inputs) => inputs.includes("t4")) }];
-      const gathered = await new Gathering(jobOf(stubs, ledger, { resends: true })).run();
+      const gathered = await new Gathering(jobOf(stubs, log, { resends: true })).run();
       expect(gathered.ends).toBeNull();
       expect(gathered.error?.status).toBe(502);
       expect(gathered.error?.message).toContain("Inputs 4 to 5 had no result, so none is given.");
       expect(gathered.error?.message).not.toMatch(/t4|secret/);
-      expect(ledger.calls.filter(({ inputs }) => inputs.includes("t4"))).toHaveLength(2);
+      expect(log.calls.filter(({ inputs }) => inputs.includes("t4"))).toHaveLength(2);
     },
   );
 
   it("stops at once where the caller is to blame: no other candidate, no second round, no further part", async () => {
-    const ledger = emptyLedger();
+    const log = emptyCallLog();
     const refused: Reply = { kind: "status", status: 400 };
     const stubs = [
       {
@@ -119,11 +119,11 @@ describe("gathering parts", () => {
       },
       { id: "b", reply: () => ok },
     ];
-    const gathered = await new Gathering(jobOf(stubs, ledger)).run();
+    const gathered = await new Gathering(jobOf(stubs, log)).run();
     expect(gathered.error).toMatchObject({ status: 400, kind: "invalid_request" });
-    expect(ledger.calls.map(({ endpoint }) => endpoint)).toEqual(["a", "a", "a", "a"]);
+    expect(log.calls.map(({ endpoint }) => endpoint)).toEqual(["a", "a", "a", "a"]);
     // The three others were under way: their calls are closed, and the evidence says why.
-    expect(ledger.aborted).toBe(3);
+    expect(log.aborted).toBe(3);
     expect(gathered.attempts).toMatchObject([
       { failure: { kind: "rejected" }, calls: 1 },
       { failure: { kind: "abandoned" }, calls: 3 },
@@ -135,74 +135,74 @@ describe("gathering parts", () => {
     [2, 2],
     [10, 4],
   ])("with %i attempts allowed, a part of two places is asked for %i times", async (maxAttempts, expected) => {
-    const ledger = emptyLedger();
+    const log = emptyCallLog();
     const stubs = [
       { id: "a", reply: () => broken },
       { id: "b", reply: () => broken },
     ];
     const task = echoTask(["x"], 1, false);
-    const gathered = await new Gathering(jobOf(stubs, ledger, { maxAttempts, task })).run();
+    const gathered = await new Gathering(jobOf(stubs, log, { maxAttempts, task })).run();
     expect(gathered.error?.status).toBe(502);
-    expect(ledger.calls).toHaveLength(expected);
+    expect(log.calls).toHaveLength(expected);
   });
 
   it("gives what there is where the caller takes gaps, and an error where there is nothing", async () => {
-    const ledger = emptyLedger();
+    const log = emptyCallLog();
     const task = echoTask(TEXTS, 2, true);
     const some = [{ id: "a", reply: failing(9, broken, (inputs) => inputs.includes("t4")) }];
-    const gathered = await new Gathering(jobOf(some, ledger, { task })).run();
+    const gathered = await new Gathering(jobOf(some, log, { task })).run();
     expect(textsOf(gathered)).toEqual(PARTS.map((part) => (part.includes("t4") ? null : part)));
-    const nothing = await new Gathering(jobOf([{ id: "a", reply: () => broken }], ledger, { task })).run();
+    const nothing = await new Gathering(jobOf([{ id: "a", reply: () => broken }], log, { task })).run();
     expect(nothing.ends).toBeNull();
     expect(nothing.error?.status).toBe(502);
   });
 
   it("waits for a call of its own to end where a provider takes fewer than it wants", async () => {
-    const ledger = emptyLedger();
-    const gathered = await new Gathering(jobOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], ledger)).run();
+    const log = emptyCallLog();
+    const gathered = await new Gathering(jobOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], log)).run();
     expect(textsOf(gathered)).toEqual(PARTS);
-    expect(ledger.most).toBe(1);
+    expect(log.most).toBe(1);
   });
 
   it("says 503 where others have all calls of the provider", async () => {
-    const ledger = emptyLedger();
-    const { job, gates } = estateOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], ledger);
+    const log = emptyCallLog();
+    const { job, gates } = estateOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], log);
     for (const gate of gates) gate.tryEnter();
-    const gathered = await new Gathering(jobOf([], ledger, { ...job, task: echoTask(["x"], 1, false) })).run();
+    const gathered = await new Gathering(jobOf([], log, { ...job, task: echoTask(["x"], 1, false) })).run();
     expect(gathered.error).toMatchObject({ status: 503, code: "saturated" });
     expect(gates[0]?.inFlight).toBe(1);
   });
 
   it("ends at the deadline, with its calls closed", async () => {
-    const ledger = emptyLedger();
-    const job = jobOf([{ id: "a", reply: () => ({ kind: "never" }) }], ledger, { deadline: performance.now() + 50 });
+    const log = emptyCallLog();
+    const job = jobOf([{ id: "a", reply: () => ({ kind: "never" }) }], log, { deadline: performance.now() + 50 });
     const gathered = await new Gathering(job).run();
     expect(gathered.error).toMatchObject({ status: 504, code: "upstream_timeout_total" });
-    expect(ledger.running).toBe(0);
+    expect(log.running).toBe(0);
   });
 
   it("gives everything up when nobody waits", async () => {
-    const ledger = emptyLedger();
-    const gathering = new Gathering(jobOf([{ id: "a", reply: () => ({ kind: "never" }) }], ledger));
+    const log = emptyCallLog();
+    const gathering = new Gathering(jobOf([{ id: "a", reply: () => ({ kind: "never" }) }], log));
     const ended = gathering.run();
     await new Promise(setImmediate);
-    expect(ledger.running).toBe(4);
+    expect(log.running).toBe(4);
     gathering.cancel("client_closed");
     expect(await ended).toMatchObject({ ends: null, error: null, attempts: [{ failure: { kind: "client_closed" } }] });
-    expect(ledger.running).toBe(0);
+    expect(log.running).toBe(0);
   });
 
   it("asks a second candidate too where the first is slow, and takes the first answer", async () => {
-    const ledger = emptyLedger();
+    const log = emptyCallLog();
     const stubs = [
       { id: "a", reply: (inputs: readonly string[]) => (inputs.includes("t4") ? ({ kind: "never" } as const) : ok) },
       { id: "b", reply: () => ok },
     ];
-    const gathered = await new Gathering(jobOf(stubs, ledger, { hedgeAfter: 20 })).run();
+    const gathered = await new Gathering(jobOf(stubs, log, { hedgeAfter: 20 })).run();
     expect(textsOf(gathered)).toEqual(PARTS);
-    expect(ledger.calls.filter(({ endpoint }) => endpoint === "b").map(({ inputs }) => inputs)).toEqual([["t4", "t5"]]);
+    expect(log.calls.filter(({ endpoint }) => endpoint === "b").map(({ inputs }) => inputs)).toEqual([["t4", "t5"]]);
     // The slow call is closed, and its line says that it was not the provider's fault.
-    expect(ledger.running).toBe(0);
+    expect(log.running).toBe(0);
     expect(gathered.attempts).toMatchObject([
       { candidate: { endpoint: { id: "a" } }, failure: null, calls: 4 },
       { candidate: { endpoint: { id: "b" } }, failure: null, calls: 1 },
@@ -211,7 +211,7 @@ describe("gathering parts", () => {
   });
 
   it("makes no second call where the first is quick, where there is no other candidate, or beyond the attempts allowed", async () => {
-    const quick = emptyLedger();
+    const quick = emptyCallLog();
     const two = [
       { id: "a", reply: () => ok },
       { id: "b", reply: () => ok },
@@ -228,26 +228,26 @@ describe("gathering parts", () => {
         1,
       ],
     ] as const) {
-      const ledger = emptyLedger();
+      const log = emptyCallLog();
       const task = echoTask(["x"], 1, false);
       const bounds = { hedgeAfter: 5, maxAttempts, task, deadline: performance.now() + 60 };
-      const gathered = await new Gathering(jobOf(stubs, ledger, bounds)).run();
+      const gathered = await new Gathering(jobOf(stubs, log, bounds)).run();
       expect(gathered.error).toMatchObject({ status: 504 });
-      expect(ledger.calls).toHaveLength(1);
+      expect(log.calls).toHaveLength(1);
     }
   });
 
   it("does not wait for a call that has not begun, and stops where the second candidate says that the request is wrong", async () => {
-    const ledger = emptyLedger();
+    const log = emptyCallLog();
     const task = echoTask(["x", "y"], 1, false);
     const slow = { id: "a", maxConcurrency: 1, reply: (): Reply => ({ kind: "never" }) };
     const bounds = { hedgeAfter: 5, task, deadline: performance.now() + 5_000 };
     const startedAt = performance.now();
-    const gathered = await new Gathering(jobOf([slow, { id: "b", reply: () => ok }], ledger, bounds)).run();
+    const gathered = await new Gathering(jobOf([slow, { id: "b", reply: () => ok }], log, bounds)).run();
     expect(textsOf(gathered)).toEqual([["x"], ["y"]]);
     expect(performance.now() - startedAt).toBeLessThan(1_000);
     const refused = await new Gathering(
-      jobOf([slow, { id: "b", reply: () => ({ kind: "status", status: 400 }) }], emptyLedger(), {
+      jobOf([slow, { id: "b", reply: () => ({ kind: "status", status: 400 }) }], emptyCallLog(), {
         ...bounds,
         task: echoTask(["x"], 1, false),
       }),
@@ -256,7 +256,7 @@ describe("gathering parts", () => {
   });
 
   it("goes on where both of two calls fail", async () => {
-    const ledger = emptyLedger();
+    const log = emptyCallLog();
     let asked = 0;
     const slowFailure = (): Reply => ((asked += 1) === 1 ? { kind: "slow", status: 500 } : ok);
     const stubs = [
@@ -264,14 +264,14 @@ describe("gathering parts", () => {
       { id: "b", reply: () => broken },
     ];
     const task = echoTask(["x"], 1, false);
-    const gathered = await new Gathering(jobOf(stubs, ledger, { hedgeAfter: 5, task })).run();
+    const gathered = await new Gathering(jobOf(stubs, log, { hedgeAfter: 5, task })).run();
     expect(textsOf(gathered)).toEqual([["x"]]);
-    expect(ledger.calls.map(({ endpoint }) => endpoint)).toEqual(["a", "b", "a"]);
+    expect(log.calls.map(({ endpoint }) => endpoint)).toEqual(["a", "b", "a"]);
   });
 
   it("collects no more bytes than it may", async () => {
     const gathered = await new Gathering(
-      jobOf([{ id: "a", reply: () => ok }], emptyLedger(), { maxAnswerBytes: 30 }),
+      jobOf([{ id: "a", reply: () => ok }], emptyCallLog(), { maxAnswerBytes: 30 }),
     ).run();
     expect(gathered.error).toMatchObject({ status: 502, code: "upstream_too_large" });
   });
@@ -300,16 +300,16 @@ describe("under any faults", () => {
         fc.array(fc.infiniteStream(reply), { minLength: 1, maxLength: 3 }),
         fc.integer({ min: 1, max: 4 }),
         async (count, size, takesGaps, streams, maxAttempts) => {
-          const ledger = emptyLedger();
+          const log = emptyCallLog();
           const stubs = streams.map((stream, index) => ({
             id: `p${index}`,
             maxConcurrency: index + 1,
             reply: (): Reply => stream.next().value ?? ok,
           }));
           const inputs = Array.from({ length: count }, (_, index) => `i${index}`);
-          const { job, gates } = estateOf(stubs, ledger);
+          const { job, gates } = estateOf(stubs, log);
           const task = echoTask(inputs, size, takesGaps);
-          const gathered = await new Gathering(jobOf([], ledger, { ...job, task, maxAttempts })).run();
+          const gathered = await new Gathering(jobOf([], log, { ...job, task, maxAttempts })).run();
           const texts = textsOf(gathered);
           if (texts === null) expect(gathered.error).not.toBeNull();
           else {
@@ -321,10 +321,10 @@ describe("under any faults", () => {
             }
           }
           for (const part of task.parts) {
-            const asked = ledger.calls.filter((call) => call.inputs[0] === inputs[part.first]);
+            const asked = log.calls.filter((call) => call.inputs[0] === inputs[part.first]);
             expect(asked.length).toBeLessThanOrEqual(maxAttempts);
           }
-          expect(ledger.running).toBe(0);
+          expect(log.running).toBe(0);
           expect(gates.map(({ inFlight }) => inFlight)).toEqual(gates.map(() => 0));
         },
       ),

@@ -214,7 +214,7 @@ describe("the order of a change", () => {
     const answer = await estate.change(key, "a", "promotions");
     expect(answer).toMatchObject({ status: 503, json: { error: { code: "policies_not_applied" } } });
     expect(answer.headers.get("retry-after")).toBeNull();
-    expect(estate.line("a").enforced?.digest).toBe(digestOf("first"));
+    expect(estate.status("a").enforced?.digest).toBe(digestOf("first"));
   });
 });
 

@@ -272,7 +272,7 @@ describe("409 without requirements", () => {
     estate.log.contents.delete(digestOf("first"));
     const rollback = await estate.change(key, "a", "rollbacks");
     expect(rollback).toMatchObject({ status: 409, json: { error: { code: "content_not_kept" } } });
-    expect(estate.line("a").enforced?.digest).toBe(digestOf("second"));
+    expect(estate.status("a").enforced?.digest).toBe(digestOf("second"));
   });
 
   it("a change among too many others is told to come again", async () => {

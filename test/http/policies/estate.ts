@@ -20,7 +20,7 @@ import type { Runtime } from "../../../src/http/runtime.ts";
 import { manageKeys } from "../../../src/keys/key-management.ts";
 import { createKey } from "../../../src/keys/key-record.ts";
 import { openKeyRing } from "../../../src/keys/key-ring.ts";
-import type { PolicyLine } from "../../../src/lifecycle/ledger.ts";
+import type { PolicyStatus } from "../../../src/lifecycle/policy-states.ts";
 import type { FileContent, PolicyLifecycle } from "../../../src/lifecycle/lifecycle.ts";
 import { openLifecycle } from "../../../src/lifecycle/open-lifecycle.ts";
 import { StoreUnavailableError } from "../../../src/canon/errors/store-unavailable.ts";
@@ -188,10 +188,10 @@ export class Estate {
     await this.lifecycle.observe(contentsOfFiles, occasion, "table-0");
   }
 
-  line(policy: string): PolicyLine {
-    const line = this.lifecycle.ledger.policies.get(policy);
-    if (line === undefined) throw new Error(`no policy ${policy}`);
-    return line;
+  status(policy: string): PolicyStatus {
+    const status = this.lifecycle.states.policies.get(policy);
+    if (status === undefined) throw new Error(`no policy ${policy}`);
+    return status;
   }
 
   /** A key as one made at the terminal. */

@@ -23,17 +23,17 @@ it("lets in as many requests as the ceiling says, and none once the tokens are s
       fc.integer({ min: 1, max: 50 }),
       fc.array(fc.oneof(fc.constant("take" as const), fc.integer({ min: 0, max: 20 }))),
       (requests, tokens, steps) => {
-        const ledger = new TokenCounters();
+        const counters = new TokenCounters();
         const token = counted("t", { requests, tokens });
         let [started, spent] = [0, 0];
         for (const step of steps) {
           if (step !== "take") {
-            ledger.spend("t", step);
+            counters.spend("t", step);
             if (started > 0) spent += step;
-          } else if (started >= requests) expect(ledger.take(token, 0)).toBe("requests");
-          else if (spent >= tokens) expect(ledger.take(token, 0)).toBe("tokens");
+          } else if (started >= requests) expect(counters.take(token, 0)).toBe("requests");
+          else if (spent >= tokens) expect(counters.take(token, 0)).toBe("tokens");
           else {
-            expect(ledger.take(token, 0)).toBeNull();
+            expect(counters.take(token, 0)).toBeNull();
             started += 1;
           }
         }
@@ -43,39 +43,39 @@ it("lets in as many requests as the ceiling says, and none once the tokens are s
 });
 
 it("counts a batch once for each of its calls, or not at all", () => {
-  const ledger = new TokenCounters();
+  const counters = new TokenCounters();
   const token = counted("a", { requests: 5 });
-  expect(ledger.take(token, 0, 3)).toBeNull();
-  expect(ledger.take(token, 0, 3)).toBe("requests");
-  expect(ledger.take(token, 0, 2)).toBeNull();
-  expect(ledger.take(token, 0)).toBe("requests");
+  expect(counters.take(token, 0, 3)).toBeNull();
+  expect(counters.take(token, 0, 3)).toBe("requests");
+  expect(counters.take(token, 0, 2)).toBeNull();
+  expect(counters.take(token, 0)).toBe("requests");
 });
 
 it("keeps tokens apart, and counts nothing for those without ceilings", () => {
-  const ledger = new TokenCounters();
-  expect(ledger.take(counted("a", { requests: 1 }), 0)).toBeNull();
-  expect(ledger.take(counted("b", { requests: 1 }), 0)).toBeNull();
-  expect(ledger.take(counted("a", { requests: 1 }), 0)).toBe("requests");
-  for (let count = 0; count < 10; count += 1) expect(ledger.take(counted("c", {}), 0)).toBeNull();
+  const counters = new TokenCounters();
+  expect(counters.take(counted("a", { requests: 1 }), 0)).toBeNull();
+  expect(counters.take(counted("b", { requests: 1 }), 0)).toBeNull();
+  expect(counters.take(counted("a", { requests: 1 }), 0)).toBe("requests");
+  for (let count = 0; count < 10; count += 1) expect(counters.take(counted("c", {}), 0)).toBeNull();
 });
 
 it("says what is reached without counting", () => {
-  const ledger = new TokenCounters();
+  const counters = new TokenCounters();
   const token = counted("a", { requests: 1 });
-  for (let count = 0; count < 3; count += 1) expect(ledger.reached(token)).toBeNull();
-  expect(ledger.take(token, 0)).toBeNull();
-  expect(ledger.reached(token)).toBe("requests");
+  for (let count = 0; count < 3; count += 1) expect(counters.reached(token)).toBeNull();
+  expect(counters.take(token, 0)).toBeNull();
+  expect(counters.reached(token)).toBe("requests");
 });
 
 it("a full workspace's new tokens are refused in place of forgetting what others have used; other workspaces' are not", () => {
-  const ledger = new TokenCounters();
-  for (let count = 0; count < 20_000; count += 1) ledger.take(counted(`t${count}`, { requests: 1 }), 0);
+  const counters = new TokenCounters();
+  for (let count = 0; count < 20_000; count += 1) counters.take(counted(`t${count}`, { requests: 1 }), 0);
   const fresh = counted("new", { requests: 1 }, { expiresAt: 9_000 });
-  expect(ledger.take(fresh, 999)).toBe("requests");
-  expect(ledger.take(counted("t0", { requests: 1 }), 999)).toBe("requests");
-  expect(ledger.take(counted("other", { requests: 1 }, { workspace: "x" }), 999)).toBeNull();
+  expect(counters.take(fresh, 999)).toBe("requests");
+  expect(counters.take(counted("t0", { requests: 1 }), 999)).toBe("requests");
+  expect(counters.take(counted("other", { requests: 1 }, { workspace: "x" }), 999)).toBeNull();
   // Expired ones make room, looked for once a second.
-  expect(ledger.take(fresh, 1_998)).toBe("requests");
-  expect(ledger.take(fresh, 1_999)).toBeNull();
-  expect(ledger.reached(counted("t0", { requests: 1 }))).toBeNull();
+  expect(counters.take(fresh, 1_998)).toBe("requests");
+  expect(counters.take(fresh, 1_999)).toBeNull();
+  expect(counters.reached(counted("t0", { requests: 1 }))).toBeNull();
 });

@@ -1,6 +1,6 @@
 import { serviceError, type ServiceError } from "../../../canon/error.ts";
 import type { Identity } from "../../../canon/identity.ts";
-import type { PolicyLine } from "../../../lifecycle/ledger.ts";
+import type { PolicyStatus } from "../../../lifecycle/policy-states.ts";
 import type { Actor } from "../../../lifecycle/records.ts";
 import type { KeyManagement } from "../service-keys/key-management.ts";
 import { storeUnavailable } from "./policy-error.ts";
@@ -51,11 +51,11 @@ export async function actorOf(
  * A key that has merely expired did speak.
  */
 export async function revokedApprovers(
-  line: PolicyLine,
+  status: PolicyStatus,
   keys: Pick<KeyManagement, "get"> | undefined,
 ): Promise<ReadonlySet<string> | ServiceError> {
   const revoked = new Set<string>();
-  for (const { by } of line.approvals.get(line.candidate?.digest ?? "") ?? []) {
+  for (const { by } of status.approvals.get(status.candidate?.digest ?? "") ?? []) {
     const key = await keys?.get(by.keyId);
     if (key === undefined) return storeUnavailable();
     if ("fault" in key && key.fault !== "absent") return storeUnavailable();

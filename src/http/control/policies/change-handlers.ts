@@ -4,7 +4,7 @@ import { asWord, type ChangeRecord } from "../../../evidence/record.ts";
 import * as changes from "../../../lifecycle/changes.ts";
 import { entityTag } from "../../../lifecycle/entity-tag.ts";
 import { isFault } from "../../../lifecycle/fault.ts";
-import type { PolicyLedger } from "../../../lifecycle/ledger.ts";
+import type { PolicyStates } from "../../../lifecycle/policy-states.ts";
 import type { Expectation, LifecycleChange, PolicyLifecycle } from "../../../lifecycle/lifecycle.ts";
 import { promotionRequirements, isJudged } from "../../../lifecycle/requirements.ts";
 import type { Actor, PolicyRecord } from "../../../lifecycle/records.ts";
@@ -15,7 +15,7 @@ import { readExpected, readReason, readReport, readRevision, readText, readWithd
 import {
   candidateFigures,
   managementError,
-  newestLedger,
+  newestStates,
   NO_STORE,
   orUnavailable,
   parts,
@@ -30,30 +30,30 @@ export const CHANGE_HANDLERS = {
   approvePolicy: async (call) => {
     const start = await begin(call);
     if ("code" in start) return start;
-    const { ledger, lifecycle, policy, by, body } = start;
+    const { states, lifecycle, policy, by, body } = start;
     const [digest, claimed] = [readText(body, "digest"), readReport(body)];
     const { administration } = start;
     const report = claimed === null ? null : await verifiedReport(administration, policy, digest, claimed);
     if (report !== null && "code" in report) return report;
     const request = { policy, digest, by, report };
-    return finish(call, start, changes.approval(ledger, request, Date.now()), () => lifecycle.approve(request));
+    return finish(call, start, changes.approval(states, request, Date.now()), () => lifecycle.approve(request));
   },
   promotePolicy: async (call) => {
     const start = await begin(call);
     if ("code" in start) return start;
-    const { ledger, lifecycle, administration, policy, by } = start;
+    const { states, lifecycle, administration, policy, by } = start;
     const expected = expectation(call, start, "candidate");
     if ("code" in expected) return expected;
-    const found = changes.promotable(ledger, { policy, expected });
+    const found = changes.promotable(states, { policy, expected });
     if (isFault(found)) return faultError(found);
     const { table } = call.snapshot.decider;
-    const { line } = found;
+    const { status } = found;
     const figures =
-      line.candidate !== null && isJudged(line)
-        ? await orUnavailable(candidateFigures(administration, line, line.candidate))
+      status.candidate !== null && isJudged(status)
+        ? await orUnavailable(candidateFigures(administration, status, status.candidate))
         : null;
     if (figures !== null && "code" in figures) return figures;
-    const revoked = await revokedApprovers(line, call.runtime.keys);
+    const revoked = await revokedApprovers(status, call.runtime.keys);
     if ("code" in revoked) return revoked;
     const request = {
       policy,
@@ -71,7 +71,7 @@ export const CHANGE_HANDLERS = {
   rollBackPolicy: async (call) => {
     const start = await begin(call);
     if ("code" in start) return start;
-    const { ledger, lifecycle, policy, by, body } = start;
+    const { states, lifecycle, policy, by, body } = start;
     const expected = expectation(call, start, "enforced");
     if ("code" in expected) return expected;
     const toRevision = readRevision(body["to_revision"]);
@@ -83,40 +83,40 @@ export const CHANGE_HANDLERS = {
       reason: readReason(body),
       ...(toRevision !== undefined && { toRevision }),
     };
-    return finish(call, start, changes.rollback(ledger, request, Date.now()), () => lifecycle.rollBack(request));
+    return finish(call, start, changes.rollback(states, request, Date.now()), () => lifecycle.rollBack(request));
   },
   withdrawPolicy: async (call) => {
     const start = await begin(call);
     if ("code" in start) return start;
-    const { ledger, lifecycle, policy, by, body } = start;
+    const { states, lifecycle, policy, by, body } = start;
     const asked = readWithdrawal(body);
     if ("code" in asked) return asked;
     if (asked.what === "approval") {
       const request = { policy, digest: asked.digest, by };
-      const verdict = changes.approvalWithdrawal(ledger, request, Date.now());
+      const verdict = changes.approvalWithdrawal(states, request, Date.now());
       return finish(call, start, verdict, () => lifecycle.withdrawApproval(request));
     }
     const expected = expectation(call, start, "candidate");
     if ("code" in expected) return expected;
     const request = { policy, expected, by };
-    const verdict = changes.candidateWithdrawal(ledger, request, Date.now());
+    const verdict = changes.candidateWithdrawal(states, request, Date.now());
     return finish(call, start, verdict, () => lifecycle.withdrawCandidate(request));
   },
   releasePolicy: async (call) => {
     const start = await begin(call);
     if ("code" in start) return start;
-    const { ledger, lifecycle, policy, by, body } = start;
+    const { states, lifecycle, policy, by, body } = start;
     const expected = expectation(call, start, null);
     if ("code" in expected) return expected;
     const request = { policy, digest: readText(body, "digest"), expected, by };
-    return finish(call, start, changes.release(ledger, request, Date.now()), () => lifecycle.release(request));
+    return finish(call, start, changes.release(states, request, Date.now()), () => lifecycle.release(request));
   },
 } as const satisfies Record<string, ControlHandler>;
 
 interface Start {
   readonly administration: PolicyAdministration;
   readonly lifecycle: PolicyLifecycle;
-  readonly ledger: PolicyLedger;
+  readonly states: PolicyStates;
   readonly policy: string;
   readonly by: Actor;
   readonly body: JsonObject;
@@ -129,30 +129,30 @@ async function begin(call: ControlCall): Promise<Start | ServiceError> {
   const { identity, administration } = found;
   const refused = managementError(call, identity);
   if (refused !== null) return refused;
-  const ledger = await newestLedger(administration);
-  if ("code" in ledger) return ledger;
-  const policy = ledger.policies.get(call.parameter ?? "")?.id;
+  const states = await newestStates(administration);
+  if ("code" in states) return states;
+  const policy = states.policies.get(call.parameter ?? "")?.id;
   if (policy === undefined) return noSuchPolicy();
   if (call.runtime.keys === undefined) return storeUnavailable();
   const by = await actorOf(identity, call.requestId, call.runtime.keys);
   if ("code" in by) return by;
   const { lifecycle } = administration;
-  return { administration, lifecycle, ledger, policy, by, body: call.body?.value ?? {} };
+  return { administration, lifecycle, states, policy, by, body: call.body?.value ?? {} };
 }
 
 /** What the caller has looked at: the header's entity tag and the body's revisions. @param slot which the change is about; `null`: none. */
 function expectation(
   call: ControlCall,
-  { ledger, policy, body }: Start,
+  { states, policy, body }: Start,
   slot: "candidate" | "enforced" | null,
 ): Expectation | ServiceError {
-  const line = ledger.policies.get(policy);
-  if (line === undefined) return noSuchPolicy();
-  const present = entityTag(line);
+  const status = states.policies.get(policy);
+  if (status === undefined) return noSuchPolicy();
+  const present = entityTag(status);
   const etag = readIfMatch(call.headers["if-match"], present);
   if (typeof etag !== "string") return etag;
   // Who knows how it is has not missed anything: whatever revision of an empty slot they name, looking again would not help.
-  if (etag === present && slot !== null && line[slot] === null) {
+  if (etag === present && slot !== null && status[slot] === null) {
     return faultError({ fault: slot === "candidate" ? "no_candidate" : "nothing_to_roll_back_to" });
   }
   return { etag, ...readExpected(body) };
@@ -180,10 +180,10 @@ async function finish(
       return notApplied();
     }
   }
-  const line = administration.lifecycle.ledger.policies.get(policy);
-  if (line === undefined) throw new Error("policies: a policy that was changed is gone from the log");
-  const view = await viewOf(call.runtime, administration, line);
-  return { json: view, headers: [...NO_STORE, "etag", entityTag(line)] };
+  const status = administration.lifecycle.states.policies.get(policy);
+  if (status === undefined) throw new Error("policies: a policy that was changed is gone from the log");
+  const view = await viewOf(call.runtime, administration, status);
+  return { json: view, headers: [...NO_STORE, "etag", entityTag(status)] };
 }
 
 /** What the evidence calls a change. */

@@ -3,7 +3,7 @@ import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { PolicyContract } from "../../../canon/policy.ts";
 import { shadowFigures } from "../../../governance/shadow-figures.ts";
-import { contentOf, type PolicyLedger, type PolicyLine, type SlotState } from "../../../lifecycle/ledger.ts";
+import { contentOf, type PolicyStates, type PolicyStatus, type SlotState } from "../../../lifecycle/policy-states.ts";
 import type { ShadowFigures } from "../../../lifecycle/records.ts";
 import { promotionRequirements } from "../../../lifecycle/requirements.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -39,7 +39,7 @@ export function managementError(
 }
 
 /** The log as it is now, for this process too. */
-export async function newestLedger({ lifecycle }: PolicyAdministration): Promise<PolicyLedger | ServiceError> {
+export async function newestStates({ lifecycle }: PolicyAdministration): Promise<PolicyStates | ServiceError> {
   return orUnavailable(lifecycle.refresh());
 }
 
@@ -53,13 +53,13 @@ export async function orUnavailable<Result>(reading: Promise<Result>): Promise<R
 }
 
 /** The policy that the path names. */
-export async function namedLine(
+export async function namedStatus(
   administration: PolicyAdministration,
   parameter: string | null,
-): Promise<PolicyLine | ServiceError> {
-  const ledger = await newestLedger(administration);
-  if ("code" in ledger) return ledger;
-  return ledger.policies.get(parameter ?? "") ?? noSuchPolicy();
+): Promise<PolicyStatus | ServiceError> {
+  const states = await newestStates(administration);
+  if ("code" in states) return states;
+  return states.policies.get(parameter ?? "") ?? noSuchPolicy();
 }
 
 /** Counts that are being read, by content: whoever asks for them meanwhile gets the same, or a crowd would read hours of cells once for each. */
@@ -68,15 +68,15 @@ const counting = new WeakMap<ShadowSource, Map<string, Promise<ShadowFigures>>>(
 /** What the candidate said in shadow, in every workspace together. @throws {Error} where the counts cannot be read. */
 export async function candidateFigures(
   { shadow }: PolicyAdministration,
-  line: PolicyLine,
+  status: PolicyStatus,
   { digest, since }: SlotState,
 ): Promise<ShadowFigures> {
   const running = counting.get(shadow) ?? new Map<string, Promise<ShadowFigures>>();
   counting.set(shadow, running);
   const known = running.get(digest);
   if (known !== undefined) return { ...(await known), since };
-  const { revision, firstSeenAt } = contentOf(line, digest);
-  const figures = shadowFigures(shadow, line.id, revision, since, Date.now(), firstSeenAt);
+  const { revision, firstSeenAt } = contentOf(status, digest);
+  const figures = shadowFigures(shadow, status.id, revision, since, Date.now(), firstSeenAt);
   running.set(digest, figures);
   try {
     return await figures;
@@ -89,20 +89,20 @@ export async function candidateFigures(
 export async function viewOf(
   { snapshots }: Pick<Runtime, "snapshots">,
   administration: PolicyAdministration,
-  line: PolicyLine,
+  status: PolicyStatus,
 ): Promise<JsonObject> {
   const { policies, table } = snapshots.current.decider;
   const loaded = new Map(policies.policies.map(({ identity, contract }) => [identity.digest, contract]));
-  const digests = [line.enforced?.digest, line.candidate?.digest, namingDigest(line)];
+  const digests = [status.enforced?.digest, status.candidate?.digest, namingDigest(status)];
   const contracts = new Map<string, PolicyContract | null>();
   for (const digest of digests) {
     if (digest == null || contracts.has(digest)) continue;
     contracts.set(digest, loaded.get(digest) ?? (await contractOf(administration, digest)));
   }
-  return describePolicy(line, {
-    requirements: promotionRequirements(table, line.id),
+  return describePolicy(status, {
+    requirements: promotionRequirements(table, status.id),
     tableRevision: table.revision,
-    file: administration.files().get(line.id)?.digest ?? null,
+    file: administration.files().get(status.id)?.digest ?? null,
     differing: administration.differing(),
     contractOf: (digest) => contracts.get(digest) ?? null,
   });

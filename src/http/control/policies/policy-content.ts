@@ -1,7 +1,7 @@
 import { formatRevision } from "../../../canon/policy.ts";
-import { type PolicyLine, type KnownContent, contentOf } from "../../../lifecycle/ledger.ts";
+import { type PolicyStatus, type KnownContent, contentOf } from "../../../lifecycle/policy-states.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
-import { namedLine, NO_STORE, orUnavailable, parts } from "./policy-call.ts";
+import { namedStatus, NO_STORE, orUnavailable, parts } from "./policy-call.ts";
 import { noSuchContent } from "./policy-error.ts";
 import { checkQuery, CONTENT_QUERY, readDigest } from "./policy-query.ts";
 import { describeRules } from "./policy-view.ts";
@@ -16,9 +16,9 @@ export async function policyContent(call: ControlCall): Promise<ControlAnswer> {
   if (wrong !== null) return wrong;
   const asked = readDigest(searchParams);
   if (asked !== null && typeof asked !== "string") return asked;
-  const line = await namedLine(administration, call.parameter);
-  if ("code" in line) return line;
-  const content = contentNamed(line, asked);
+  const status = await namedStatus(administration, call.parameter);
+  if ("code" in status) return status;
+  const content = contentNamed(status, asked);
   if (content === null) return noSuchContent();
   const kept = content.content === "rules" ? await orUnavailable(administration.content(content.digest)) : null;
   if (kept !== null && "code" in kept) return kept;
@@ -27,7 +27,7 @@ export async function policyContent(call: ControlCall): Promise<ControlAnswer> {
   return {
     json: {
       object: "policy.content",
-      policy: line.id,
+      policy: status.id,
       revision: formatRevision(content.revision),
       digest: content.digest,
       content: content.content,
@@ -43,14 +43,14 @@ export async function policyContent(call: ControlCall): Promise<ControlAnswer> {
 }
 
 /** `null` where nothing fits, or more than one content does. */
-export function contentNamed(line: PolicyLine, asked: string | null): KnownContent | null {
-  const { enforced, candidate } = line;
+export function contentNamed(status: PolicyStatus, asked: string | null): KnownContent | null {
+  const { enforced, candidate } = status;
   const slots = { enforced, candidate, "": candidate ?? enforced };
   const slot = asked ?? "";
   if (slot === "" || slot === "enforced" || slot === "candidate") {
     const state = slots[slot];
-    return state === null ? null : contentOf(line, state.digest);
+    return state === null ? null : contentOf(status, state.digest);
   }
-  const fitting = [...line.contents.values()].filter(({ digest }) => digest.startsWith(slot));
+  const fitting = [...status.contents.values()].filter(({ digest }) => digest.startsWith(slot));
   return fitting.length === 1 ? (fitting[0] ?? null) : null;
 }

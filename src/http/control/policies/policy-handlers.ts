@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../canon/json.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import { entityTag } from "../../../lifecycle/entity-tag.ts";
-import { type PolicyLine, contentOf } from "../../../lifecycle/ledger.ts";
+import { type PolicyStatus, contentOf } from "../../../lifecycle/policy-states.ts";
 import { promotionRequirements, isJudged, missingRequirements } from "../../../lifecycle/requirements.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlCall, ControlHandler, ControlAnswer } from "../control-call.ts";
@@ -10,7 +10,7 @@ import { actorOf, revokedApprovers } from "./actor.ts";
 import type { PolicyAdministration } from "./administration.ts";
 import { CHANGE_HANDLERS } from "./change-handlers.ts";
 import { missingJson } from "./missing.ts";
-import { candidateFigures, namedLine, newestLedger, NO_STORE, orUnavailable, parts, viewOf } from "./policy-call.ts";
+import { candidateFigures, namedStatus, newestStates, NO_STORE, orUnavailable, parts, viewOf } from "./policy-call.ts";
 import { policyContent } from "./policy-content.ts";
 import { checkQuery, LIST_QUERY, readEnded } from "./policy-query.ts";
 import { stateOf } from "./policy-view.ts";
@@ -31,14 +31,18 @@ export const POLICY_HANDLERS = {
     const wrong = checkQuery(searchParams, LIST_QUERY);
     if (wrong !== null) return wrong;
     if (typeof isEndedAsked !== "boolean") return isEndedAsked;
-    const ledger = await newestLedger(administration);
-    if ("code" in ledger) return ledger;
-    const lines = [...ledger.policies.values()];
+    const states = await newestStates(administration);
+    if ("code" in states) return states;
+    const lines = [...states.policies.values()];
     // One that the files hold is somebody's business, whatever became of it.
-    const isOver = (line: PolicyLine): boolean => stateOf(line) === "ended" && !administration.files().has(line.id);
-    const shown = [...lines.filter((line) => !isOver(line)), ...lines.filter((line) => isEndedAsked && isOver(line))];
+    const isOver = (status: PolicyStatus): boolean =>
+      stateOf(status) === "ended" && !administration.files().has(status.id);
+    const shown = [
+      ...lines.filter((status) => !isOver(status)),
+      ...lines.filter((status) => isEndedAsked && isOver(status)),
+    ];
     const data: JsonObject[] = [];
-    for (const line of shown) data.push(await viewOf(call.runtime, administration, line));
+    for (const status of shown) data.push(await viewOf(call.runtime, administration, status));
     const { policies, table } = call.runtime.snapshots.current.decider;
     return {
       json: { object: "list", policy_set: policies.id, table_revision: table.revision, data },
@@ -51,12 +55,12 @@ export const POLICY_HANDLERS = {
     const { identity, administration } = found;
     const wrong = checkQuery(call.url.searchParams, {});
     if (wrong !== null) return wrong;
-    const line = await namedLine(administration, call.parameter);
-    if ("code" in line) return line;
-    const missing = await missingFor(call, identity, administration, line);
+    const status = await namedStatus(administration, call.parameter);
+    if ("code" in status) return status;
+    const missing = await missingFor(call, identity, administration, status);
     if (missing !== null && "code" in missing) return missing;
-    const view = await viewOf(call.runtime, administration, line);
-    return { json: { ...view, missing }, headers: [...NO_STORE, "etag", entityTag(line)] };
+    const view = await viewOf(call.runtime, administration, status);
+    return { json: { ...view, missing }, headers: [...NO_STORE, "etag", entityTag(status)] };
   },
   getPolicyContent: policyContent,
   getPolicyShadow: candidateShadow,
@@ -70,19 +74,19 @@ async function missingFor(
   { runtime, requestId }: ControlCall,
   identity: Identity,
   administration: PolicyAdministration,
-  line: PolicyLine,
+  status: PolicyStatus,
 ): Promise<readonly JsonObject[] | ServiceError | null> {
-  const { candidate } = line;
+  const { candidate } = status;
   if (candidate === null) return null;
   const by = await originOf(runtime, identity, requestId);
   if ("code" in by) return by;
-  const figures = isJudged(line) ? await orUnavailable(candidateFigures(administration, line, candidate)) : null;
+  const figures = isJudged(status) ? await orUnavailable(candidateFigures(administration, status, candidate)) : null;
   if (figures !== null && "code" in figures) return figures;
   const { table } = runtime.snapshots.current.decider;
-  const required = { ...promotionRequirements(table, line.id), tableRevision: table.revision };
-  const revoked = await revokedApprovers(line, runtime.keys);
+  const required = { ...promotionRequirements(table, status.id), tableRevision: table.revision };
+  const revoked = await revokedApprovers(status, runtime.keys);
   if ("code" in revoked) return revoked;
-  return missingRequirements(line, { ...required, revoked }, by, figures, Date.now()).map(missingJson);
+  return missingRequirements(status, { ...required, revoked }, by, figures, Date.now()).map(missingJson);
 }
 
 /** Whoever comes from too far to change anything may still read: nobody's approvals are theirs. */
@@ -103,14 +107,14 @@ async function candidateShadow(call: ControlCall): Promise<ControlAnswer> {
   const { identity, administration } = found;
   const asked = readShadowQuery(call.url.searchParams);
   if ("code" in asked) return asked;
-  const line = await namedLine(administration, call.parameter);
-  if ("code" in line) return line;
-  if (line.candidate === null) return faultError({ fault: "no_candidate" });
+  const status = await namedStatus(administration, call.parameter);
+  if ("code" in status) return status;
+  if (status.candidate === null) return faultError({ fault: "no_candidate" });
   const { table } = call.snapshot.decider;
   const { workspace } = identity;
   const reader = shadowReader(workspace, Object.keys(table.workspaces), table.policies.managedBy ?? null);
-  const { revision, digest, firstSeenAt: firstSeen } = contentOf(line, line.candidate.digest);
-  const watched = { id: line.id, revision, digest, since: line.candidate.since, firstSeen };
+  const { revision, digest, firstSeenAt: firstSeen } = contentOf(status, status.candidate.digest);
+  const watched = { id: status.id, revision, digest, since: status.candidate.since, firstSeen };
   const answer = await policyShadow(administration.shadow, watched, reader, asked.witnesses, Date.now());
   return "code" in answer ? answer : { ...answer, headers: NO_STORE };
 }

@@ -4,7 +4,7 @@ import { mapSettings, type PromotionRequirements } from "../../../canon/promotio
 import { formatTime } from "../../../canon/rfc3339.ts";
 import { rollBackTarget } from "../../../lifecycle/changes.ts";
 import { entityTag } from "../../../lifecycle/entity-tag.ts";
-import { contentOf, type PolicyLine, type SlotState } from "../../../lifecycle/ledger.ts";
+import { contentOf, type PolicyStatus, type SlotState } from "../../../lifecycle/policy-states.ts";
 import { driftOf } from "../../../lifecycle/observe.ts";
 import type { Approval, ReportReference } from "../../../lifecycle/records.ts";
 import { isOfThisPromotion } from "../../../lifecycle/requirements.ts";
@@ -14,7 +14,7 @@ type PolicyView = ValueOf<typeof POLICY_VIEW>;
 type SlotView = PolicyView["candidate"];
 type ApprovalView = PolicyView["approvals"][number];
 
-/** What a view of a policy is made of besides its line. */
+/** What a view of a policy is made of besides its status. */
 export interface ViewContext {
   readonly requirements: PromotionRequirements;
   /** Revision of the table that serves. */
@@ -29,61 +29,61 @@ export interface ViewContext {
 
 /** A policy as people and scripts see it. */
 export function describePolicy(
-  line: PolicyLine,
+  status: PolicyStatus,
   { requirements, tableRevision, file, differing, contractOf }: ViewContext,
 ): PolicyView {
-  const contract = contractOf(namingDigest(line) ?? "");
-  const target = rollBackTarget(line, undefined);
+  const contract = contractOf(namingDigest(status) ?? "");
+  const target = rollBackTarget(status, undefined);
   return {
     object: "policy",
-    id: line.id,
-    title: contract?.title ?? line.id,
+    id: status.id,
+    title: contract?.title ?? status.id,
     owners: contract?.owners ?? [],
-    state: stateOf(line),
-    ...modeOf(line),
-    etag: entityTag(line),
-    enforced: describeSlot(line, line.enforced, contractOf),
-    candidate: describeSlot(line, line.candidate, contractOf),
-    approvals: approvalsOf(line).map((approval) => describeApproval(approval, line, tableRevision)),
+    state: stateOf(status),
+    ...modeOf(status),
+    etag: entityTag(status),
+    enforced: describeSlot(status, status.enforced, contractOf),
+    candidate: describeSlot(status, status.candidate, contractOf),
+    approvals: approvalsOf(status).map((approval) => describeApproval(approval, status, tableRevision)),
     requirements: describeRequirements(requirements),
-    rollback_to: typeof target === "string" ? reference(line, target) : null,
+    rollback_to: typeof target === "string" ? reference(status, target) : null,
     can_roll_back: target === null || typeof target === "string",
-    held: [...line.held].map((digest) => reference(line, digest)),
-    withdrawn: [...line.withdrawn].map((digest) => reference(line, digest)),
-    files: file !== null && line.contents.has(file) ? reference(line, file) : null,
-    drift: driftOf(line, file, differing),
+    held: [...status.held].map((digest) => reference(status, digest)),
+    withdrawn: [...status.withdrawn].map((digest) => reference(status, digest)),
+    files: file !== null && status.contents.has(file) ? reference(status, file) : null,
+    drift: driftOf(status, file, differing),
   };
 }
 
 /** The content whose title and owners stand for the policy: what is watched, what acts, or the newest that there was. */
-export function namingDigest(line: PolicyLine): string | null {
-  const slots = [line.candidate?.digest, line.enforced?.digest].filter((digest) => digest !== undefined);
-  const ruling = slots.find((digest) => contentOf(line, digest).content === "rules");
-  return ruling ?? [...line.contents.values()].findLast(({ content }) => content === "rules")?.digest ?? null;
+export function namingDigest(status: PolicyStatus): string | null {
+  const slots = [status.candidate?.digest, status.enforced?.digest].filter((digest) => digest !== undefined);
+  const ruling = slots.find((digest) => contentOf(status, digest).content === "rules");
+  return ruling ?? [...status.contents.values()].findLast(({ content }) => content === "rules")?.digest ?? null;
 }
 
-export function stateOf(line: PolicyLine): PolicyView["state"] {
-  const isEnforced = holdsRules(line, line.enforced);
-  if (holdsRules(line, line.candidate)) return isEnforced ? "changing" : "shadow";
+export function stateOf(status: PolicyStatus): PolicyView["state"] {
+  const isEnforced = holdsRules(status, status.enforced);
+  if (holdsRules(status, status.candidate)) return isEnforced ? "changing" : "shadow";
   if (!isEnforced) return "ended";
-  return line.candidate === null ? "enforced" : "ending";
+  return status.candidate === null ? "enforced" : "ending";
 }
 
 /** What the policy does to requests, and by which content: enforced rules, else those in shadow. Both `null` where the policy has ended. */
-function modeOf(line: PolicyLine): Pick<PolicyView, "mode" | "revision"> {
-  const slot = [line.enforced, line.candidate].find((one) => holdsRules(line, one)) ?? null;
+function modeOf(status: PolicyStatus): Pick<PolicyView, "mode" | "revision"> {
+  const slot = [status.enforced, status.candidate].find((one) => holdsRules(status, one)) ?? null;
   if (slot === null) return { mode: null, revision: null };
-  const revision = formatRevision(contentOf(line, slot.digest).revision);
-  return { mode: slot === line.enforced ? "enforce" : "shadow", revision };
+  const revision = formatRevision(contentOf(status, slot.digest).revision);
+  return { mode: slot === status.enforced ? "enforce" : "shadow", revision };
 }
 
-function holdsRules(line: PolicyLine, slot: SlotState | null): boolean {
-  return slot !== null && contentOf(line, slot.digest).content === "rules";
+function holdsRules(status: PolicyStatus, slot: SlotState | null): boolean {
+  return slot !== null && contentOf(status, slot.digest).content === "rules";
 }
 
-function describeSlot(line: PolicyLine, slot: SlotState | null, contractOf: ViewContext["contractOf"]): SlotView {
+function describeSlot(status: PolicyStatus, slot: SlotState | null, contractOf: ViewContext["contractOf"]): SlotView {
   if (slot === null) return null;
-  const { revision, digest, module, content, firstSeenAt } = contentOf(line, slot.digest);
+  const { revision, digest, module, content, firstSeenAt } = contentOf(status, slot.digest);
   const contract = content === "rules" ? contractOf(digest) : null;
   return {
     revision: revisionText(revision),
@@ -92,7 +92,7 @@ function describeSlot(line: PolicyLine, slot: SlotState | null, contractOf: View
     module_sha256: module,
     since: formatTime(slot.since),
     first_seen: formatTime(firstSeenAt),
-    held: line.held.has(digest),
+    held: status.held.has(digest),
     ...describeRules(contract),
   };
 }
@@ -109,11 +109,11 @@ export function describeRules(
 }
 
 /** Standing approvals of the candidate's content. */
-function approvalsOf(line: PolicyLine): readonly Approval[] {
-  return line.candidate === null ? [] : (line.approvals.get(line.candidate.digest) ?? []);
+function approvalsOf(status: PolicyStatus): readonly Approval[] {
+  return status.candidate === null ? [] : (status.approvals.get(status.candidate.digest) ?? []);
 }
 
-function describeReport(report: ReportReference, line: PolicyLine, serving: string): ApprovalView["report"] {
+function describeReport(report: ReportReference, status: PolicyStatus, serving: string): ApprovalView["report"] {
   const { sha256, tableRevision, complete, assertions, verification } = report;
   const isVerified = verification?.result === "verified";
   return {
@@ -121,16 +121,16 @@ function describeReport(report: ReportReference, line: PolicyLine, serving: stri
     table_revision: tableRevision,
     complete,
     assertions: { ...assertions },
-    status: !isVerified ? "claimed" : isOfThisPromotion(report, line, serving) ? "verified" : "outdated",
+    status: !isVerified ? "claimed" : isOfThisPromotion(report, status, serving) ? "verified" : "outdated",
     claimed_because: isVerified ? null : (verification?.result ?? "not_verified"),
   };
 }
 
-function describeApproval({ by, at, report }: Approval, line: PolicyLine, serving: string): ApprovalView {
+function describeApproval({ by, at, report }: Approval, status: PolicyStatus, serving: string): ApprovalView {
   return {
     by: { key_id: by.keyId, workspace: by.workspace, origin: by.origin, roles: by.roles },
     at: formatTime(at),
-    report: report === null ? null : describeReport(report, line, serving),
+    report: report === null ? null : describeReport(report, status, serving),
   };
 }
 
@@ -143,8 +143,8 @@ function describeRequirements(required: PromotionRequirements): PolicyView["requ
   });
 }
 
-function reference(line: PolicyLine, digest: string): PolicyView["held"][number] {
-  return { revision: revisionText(contentOf(line, digest).revision), digest };
+function reference(status: PolicyStatus, digest: string): PolicyView["held"][number] {
+  return { revision: revisionText(contentOf(status, digest).revision), digest };
 }
 
 /** Contents are numbered from 1. */

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import { parseJson } from "../../../canon/json/parse-json.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
 import type { LogRow, PolicyAdministration } from "./administration.ts";
-import { namedLine, NO_STORE, orUnavailable, parts } from "./policy-call.ts";
+import { namedStatus, NO_STORE, orUnavailable, parts } from "./policy-call.ts";
 import { checkQuery, readTransitionsPage, TRANSITIONS_QUERY } from "./policy-query.ts";
 
 /** Rows of the log read at a time. */
@@ -18,9 +18,9 @@ export async function policyTransitions(call: ControlCall): Promise<ControlAnswe
   if (wrong !== null) return wrong;
   const page = readTransitionsPage(searchParams);
   if ("code" in page) return page;
-  const line = await namedLine(administration, call.parameter);
-  if ("code" in line) return line;
-  const rows = await orUnavailable(rowsAbout(administration, line.id, page.after, page.limit + 1));
+  const status = await namedStatus(administration, call.parameter);
+  if ("code" in status) return status;
+  const rows = await orUnavailable(rowsAbout(administration, status.id, page.after, page.limit + 1));
   if ("code" in rows) return rows;
   const data = rows.slice(0, page.limit);
   return { json: { object: "list", data, has_more: rows.length > page.limit }, headers: NO_STORE };

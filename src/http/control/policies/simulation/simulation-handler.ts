@@ -1,5 +1,5 @@
 import type { ControlAnswer, ControlCall } from "../../control-call.ts";
-import { managementError, namedLine, NO_STORE, parts } from "../policy-call.ts";
+import { managementError, namedStatus, NO_STORE, parts } from "../policy-call.ts";
 import { contentNamed } from "../policy-content.ts";
 import { faultError, noSuchContent, simulationError } from "../policy-error.ts";
 import { checkQuery, readDigest, SIMULATION_QUERY } from "../policy-query.ts";
@@ -17,7 +17,7 @@ export async function promotionSimulation(call: ControlCall): Promise<ControlAns
   if (wrong !== null) return wrong;
   const asked = readDigest(searchParams);
   if (asked !== null && typeof asked !== "string") return asked;
-  const line = await namedLine(administration, call.parameter);
+  const line = await namedStatus(administration, call.parameter);
   if ("code" in line) return line;
   const name = asked ?? "candidate";
   const content = contentNamed(line, name);

@@ -17,22 +17,22 @@ export interface SlotState {
   readonly since: number;
 }
 
-/** Where one policy stands: what follows from the rows about it, and from nothing else. */
-export interface PolicyLine {
+/** The state of one policy. It follows from the rows about this policy alone. */
+export interface PolicyStatus {
   readonly id: string;
   /** By digest. A digest keeps its number for ever; the numbers rise in the order of first sight, beginning with 1. */
   readonly contents: ReadonlyMap<string, KnownContent>;
-  /** What acts; `null`: nothing. A removal that was promoted stands here too: then the policy has ended. */
+  /** The enforced content, or `null`. A promoted removal is here too: then the policy has ended. */
   readonly enforced: SlotState | null;
-  /** What is watched, or `null`; never the enforced content. A removal may stand here: then the policy's end waits for its promotion. */
+  /** The content in shadow, or `null`; never the enforced content. A removal here waits for its promotion, which ends the policy. */
   readonly candidate: SlotState | null;
-  /** Standing approvals by digest, oldest first; at most one of each origin. They outlive the slot. */
+  /** Valid approvals by digest, oldest first; at most one of each origin. They outlive the slot. */
   readonly approvals: ReadonlyMap<string, readonly Approval[]>;
   /** Digests that were rolled back and not released. */
   readonly held: ReadonlySet<string>;
   /** Digests whose candidacy was withdrawn: a start with them in the files does not bring them back. */
   readonly withdrawn: ReadonlySet<string>;
-  /** What was enforced before, oldest first; `null` for nothing. A rollback goes to the last one unless told otherwise. */
+  /** Contents that were enforced before, oldest first; `null` for none. A rollback without a revision goes to the last one. */
   readonly former: readonly (string | null)[];
   /** For a policy that was taken over from an older version and has no slots yet: the slot of its next content. */
   readonly imported: "shadow" | "enforce" | null;
@@ -42,27 +42,27 @@ export interface PolicyLine {
   readonly position: number;
 }
 
-/** Everything that follows from a log, up to a row. */
-export interface PolicyLedger {
+/** The state of all policies after a row of the log. */
+export interface PolicyStates {
   readonly head: ChainLink;
   /** By id, sorted. */
-  readonly policies: ReadonlyMap<string, PolicyLine>;
+  readonly policies: ReadonlyMap<string, PolicyStatus>;
 }
 
-export const EMPTY_LEDGER: PolicyLedger = { head: GENESIS, policies: new Map() };
+export const NO_POLICY_STATES: PolicyStates = { head: GENESIS, policies: new Map() };
 
 /** @throws {TypeError} for a digest that the policy does not have: a bug, or a log that was not verified. */
-export function contentOf(line: PolicyLine, digest: string): KnownContent {
-  const content = line.contents.get(digest);
+export function contentOf(status: PolicyStatus, digest: string): KnownContent {
+  const content = status.contents.get(digest);
   if (content === undefined)
-    throw new TypeError(`policy ${line.id}: the log speaks of a content that it does not have`);
+    throw new TypeError(`policy ${status.id}: the log names a content that the policy does not have`);
   return content;
 }
 
 /** Digest, number and module of what stands in a slot. */
-export function referenceOf(line: PolicyLine, slot: "enforced" | "candidate"): ContentReference | null {
-  const state = line[slot];
+export function referenceOf(status: PolicyStatus, slot: "enforced" | "candidate"): ContentReference | null {
+  const state = status[slot];
   if (state === null) return null;
-  const { revision, digest, module } = contentOf(line, state.digest);
+  const { revision, digest, module } = contentOf(status, state.digest);
   return { revision, digest, module };
 }
