@@ -221,7 +221,7 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
       const own = call.recorder.answerHeaders(snapshot, route.id, [candidate], 1, {
         edits: 0,
         stripped: [],
-        losses: [],
+        dropped: [],
       });
       client.start(200, [...answerHeaders, ...own]);
       client.end(ANSWER);

@@ -5,7 +5,7 @@ import type { UpstreamFailure } from "../canon/failure.ts";
 import type { Answer } from "../canon/generate/answer.ts";
 import type { FinishReason, InferenceEvent, OpenBlock } from "../canon/generate/event.ts";
 import type { GenerateRequest } from "../canon/generate/generate-request.ts";
-import type { Loss } from "../canon/generate/loss.ts";
+import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { JsonObject } from "../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../canon/request.ts";
@@ -71,7 +71,7 @@ export interface EditedRequest {
   /** Headers of the protocol besides those of every call: names and values by turns. */
   readonly headers: readonly string[];
   /** What the provider's flags left out or changed; nothing where absent. */
-  readonly losses?: readonly Loss[];
+  readonly dropped?: readonly DroppedField[];
 }
 
 /** What an attempt has learnt when the upstream has ended. */
@@ -81,8 +81,8 @@ export interface Ending {
   /** `null` where the upstream gave no reason. */
   readonly finish: FinishReason | null;
   readonly usage: TokenUsage | null;
-  readonly losses: readonly Loss[];
-  /** What was changed in the answer without a loss; nothing where absent. */
+  readonly dropped: readonly DroppedField[];
+  /** What was changed in the answer besides dropped fields; nothing where absent. */
   readonly edits?: EditSet;
 }
 
@@ -162,7 +162,7 @@ export interface CanonicalRequest {
   /** Registered names of members that were taken out (identity, policy, unknown ones on a route that strips them). */
   readonly stripped: readonly string[];
   /** Each once. */
-  readonly losses: readonly Loss[];
+  readonly dropped: readonly DroppedField[];
 }
 
 /** The surface's half of a translation. */
@@ -187,7 +187,7 @@ export interface Translation {
   readonly renderAnswer: (
     answer: Answer,
     context: AnswerContext,
-  ) => { readonly body: JsonObject; readonly losses: readonly Loss[] };
+  ) => { readonly body: JsonObject; readonly dropped: readonly DroppedField[] };
 }
 
 /** Prints events in a surface's grammar. */
@@ -198,7 +198,7 @@ export interface EventRenderer {
    */
   push(event: InferenceEvent): readonly Uint8Array[];
   /** Every word that the surface could not say so far, each once. */
-  readonly losses: readonly Loss[];
+  readonly dropped: readonly DroppedField[];
   /** Ends a stream that cannot be finished. Last call; works before any event too. */
   fail(error: ServiceError): Uint8Array;
 }
@@ -215,7 +215,7 @@ export interface FormattedRequest {
   readonly path: string;
   readonly body: JsonObject;
   readonly headers: readonly string[];
-  readonly losses: readonly Loss[];
+  readonly dropped: readonly DroppedField[];
 }
 
 /** A finished request in a dialect, relayed or translated. */

@@ -1,5 +1,5 @@
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
-import type { Loss } from "../canon/generate/loss.ts";
+import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import type { UnknownFields } from "../canon/table.ts";
 import { saysNothing, shownName } from "./fields.ts";
@@ -10,13 +10,13 @@ import { untranslatable } from "./translation/kept-members.ts";
  * (docs/translation.md#nothing-disappears).
  */
 export class TranslationRecord {
-  readonly dropped = new Set<Loss>();
+  readonly dropped = new Set<DroppedField>();
   readonly stripped = new Set<string>();
   #refusal: ServiceError | null = null;
   readonly #unknown: string[] = [];
 
-  drop(loss: Loss): void {
-    this.dropped.add(loss);
+  drop(field: DroppedField): void {
+    this.dropped.add(field);
   }
 
   /** @param name registered name of a member, never the caller's text. */
@@ -141,9 +141,9 @@ export class Members {
     this.#record.refuse(invalidRequest(code, `${path} ${why}`, path));
   }
 
-  /** Takes members that may be left out, and records the loss where one has a value. */
-  drop(names: readonly string[], loss: Loss): void {
-    for (const name of names) if (this.take(name) !== undefined) this.#record.drop(loss);
+  /** Takes members that may be left out, and records the dropped field where one has a value. */
+  drop(names: readonly string[], field: DroppedField): void {
+    for (const name of names) if (this.take(name) !== undefined) this.#record.drop(field);
   }
 
   /** Call when all known members have been read: what is left is unknown. */

@@ -1,7 +1,7 @@
 import type { Capability } from "../canon/capability.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Feature } from "../canon/generate/feature.ts";
-import type { Loss } from "../canon/generate/loss.ts";
+import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { JsonObject } from "../canon/json.ts";
 import { saysNothing, shownName } from "./fields.ts";
 
@@ -16,7 +16,7 @@ export class RequestReading {
   /** Capability or feature → path of the member that first required it. */
   readonly paths = new Map<Capability | Feature, string>();
   /** What canon does not hold. */
-  readonly dropped = new Set<Loss>();
+  readonly dropped = new Set<DroppedField>();
   /** The first refusal; `null` where there is none. */
   refusal: ServiceError | null = null;
   /** The body is going to an endpoint of another protocol. */

@@ -2,7 +2,7 @@ import { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
 import type { Candidate } from "../canon/decision.ts";
 import { NO_EDITS, withAnswer, type EditSet } from "../canon/generate/edit.ts";
 import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
-import type { Loss } from "../canon/generate/loss.ts";
+import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { AnswerStream, Ending } from "../dialects/dialect.ts";
 import { judgedAnswer, judgedEnd, type ExchangePlan } from "../dialects/translation/exchange-plan.ts";
@@ -24,9 +24,9 @@ const EVENT_STREAM = ["content-type", "text/event-stream; charset=utf-8", "cache
 
 /** What is known of an answer besides its end. */
 export interface RelayedAnswer {
-  /** Fields that the answer lost on its way to the client. */
-  readonly losses: readonly Loss[];
-  /** What was changed in the answer without a loss. */
+  /** Dropped fields of the answer. */
+  readonly dropped: readonly DroppedField[];
+  /** What was changed in the answer besides dropped fields. */
   readonly edits: EditSet;
   /** Characters of output of a stream, as far as it was read; `null` for an answer in one piece and where none arrived. */
   readonly outputCharacters: number | null;
@@ -243,7 +243,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   /** @param answer what is known of changes in the answer by now. */
-  #commit(headers: readonly string[], answer: Partial<Pick<Ending, "losses" | "edits">> = {}): void {
+  #commit(headers: readonly string[], answer: Partial<Pick<Ending, "dropped" | "edits">> = {}): void {
     this.#firstByteAt = performance.now();
     const known = withAnswer(this.#exchangePlan, answer);
     this.#client.start(200, headers.concat(this.#job.answerHeaders(this.#candidate, this.#number, known)));
@@ -257,7 +257,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
       status: this.status,
       finish: answered.finish ?? null,
       usage,
-      answer: { losses: answered.losses ?? [], edits: answered.edits ?? NO_EDITS, outputCharacters },
+      answer: { dropped: answered.dropped ?? [], edits: answered.edits ?? NO_EDITS, outputCharacters },
       firstByteAt: this.#firstByteAt,
       firstToken: this.#firstOutputAt === null ? null : this.#firstOutputAt - this.#startedAt,
       ...(this.#unsent ? { unsent: true } : {}),

@@ -2,7 +2,7 @@ import type { Candidate } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { AnswerEdits, EditSet } from "../canon/generate/edit.ts";
 import type { FinishReason } from "../canon/generate/event.ts";
-import type { Loss } from "../canon/generate/loss.ts";
+import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { ExchangePlan } from "../dialects/translation/exchange-plan.ts";
@@ -49,7 +49,7 @@ export interface RelayOutcome {
   /** Names of members taken out of the request. */
   readonly stripped: readonly string[];
   /** What translations of request and answer left out or changed; each once. */
-  readonly losses: readonly Loss[];
+  readonly dropped: readonly DroppedField[];
   /** What was changed in requests and answer besides. */
   readonly edits: EditSet;
 }

@@ -2,7 +2,7 @@ import type { Candidate } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import { NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
 import { INCOMPLETE_REASONS } from "../canon/generate/event.ts";
-import type { Loss } from "../canon/generate/loss.ts";
+import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { AttemptReport, CallEnd, Calls } from "./attempt.ts";
 import type { ClientAnswer } from "./client/client-answer.ts";
 import type { Connection } from "./connections.ts";
@@ -27,7 +27,7 @@ class RelayRun implements Calls<RelayedAnswer> {
   readonly #walk: PlanWalk<RelayedAnswer>;
   readonly #attempts: AttemptReport[] = [];
   #stripped: readonly string[] = [];
-  #losses: readonly Loss[] = [];
+  #dropped: readonly DroppedField[] = [];
   #edits: EditSet = NO_EDITS;
   /** The decision is on disk. */
   #isDurable = false;
@@ -67,7 +67,7 @@ class RelayRun implements Calls<RelayedAnswer> {
   prepare(candidate: Candidate, connection: Connection): RelayAttempt {
     const plan = this.#job.exchangePlanFor(candidate);
     this.#stripped = union(this.#stripped, plan.stripped);
-    this.#losses = union(this.#losses, plan.losses);
+    this.#dropped = union(this.#dropped, plan.dropped);
     this.#edits |= plan.edits;
     // Candidates that were not called are no attempts.
     const number = 1 + this.#attempts.filter(({ failure }) => failure === null || hasCalledProvider(failure)).length;
@@ -122,7 +122,7 @@ class RelayRun implements Calls<RelayedAnswer> {
       outputCharacters: answer?.outputCharacters ?? null,
       firstByteAt: end?.firstByteAt ?? null,
       stripped: this.#stripped,
-      losses: answer === null ? this.#losses : union(this.#losses, answer.losses),
+      dropped: answer === null ? this.#dropped : union(this.#dropped, answer.dropped),
       edits: this.#edits | (answer?.edits ?? NO_EDITS),
     };
     return ended === null ? outcome : { ...outcome, ended };

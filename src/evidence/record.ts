@@ -2,7 +2,7 @@ import type { Capability } from "../canon/capability.ts";
 import type { Edit } from "../canon/generate/edit.ts";
 import type { FailureKind } from "../canon/failure.ts";
 import type { Feature } from "../canon/generate/feature.ts";
-import type { Loss } from "../canon/generate/loss.ts";
+import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { Operation } from "../canon/operation.ts";
 import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
 
@@ -159,7 +159,7 @@ export interface OutcomeRecord {
   /** Registered names of request members that were taken out on the way (identity, unknown ones on a route that strips them). */
   readonly stripped: readonly Word[];
   /** What translations of request and answer left out or changed; absent in older records. */
-  readonly losses?: readonly Loss[];
+  readonly losses?: readonly DroppedField[];
   /** Why the router itself ended the request, or kept it from calling anybody else; absent where it did not. */
   readonly ended?: "server_stopping" | "key_revoked";
   /** What was changed in requests and answer besides; absent in older records. */

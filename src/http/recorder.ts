@@ -186,7 +186,7 @@ export class Recorder {
       finish: outcome.finish === null ? null : asWord(outcome.finish),
       attempts: this.#attempts,
       stripped: outcome.stripped.map((name) => asWord(name)),
-      losses: outcome.losses,
+      losses: outcome.dropped,
       edits: editsIn(outcome.edits),
       inputTokens: usage?.input ?? null,
       outputTokens: usage?.output ?? null,

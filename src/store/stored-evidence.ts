@@ -2,7 +2,7 @@ import { isCapability } from "../canon/capability.ts";
 import { FAILURE_KINDS } from "../canon/failure.ts";
 import { FEATURE_NAMES } from "../canon/generate/feature.ts";
 import { EDIT_NAMES } from "../canon/generate/edit.ts";
-import { LOSSES } from "../canon/generate/loss.ts";
+import { DROPPED_FIELDS } from "../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { parseJson } from "../canon/json/parse-json.ts";
 import { OPERATIONS } from "../canon/operation.ts";
@@ -121,7 +121,7 @@ const OUTCOME = {
   finish: isTextOrNull,
   attempts: isListOf(hasShape(ATTEMPT)),
   stripped: isListOf(isText),
-  losses: (value) => value === undefined || isListOf(isOneOf(Object.keys(LOSSES)))(value),
+  losses: (value) => value === undefined || isListOf(isOneOf(Object.keys(DROPPED_FIELDS)))(value),
   edits: (value) => value === undefined || isListOf(isOneOf(EDIT_NAMES))(value),
   joined: (value) => value === undefined || isText(value),
   ended: (value) => value === undefined || isOneOf(["server_stopping", "key_revoked"])(value),

@@ -123,10 +123,10 @@ describe("Azure's addresses", () => {
 
   it("say in the evidence what the provider's flags changed on a relay", () => {
     const body = { ...CHAT, messages: [{ role: "developer", content: "d" }], service_tier: "flex" };
-    const { losses, stripped } = passage(chatSurface, body, "openai-chat", {
+    const { dropped, stripped } = passage(chatSurface, body, "openai-chat", {
       flags: ["no_developer_role", "no_service_tier"],
     });
-    expect(losses).toEqual(["developer_as_system", "service_tier_changed"]);
+    expect(dropped).toEqual(["developer_as_system", "service_tier_changed"]);
     expect(stripped).toEqual(["service_tier"]);
   });
 });

@@ -65,7 +65,7 @@ describe("the record of a translation", () => {
     expect(JSON.stringify(record.result("reject"))).not.toContain("secret");
   });
 
-  it("hears of the first refusal and of every loss once", () => {
+  it("reports the first refusal, and every dropped field once", () => {
     const { members, record } = reading({ a: 1, b: 2, c: 3 });
     members.refuse("a", "first", "is wrong");
     members.refuse("b", "second", "is wrong");

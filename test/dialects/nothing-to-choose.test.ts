@@ -67,7 +67,7 @@ describe("messages that hold nothing", () => {
       { role: "user", content: "hi" },
     ]);
     if ("code" in canonical) throw new Error(canonical.message);
-    expect(canonical.losses).toEqual(["empty_text_dropped"]);
+    expect(canonical.dropped).toEqual(["empty_text_dropped"]);
     const formatted = chatUpstream.format(canonical.request, targetOf("openai-chat"));
     expect(formatted).toMatchObject({ body: { messages: [{ role: "user", content: "hi" }] } });
   });
@@ -105,7 +105,7 @@ describe("members that say nothing", () => {
     const request = read(surface, { model: "r", ...body({ provider_specific_fields: empty }) });
     expect(request.shape.features.filter((feature) => feature.startsWith("native"))).toEqual([]);
     expect(surface.translation.toCanon(request, "reject", NO_EDITS)).toMatchObject({
-      losses: expect.arrayContaining(["empty_member_dropped"]),
+      dropped: expect.arrayContaining(["empty_member_dropped"]),
     });
     for (const member of [{ refusal: "no" }, {}, [null]] as const) {
       const { shape, paths } = read(surface, { model: "r", ...body({ provider_specific_fields: member }) });

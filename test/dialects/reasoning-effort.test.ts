@@ -48,7 +48,7 @@ describe("a budget as an effort", () => {
     const formatted = upstream.format(canon({ reasoning }), { ...target, model: { ...MODEL, reasoning: table } });
     if ("code" in formatted) throw new Error(formatted.message);
     expect(JSON.stringify(read(formatted.body))).toContain('"high"');
-    expect(formatted.losses).toContain("budget_as_effort");
+    expect(formatted.dropped).toContain("budget_as_effort");
   });
 });
 

@@ -20,8 +20,8 @@ function parserOf(chunks: readonly (readonly InferenceEvent[])[], atEnd: readonl
 
 /** Prints the name of each event. */
 const renderer: EventRenderer = {
-  losses: ["signature_dropped"],
-  push: (event) => (event.type === "loss" ? [] : [encoder.encode(`${event.type};`)]),
+  dropped: ["signature_dropped"],
+  push: (event) => (event.type === "dropped" ? [] : [encoder.encode(`${event.type};`)]),
   fail: (error) => encoder.encode(`failed ${error.code};`),
 };
 
@@ -32,13 +32,13 @@ const finish: InferenceEvent = { type: "finish", reason: "stop", stopSequence: n
 const failure = { kind: "error_frame", status: null, retryAfter: null, code: null } as const;
 
 describe("a translated stream", () => {
-  const lost: InferenceEvent = { type: "loss", loss: "citations_dropped" };
+  const droppedField: InferenceEvent = { type: "dropped", field: "citations_dropped" };
   const citation = { url: null, title: null, start: null, end: null };
   const thinking: InferenceEvent = { type: "open", index: 0, block: { kind: "reasoning", summary: false } };
   it.each<[string, InferenceEvent, boolean]>([
     ["the beginning", start, false],
     ["counts", { type: "usage", usage }, false],
-    ["a loss", lost, false],
+    ["a dropped field", droppedField, false],
     ["a block of text that opens", open, false],
     ["a block of reasoning that opens", thinking, false],
     ["no text", { type: "text", index: 0, text: "", logprobs: [] }, false],
@@ -86,9 +86,9 @@ describe("a translated stream", () => {
     expect(stream).toMatchObject({ hasOutput: false, failure: { kind: "malformed" } });
   });
 
-  it("is done at its finish, says what was lost on both sides, and takes nothing after it", () => {
+  it("is done at its finish, reports dropped fields of both sides, and takes nothing after it", () => {
     const stream = new TranslatedStream(
-      parserOf([[start, lost, { type: "usage", usage }, finish, open], [open]], []),
+      parserOf([[start, droppedField, { type: "usage", usage }, finish, open], [open]], []),
       renderer,
     );
     expect(text(stream.push(new Uint8Array()))).toBe("start;usage;finish;");
@@ -96,7 +96,7 @@ describe("a translated stream", () => {
     expect(text(stream.push(new Uint8Array()))).toBe("");
     expect(stream.end()).toEqual({
       events: [],
-      ending: { failure: null, finish: "stop", usage, losses: ["citations_dropped", "signature_dropped"] },
+      ending: { failure: null, finish: "stop", usage, dropped: ["citations_dropped", "signature_dropped"] },
     });
   });
 
@@ -178,7 +178,9 @@ describe("a request with one tool", () => {
       { kind: "tool_call", arguments: '{"a":1}' },
       { kind: "text", text: "so" },
     ]);
-    expect(kept.filter(({ type }) => type === "loss")).toEqual([{ type: "loss", loss: "further_calls_dropped" }]);
+    expect(kept.filter(({ type }) => type === "dropped")).toEqual([
+      { type: "dropped", field: "further_calls_dropped" },
+    ]);
     expect(kept.flatMap((event) => (event.type === "open" ? [event.index] : []))).toEqual([0, 1]);
     const one = [start, ...call(0, "f", "{}"), calls];
     expect(firstCallOf(one)).toEqual(one);

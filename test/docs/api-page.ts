@@ -73,7 +73,7 @@ function answerHeaders(): string {
     ({ name, description }) => `| \`${name}\` | ${cell(description.split(" The values:", 1)[0] ?? "")} |`,
   );
   const edits = Object.entries(EDIT_VALUES).map(([value, meaning]) => `| \`${value}\` | ${cell(meaning)} |`);
-  return `## Headers of answers\n\nThe contract says which endpoint answers which of them, with which status.\n\n| Header | |\n|---|---|\n${rows.join("\n")}\n\n### Values of x-signalbox-edits\n\nThe evidence has the same values, under \`edits\`, \`stripped\` and \`losses\`.\n\n| Value | |\n|---|---|\n${edits.join("\n")}\n`;
+  return `## Headers of answers\n\nThe contract says which endpoint answers which of them, with which status.\n\n| Header | |\n|---|---|\n${rows.join("\n")}\n\n### Values of x-signalbox-edits\n\nThe evidence has the same values, under \`edits\`, \`stripped\` and \`dropped\`.\n\n| Value | |\n|---|---|\n${edits.join("\n")}\n`;
 }
 
 function section(endpoint: Endpoint): string {

@@ -173,7 +173,7 @@ function takeRequest(recording: Recording, body: JsonObject, surface: Surface, s
   const formatted = messagesUpstream.format(made.request, target);
   if ("code" in formatted) throw new Error(`${recording.id}: ${formatted.code} ${formatted.message}`);
   const again = canonical(surface, parsed(surface, { ...formatted.body, model: "r" }));
-  if (made.losses.length + formatted.losses.length === 0) expect(again, recording.id).toEqual(made.request);
+  if (made.dropped.length + formatted.dropped.length === 0) expect(again, recording.id).toEqual(made.request);
 }
 
 describe.skipIf(recordings === null)("recorded messages (skipped where ../shared/recordings is absent)", () => {

@@ -35,7 +35,7 @@ const FOREIGN =
 /** The request in canon, or the member that is foreign to it. */
 function readRecorded(body: JsonObject): GenerateRequest | string {
   try {
-    return readBody({ path: "/model/eu.vendor.model-v1%3A0/converse", body, headers: [], losses: [] }, "family");
+    return readBody({ path: "/model/eu.vendor.model-v1%3A0/converse", body, headers: [], dropped: [] }, "family");
   } catch (error) {
     const message = error instanceof Error ? error.message : "";
     const foreign = FOREIGN.find((word) => message.includes(word));
@@ -163,10 +163,10 @@ describe.skipIf(answers === null)("recorded Converse (skipped where ../shared/re
       const formatted = converseUpstream.format(read, target);
       if ("code" in formatted) throw new Error(`${id}: ${formatted.code}`);
       // Names, ids, blank texts and turns that the provider took of some model and its reference does not allow.
-      if (formatted.losses.length === 0) expect(comparable(formatted.body), id).toEqual(comparable(body));
+      if (formatted.dropped.length === 0) expect(comparable(formatted.body), id).toEqual(comparable(body));
       else
         expect(["file_name_changed", "empty_text_dropped", "turns_merged", "call_ids_rewritten"], id).toContain(
-          formatted.losses[0],
+          formatted.dropped[0],
         );
       tally.passed += 1;
     }

@@ -152,12 +152,12 @@ describe.skipIf(recordings === null)("recorded cohere-chat (skipped where ../sha
       }
       const formatted = cohereChatUpstream.format(read, target);
       if ("code" in formatted) throw new Error(`${id}: ${formatted.code} ${formatted.message}`);
-      const losses = new Set(formatted.losses);
+      const dropped = new Set(formatted.dropped);
       expect(
-        [...losses].filter((loss) => loss !== "empty_text_dropped"),
+        [...dropped].filter((field) => field !== "empty_text_dropped"),
         id,
       ).toEqual([]);
-      expect(normalRequest(readBody(formatted.body), losses), id).toEqual(normalRequest(read, losses));
+      expect(normalRequest(readBody(formatted.body), dropped), id).toEqual(normalRequest(read, dropped));
       tally.passed += 1;
     }
     print("cohere-chat requests", sent.length, tally);

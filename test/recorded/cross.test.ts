@@ -50,10 +50,10 @@ function fateOf(surface: SurfaceDialect, dialect: GenerateDialect, body: JsonObj
   const { request: sent, keepsFirstCall } = forOneTool(canonical.request, facts);
   const formatted = upstreamFor("generate", dialect).format(sent, targetOf(dialect));
   if ("code" in formatted) return { kind: "refused", line: `format ${formatted.code} ${formatted.param ?? ""}` };
-  const losses = [...canonical.losses, ...formatted.losses, ...canonical.stripped].toSorted();
+  const dropped = [...canonical.dropped, ...formatted.dropped, ...canonical.stripped].toSorted();
   return {
-    kind: losses.length === 0 ? "mapped" : "lossy",
-    line: losses.join(","),
+    kind: dropped.length === 0 ? "mapped" : "lossy",
+    line: dropped.join(","),
     body: `${formatted.path} ${formatted.headers.join()} ${canonicalJson(formatted.body)} ${keepsFirstCall}`,
   };
 }
@@ -89,7 +89,7 @@ function replaced(value: JsonValue | undefined, path: readonly (string | number)
 /** Leaves that say something about themselves only: the router answers for them, whatever they say. */
 const OWNED = new Set(["model", "stream", "store", "include_usage", "include_obfuscation", "provider"]);
 
-/** Leaves whose words are losses or nothing: another word of theirs is lost in the same way. */
+/** Leaves whose values are dropped or nothing: another value of theirs is dropped in the same way. */
 function saysTheSame(fate: Fate, other: Fate): boolean {
   return (
     fate.kind === other.kind &&
@@ -136,7 +136,7 @@ function silentLeaves(
     const altered = replaced(body, leaf.path, changed(leaf));
     if (isJsonObject(altered) && saysTheSame(fate, fateOf(surface, dialect, altered))) unheard.add(patternOf(leaf));
   }
-  // Several may stand behind one word of loss: each is looked at alone. Withheld tools are withheld whole, as long as one is there.
+  // One dropped field may stand for several: each is looked at alone. Withheld tools are withheld whole, as long as one is there.
   const bare = fateOf(surface, dialect, withoutAll(body, unheard));
   return [...unheard].filter((pattern) => {
     if (fate.line.includes("tools_withheld") && pattern.startsWith(".tools[]")) return false;

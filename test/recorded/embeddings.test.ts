@@ -374,7 +374,7 @@ describe.skipIf(recordings.length === 0)("recorded embeddings (skipped where ../
       const recorded: Body = structuredClone(isPlain(recording.request?.body) ? recording.request.body : {});
       for (const [reason, apply] of ACCEPTED) if (apply(recorded, ours)) needed.add(reason);
       expect(ours, id).toEqual(recorded);
-      expect(formatted.losses, id).toEqual([]);
+      expect(formatted.dropped, id).toEqual([]);
       tally.passed += 1;
     }
     print("embeddings, requests", recordings.length, tally);

@@ -121,8 +121,8 @@ describe.skipIf(recordings === null)("recorded responses (skipped where ../share
       if (typeof again === "string") throw new Error(`${recording.id} ${again}`);
       const back = responsesSurface.translation.toCanon(again, "reject", NO_EDITS);
       if ("code" in back) throw new Error(`${recording.id} ${back.code}`);
-      // Strictness is always said upstream; losses say what else differs.
-      if (formatted.losses.length === 0) {
+      // Strictness is always said upstream; `dropped` has what else differs.
+      if (formatted.dropped.length === 0) {
         const tools = canonical.request.tools.map((tool) => ({ ...tool, strict: tool.strict ?? false }));
         expect(back.request, recording.id).toEqual({ ...canonical.request, tools });
       }

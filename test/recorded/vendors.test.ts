@@ -138,8 +138,8 @@ describe.skipIf(recordings === null)("recorded vendors (skipped where ../shared/
         const provider = { ...target.provider, flags: names };
         return chatSurface.relay.edit(parsed, target.endpoint, provider, "forward", NO_EDITS);
       };
-      const { body, losses = [], stripped } = edit(flags);
-      const changes = [...losses, ...stripped.filter((name) => !edit([]).stripped.includes(name))];
+      const { body, dropped = [], stripped } = edit(flags);
+      const changes = [...dropped, ...stripped.filter((name) => !edit([]).stripped.includes(name))];
       if (changes.length > 0) {
         changed.push(`${changes.join(" and ")} (${id})`);
         continue;

@@ -61,7 +61,7 @@ export class AnswerCollector {
       case "failure":
         this.#failure = event.failure;
         break;
-      case "loss":
+      case "dropped":
       case "close":
         break;
       case "text":

@@ -1,8 +1,8 @@
-import type { Loss } from "./loss.ts";
+import type { DroppedField } from "./dropped-field.ts";
 
 /**
  * What the router changed in a request or an answer without changing what it says, beside the members that it took out and what a translation dropped
- * (`LOSSES`). The values stand in the header `x-signalbox-edits`, in the evidence and in the contract.
+ * (`DROPPED_FIELDS`). The values stand in the header `x-signalbox-edits`, in the evidence and in the contract.
  */
 export const EDITS = {
   model_replaced: "`model` was sent as the provider's name of the model",
@@ -56,30 +56,30 @@ export interface AnswerEdits {
   readonly edits: EditSet;
   /** Registered names of members that were taken out of the request. */
   readonly stripped: readonly string[];
-  readonly losses: readonly Loss[];
+  readonly dropped: readonly DroppedField[];
 }
 
 /** The edits of a request together with those of its answer, as far as they are known. */
 export function withAnswer(
-  { edits, stripped, losses }: AnswerEdits,
-  answer: { readonly edits?: EditSet; readonly losses?: readonly Loss[] },
+  { edits, stripped, dropped }: AnswerEdits,
+  answer: { readonly edits?: EditSet; readonly dropped?: readonly DroppedField[] },
 ): AnswerEdits {
-  const more = answer.losses ?? [];
+  const more = answer.dropped ?? [];
   return {
     edits: edits | (answer.edits ?? NO_EDITS),
     stripped,
-    losses: more.length === 0 ? losses : [...losses, ...more],
+    dropped: more.length === 0 ? dropped : [...dropped, ...more],
   };
 }
 
 const TEXTS = new Map<EditSet, string>();
 
 /** The value of `x-signalbox-edits` (a list of tokens, RFC 9651); `null` where nothing was changed. */
-export function formatEdits({ edits, stripped, losses }: AnswerEdits): string | null {
+export function formatEdits({ edits, stripped, dropped }: AnswerEdits): string | null {
   const text = textOf(edits);
-  if (stripped.length === 0 && losses.length === 0) return text === "" ? null : text;
+  if (stripped.length === 0 && dropped.length === 0) return text === "" ? null : text;
   const members = new Set(stripped.map((name) => `stripped:${name}`));
-  return [...(text === "" ? [] : [text]), ...members, ...new Set(losses)].join(", ");
+  return [...(text === "" ? [] : [text]), ...members, ...new Set(dropped)].join(", ");
 }
 
 function textOf(edits: EditSet): string {

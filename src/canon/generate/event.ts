@@ -1,6 +1,6 @@
 import type { UpstreamFailure } from "../failure.ts";
 import type { JsonObject } from "../json.ts";
-import type { Loss } from "./loss.ts";
+import type { DroppedField } from "./dropped-field.ts";
 import type { TokenUsage } from "./usage.ts";
 
 /**
@@ -50,7 +50,7 @@ export type InferenceEvent =
   | { readonly type: "close"; readonly index: number }
   /** Each later one replaces what it says and keeps what it does not (`mergeUsage`). */
   | { readonly type: "usage"; readonly usage: TokenUsage }
-  | { readonly type: "loss"; readonly loss: Loss }
+  | { readonly type: "dropped"; readonly field: DroppedField }
   | { readonly type: "finish"; readonly reason: FinishReason; readonly stopSequence: string | null }
   | { readonly type: "failure"; readonly failure: UpstreamFailure };
 

@@ -41,7 +41,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     path: invokePath(target),
     body: { taskType: "SINGLE_EMBEDDING", singleEmbeddingParams },
     headers: [],
-    losses: purpose === null ? ["input_purpose_defaulted"] : [],
+    dropped: purpose === null ? ["input_purpose_defaulted"] : [],
   };
 }
 

@@ -9,9 +9,9 @@ import type { FormattedRequest, Target } from "../dialect.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
 import { faultyAnswer } from "../unary/answer-codes.ts";
 import { bedrockErrorIn } from "../bedrock-converse/invoke-model.ts";
-import { truncationLosses } from "../unary/truncation.ts";
+import { droppedTruncation } from "../unary/truncation.ts";
 import { readRanking, wantedResults } from "../unary/rerank/ranking.ts";
-import { foreignRefusal, priorityLosses } from "../unary/rerank/refusals.ts";
+import { foreignRefusal, droppedPriority } from "../unary/rerank/refusals.ts";
 
 /** Where the agent runtime answers, after its base URL. */
 const PATH = "/rerank";
@@ -43,7 +43,7 @@ function formatBedrock(request: RerankRequest, { endpoint }: Target): FormattedR
       },
     },
   };
-  return { path: PATH, body, headers: [], losses: [...priorityLosses(request), ...truncationLosses(request)] };
+  return { path: PATH, body, headers: [], dropped: [...droppedPriority(request), ...droppedTruncation(request)] };
 }
 
 function parseAnswer({ whole: bytes }: AnswerBytes, request: RerankRequest): RerankResult | UpstreamFailure {

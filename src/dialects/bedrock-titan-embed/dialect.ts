@@ -5,7 +5,7 @@ import { readConverseError } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { countIn } from "../unary/answer-members.ts";
 import { bedrockErrorIn, invokePath } from "../bedrock-converse/invoke-model.ts";
-import { truncationLosses } from "../unary/truncation.ts";
+import { droppedTruncation } from "../unary/truncation.ts";
 import { readInOrder } from "../unary/embed/checks.ts";
 import { onlyText, purposeWord } from "../unary/embed/inputs.ts";
 
@@ -31,5 +31,5 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   const word = purpose === null ? null : purposeWord(purpose, {});
   if (word !== null && typeof word !== "string") return word;
   const body = { inputText: text, ...(dimensions === null ? {} : { dimensions }) };
-  return { path: invokePath(target), body, headers: [], losses: truncationLosses(request) };
+  return { path: invokePath(target), body, headers: [], dropped: droppedTruncation(request) };
 }

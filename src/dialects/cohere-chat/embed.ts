@@ -46,7 +46,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     path: isInvoked ? invokePath(target) : PATH,
     body,
     headers: [],
-    losses: purpose === null ? ["input_purpose_defaulted"] : [],
+    dropped: purpose === null ? ["input_purpose_defaulted"] : [],
   };
 }
 

@@ -7,7 +7,7 @@ import { resourceName } from "./paths.ts";
 import { errorOf, readErrorFrame, readGeminiError } from "./read-error.ts";
 import type { AnswerFault } from "../unary/answer-codes.ts";
 import { countIn, listIn, memberIn } from "../unary/answer-members.ts";
-import { truncationLosses } from "../unary/truncation.ts";
+import { droppedTruncation } from "../unary/truncation.ts";
 import type { UnaryUpstream } from "../unary/upstream.ts";
 import { readInOrder, type FoundVectors } from "../unary/embed/checks.ts";
 import { textsOf } from "../unary/embed/inputs.ts";
@@ -50,8 +50,8 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   const task = request.purpose === null ? null : TASKS[request.purpose];
   const path = `/${name.split("/").map(encodeURIComponent).join("/")}`;
   const { verb, saysTruncation, body } = spellingOf(target);
-  const losses = saysTruncation ? [] : truncationLosses(request);
-  return { path: `${path}:${verb}`, body: body(texts, name, task, request), headers: [], losses };
+  const dropped = saysTruncation ? [] : droppedTruncation(request);
+  return { path: `${path}:${verb}`, body: body(texts, name, task, request), headers: [], dropped };
 }
 
 function batchBody(

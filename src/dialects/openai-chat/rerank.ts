@@ -9,10 +9,10 @@ import { deploymentHost } from "./deployment-paths.ts";
 import { errorIn, readChatError, readErrorFrame } from "./read-error.ts";
 import { faultyAnswer } from "../unary/answer-codes.ts";
 import { countIn, textIn } from "../unary/answer-members.ts";
-import { truncationLosses } from "../unary/truncation.ts";
+import { droppedTruncation } from "../unary/truncation.ts";
 import type { UnaryUpstream } from "../unary/upstream.ts";
 import { readRanking, wantedResults } from "../unary/rerank/ranking.ts";
-import { foreignRefusal, priorityLosses } from "../unary/rerank/refusals.ts";
+import { foreignRefusal, droppedPriority } from "../unary/rerank/refusals.ts";
 
 /** Where providers answer, after their base URL. */
 const PATH = "/rerank";
@@ -42,7 +42,7 @@ function formatJina(request: RerankRequest, target: Target): FormattedRequest | 
   return {
     ...plain,
     path: (hosted(plain, target) ?? plain).path,
-    losses: [...priorityLosses(request), ...truncationLosses(request)],
+    dropped: [...droppedPriority(request), ...droppedTruncation(request)],
   };
 }
 

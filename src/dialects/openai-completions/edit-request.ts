@@ -39,7 +39,7 @@ export function editCompletionsRequest(
     body["stream_options"] = { ...(isJsonObject(options) ? options : {}), include_usage: true };
     if (!request.includeUsage) made |= USAGE_REQUESTED;
   }
-  const changes: Changes = { stripped, losses: new Set(), edits: NO_EDITS };
+  const changes: Changes = { stripped, dropped: new Set(), edits: NO_EDITS };
   leaveOut(body, provider.flags, changes);
-  return { body, stripped, edits: made | changes.edits, headers: [], losses: [...changes.losses] };
+  return { body, stripped, edits: made | changes.edits, headers: [], dropped: [...changes.dropped] };
 }

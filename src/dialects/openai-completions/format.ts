@@ -1,7 +1,7 @@
 import { NO_EDITS } from "../../canon/generate/edit.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import type { Loss } from "../../canon/generate/loss.ts";
+import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { UserTurn } from "../../canon/generate/message.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { leaveOut } from "../openai-chat/deviations/body-members.ts";
@@ -20,12 +20,12 @@ export function formatCompletionsRequest(request: GenerateRequest, target: Targe
   if (problem !== null) return problem;
   const [turn] = request.turns;
   if (turn?.role !== "user") return cannotSay("a conversation of several turns");
-  const losses = new Set<Loss>(["prompt_as_message"]);
-  const prompt = promptOf(turn, losses);
+  const dropped = new Set<DroppedField>(["prompt_as_message"]);
+  const prompt = promptOf(turn, dropped);
   if (prompt === null) return cannotSay("anything but text in a message");
-  noteDropped(request, losses);
+  noteDropped(request, dropped);
   const limit = request.maxOutputTokens ?? target.model.defaultMaxOutputTokens;
-  if (request.maxOutputTokens === null && limit !== null) losses.add("output_limit_defaulted");
+  if (request.maxOutputTokens === null && limit !== null) dropped.add("output_limit_defaulted");
   const body: EditableBody = { model: target.endpoint.upstreamModel, prompt };
   if (limit !== null) body["max_tokens"] = limit;
   if (request.temperature !== null) body["temperature"] = request.temperature;
@@ -39,8 +39,8 @@ export function formatCompletionsRequest(request: GenerateRequest, target: Targe
     body["stream"] = true;
     if (!target.provider.flags.includes("no_stream_options")) body["stream_options"] = { include_usage: true };
   }
-  leaveOut(body, target.provider.flags, { stripped: [], losses, edits: NO_EDITS });
-  return { path: COMPLETIONS_PATH, body, headers: [], losses: [...losses] };
+  leaveOut(body, target.provider.flags, { stripped: [], dropped, edits: NO_EDITS });
+  return { path: COMPLETIONS_PATH, body, headers: [], dropped: [...dropped] };
 }
 
 /** What would change the answer and has no member here. */
@@ -67,23 +67,26 @@ function cannotSay(what: string): ServiceError {
 }
 
 /** The parts' texts one after the other; `null` where a part is not text. */
-function promptOf(turn: UserTurn, losses: Set<Loss>): string | null {
+function promptOf(turn: UserTurn, dropped: Set<DroppedField>): string | null {
   let prompt = "";
   for (const part of turn.content) {
     if (part.kind !== "text") return null;
-    if (part.cache !== null) losses.add("cache_mark_dropped");
+    if (part.cache !== null) dropped.add("cache_mark_dropped");
     prompt += part.text;
   }
-  if (turn.name !== null) losses.add("participant_name_dropped");
+  if (turn.name !== null) dropped.add("participant_name_dropped");
   return prompt;
 }
 
 /** Records what may help and has no member here. */
-function noteDropped({ hints, reasoning, toolChoice, parallelToolCalls }: GenerateRequest, losses: Set<Loss>): void {
+function noteDropped(
+  { hints, reasoning, toolChoice, parallelToolCalls }: GenerateRequest,
+  dropped: Set<DroppedField>,
+): void {
   // The tier `auto` is that of requests which name none.
-  if (hints.serviceTier !== null && hints.serviceTier !== "auto") losses.add("service_tier_changed");
-  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) losses.add("cache_hint_dropped");
-  if (reasoning !== null && reasoning.display !== null) losses.add("reasoning_display_dropped");
+  if (hints.serviceTier !== null && hints.serviceTier !== "auto") dropped.add("service_tier_changed");
+  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) dropped.add("cache_hint_dropped");
+  if (reasoning !== null && reasoning.display !== null) dropped.add("reasoning_display_dropped");
   // Without tools there is nothing to choose from.
-  if (toolChoice !== null || parallelToolCalls !== null) losses.add("hint_dropped");
+  if (toolChoice !== null || parallelToolCalls !== null) dropped.add("hint_dropped");
 }

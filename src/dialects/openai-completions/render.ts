@@ -1,7 +1,7 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { Answer } from "../../canon/generate/answer.ts";
 import type { FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
-import type { Loss } from "../../canon/generate/loss.ts";
+import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { mergeUsage, type TokenUsage } from "../../canon/generate/usage.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";
@@ -12,33 +12,33 @@ import { formatSseEvent } from "../sse.ts";
 
 /** What an answer says in this protocol, and what it cannot say. Streams and whole answers share it, so that both say the same. */
 class Narrator {
-  readonly losses = new Set<Loss>();
+  readonly dropped = new Set<DroppedField>();
   #refused = false;
 
   /** The text that goes into the completion because of one event. */
   text(event: InferenceEvent): string {
     switch (event.type) {
       case "text":
-        if (event.logprobs.length > 0) this.losses.add("logprobs_dropped");
+        if (event.logprobs.length > 0) this.dropped.add("logprobs_dropped");
         return event.text;
       case "refusal":
         this.#refused = true;
-        this.losses.add("refusal_as_text");
+        this.dropped.add("refusal_as_text");
         return event.text;
       case "reasoning":
-        this.losses.add("reasoning_dropped");
+        this.dropped.add("reasoning_dropped");
         return "";
       case "signature":
-        this.losses.add("signature_dropped");
+        this.dropped.add("signature_dropped");
         return "";
       case "citation":
-        this.losses.add("citations_dropped");
+        this.dropped.add("citations_dropped");
         return "";
-      case "loss":
-        this.losses.add(event.loss);
+      case "dropped":
+        this.dropped.add(event.field);
         return "";
       case "open":
-        if (event.block.kind === "tool_call") this.losses.add("tool_call_dropped");
+        if (event.block.kind === "tool_call") this.dropped.add("tool_call_dropped");
         return "";
       case "start":
       case "arguments":
@@ -52,7 +52,7 @@ class Narrator {
 
   /** A refusal must not look like a completion, whatever the provider called its end. */
   finishWord(reason: FinishReason, stopSequence: string | null): string {
-    if (stopSequence !== null) this.losses.add("stop_sequence_unnamed");
+    if (stopSequence !== null) this.dropped.add("stop_sequence_unnamed");
     const word = finishWord(reason);
     return this.#refused && word === "stop" ? "content_filter" : word;
   }
@@ -72,8 +72,8 @@ class CompletionsRenderer implements EventRenderer {
     this.#model = context.model;
   }
 
-  get losses(): readonly Loss[] {
-    return [...this.#narrator.losses];
+  get dropped(): readonly DroppedField[] {
+    return [...this.#narrator.dropped];
   }
 
   push(event: InferenceEvent): readonly Uint8Array[] {
@@ -118,24 +118,24 @@ export function renderCompletionsStream(context: AnswerContext): EventRenderer {
 export function renderCompletionsAnswer(
   { model, blocks, usage, finish }: Answer,
   context: AnswerContext,
-): { readonly body: JsonObject; readonly losses: readonly Loss[] } {
+): { readonly body: JsonObject; readonly dropped: readonly DroppedField[] } {
   const narrator = new Narrator();
   let text = "";
   for (const [index, block] of blocks.entries()) {
-    if (block.kind === "tool_call") narrator.losses.add("tool_call_dropped");
+    if (block.kind === "tool_call") narrator.dropped.add("tool_call_dropped");
     else if (block.kind === "reasoning") {
-      if (block.text !== "") narrator.losses.add("reasoning_dropped");
-      if (block.signature !== null) narrator.losses.add("signature_dropped");
+      if (block.text !== "") narrator.dropped.add("reasoning_dropped");
+      if (block.signature !== null) narrator.dropped.add("signature_dropped");
     } else if (block.kind === "refusal") text += narrator.text({ type: "refusal", index, text: block.text });
     else {
       text += narrator.text({ type: "text", index, text: block.text, logprobs: block.logprobs });
-      if (block.citations.length > 0) narrator.losses.add("citations_dropped");
+      if (block.citations.length > 0) narrator.dropped.add("citations_dropped");
     }
   }
   const word = finish === null ? null : narrator.finishWord(finish.reason, finish.stopSequence);
   const body = completion(context, context.now(), model ?? context.model, [choice(text, word)]);
   const said = printUsage(usage);
-  return { body: said === null ? body : { ...body, usage: said }, losses: [...narrator.losses] };
+  return { body: said === null ? body : { ...body, usage: said }, dropped: [...narrator.dropped] };
 }
 
 function completion(

@@ -54,7 +54,7 @@ export function completionsToCanon(
     stream: shape.stream,
   } as const;
   members.close();
-  return record.result(mode) ?? { request, stripped: [...record.stripped], losses: [...record.dropped] };
+  return record.result(mode) ?? { request, stripped: [...record.stripped], dropped: [...record.dropped] };
 }
 
 const NATIVE_CODE = "feature_not_supported";

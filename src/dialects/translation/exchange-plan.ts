@@ -3,7 +3,7 @@ import { editSet, type EditSet } from "../../canon/generate/edit.ts";
 import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
 import { collectAnswer } from "../../canon/generate/answer.ts";
 import type { InferenceEvent } from "../../canon/generate/event.ts";
-import type { Loss } from "../../canon/generate/loss.ts";
+import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { RouteRow } from "../../canon/table.ts";
 import type {
@@ -31,8 +31,8 @@ export interface ExchangePlan {
   readonly stripped: readonly string[];
   /** What was changed besides. */
   readonly edits: EditSet;
-  /** What the request lost on the way; the answer's losses come with its ending. */
-  readonly losses: readonly Loss[];
+  /** Dropped fields of the request; those of the answer come with its ending. */
+  readonly dropped: readonly DroppedField[];
   /** Whether a whole stream ends with counts of tokens: its protocol always sends them, or they were requested. */
   readonly expectsUsage: boolean;
   /** Content type of the upstream's streams, lower case, without parameters. */
@@ -83,7 +83,7 @@ function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): Exchang
     translated: open.translated,
     stripped: [...open.stripped, ...host.stripped],
     edits: open.edits,
-    losses: open.losses,
+    dropped: open.dropped,
     expectsUsage,
     streamType: host.streamType,
     stream: () => host.unwrapStream(open.stream()),
@@ -95,7 +95,7 @@ function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): Exchang
 function relayed({ surface, request, route, edits, context }: ExchangeOptions, target: Target): UnhostedPlan {
   const { relay } = surface;
   const edited = relay.edit(request, target.endpoint, target.provider, route.unknownFields, edits);
-  const { body, stripped, edits: made, headers, losses = NONE } = edited;
+  const { body, stripped, edits: made, headers, dropped = NONE } = edited;
   return {
     path: relay.path(target.endpoint),
     headers,
@@ -103,7 +103,7 @@ function relayed({ surface, request, route, edits, context }: ExchangeOptions, t
     translated: false,
     stripped,
     edits: made,
-    losses,
+    dropped,
     stream: () => relay.observe(context),
     answer: (bytes) => relay.readAnswer(bytes, context),
   };
@@ -111,7 +111,7 @@ function relayed({ surface, request, route, edits, context }: ExchangeOptions, t
 
 function translated(
   { surface, context }: ExchangeOptions,
-  { asked, formatted, emulation, keepsFirstCall, stripped, losses }: PreparedTranslation,
+  { asked, formatted, emulation, keepsFirstCall, stripped, dropped }: PreparedTranslation,
   target: Target,
   upstream: Upstream,
 ): UnhostedPlan {
@@ -124,7 +124,7 @@ function translated(
     translated: true,
     stripped,
     edits: TRANSLATED,
-    losses,
+    dropped,
     stream: () => {
       const parser = upstream.parseStream(asked, target, answerId);
       const renderer = translation.renderStream(context);
@@ -143,22 +143,27 @@ function translated(
 
 function wholeAnswer(events: readonly InferenceEvent[], surface: Surface, context: AnswerContext): WholeAnswer {
   const answer = collectAnswer(events);
-  const told = events.flatMap((event) => (event.type === "loss" ? [event.loss] : []));
+  const dropped = events.flatMap((event) => (event.type === "dropped" ? [event.field] : []));
   if (answer.finish === null) {
     const failure = answer.failure ?? { kind: "malformed", status: null, retryAfter: null, code: null };
-    return { ending: { failure, finish: null, usage: answer.usage, losses: told }, bytes: EMPTY };
+    return { ending: { failure, finish: null, usage: answer.usage, dropped }, bytes: EMPTY };
   }
-  const { body, losses } = surface.translation.renderAnswer(answer, context);
+  const rendered = surface.translation.renderAnswer(answer, context);
   return {
-    ending: { failure: null, finish: answer.finish.reason, usage: answer.usage, losses: [...told, ...losses] },
-    bytes: encoder.encode(JSON.stringify(body)),
+    ending: {
+      failure: null,
+      finish: answer.finish.reason,
+      usage: answer.usage,
+      dropped: [...dropped, ...rendered.dropped],
+    },
+    bytes: encoder.encode(JSON.stringify(rendered.body)),
   };
 }
 
 const EVENT_STREAM = "text/event-stream";
 /** The model is always named anew where the protocol is another. */
 const TRANSLATED: EditSet = editSet("translated") | editSet("model_replaced");
-const NONE: readonly Loss[] = Object.freeze([]);
+const NONE: readonly DroppedField[] = Object.freeze([]);
 const EMPTY = new Uint8Array(0);
 const encoder = new TextEncoder();
 
@@ -167,7 +172,7 @@ export function judgedAnswer(exchangePlan: ExchangePlan, received: Uint8Array): 
   try {
     return exchangePlan.answer(received);
   } catch {
-    const ending = { failure: failureOf("malformed"), finish: null, usage: null, losses: [] };
+    const ending = { failure: failureOf("malformed"), finish: null, usage: null, dropped: [] };
     return { ending, bytes: new Uint8Array(0) };
   }
 }
@@ -185,7 +190,7 @@ export function judgedEnd(stream: AnswerStream, mayBeCut: boolean): ReturnType<A
     const isCut = mayBeCut && lacksMark && ending.failure === null && ending.usage === null;
     return isCut ? { ending: { ...ending, failure: failureOf("truncated") }, events: [] } : { ending, events };
   } catch {
-    const ending = { failure: failureOf("malformed"), finish: null, usage: stream.usage, losses: [] };
+    const ending = { failure: failureOf("malformed"), finish: null, usage: stream.usage, dropped: [] };
     return { ending, events: [] };
   }
 }

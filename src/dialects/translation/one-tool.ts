@@ -63,7 +63,7 @@ class FirstCall {
         this.#left += 1;
         if (this.#isTold) return [];
         this.#isTold = true;
-        return [{ type: "loss", loss: "further_calls_dropped" }];
+        return [{ type: "dropped", field: "further_calls_dropped" }];
       }
       this.#first = event.index;
     }

@@ -1,6 +1,6 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import type { Loss } from "../../canon/generate/loss.ts";
+import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { emulatesSchema } from "../../canon/generate/schema-emulation.ts";
 import type { RequestShape } from "../../canon/request.ts";
 import type { RouteRow } from "../../canon/table.ts";
@@ -18,7 +18,7 @@ export interface PreparedTranslation {
   /** Calls beyond the first are left out of answers. */
   readonly keepsFirstCall: boolean;
   readonly stripped: readonly string[];
-  readonly losses: readonly Loss[];
+  readonly dropped: readonly DroppedField[];
 }
 
 /** Prints a request for one endpoint. The error is the 400 for what only the endpoint's printer could find. */
@@ -35,8 +35,8 @@ export function prepareTranslation(
   const { request: asked, keepsFirstCall } = forOneTool(emulation?.request ?? canonical.request, target.endpoint);
   const formatted = upstream.format(asked, target);
   if ("code" in formatted) return formatted;
-  const losses = [...canonical.losses, ...formatted.losses];
-  if (emulation !== null) losses.push("schema_emulated");
-  if (keepsFirstCall) losses.push("single_call_unspoken");
-  return { asked, formatted, emulation, keepsFirstCall, stripped: canonical.stripped, losses };
+  const dropped = [...canonical.dropped, ...formatted.dropped];
+  if (emulation !== null) dropped.push("schema_emulated");
+  if (keepsFirstCall) dropped.push("single_call_unspoken");
+  return { asked, formatted, emulation, keepsFirstCall, stripped: canonical.stripped, dropped };
 }

@@ -1,7 +1,7 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
-import type { Loss } from "../../canon/generate/loss.ts";
+import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { mergeUsage, type TokenUsage } from "../../canon/generate/usage.ts";
 import type { AnswerStream, Ending, EventParser, EventRenderer } from "../dialect.ts";
 
@@ -9,7 +9,7 @@ import type { AnswerStream, Ending, EventParser, EventRenderer } from "../dialec
 export class TranslatedStream implements AnswerStream {
   readonly #parser: EventParser;
   readonly #renderer: EventRenderer;
-  readonly #losses = new Set<Loss>();
+  readonly #dropped = new Set<DroppedField>();
   #finish: FinishReason | null = null;
   usage: TokenUsage | null = null;
   failure: UpstreamFailure | null = null;
@@ -30,8 +30,8 @@ export class TranslatedStream implements AnswerStream {
   end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
     const events = this.done || this.failure !== null ? NONE : this.#render(this.#parser.end());
     if (!this.done) this.failure ??= { kind: "truncated", status: null, retryAfter: null, code: null };
-    for (const loss of this.#renderer.losses) this.#losses.add(loss);
-    const ending = { failure: this.failure, finish: this.#finish, usage: this.usage, losses: [...this.#losses] };
+    for (const field of this.#renderer.dropped) this.#dropped.add(field);
+    const ending = { failure: this.failure, finish: this.#finish, usage: this.usage, dropped: [...this.#dropped] };
     return { ending, events };
   }
 
@@ -46,7 +46,7 @@ export class TranslatedStream implements AnswerStream {
         this.failure = event.failure;
         break;
       }
-      if (event.type === "loss") this.#losses.add(event.loss);
+      if (event.type === "dropped") this.#dropped.add(event.field);
       if (event.type === "usage") this.usage = mergeUsage(this.usage, event.usage);
       for (const bytes of this.#renderer.push(event)) printed.push(bytes);
       this.hasOutput ||= isOutput(event);
@@ -79,7 +79,7 @@ function isOutput(event: InferenceEvent): boolean {
     case "start":
     case "close":
     case "usage":
-    case "loss":
+    case "dropped":
     case "failure":
       return false;
   }

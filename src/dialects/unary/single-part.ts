@@ -1,5 +1,5 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { Loss } from "../../canon/generate/loss.ts";
+import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { Target } from "../dialect.ts";
 import type { UnaryCall, UnaryPart, UnaryTask } from "./surface.ts";
 import type { UnaryResult, UnaryUpstream } from "./upstream.ts";
@@ -12,12 +12,12 @@ export function callTo<Request, Result extends UnaryResult>(
 ): UnaryCall | ServiceError {
   const formatted = upstream.format(request, target);
   if ("code" in formatted) return formatted;
-  const { path, headers, body, losses } = formatted;
+  const { path, headers, body, dropped } = formatted;
   return {
     path,
     headers,
     body: JSON.stringify(body),
-    losses,
+    dropped,
     read: (answer) => upstream.parseAnswer(answer, request, target),
     readError: upstream.readError,
   };
@@ -27,12 +27,12 @@ export function callTo<Request, Result extends UnaryResult>(
 export interface ReadRequest<Request> {
   readonly request: Request;
   readonly stripped: readonly string[];
-  readonly losses: readonly Loss[];
+  readonly dropped: readonly DroppedField[];
 }
 
 /** A request that is answered as a whole or not at all. */
 export function singlePartTask<Request, Result extends UnaryResult>(
-  { request, stripped, losses }: ReadRequest<Request>,
+  { request, stripped, dropped }: ReadRequest<Request>,
   inputs: number,
   targets: readonly Target[],
   upstreamOf: (target: Target) => UnaryUpstream<Request, Result>,
@@ -40,7 +40,7 @@ export function singlePartTask<Request, Result extends UnaryResult>(
 ): UnaryTask {
   const { calls, refusals } = callsTo(targets, (target) => callTo(upstreamOf(target), request, target));
   const part: UnaryPart = { first: 0, count: inputs, callTo: (target) => callOf(calls, target) };
-  return { parts: [part], stripped, losses, refusals, takesGaps: false, answer };
+  return { parts: [part], stripped, dropped, refusals, takesGaps: false, answer };
 }
 
 interface Calls {

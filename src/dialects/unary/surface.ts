@@ -2,7 +2,7 @@ import type { AnswerBytes } from "./answer-bytes.ts";
 import type { RequestEdits } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { Loss } from "../../canon/generate/loss.ts";
+import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import type { AnswerContext, RequestReader, Target } from "../dialect.ts";
@@ -30,7 +30,7 @@ export interface UnaryTask {
   readonly parts: readonly UnaryPart[];
   /** Registered names of members that were taken out. */
   readonly stripped: readonly string[];
-  readonly losses: readonly Loss[];
+  readonly dropped: readonly DroppedField[];
   /** Endpoint id → the 400 of an endpoint that cannot be told the request. */
   readonly refusals: ReadonlyMap<string, ServiceError>;
   /** The caller takes an answer with gaps (`on_partial: report`). */
@@ -55,7 +55,7 @@ export interface UnaryCall {
   /** Headers of the protocol besides those of every call: names and values by turns. */
   readonly headers: readonly string[];
   readonly body: string;
-  readonly losses: readonly Loss[];
+  readonly dropped: readonly DroppedField[];
   /** What the simulated upstream must know to answer as the model would; sent to nobody else. Names and values by turns. */
   readonly simulated?: readonly string[];
   /** An answer with status 200, checked. */
@@ -71,7 +71,7 @@ export type PartEnd =
 
 export interface UnaryAnswer {
   readonly bytes: AnswerBytes;
-  readonly losses: readonly Loss[];
+  readonly dropped: readonly DroppedField[];
   /** `null` where a provider did not count. */
   readonly inputTokens: number | null;
   /** Inputs that the answer says nothing about; 0 unless the caller takes gaps. */

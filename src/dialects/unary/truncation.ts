@@ -1,6 +1,6 @@
-import type { Loss } from "../../canon/generate/loss.ts";
+import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 
-/** The loss of a protocol that has no word for whether inputs may be cut: there is one only where the caller said something. */
-export function truncationLosses({ mayTruncate }: { readonly mayTruncate: boolean | null }): readonly Loss[] {
+/** What a protocol drops that cannot express whether inputs may be cut: nothing unless the caller set it. */
+export function droppedTruncation({ mayTruncate }: { readonly mayTruncate: boolean | null }): readonly DroppedField[] {
   return mayTruncate === null ? [] : ["truncation_unspoken"];
 }

@@ -40,7 +40,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     // The word for numbers is to say nothing.
     ...(encoding === "base64" ? { encoding_format: "base64" } : {}),
   };
-  return { path: PATH, body, headers: [], losses: [] };
+  return { path: PATH, body, headers: [], dropped: [] };
 }
 
 function parseAnswer(bytes: AnswerBytes, request: EmbedRequest, target: Target): EmbedResult | UpstreamFailure {

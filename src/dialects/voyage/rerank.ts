@@ -10,7 +10,7 @@ import { faultyAnswer } from "../unary/answer-codes.ts";
 import { countIn, textIn } from "../unary/answer-members.ts";
 import type { UnaryUpstream } from "../unary/upstream.ts";
 import { readRanking, wantedResults } from "../unary/rerank/ranking.ts";
-import { foreignRefusal, priorityLosses } from "../unary/rerank/refusals.ts";
+import { foreignRefusal, droppedPriority } from "../unary/rerank/refusals.ts";
 
 /** Where providers answer, after their base URL. */
 const PATH = "/rerank";
@@ -36,7 +36,7 @@ function formatVoyage(request: RerankRequest, { endpoint }: Target): FormattedRe
     truncation: mayTruncate ?? false,
     return_documents: false,
   };
-  return { path: PATH, body, headers: [], losses: priorityLosses(request) };
+  return { path: PATH, body, headers: [], dropped: droppedPriority(request) };
 }
 
 function parseAnswer({ whole: bytes }: AnswerBytes, request: RerankRequest): RerankResult | UpstreamFailure {

@@ -1,6 +1,6 @@
 import type { Candidate } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
-import type { Loss } from "../../canon/generate/loss.ts";
+import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Target } from "../../dialects/dialect.ts";
 import type { PartEnd, UnaryPart, UnaryTask } from "../../dialects/unary/surface.ts";
@@ -37,7 +37,7 @@ export interface Gathered {
   readonly calls: number;
   /** The candidates that gave the answers which are kept, each once, in the order of the first part that each gave. */
   readonly answeredBy: readonly Candidate[];
-  readonly losses: readonly Loss[];
+  readonly dropped: readonly DroppedField[];
   /** Tokens of the parts that were answered, kept or not; `null` where a provider did not count, or none was. */
   readonly spentTokens: number | null;
   /** Why some parts were not got, where the router itself kept them from it. */
@@ -53,7 +53,7 @@ const PARTS_AT_ONCE = 4;
  */
 export class Gathering {
   readonly #job: GatherJob;
-  readonly #losses = new Set<Loss>();
+  readonly #dropped = new Set<DroppedField>();
   readonly #ends: (PartEnd | undefined)[];
   readonly #running = new Set<PlanWalk<PartAnswer>>();
   readonly #siblings: Siblings;
@@ -92,7 +92,7 @@ export class Gathering {
     const common = {
       attempts,
       calls: this.#siblings.madeCalls,
-      losses: [...this.#losses],
+      dropped: [...this.#dropped],
       answeredBy: [...new Set(this.#answeredBy.flatMap((candidate) => candidate ?? []))],
       spentTokens: this.#spentTokens(),
       ended: this.#ends.every((end) => end !== undefined && "result" in end) ? null : this.#stopped,
@@ -133,7 +133,7 @@ export class Gathering {
       this.#failure = { index, error: failure };
       return this.#endAll("abandoned");
     }
-    for (const loss of answer.losses) this.#losses.add(loss);
+    for (const field of answer.dropped) this.#dropped.add(field);
     this.#ends[index] = { result: answer.result, bytes: answer.bytes };
     this.#answeredBy[index] = answer.candidate;
   }

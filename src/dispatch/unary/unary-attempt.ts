@@ -2,7 +2,7 @@ import { AnswerBytes } from "../../dialects/unary/answer-bytes.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
-import type { Loss } from "../../canon/generate/loss.ts";
+import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { UnaryCall } from "../../dialects/unary/surface.ts";
 import type { UnaryResult } from "../../dialects/unary/upstream.ts";
 import type { Connection } from "../connections.ts";
@@ -17,7 +17,7 @@ export interface PartAnswer {
   readonly result: UnaryResult;
   /** As they came. */
   readonly bytes: AnswerBytes;
-  readonly losses: readonly Loss[];
+  readonly dropped: readonly DroppedField[];
 }
 
 /** One call to one endpoint whose whole answer is wanted before anything is done with it. */
@@ -81,7 +81,7 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
       return this.fail(failureOf("malformed"));
     }
     if ("kind" in read) this.fail(read);
-    else this.#finish(null, { candidate: this.#candidate, result: read, bytes, losses: this.#call.losses });
+    else this.#finish(null, { candidate: this.#candidate, result: read, bytes, dropped: this.#call.dropped });
   }
 
   #finish(failure: UpstreamFailure | null, answer: PartAnswer | null): void {

@@ -36,6 +36,6 @@ export class UnaryAdmissions {
 }
 
 function forbidden(error: ServiceError): UnaryWork {
-  const nothing = { ends: null, attempts: [], calls: 0, answeredBy: [], losses: [], spentTokens: null, ended: null };
+  const nothing = { ends: null, attempts: [], calls: 0, answeredBy: [], dropped: [], spentTokens: null, ended: null };
   return { gathered: { ...nothing, error }, answer: null, isEstimated: false };
 }

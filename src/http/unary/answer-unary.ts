@@ -280,6 +280,6 @@ function outcomeOf(
     firstByteAt,
     stripped: task.stripped,
     edits,
-    losses: [...new Set([...task.losses, ...(work?.gathered.losses ?? []), ...(work?.answer?.losses ?? [])])],
+    dropped: [...new Set([...task.dropped, ...(work?.gathered.dropped ?? []), ...(work?.answer?.dropped ?? [])])],
   };
 }

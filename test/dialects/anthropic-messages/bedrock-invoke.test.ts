@@ -189,7 +189,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
       failure: null,
       finish: "stop",
       usage: { input: 7, output: 9, cacheRead: null, cacheWrite: null, reasoning: null },
-      losses: [],
+      dropped: [],
       edits: 0,
       done: true,
     });

@@ -34,14 +34,14 @@ describe("a request as messages", () => {
         messages: [{ role: "user", content: [{ type: "text", text: "hello" }] }],
       },
       headers: ["anthropic-version", "2023-06-01"],
-      losses: [],
+      dropped: [],
     });
     expect(format({}, {}, { flags: ["version_2026_10_21"] }).headers[1]).toBe("2026-10-21");
   });
 
   it("gets the model's limit where the caller has none", () => {
-    const { body, losses } = format({ maxOutputTokens: null });
-    expect([body.max_tokens, losses]).toEqual([4_096, ["output_limit_defaulted"]]);
+    const { body, dropped } = format({ maxOutputTokens: null });
+    expect([body.max_tokens, dropped]).toEqual([4_096, ["output_limit_defaulted"]]);
     expect(refusal({ maxOutputTokens: null }, { defaultMaxOutputTokens: null, maxOutputTokens: null })).toMatchObject({
       status: 400,
       code: "missing_output_limit",
@@ -55,7 +55,7 @@ describe("a request as messages", () => {
       content: [text(value)],
     });
     expect(format({ turns: [system("system", "a"), user(text("x"))] }).body.system).toBe("a");
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [system("system", "a"), system("developer", "b"), user(text("x")), system("system", "c")],
     });
     expect(body.system).toEqual([
@@ -66,11 +66,11 @@ describe("a request as messages", () => {
       { role: "user", content: [{ type: "text", text: "x" }] },
       { role: "system", content: [{ type: "text", text: "c" }] },
     ]);
-    expect(losses).toEqual(["system_joined", "developer_as_system"]);
+    expect(dropped).toEqual(["system_joined", "developer_as_system"]);
   });
 
   it("results and the user's words are one message; turns of one role are, too, and that is said", () => {
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         user(text("a")),
         assistant(call("1"), call("2")),
@@ -87,10 +87,10 @@ describe("a request as messages", () => {
         { type: "text", text: "b" },
       ],
     });
-    expect(losses).toEqual([]);
+    expect(dropped).toEqual([]);
     const merged = format({ turns: [user(text("a")), user(text("b")), assistant(text("c")), assistant(text("d"))] });
     expect(merged.body.messages).toHaveLength(2);
-    expect(merged.losses).toEqual(["turns_merged"]);
+    expect(merged.dropped).toEqual(["turns_merged"]);
   });
 
   it("keeps the numbers of arguments", () => {
@@ -102,7 +102,7 @@ describe("a request as messages", () => {
   });
 
   it("rewrites ids that the protocol does not take, the same one to the same one, and none onto another", () => {
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         user(text("a")),
         assistant(call("a:b"), call("a.b"), call("call_a_b"), call("")),
@@ -115,11 +115,11 @@ describe("a request as messages", () => {
     expect(called.every((id: string) => /^[a-zA-Z0-9_-]+$/.test(id))).toBe(true);
     expect(called[2]).toBe("call_a_b");
     expect(answers).toEqual([called[1], called[0], called[2], called[3]]);
-    expect(losses).toEqual(["call_ids_rewritten"]);
+    expect(dropped).toEqual(["call_ids_rewritten"]);
   });
 
   it("leaves out what the provider would refuse: blank texts, and messages that have nothing else", () => {
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         user(text("a")),
         assistant(text("\n\n"), call("1")),
@@ -139,7 +139,7 @@ describe("a request as messages", () => {
         ],
       },
     ]);
-    expect(losses).toEqual(["empty_text_dropped"]);
+    expect(dropped).toEqual(["empty_text_dropped"]);
     // There is nothing else to send, so the provider may judge it.
     expect(format({ turns: [user(text(" "))] }).body.messages).toEqual([{ role: "user", content: " " }]);
   });
@@ -152,7 +152,7 @@ describe("a request as messages", () => {
       signature,
       family: signature === null ? null : "anthropic",
     });
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         user(text("a")),
         assistant(
@@ -170,20 +170,20 @@ describe("a request as messages", () => {
       { type: "redacted_thinking", data: "EmwK" },
       { type: "text", text: "b" },
     ]);
-    expect(losses).toEqual(["unsigned_reasoning_dropped"]);
+    expect(dropped).toEqual(["unsigned_reasoning_dropped"]);
   });
 
   it("a refusal in the history is text, and names of authors are left out", () => {
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [{ role: "user", name: "ann", content: [text("a")] }, assistant({ kind: "refusal", text: "no" })],
     });
     expect(body.messages[1].content).toEqual([{ type: "text", text: "no" }]);
-    expect(losses).toEqual(["participant_name_dropped", "refusal_as_text"]);
+    expect(dropped).toEqual(["participant_name_dropped", "refusal_as_text"]);
   });
 
   it("images and files travel by value or by name, with their marks", () => {
     const base64 = (mediaType: string, data: string) => ({ kind: "base64", mediaType, data }) as const;
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         user(
           { kind: "image", source: base64("image/png", "aGk="), detail: "auto", cache: { ttl: null } },
@@ -210,7 +210,7 @@ describe("a request as messages", () => {
       { type: "document", source: { type: "text", media_type: "text/plain", data: "é" } },
       { type: "document", source: { type: "url", url: "https://a.example/a.pdf" } },
     ]);
-    expect(losses).toEqual(["image_detail_dropped"]);
+    expect(dropped).toEqual(["image_detail_dropped"]);
   });
 
   it.each(["%%%", "//8="])("a text file of no text is the caller's mistake: %s", (data) => {
@@ -257,33 +257,33 @@ describe("a request as messages", () => {
     const tools = [tool("f"), tool("g")];
     const some = format({ tools, toolChoice: { mode: "allowed", names: ["g"], required: true } });
     expect(some.body.tools.map(({ name }: Tool) => name)).toEqual(["g"]);
-    expect([some.body.tool_choice, some.losses]).toEqual([{ type: "any" }, ["allowed_tools_filtered"]]);
+    expect([some.body.tool_choice, some.dropped]).toEqual([{ type: "any" }, ["allowed_tools_filtered"]]);
     const all = format({ tools, toolChoice: { mode: "allowed", names: ["g", "f"], required: false } });
-    expect([all.body.tool_choice, all.losses]).toEqual([{ type: "auto" }, []]);
+    expect([all.body.tool_choice, all.dropped]).toEqual([{ type: "auto" }, []]);
     expect(format({ toolChoice: { mode: "auto" } }).body.tool_choice).toBeUndefined();
   });
 
   it("a schema is asked for beside the effort", () => {
     const schema = { type: "object" };
-    const { body, losses } = format({
+    const { body, dropped } = format({
       format: { kind: "json_schema", name: "n", description: null, schema, strict: true },
       reasoning: { effort: "low", budget: null, adaptive: false, display: null },
     });
     expect(body.output_config).toEqual({ effort: "low", format: { type: "json_schema", schema } });
-    expect(losses).toEqual(["schema_name_dropped"]);
+    expect(dropped).toEqual(["schema_name_dropped"]);
   });
 
   it("hints are mapped or left out", () => {
     const hints = (serviceTier: string | null) =>
       format({ hints: { serviceTier, promptCacheKey: null, promptCacheRetention: null } });
-    expect([hints("auto").body.service_tier, hints("auto").losses]).toEqual(["auto", []]);
-    expect([hints("default").body.service_tier, hints("default").losses]).toEqual([
+    expect([hints("auto").body.service_tier, hints("auto").dropped]).toEqual(["auto", []]);
+    expect([hints("default").body.service_tier, hints("default").dropped]).toEqual([
       "standard_only",
       ["service_tier_changed"],
     ]);
-    expect([hints("flex").body.service_tier, hints("flex").losses]).toEqual([undefined, ["service_tier_changed"]]);
+    expect([hints("flex").body.service_tier, hints("flex").dropped]).toEqual([undefined, ["service_tier_changed"]]);
     expect([hints("constructor").body.service_tier]).toEqual([undefined]);
-    expect(format({ hints: { serviceTier: null, promptCacheKey: "k", promptCacheRetention: null } }).losses).toEqual([
+    expect(format({ hints: { serviceTier: null, promptCacheKey: "k", promptCacheRetention: null } }).dropped).toEqual([
       "cache_hint_dropped",
     ]);
   });
@@ -353,14 +353,14 @@ describe("how much to think", () => {
       ["reasoning_display_dropped"],
     ],
     ["how nothing is shown", { display: "auto" }, null, {}, ["reasoning_display_dropped"]],
-  ])("%s", (_name, reasoning, model, expected, losses) => {
-    const { body, losses: lost } = format(
+  ])("%s", (_name, reasoning, model, expected, dropped) => {
+    const { body, dropped: lost } = format(
       { reasoning: asked(reasoning), maxOutputTokens: 10_000 },
       { reasoning: model },
     );
     const { thinking, output_config } = body;
     expect(JSON.parse(JSON.stringify({ thinking, output_config }))).toEqual(expected);
-    expect(lost).toEqual(losses);
+    expect(lost).toEqual(dropped);
   });
 
   it("a budget must fit: not below the protocol's least, and below the caller's limit", () => {
@@ -418,13 +418,13 @@ describe("a budget for thinking in the middle of an answer", () => {
     ],
     ["stays where nothing was called", [assistant(text("a")), user(text("b"))], on],
   ])("%s", (_title, turns, thinking) => {
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [user(text("a")), ...turns],
       reasoning: budget,
       maxOutputTokens: 4_000,
       tools: [tool("f")],
     });
     expect(body.thinking).toEqual(thinking);
-    expect(losses.includes("reasoning_turned_off")).toBe(thinking === off);
+    expect(dropped.includes("reasoning_turned_off")).toBe(thinking === off);
   });
 });

@@ -87,7 +87,7 @@ describe("a stream of messages", () => {
       { type: "open", index: 2, block: { kind: "text" } },
       { type: "text", index: 2, text: "see", logprobs: [] },
       { type: "citation", index: 2, citation: { url: "https://a.example", title: "t", start: null, end: null } },
-      { type: "loss", loss: "citations_dropped" },
+      { type: "dropped", field: "citations_dropped" },
       { type: "close", index: 2 },
       { type: "open", index: 3, block: { kind: "tool_call", id: "toolu_1", name: "f" } },
       { type: "arguments", index: 3, json: '{"a"' },
@@ -110,7 +110,7 @@ describe("a stream of messages", () => {
       stop,
     ];
     const told = tell(events, {}, { signatureFamily: null });
-    expect(told).toContainEqual({ type: "loss", loss: "signature_dropped" });
+    expect(told).toContainEqual({ type: "dropped", field: "signature_dropped" });
     expect(told.some(({ type }) => type === "signature")).toBe(false);
     expect(tell(events)).toContainEqual({ type: "signature", index: 0, signature: "EqoB", family: "anthropic" });
   });

@@ -155,7 +155,7 @@ describe("the stream on its way back", () => {
         failure: null,
         finish: "stop",
         usage: { input: 12, output: 9, cacheRead: 5, cacheWrite: null, reasoning: null },
-        losses: [],
+        dropped: [],
         edits: 0,
       },
     });

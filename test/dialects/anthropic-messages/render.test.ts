@@ -43,14 +43,14 @@ const told: readonly InferenceEvent[] = [
 function print(events: readonly InferenceEvent[], context = contextOf()) {
   const renderer = renderStream(context);
   const bytes = events.flatMap((event) => renderer.push(event));
-  return { text: bytes.map((one) => decoder.decode(one)), losses: renderer.losses };
+  return { text: bytes.map((one) => decoder.decode(one)), dropped: renderer.dropped };
 }
 
 const dataOf = (event: string | undefined) => JSON.parse(/^data: (.*)$/m.exec(event ?? "")?.[1] ?? "null");
 
 describe("an answer as a stream of messages", () => {
   it("has every event in its place", () => {
-    const { text, losses } = print(told);
+    const { text, dropped } = print(told);
     const names = text.map((event) => /^event: (\w+)\ndata: \{"type":"\1"/.exec(event)?.[1]);
     expect(names.map((name) => name?.replace("content_block_", ""))).toEqual(
       [
@@ -64,7 +64,7 @@ describe("an answer as a stream of messages", () => {
         "message_stop",
       ].flatMap((block) => block.split(" ")),
     );
-    expect(losses).toEqual(["citations_dropped"]);
+    expect(dropped).toEqual(["citations_dropped"]);
     expect(dataOf(text[0]).message).toMatchObject({
       id: "msg_1",
       type: "message",
@@ -100,8 +100,8 @@ describe("an answer as a stream of messages", () => {
   });
 
   it("says so where the provider gave no counts", () => {
-    expect(print([{ type: "start", model: null }, finish("stop")]).losses).toEqual(["usage_unknown"]);
-    expect(print([{ type: "start", model: null }, { type: "usage", usage }, finish("stop")]).losses).toEqual([]);
+    expect(print([{ type: "start", model: null }, finish("stop")]).dropped).toEqual(["usage_unknown"]);
+    expect(print([{ type: "start", model: null }, { type: "usage", usage }, finish("stop")]).dropped).toEqual([]);
   });
 
   it.each([
@@ -127,9 +127,9 @@ describe("an answer as a stream of messages", () => {
       { type: "start", model: null },
       { type: "usage", usage },
     ] as const;
-    expect(print([...events, finish("stop")], context).losses).toEqual(["stop_sequence_unnamed"]);
-    expect(print([...events, finish("stop_sequence", "END")], context).losses).toEqual([]);
-    expect(print([...events, finish("stop_sequence")], context).losses).toEqual(["stop_sequence_unnamed"]);
+    expect(print([...events, finish("stop")], context).dropped).toEqual(["stop_sequence_unnamed"]);
+    expect(print([...events, finish("stop_sequence", "END")], context).dropped).toEqual([]);
+    expect(print([...events, finish("stop_sequence")], context).dropped).toEqual(["stop_sequence_unnamed"]);
   });
 });
 
@@ -158,7 +158,7 @@ describe("the official client", () => {
       { type: "text", text: "let me" },
       { type: "tool_use", id: "call_1", name: "f", input: { a: [1] } },
     ]);
-    expect(whole.losses).toEqual(["citations_dropped"]);
+    expect(whole.dropped).toEqual(["citations_dropped"]);
   });
 
   it("gives back reasoning that we can read again", async () => {
@@ -242,9 +242,9 @@ describe("a whole answer", () => {
   it.each(['{"path":"/tm', "[1]", "9007199254740993"])(
     "arguments that are no object are no call by mistake: %s",
     (json) => {
-      const { body: message, losses } = renderAnswer(blocks(...call(json)), contextOf());
+      const { body: message, dropped } = renderAnswer(blocks(...call(json)), contextOf());
       expect(message["content"]).toMatchObject([{ type: "tool_use", input: { INVALID_JSON: json } }]);
-      expect(losses).toEqual(["tool_arguments_normalised"]);
+      expect(dropped).toEqual(["tool_arguments_normalised"]);
     },
   );
 

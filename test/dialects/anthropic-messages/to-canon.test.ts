@@ -72,7 +72,7 @@ describe("a body in canon", () => {
     const made = toCanon(read(rich), "reject", NO_EDITS);
     if ("code" in made) throw new Error(made.message);
     expect(made.stripped).toEqual(["metadata"]);
-    expect(made.losses).toEqual([]);
+    expect(made.dropped).toEqual([]);
     expect(made.request).toEqual({
       purpose: "generate",
       turns: [
@@ -195,7 +195,7 @@ describe("a body in canon", () => {
     });
     expect(toCanon(read(hints), "reject", NO_EDITS)).toMatchObject({
       request: { hints: { serviceTier: "default" } },
-      losses: ["cache_mark_dropped", "citations_dropped", "hint_dropped", "service_tier_changed"],
+      dropped: ["cache_mark_dropped", "citations_dropped", "hint_dropped", "service_tier_changed"],
     });
     const stripped = toCanon(read(hints), "reject", { maxOutputTokens: null, stripFields: ["service_tier"] });
     expect(stripped).toMatchObject({ request: { hints: { serviceTier: null } }, stripped: ["service_tier"] });

@@ -84,7 +84,7 @@ function writtenOne(event: InferenceEvent): readonly Event[] {
       return [{ messageStop: { stopReason: REASONS[event.reason] } }];
     case "start":
     case "usage":
-    case "loss":
+    case "dropped":
     case "failure":
       return [];
   }

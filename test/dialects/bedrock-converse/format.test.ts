@@ -33,7 +33,7 @@ describe("a request for Converse", () => {
       path: "/model/eu.vendor.model-v1%3A0/converse",
       body: { messages: [{ role: "user", content: [{ text: "hello" }] }] },
       headers: [],
-      losses: [],
+      dropped: [],
     });
     expect(format({ stream: true }).path).toBe("/model/eu.vendor.model-v1%3A0/converse-stream");
     expect(format({ stream: true, purpose: "count" }).path).toBe("/model/eu.vendor.model-v1%3A0/count-tokens");
@@ -45,14 +45,14 @@ describe("a request for Converse", () => {
       authority,
       content: [{ ...text(value), cache: { ttl: "1h" } }],
     });
-    const { body, losses } = format({ turns: [system("system", "a"), system("developer", "b"), user(text("x"))] });
+    const { body, dropped } = format({ turns: [system("system", "a"), system("developer", "b"), user(text("x"))] });
     expect(body.system).toEqual([
       { text: "a" },
       { cachePoint: { type: "default", ttl: "1h" } },
       { text: "b" },
       { cachePoint: { type: "default", ttl: "1h" } },
     ]);
-    expect(losses).toEqual(["system_joined", "developer_as_system"]);
+    expect(dropped).toEqual(["system_joined", "developer_as_system"]);
     expect(refusal({ turns: [user(text("x")), system("system", "late"), user(text("y"))] })).toMatchObject({
       status: 400,
       code: "feature_not_supported",
@@ -60,7 +60,7 @@ describe("a request for Converse", () => {
   });
 
   it("lets roles alternate: results and the user's words are one message; joined turns are said", () => {
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         user(text("a")),
         assistant(call("1"), call("2")),
@@ -86,23 +86,23 @@ describe("a request for Converse", () => {
         { text: "b" },
       ],
     });
-    expect(losses).toEqual([]);
+    expect(dropped).toEqual([]);
     const merged = format({ turns: [user(text("a")), user(text("b")), assistant(text("c")), assistant(text("d"))] });
     expect(merged.body.messages).toEqual([
       { role: "user", content: [{ text: "a" }, { text: "b" }] },
       { role: "assistant", content: [{ text: "c" }, { text: "d" }] },
     ]);
-    expect(merged.losses).toEqual(["turns_merged"]);
+    expect(merged.dropped).toEqual(["turns_merged"]);
   });
 
   it("marks of parts within a result have no place", () => {
     const marked = { ...result("1"), content: [{ ...text("ok"), cache: { ttl: null } }] };
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [user(text("a")), assistant(call("1")), { role: "tool", results: [marked] }],
       tools: [tool("f")],
     });
     expect(JSON.stringify(body)).not.toContain("cachePoint");
-    expect(losses).toEqual(["cache_mark_dropped"]);
+    expect(dropped).toEqual(["cache_mark_dropped"]);
   });
 
   it("keeps the numbers of arguments and of schemas", () => {
@@ -125,7 +125,7 @@ describe("a request for Converse", () => {
   it("rewrites ids that the protocol does not take, the same one to the same one, and none onto another", () => {
     const long = "x".repeat(65);
     const ids = ["a:b", "a.b", "call_a_b", "", long, `${long}y`];
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         user(text("a")),
         assistant(...ids.map(call)),
@@ -143,11 +143,11 @@ describe("a request for Converse", () => {
     for (const id of called) expect(id).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
     expect(called[2]).toBe("call_a_b");
     expect(answered).toEqual(called.toReversed());
-    expect(losses).toEqual(["call_ids_rewritten"]);
+    expect(dropped).toEqual(["call_ids_rewritten"]);
   });
 
   it("leaves out what the provider would refuse: blank texts with their marks, and messages of nothing else", () => {
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         user(text("a")),
         assistant({ ...text("\n\n"), cache: { ttl: null } }, call("1")),
@@ -161,7 +161,7 @@ describe("a request for Converse", () => {
       { role: "assistant", content: [{ toolUse: expect.anything() }] },
       { role: "user", content: [{ toolResult: { toolUseId: "1", content: [] } }, { text: "b" }] },
     ]);
-    expect(losses).toEqual(["empty_text_dropped", "cache_mark_dropped"]);
+    expect(dropped).toEqual(["empty_text_dropped", "cache_mark_dropped"]);
     // There is nothing else to send, so the provider may judge it.
     expect(format({ turns: [user(text(" "))] }).body.messages).toEqual([{ role: "user", content: [{ text: " " }] }]);
   });
@@ -174,7 +174,7 @@ describe("a request for Converse", () => {
       signature,
       family: signature === null ? null : "family",
     });
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         user(text("a")),
         assistant(reasoning("x", "EqoB"), reasoning("", "redacted:EmwK"), reasoning("y", null), text("b")),
@@ -188,7 +188,7 @@ describe("a request for Converse", () => {
       { text: "b" },
     ]);
     expect(body.messages[3].content).toEqual([{ text: "no" }]);
-    expect(losses).toEqual(["unsigned_reasoning_dropped", "participant_name_dropped", "refusal_as_text"]);
+    expect(dropped).toEqual(["unsigned_reasoning_dropped", "participant_name_dropped", "refusal_as_text"]);
   });
 });
 
@@ -200,7 +200,7 @@ describe("images, documents and sounds", () => {
       detail: "auto",
       cache: { ttl: "5m" },
     } as const;
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [user(image, file("facts", "text/plain; charset=utf-8"), { kind: "audio", format: "wav", data: "aGk=" })],
     });
     expect(body.messages[0].content).toEqual([
@@ -209,7 +209,7 @@ describe("images, documents and sounds", () => {
       { document: { format: "txt", name: "facts", source: { bytes: "aGk=" } } },
       { audio: { format: "wav", source: { bytes: "aGk=" } } },
     ]);
-    expect(losses).toEqual(["image_detail_dropped"]);
+    expect(dropped).toEqual(["image_detail_dropped"]);
   });
 
   it("documents have names of plain characters, each once in a request, in results too", () => {
@@ -225,7 +225,7 @@ describe("images, documents and sounds", () => {
       "y".repeat(300),
       "y".repeat(201),
     ];
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         user(...names.map((name) => file(name))),
         assistant(call("1")),
@@ -247,7 +247,7 @@ describe("images, documents and sounds", () => {
       `${"y".repeat(198)} 2`,
       "[x]-1 3",
     ]);
-    expect(losses).toEqual(["file_name_changed", "file_name_made"]);
+    expect(dropped).toEqual(["file_name_changed", "file_name_made"]);
   });
 
   it.each([
@@ -324,10 +324,10 @@ describe("tools", () => {
       { type: "tool", name: "g", disable_parallel_tool_use: true },
     ],
   ] as const)("choice %j, parallel %j", (toolChoice, parallelToolCalls, expected, additional) => {
-    const { body, losses } = format({ tools: [tool("f"), tool("g")], toolChoice, parallelToolCalls });
+    const { body, dropped } = format({ tools: [tool("f"), tool("g")], toolChoice, parallelToolCalls });
     expect(body.toolConfig.toolChoice).toEqual(expected);
     expect(body.additionalModelRequestFields?.tool_choice).toEqual(additional);
-    expect(losses).toEqual([]);
+    expect(dropped).toEqual([]);
   });
 
   it("only the allowed ones are sent", () => {
@@ -336,22 +336,22 @@ describe("tools", () => {
     expect(some.body.toolConfig.tools.map(({ toolSpec }: { toolSpec: { name: string } }) => toolSpec.name)).toEqual([
       "g",
     ]);
-    expect([some.body.toolConfig.toolChoice, some.losses]).toEqual([{ any: {} }, ["allowed_tools_filtered"]]);
+    expect([some.body.toolConfig.toolChoice, some.dropped]).toEqual([{ any: {} }, ["allowed_tools_filtered"]]);
     const all = format({ tools, toolChoice: { mode: "allowed", names: ["g", "f"], required: false } });
-    expect([all.body.toolConfig.toolChoice, all.losses]).toEqual([undefined, []]);
+    expect([all.body.toolConfig.toolChoice, all.dropped]).toEqual([undefined, []]);
   });
 
   it("the choice `none` offers none; where the history has calls, one that stands for nothing is there", () => {
     const without = format({ tools: [tool("f")], toolChoice: { mode: "none" }, parallelToolCalls: false });
     expect([without.body.toolConfig, without.body.additionalModelRequestFields]).toEqual([undefined, undefined]);
-    expect(without.losses).toEqual(["tools_withheld"]);
+    expect(without.dropped).toEqual(["tools_withheld"]);
     const within = format({ turns: history, tools: [tool("f")], toolChoice: { mode: "none" } });
     expect(within.body.toolConfig).toEqual({ tools: [placeholder] });
-    expect(within.losses).toEqual(["tools_withheld", "tool_placeholder_sent"]);
+    expect(within.dropped).toEqual(["tools_withheld", "tool_placeholder_sent"]);
     const forgotten = format({ turns: history });
     expect(forgotten.body.toolConfig).toEqual({ tools: [placeholder] });
-    expect(forgotten.losses).toEqual(["tool_placeholder_sent"]);
-    expect(format({ toolChoice: { mode: "required" } }).losses).toEqual(["hint_dropped"]);
+    expect(forgotten.dropped).toEqual(["tool_placeholder_sent"]);
+    expect(format({ toolChoice: { mode: "required" } }).dropped).toEqual(["hint_dropped"]);
   });
 
   it.each(["a b", "x".repeat(65), ""])("a name that the provider would refuse is refused by name: %j", (name) => {
@@ -370,7 +370,7 @@ describe("what the answer should be like", () => {
 
   it("a schema is a text beside the effort", () => {
     const schema = { type: "object" };
-    const { body, losses } = format({
+    const { body, dropped } = format({
       format: { kind: "json_schema", name: "n", description: "d", schema, strict: true },
       reasoning: { effort: "low", budget: null, adaptive: false, display: null },
     });
@@ -381,7 +381,7 @@ describe("what the answer should be like", () => {
         structure: { jsonSchema: { schema: '{"type":"object"}', name: "n", description: "d" } },
       },
     });
-    expect(losses).toEqual(["schema_name_dropped"]);
+    expect(dropped).toEqual(["schema_name_dropped"]);
   });
 
   it.each([
@@ -390,13 +390,13 @@ describe("what the answer should be like", () => {
     ["standard_only", { type: "default" }, ["service_tier_changed"]],
     ["auto", undefined, ["service_tier_changed"]],
     ["constructor", undefined, ["service_tier_changed"]],
-  ])("the tier %s", (serviceTier, expected, losses) => {
+  ])("the tier %s", (serviceTier, expected, dropped) => {
     const made = format({ hints: { serviceTier, promptCacheKey: null, promptCacheRetention: null } });
-    expect([made.body.serviceTier, made.losses]).toEqual([expected, losses]);
+    expect([made.body.serviceTier, made.dropped]).toEqual([expected, dropped]);
   });
 
   it("hints about caches have no place", () => {
-    expect(format({ hints: { serviceTier: null, promptCacheKey: "k", promptCacheRetention: null } }).losses).toEqual([
+    expect(format({ hints: { serviceTier: null, promptCacheKey: "k", promptCacheRetention: null } }).dropped).toEqual([
       "cache_hint_dropped",
     ]);
   });
@@ -451,11 +451,11 @@ describe("how much to think", () => {
       ["reasoning_display_dropped"],
     ],
     ["nothing", {}, null, {}, []],
-  ])("%s", (_name, reasoning, model, expected, losses) => {
-    const { body, losses: lost } = format({ reasoning: asked(reasoning) }, { reasoning: model });
+  ])("%s", (_name, reasoning, model, expected, dropped) => {
+    const { body, dropped: lost } = format({ reasoning: asked(reasoning) }, { reasoning: model });
     const { additionalModelRequestFields: fields, outputConfig } = body;
     expect(JSON.parse(JSON.stringify({ fields, effort: outputConfig?.effort }))).toEqual(expected);
-    expect(lost).toEqual(losses);
+    expect(lost).toEqual(dropped);
   });
 
   it.each<[string, Partial<ReasoningRequest>, object | undefined, readonly string[]]>([
@@ -470,10 +470,10 @@ describe("how much to think", () => {
     ["reasoning_effort_field", { effort: "minimal" }, { reasoning_effort: "minimal" }, []],
     ["reasoning_effort_field", { budget: 10_000 }, { reasoning_effort: "high" }, ["budget_as_effort"]],
     ["reasoning_effort_field", { budget: 1_100 }, { reasoning_effort: "high" }, ["budget_as_effort"]],
-  ])("with %s, %j", (flag, reasoning, fields, losses) => {
+  ])("with %s, %j", (flag, reasoning, fields, dropped) => {
     const made = format({ reasoning: asked(reasoning) }, { reasoning: table }, { flags: [flag] });
     expect(made.body.additionalModelRequestFields).toEqual(fields);
-    expect([made.body.outputConfig, made.losses]).toEqual([undefined, losses]);
+    expect([made.body.outputConfig, made.dropped]).toEqual([undefined, dropped]);
   });
 
   it("a budget that no word stands for is refused", () => {
@@ -547,13 +547,13 @@ describe("a budget for thinking in the middle of an answer", () => {
     ],
     ["stays where nothing was called", [assistant(text("a")), user(text("b"))], on],
   ])("%s", (_title, turns, thinking) => {
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [user(text("a")), ...turns],
       reasoning: budget,
       maxOutputTokens: 4_000,
       tools: [tool("f")],
     });
     expect(body.additionalModelRequestFields?.thinking).toEqual(thinking);
-    expect(losses.includes("reasoning_turned_off")).toBe(thinking === off);
+    expect(dropped.includes("reasoning_turned_off")).toBe(thinking === off);
   });
 });

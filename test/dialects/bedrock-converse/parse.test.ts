@@ -67,7 +67,7 @@ describe("a stream", () => {
       { type: "open", index: 1, block: { kind: "reasoning", summary: false } },
       { type: "signature", index: 1, signature: "redacted:YWI=", family: "family" },
       { type: "close", index: 1 },
-      { type: "loss", loss: "citations_dropped" },
+      { type: "dropped", field: "citations_dropped" },
       { type: "open", index: 2, block: { kind: "text" } },
       { type: "text", index: 2, text: "see", logprobs: [] },
       { type: "citation", index: 2, citation: { url: "https://a.example", title: "t", start: null, end: null } },
@@ -237,7 +237,7 @@ describe("a stream", () => {
       hello,
       targetWith({ signatureFamily: null }),
     );
-    expect(events.filter(({ type }) => type === "loss")).toEqual([{ type: "loss", loss: "signature_dropped" }]);
+    expect(events.filter(({ type }) => type === "dropped")).toEqual([{ type: "dropped", field: "signature_dropped" }]);
     expect(events.some(({ type }) => type === "signature")).toBe(false);
   });
 
@@ -247,7 +247,7 @@ describe("a stream", () => {
       close(0),
       stop("end_turn"),
     );
-    expect(events.map(({ type }) => type)).toEqual(["start", "loss", "finish"]);
+    expect(events.map(({ type }) => type)).toEqual(["start", "dropped", "finish"]);
   });
 });
 

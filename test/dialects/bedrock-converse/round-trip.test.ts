@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { Loss } from "../../../src/canon/generate/loss.ts";
+import type { DroppedField } from "../../../src/canon/generate/dropped-field.ts";
 import type { Turn } from "../../../src/canon/generate/message.ts";
 import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
 import { allowedAt } from "../laws/arbitrary/conversations.ts";
@@ -18,22 +18,22 @@ const arbitrary = requestFor(allowedAt(target));
 function print(request: GenerateRequest) {
   const formatted = converseUpstream.format(request, target);
   if ("code" in formatted) throw new Error(`${formatted.code}: ${formatted.message}`);
-  return { formatted, losses: new Set(formatted.losses) };
+  return { formatted, dropped: new Set(formatted.dropped) };
 }
 
-/** The losses that only this protocol has, besides those of the shared normal form; each takes exactly what its sentence names. */
-function normal(request: GenerateRequest, losses: ReadonlySet<Loss>): unknown {
-  const withheld = losses.has("tools_withheld");
+/** The dropped fields that only this protocol has, besides those of the shared normal form; each takes exactly what its sentence names. */
+function normal(request: GenerateRequest, dropped: ReadonlySet<DroppedField>): unknown {
+  const withheld = dropped.has("tools_withheld");
   const nothingForced = request.tools.length === 0 || request.toolChoice?.mode === "none";
   return normalRequest(
     {
       ...request,
-      turns: losses.has("file_name_changed") ? request.turns.map(withoutNames) : request.turns,
+      turns: dropped.has("file_name_changed") ? request.turns.map(withoutNames) : request.turns,
       tools: withheld ? [] : request.tools,
       toolChoice: nothingForced ? null : request.toolChoice,
       parallelToolCalls: nothingForced ? null : request.parallelToolCalls,
     },
-    losses,
+    dropped,
   );
 }
 
@@ -46,11 +46,11 @@ function withoutNames(turn: Turn): Turn {
 }
 
 describe("a request as the provider reads it", () => {
-  it("is what was meant, but for what was said to be lost", () => {
+  it("is what was meant, but for dropped fields", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
-        const { formatted, losses } = print(request);
-        expect(normal(readBody(formatted, family), losses)).toEqual(normal(request, losses));
+        const { formatted, dropped } = print(request);
+        expect(normal(readBody(formatted, family), dropped)).toEqual(normal(request, dropped));
       }),
       { numRuns: RUNS },
     );
@@ -63,7 +63,7 @@ describe("a request as the provider reads it", () => {
         const read = readBody(first.formatted, family);
         const second = print(read);
         expect(JSON.stringify(readBody(second.formatted, family))).toBe(JSON.stringify(read));
-        expect([...second.losses].filter((loss) => !first.losses.has(loss))).toEqual([]);
+        expect([...second.dropped].filter((field) => !first.dropped.has(field))).toEqual([]);
       }),
       { numRuns: RUNS },
     );

@@ -316,7 +316,7 @@ describe("citations", () => {
         { url: "https://b.example", title: null, start: 1, end: 3 },
       ],
     });
-    expect(told(...bytes).filter(({ type }) => type === "loss")).toEqual([]);
+    expect(told(...bytes).filter(({ type }) => type === "dropped")).toEqual([]);
   });
 
   it.each<[string, JsonObject]>([
@@ -324,9 +324,9 @@ describe("citations", () => {
     ["no source", cited({})],
     ["a plan", cited({ type: "PLAN" }, source("https://a.example"))],
     ["another part", cited({ content_index: 7 }, source("https://a.example"))],
-  ])("of %s are told as lost, once", (_name, citation) => {
+  ])("of %s are reported as dropped, once", (_name, citation) => {
     const events = told(start, open(0, "text"), text(0, "abcd"), cite(citation), cite(citation), end("COMPLETE"));
-    expect(events.filter(({ type }) => type === "loss")).toEqual([{ type: "loss", loss: "citations_dropped" }]);
+    expect(events.filter(({ type }) => type === "dropped")).toEqual([{ type: "dropped", field: "citations_dropped" }]);
     expect(answerOf(events).blocks).toEqual([{ kind: "text", text: "abcd", logprobs: [], citations: [] }]);
   });
 
@@ -373,7 +373,7 @@ describe("log probabilities", () => {
         ],
       },
     ]);
-    expect(events.filter(({ type }) => type === "loss")).toEqual([{ type: "loss", loss: "logprobs_coarser" }]);
+    expect(events.filter(({ type }) => type === "dropped")).toEqual([{ type: "dropped", field: "logprobs_coarser" }]);
     expect(answerOf(told(...bytes)).blocks).toMatchObject([{ logprobs: [] }]);
   });
 

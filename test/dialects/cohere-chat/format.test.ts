@@ -39,12 +39,12 @@ describe("a request", () => {
       path: "/v2/chat",
       headers: [],
       body: { model: "command-a", messages: [{ role: "user", content: "hello" }], stream: false },
-      losses: [],
+      dropped: [],
     });
   });
 
   it("has every number under this protocol's name", () => {
-    const { body, losses } = printed({
+    const { body, dropped } = printed({
       stream: true,
       maxOutputTokens: 9,
       temperature: 1,
@@ -68,7 +68,7 @@ describe("a request", () => {
       stop_sequences: ["a", "b", "c", "d", "e"],
       logprobs: true,
     });
-    expect(losses).toEqual([]);
+    expect(dropped).toEqual([]);
   });
 
   it.each<[string, Partial<GenerateRequest>]>([
@@ -89,18 +89,18 @@ describe("a request", () => {
   });
 
   it("says nothing where nothing was meant: penalties of 0, and a top_p without limit as far as it goes", () => {
-    const { body, losses } = printed({ topP: 1, frequencyPenalty: 0, presencePenalty: 0 });
+    const { body, dropped } = printed({ topP: 1, frequencyPenalty: 0, presencePenalty: 0 });
     expect(body).toEqual({
       model: "command-a",
       messages: [{ role: "user", content: "hello" }],
       stream: false,
       p: 0.99,
     });
-    expect(losses).toEqual(["top_p_limited"]);
+    expect(dropped).toEqual(["top_p_limited"]);
   });
 
   it("tells of alternatives, tiers, cache keys and names that nobody here has", () => {
-    const { body, losses } = printed({
+    const { body, dropped } = printed({
       logprobs: 3,
       hints: { serviceTier: "flex", promptCacheKey: "k", promptCacheRetention: null },
       turns: [{ ...user, name: "ann", content: [{ ...say("hi"), cache: { ttl: null } }] }],
@@ -111,7 +111,7 @@ describe("a request", () => {
       stream: false,
       logprobs: true,
     });
-    expect(losses).toEqual([
+    expect(dropped).toEqual([
       "cache_hint_dropped",
       "cache_mark_dropped",
       "logprobs_coarser",
@@ -129,7 +129,7 @@ describe("messages", () => {
       { role: "system", authority: "developer", content: [say("three")] },
       user,
     ];
-    const { body, losses } = printed({ turns });
+    const { body, dropped } = printed({ turns });
     expect(body["messages"]).toEqual([
       {
         role: "system",
@@ -142,7 +142,7 @@ describe("messages", () => {
       { role: "system", content: "three" },
       { role: "user", content: "go on" },
     ]);
-    expect(losses).toEqual(["developer_as_system"]);
+    expect(dropped).toEqual(["developer_as_system"]);
   });
 
   it("carry images by value and by name, and how closely to look", () => {
@@ -183,7 +183,7 @@ describe("messages", () => {
   });
 
   it("say that text after a call went before it", () => {
-    expect(printed(answered(call, say("after"))).losses).toEqual(["parts_reordered"]);
+    expect(printed(answered(call, say("after"))).dropped).toEqual(["parts_reordered"]);
   });
 
   it("give unsigned thoughts back to models that think, and tell of it where they do not", () => {
@@ -197,11 +197,11 @@ describe("messages", () => {
       },
       {},
     ]);
-    expect(printed(answered({ ...thought, summary: true }, say("yes"))).losses).toEqual(["reasoning_display_dropped"]);
+    expect(printed(answered({ ...thought, summary: true }, say("yes"))).dropped).toEqual(["reasoning_display_dropped"]);
     const thoughtless = targetWith({}, ["tools"]);
-    const { body, losses } = printed(answered(thought, say("yes")), thoughtless);
+    const { body, dropped } = printed(answered(thought, say("yes")), thoughtless);
     expect(body["messages"]).toMatchObject([{ content: "yes" }, {}]);
-    expect(losses).toEqual(["unsigned_reasoning_dropped"]);
+    expect(dropped).toEqual(["unsigned_reasoning_dropped"]);
   });
 
   it("answer every call, in texts; that a tool failed has no place", () => {
@@ -209,7 +209,7 @@ describe("messages", () => {
       { callId: "1", content: [say("a"), say("b")], isError: true, cache: null },
       { callId: "2", content: [say("")], isError: null, cache: null },
     ];
-    const { body, losses } = printed({ turns: [{ role: "tool", results }] });
+    const { body, dropped } = printed({ turns: [{ role: "tool", results }] });
     expect(body["messages"]).toEqual([
       {
         role: "tool",
@@ -221,14 +221,14 @@ describe("messages", () => {
       },
       { role: "tool", tool_call_id: "2", content: "" },
     ]);
-    expect(losses).toEqual(["empty_text_dropped", "tool_error_flag_dropped"]);
+    expect(dropped).toEqual(["empty_text_dropped", "tool_error_flag_dropped"]);
   });
 
   it("leave blank texts out, and messages that then say nothing", () => {
     const blank: Turn = { role: "user", name: null, content: [say(" \n")] };
-    const { body, losses } = printed({ turns: [blank, user] });
+    const { body, dropped } = printed({ turns: [blank, user] });
     expect(body["messages"]).toEqual([{ role: "user", content: "go on" }]);
-    expect(losses).toEqual(["empty_text_dropped"]);
+    expect(dropped).toEqual(["empty_text_dropped"]);
     expect(messagesOf({ turns: [blank] })).toEqual([{ role: "user", content: "" }]);
   });
 
@@ -296,10 +296,10 @@ describe("tools", () => {
   });
 
   it.each([true, false])("send only those that are allowed (required: %s)", (required) => {
-    const { body, losses } = printed({ tools, toolChoice: { mode: "allowed", names: ["send"], required } });
+    const { body, dropped } = printed({ tools, toolChoice: { mode: "allowed", names: ["send"], required } });
     expect(body).toMatchObject({ tools: [{ function: { name: "send" } }] });
     expect(body["tool_choice"]).toBe(required ? "REQUIRED" : undefined);
-    expect(losses).toEqual(["allowed_tools_filtered"]);
+    expect(dropped).toEqual(["allowed_tools_filtered"]);
   });
 
   it.each<[string, readonly (boolean | null)[], boolean | undefined, readonly string[]]>([
@@ -307,9 +307,9 @@ describe("tools", () => {
     ["all are strict", [true, true], true, []],
     ["some are strict", [true, false], true, ["tool_strictness_widened"]],
   ])("are strict all or none: %s", (_name, strict, sent, lost) => {
-    const { body, losses } = printed({ tools: strict.map((word, index) => tool(`t${index}`, { strict: word })) });
+    const { body, dropped } = printed({ tools: strict.map((word, index) => tool(`t${index}`, { strict: word })) });
     expect(body["strict_tools"]).toBe(sent);
-    expect(losses).toEqual(lost);
+    expect(dropped).toEqual(lost);
   });
 
   it("cannot be named, nor kept from being called side by side", () => {
@@ -323,9 +323,9 @@ describe("tools", () => {
   });
 
   it("that are not there cannot be chosen", () => {
-    const { body, losses } = printed({ toolChoice: { mode: "none" } });
+    const { body, dropped } = printed({ toolChoice: { mode: "none" } });
     expect(body).not.toHaveProperty("tool_choice");
-    expect(losses).toEqual(["hint_dropped"]);
+    expect(dropped).toEqual(["hint_dropped"]);
   });
 });
 
@@ -334,11 +334,11 @@ describe("the form of the answer", () => {
 
   it("is an object, of a kind where a schema says which", () => {
     expect(printed({ format: { kind: "json_object" } }).body["response_format"]).toEqual({ type: "json_object" });
-    const { body, losses } = printed({
+    const { body, dropped } = printed({
       format: { kind: "json_schema", name: "a", description: null, schema, strict: true },
     });
     expect(body["response_format"]).toEqual({ type: "json_object", json_schema: schema });
-    expect(losses).toEqual(["schema_name_dropped"]);
+    expect(dropped).toEqual(["schema_name_dropped"]);
   });
 
   it("cannot be asked for together with tools", () => {
@@ -363,9 +363,9 @@ describe("reasoning", () => {
     ],
     ["how it is shown", { ...nothing, display: "concise" }, undefined, ["reasoning_display_dropped"]],
   ])("is told: %s", (_name, reasoning, thinking, lost) => {
-    const { body, losses } = printed({ reasoning }, tabled);
+    const { body, dropped } = printed({ reasoning }, tabled);
     expect(body["thinking"]).toEqual(thinking);
-    expect(losses).toEqual(lost);
+    expect(dropped).toEqual(lost);
   });
 
   it("has no words: an effort without a budget is refused, and the decision knows it", () => {

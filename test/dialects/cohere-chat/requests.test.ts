@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { Loss } from "../../../src/canon/generate/loss.ts";
+import type { DroppedField } from "../../../src/canon/generate/dropped-field.ts";
 import type { Turn } from "../../../src/canon/generate/message.ts";
 import { cohereChatUpstream } from "../../../src/dialects/cohere-chat/dialect.ts";
 import { normalRequest } from "../laws/normal/request.ts";
@@ -26,27 +26,27 @@ function within(request: GenerateRequest): GenerateRequest {
 
 const arbitrary = requestFor(allowedAt(target)).map(within);
 
-/** What this protocol says in words of its own, besides what `normalRequest` knows of all: what each loss of its own takes. */
-function meaning(request: GenerateRequest, losses: ReadonlySet<Loss>): unknown {
+/** The normal form of this protocol: `normalRequest`, without what its own dropped fields remove. */
+function meaning(request: GenerateRequest, dropped: ReadonlySet<DroppedField>): unknown {
   const { logprobs, topP, tools, toolChoice } = request;
   return normalRequest(
     {
       ...request,
-      turns: request.turns.map((turn) => plainTurn(turn, losses)),
-      topP: losses.has("top_p_limited") && topP === 1 ? 0.99 : topP,
-      logprobs: losses.has("logprobs_coarser") && logprobs !== null ? 0 : logprobs,
-      tools: losses.has("tool_strictness_widened") ? tools.map((tool) => ({ ...tool, strict: true })) : tools,
-      toolChoice: losses.has("hint_dropped") && tools.length === 0 ? null : toolChoice,
+      turns: request.turns.map((turn) => plainTurn(turn, dropped)),
+      topP: dropped.has("top_p_limited") && topP === 1 ? 0.99 : topP,
+      logprobs: dropped.has("logprobs_coarser") && logprobs !== null ? 0 : logprobs,
+      tools: dropped.has("tool_strictness_widened") ? tools.map((tool) => ({ ...tool, strict: true })) : tools,
+      toolChoice: dropped.has("hint_dropped") && tools.length === 0 ? null : toolChoice,
       // A penalty of 0 is what nobody asks for.
       frequencyPenalty: request.frequencyPenalty === 0 ? null : request.frequencyPenalty,
       presencePenalty: request.presencePenalty === 0 ? null : request.presencePenalty,
     },
-    losses,
+    dropped,
   );
 }
 
-function plainTurn(turn: Turn, losses: ReadonlySet<Loss>): Turn {
-  if (turn.role !== "assistant" || !losses.has("reasoning_display_dropped")) return turn;
+function plainTurn(turn: Turn, dropped: ReadonlySet<DroppedField>): Turn {
+  if (turn.role !== "assistant" || !dropped.has("reasoning_display_dropped")) return turn;
   return {
     ...turn,
     content: turn.content.map((part) => (part.kind === "reasoning" ? { ...part, summary: false } : part)),
@@ -60,11 +60,11 @@ function printed(request: GenerateRequest) {
 }
 
 describe("cohere-chat as a language for requests", () => {
-  it("what is printed and read again is what was meant, but for what was said to be lost", () => {
+  it("what is printed and read again is what was meant, but for dropped fields", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
-        const { body, losses } = printed(request);
-        const said = new Set(losses);
+        const { body, dropped } = printed(request);
+        const said = new Set(dropped);
         // The wire carries JSON and nothing else.
         const read = readBody(JSON.parse(JSON.stringify(body)));
         expect(meaning(read, said)).toEqual(meaning(request, said));
@@ -73,13 +73,13 @@ describe("cohere-chat as a language for requests", () => {
     );
   });
 
-  it("printing twice says the same: nothing is lost the second time that was not lost the first", () => {
+  it("printing twice says the same: nothing more is dropped the second time", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const first = printed(request);
         const second = printed(readBody(JSON.parse(JSON.stringify(first.body))));
         expect(second.body).toEqual(first.body);
-        expect(second.losses.filter((loss) => !first.losses.includes(loss))).toEqual([]);
+        expect(second.dropped.filter((field) => !first.dropped.includes(field))).toEqual([]);
       }),
       { numRuns: RUNS },
     );

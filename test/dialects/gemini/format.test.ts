@@ -26,7 +26,7 @@ describe("a request", () => {
       path: "/models/gemini-x:generateContent",
       body: { contents: [{ role: "user", parts: [{ text: "hello" }] }] },
       headers: [],
-      losses: [],
+      dropped: [],
     });
     expect(format({ stream: true }).path).toBe("/models/gemini-x:streamGenerateContent?alt=sse");
   });
@@ -59,13 +59,13 @@ describe("a request", () => {
   });
 
   it("joins leading system text", () => {
-    const { body, losses } = format({ turns: [system("system", "a"), system("developer", "b"), user(text("x"))] });
+    const { body, dropped } = format({ turns: [system("system", "a"), system("developer", "b"), user(text("x"))] });
     expect(body.systemInstruction).toEqual({ parts: [{ text: "a" }, { text: "b" }] });
-    expect(losses).toEqual(["system_joined", "developer_as_system"]);
+    expect(dropped).toEqual(["system_joined", "developer_as_system"]);
   });
 
   it("leaves turns of the user apart, joins those of the model, and drops what is empty", () => {
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [user(text("a")), user(text(""), text("b")), assistant(text("c")), assistant(text("d")), user(text(""))],
     });
     expect(body.contents).toEqual([
@@ -73,17 +73,17 @@ describe("a request", () => {
       { role: "user", parts: [{ text: "b" }] },
       { role: "model", parts: [{ text: "c" }, { text: "d" }] },
     ]);
-    expect(losses).toEqual(["empty_text_dropped", "turns_merged"]);
+    expect(dropped).toEqual(["empty_text_dropped", "turns_merged"]);
     expect(format({ turns: [user(text(""))] }).body.contents).toEqual([{ role: "user", parts: [{ text: "" }] }]);
   });
 
   it("says that the beginning of an answer is only a turn", () => {
-    expect(format({ turns: [user(text("a")), assistant(text("b"))] }).losses).toEqual(["prefill_as_turn"]);
+    expect(format({ turns: [user(text("a")), assistant(text("b"))] }).dropped).toEqual(["prefill_as_turn"]);
   });
 
   it("carries data by its media type", () => {
     const source = { kind: "base64", mediaType: "application/pdf", data: "JVBERg==" } as const;
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         user(
           { kind: "file", source, name: "a.pdf", cache: { ttl: null } },
@@ -97,7 +97,7 @@ describe("a request", () => {
       { inlineData: { mimeType: "audio/mp3", data: "AA==" } },
       { inlineData: { mimeType: "image/png", data: "JVBERg==" } },
     ]);
-    expect(losses).toEqual(["cache_mark_dropped", "file_name_dropped", "image_detail_dropped"]);
+    expect(dropped).toEqual(["cache_mark_dropped", "file_name_dropped", "image_detail_dropped"]);
   });
 
   it.each<[ImagePart["detail"][], string | undefined, string[]]>([
@@ -106,11 +106,11 @@ describe("a request", () => {
     [["high", "low"], "MEDIA_RESOLUTION_HIGH", ["image_detail_for_all"]],
     [["low", null], undefined, ["image_detail_for_all"]],
     [[null], undefined, []],
-  ])("asks for one detail for all images: %j", (details, resolution, losses) => {
+  ])("asks for one detail for all images: %j", (details, resolution, dropped) => {
     const source = { kind: "base64", mediaType: "image/png", data: "AA==" } as const;
     const images = details.map((detail) => ({ kind: "image", source, detail, cache: null }) as const);
     const made = format({ turns: [user(...images)] });
-    expect([made.body.generationConfig?.mediaResolution, made.losses]).toEqual([resolution, losses]);
+    expect([made.body.generationConfig?.mediaResolution, made.dropped]).toEqual([resolution, dropped]);
   });
 });
 
@@ -165,7 +165,7 @@ describe("calls and results", () => {
       cache: null,
     } as const;
     const content = [text("a"), image, text("b")];
-    const { body, losses } = format(
+    const { body, dropped } = format(
       { turns: [user(text("x")), assistant(call("1")), answered({ ...result("1"), content })] },
       unsigning,
     );
@@ -175,7 +175,7 @@ describe("calls and results", () => {
       response: { output: ["a", "b"] },
       parts: [{ inlineData: { mimeType: "image/png", data: "AA==" } }],
     });
-    expect(losses).toEqual(["result_files_apart"]);
+    expect(dropped).toEqual(["result_files_apart"]);
     const nothing = { ...result("1"), content: [] };
     const empty = format({ turns: [user(text("x")), assistant(call("1")), answered(nothing)] }, unsigning);
     expect(empty.body.contents[2].parts[0].functionResponse.response).toEqual({});
@@ -197,7 +197,7 @@ describe("signatures", () => {
     ];
     expect(kept.body.contents[1].parts).toEqual(expected);
     expect(moved.body.contents[1].parts).toEqual(expected);
-    expect([kept.losses, moved.losses]).toEqual([[], []]);
+    expect([kept.dropped, moved.dropped]).toEqual([[], []]);
   });
 
   it("on texts, empty texts and thoughts", () => {
@@ -229,14 +229,14 @@ describe("signatures", () => {
 
   it("that nobody gave are marked so, on the first of several calls, for models that sign", () => {
     const turns = [user(text("x")), assistant(call("1"), call("2")), answered(result("1"), result("2"))];
-    const { body, losses } = format({ turns });
+    const { body, dropped } = format({ turns });
     expect(body.contents[1].parts.map((part: { thoughtSignature?: string }) => part.thoughtSignature)).toEqual([
       UNSIGNED_CALL,
       undefined,
     ]);
     expect(Buffer.from(UNSIGNED_CALL, "base64").toString()).toBe("skip_thought_signature_validator");
-    expect(losses).toEqual(["signature_placeholder"]);
-    expect(format({ turns }, targetWith({ signatureFamily: null })).losses).toEqual([]);
+    expect(dropped).toEqual(["signature_placeholder"]);
+    expect(format({ turns }, targetWith({ signatureFamily: null })).dropped).toEqual([]);
   });
 });
 
@@ -259,9 +259,9 @@ describe("tools", () => {
     [{ mode: "auto" }, [], undefined, []],
     [{ mode: "none" }, [], undefined, []],
     [{ mode: "required" }, [], { mode: "ANY" }, []],
-  ])("with the choice %j, strict %j", (toolChoice, strict, config, losses) => {
+  ])("with the choice %j, strict %j", (toolChoice, strict, config, dropped) => {
     const made = format({ tools: strict.map((value, index) => tool(`t${index}`, value)), toolChoice });
-    expect([made.body.toolConfig?.functionCallingConfig, made.losses]).toEqual([config, losses]);
+    expect([made.body.toolConfig?.functionCallingConfig, made.dropped]).toEqual([config, dropped]);
   });
 
   it("have their schemas whole", () => {
@@ -275,7 +275,7 @@ describe("tools", () => {
 
 describe("how to answer", () => {
   it("is said in generationConfig", () => {
-    const { body, losses } = format({
+    const { body, dropped } = format({
       maxOutputTokens: 9,
       temperature: 1.5,
       topP: 0.5,
@@ -303,7 +303,7 @@ describe("how to answer", () => {
       responseJsonSchema: { type: "object" },
     });
     expect(body.serviceTier).toBe("standard");
-    expect(losses).toEqual([
+    expect(dropped).toEqual([
       "token_bytes_unknown",
       "schema_name_dropped",
       "cache_hint_dropped",
@@ -314,7 +314,7 @@ describe("how to answer", () => {
     });
     expect(format({ logprobs: 0 }).body.generationConfig).toEqual({ responseLogprobs: true });
     const zero = format({ maxOutputTokens: 0 });
-    expect([zero.body.generationConfig, zero.losses]).toEqual([{ maxOutputTokens: 1 }, ["output_limit_raised"]]);
+    expect([zero.body.generationConfig, zero.dropped]).toEqual([{ maxOutputTokens: 1 }, ["output_limit_raised"]]);
   });
 
   it.each([

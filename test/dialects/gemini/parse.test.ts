@@ -109,7 +109,7 @@ describe("a stream", () => {
       {},
       targetWith({ signatureFamily: null }),
     );
-    expect(events.filter(({ type }) => type === "loss")).toHaveLength(2);
+    expect(events.filter(({ type }) => type === "dropped")).toHaveLength(2);
     expect(collectAnswer(events).blocks.map(({ kind }) => kind)).toEqual(["tool_call", "reasoning"]);
   });
 
@@ -151,7 +151,7 @@ describe("a stream", () => {
     const cite = (parts: readonly JsonObject[], more: JsonObject) => {
       const events = stream([piece(parts, { ...STOP, ...more })]);
       const [block] = collectAnswer(events).blocks;
-      return [block?.kind === "text" ? block.citations : [], events.some(({ type }) => type === "loss")];
+      return [block?.kind === "text" ? block.citations : [], events.some(({ type }) => type === "dropped")];
     };
     const citation = { url: "https://a.example", title: null, start: null, end: null };
     const sources = [{ startIndex: 1, uri: "https://a.example" }];

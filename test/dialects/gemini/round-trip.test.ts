@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { Loss } from "../../../src/canon/generate/loss.ts";
+import type { DroppedField } from "../../../src/canon/generate/dropped-field.ts";
 import type { InputPart, Tool, ToolChoice, Turn } from "../../../src/canon/generate/message.ts";
 import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
 import { allowedAt } from "../laws/arbitrary/conversations.ts";
@@ -21,23 +21,23 @@ const PLACES = {
  * What this protocol says in words of its own, before the rules of all protocols: thoughts are always summaries, and are shown unless somebody asks for
  * them not to be; calls that are forced, limited to names or forbidden keep to their schemas without being asked; one named function is a list of one.
  */
-function own(request: GenerateRequest, losses: ReadonlySet<Loss>): GenerateRequest {
+function own(request: GenerateRequest, dropped: ReadonlySet<DroppedField>): GenerateRequest {
   const { reasoning } = request;
   const display = reasoning?.display === "omitted" || reasoning?.effort === "none" ? "omitted" : "summarized";
   return {
     ...request,
-    turns: request.turns.map((turn) => ownTurn(turn, losses)),
-    tools: ownTools(request, losses),
+    turns: request.turns.map((turn) => ownTurn(turn, dropped)),
+    tools: ownTools(request, dropped),
     toolChoice: ownChoice(request.toolChoice),
     reasoning: reasoning === null ? null : { ...reasoning, adaptive: false, display },
   };
 }
 
-function ownTools({ tools, toolChoice }: GenerateRequest, losses: ReadonlySet<Loss>): readonly Tool[] {
+function ownTools({ tools, toolChoice }: GenerateRequest, dropped: ReadonlySet<DroppedField>): readonly Tool[] {
   const isImplied = toolChoice !== null && toolChoice.mode !== "auto";
   return tools.map((tool) => ({
     ...tool,
-    strict: isImplied ? null : losses.has("tool_strictness_widened") ? true : tool.strict,
+    strict: isImplied ? null : dropped.has("tool_strictness_widened") ? true : tool.strict,
   }));
 }
 
@@ -45,9 +45,9 @@ function ownChoice(choice: ToolChoice | null): ToolChoice | null {
   return choice?.mode === "named" ? { mode: "allowed", names: [choice.name], required: true } : choice;
 }
 
-function ownTurn(turn: Turn, losses: ReadonlySet<Loss>): Turn {
+function ownTurn(turn: Turn, dropped: ReadonlySet<DroppedField>): Turn {
   const undetailed = <Part extends InputPart>(part: Part): Part =>
-    part.kind === "image" && losses.has("image_detail_for_all") ? { ...part, detail: null } : part;
+    part.kind === "image" && dropped.has("image_detail_for_all") ? { ...part, detail: null } : part;
   switch (turn.role) {
     case "system":
       return turn;
@@ -63,7 +63,7 @@ function ownTurn(turn: Turn, losses: ReadonlySet<Loss>): Turn {
         ...turn,
         results: turn.results.map((result) => {
           const content = result.content.map(undetailed);
-          if (!losses.has("result_files_apart")) return { ...result, content };
+          if (!dropped.has("result_files_apart")) return { ...result, content };
           const texts = content.filter(({ kind }) => kind === "text");
           return { ...result, content: [...texts, ...content.filter(({ kind }) => kind !== "text")] };
         }),
@@ -74,16 +74,16 @@ function ownTurn(turn: Turn, losses: ReadonlySet<Loss>): Turn {
 describe.each(Object.entries(PLACES))("a request for %s", (_name, target) => {
   const arbitrary = requestFor(allowedAt(target)).filter(({ stop }) => stop.length <= 5);
 
-  it("comes back as it was meant, but for what was said to be lost", () => {
-    const seen = new Set<Loss>();
+  it("comes back as it was meant, but for dropped fields", () => {
+    const seen = new Set<DroppedField>();
     fc.assert(
       fc.property(arbitrary, (request) => {
         const formatted = geminiUpstream.format(request, target);
         if ("code" in formatted) throw new Error(`${formatted.code} ${formatted.message}`);
-        const losses = new Set(formatted.losses);
-        for (const loss of losses) seen.add(loss);
-        const again = own(readBack(formatted), losses);
-        expect(normalRequest(again, losses)).toEqual(normalRequest(own(request, losses), losses));
+        const dropped = new Set(formatted.dropped);
+        for (const field of dropped) seen.add(field);
+        const again = own(readBack(formatted), dropped);
+        expect(normalRequest(again, dropped)).toEqual(normalRequest(own(request, dropped), dropped));
       }),
       { numRuns: 1_000 },
     );

@@ -137,7 +137,7 @@ describe.each(Object.entries(CLIENTS))("a tool loop of a %s client", (_name, cli
     expect(first.answer.blocks.map(({ kind }) => kind)).toEqual(["reasoning", "reasoning", "tool_call", "tool_call"]);
     const second = await ask(server, client.surface, client.second(first.body), model, stream);
     expect(second.answer.finish?.reason).toBe("stop");
-    expect(second.formatted.losses).not.toContain("signature_placeholder");
+    expect(second.formatted.dropped).not.toContain("signature_placeholder");
     const sent = JSON.stringify(second.formatted.body);
     expect(sent.match(/"thoughtSignature"/g)).toHaveLength(1);
     expect(sent.match(/"functionResponse"/g)).toHaveLength(2);
@@ -157,6 +157,6 @@ describe.each(Object.entries(CLIENTS))("a tool loop of a %s client", (_name, cli
     );
     const second = await ask(server, client.surface, forgetful, model, false);
     expect(second.answer.finish?.reason).toBe("stop");
-    expect(second.formatted.losses).toContain("signature_placeholder");
+    expect(second.formatted.dropped).toContain("signature_placeholder");
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../../src/canon/generate/answer.ts";
 import type { InferenceEvent, TokenLogprob } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { Loss } from "../../../src/canon/generate/loss.ts";
+import type { DroppedField } from "../../../src/canon/generate/dropped-field.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { answerEvents, brokenLaws } from "./arbitrary/events.ts";
 import { normalAnswer } from "./normal/answer.ts";
@@ -20,14 +20,14 @@ interface Printed {
   /** Before the first event that ends the answer. */
   readonly body: readonly Uint8Array[];
   readonly ending: readonly Uint8Array[];
-  readonly losses: ReadonlySet<Loss>;
+  readonly dropped: ReadonlySet<DroppedField>;
 }
 
 function print(protocol: Protocol, events: readonly InferenceEvent[]): Printed {
   const renderer = protocol.spoken.surface.translation.renderStream(contextFor(protocol));
   const body = events.slice(0, -1).flatMap((event) => renderer.push(event));
   const ending = events.slice(-1).flatMap((event) => renderer.push(event));
-  return { body, ending, losses: new Set(renderer.losses) };
+  return { body, ending, dropped: new Set(renderer.dropped) };
 }
 
 function read(
@@ -46,10 +46,10 @@ function read(
 }
 
 /** What only one of the two ways of telling an answer loses: a stream keeps an order that one message has no place for, and may have no place for counts. */
-const BY_MANNER: ReadonlySet<Loss> = new Set(["parts_reordered", "usage_hidden"]);
+const BY_MANNER: ReadonlySet<DroppedField> = new Set(["parts_reordered", "usage_hidden"]);
 
-function onceWhole(losses: ReadonlySet<Loss>): ReadonlySet<Loss> {
-  return new Set([...losses].filter((loss) => !BY_MANNER.has(loss)));
+function onceWhole(dropped: ReadonlySet<DroppedField>): ReadonlySet<DroppedField> {
+  return new Set([...dropped].filter((field) => !BY_MANNER.has(field)));
 }
 
 describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
@@ -60,9 +60,9 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
   it("a stream that is printed and read again tells the same answer", () => {
     fc.assert(
       fc.property(arbitrary, (events) => {
-        const { body, ending, losses } = print(protocol, events);
+        const { body, ending, dropped } = print(protocol, events);
         const again = collectAnswer(read(protocol, request, [...body, ...ending]));
-        expect(normalAnswer(again, telling, losses)).toEqual(normalAnswer(collectAnswer(events), telling, losses));
+        expect(normalAnswer(again, telling, dropped)).toEqual(normalAnswer(collectAnswer(events), telling, dropped));
       }),
       { numRuns: RUNS },
     );
@@ -72,14 +72,14 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
     fc.assert(
       fc.property(arbitrary, (events) => {
         const answer = collectAnswer(events);
-        const { body, losses } = protocol.spoken.surface.translation.renderAnswer(answer, contextFor(protocol));
+        const { body, dropped } = protocol.spoken.surface.translation.renderAnswer(answer, contextFor(protocol));
         const bytes = encoder.encode(JSON.stringify(body));
         const told = protocol.upstream.parseAnswer(bytes, request, protocol.signing);
         expect(brokenLaws(told)).toEqual([]);
-        const lost = new Set(losses);
+        const lost = new Set(dropped);
         expect(normalAnswer(collectAnswer(told), telling, lost)).toEqual(normalAnswer(answer, telling, lost));
         const streamed = print(protocol, events);
-        expect(onceWhole(lost)).toEqual(onceWhole(streamed.losses));
+        expect(onceWhole(lost)).toEqual(onceWhole(streamed.dropped));
       }),
       { numRuns: RUNS },
     );

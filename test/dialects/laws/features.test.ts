@@ -109,8 +109,8 @@ function unnoticed(
   for (let length = path.length; length > 0; length -= 1) {
     const without = run(withValue(body, path.slice(0, length), undefined));
     if (without.kind === "refused" || outcome.kind === "refused") continue;
-    const said = [outcome.losses, outcome.stripped].toString();
-    if ([without.losses, without.stripped].toString() !== said) return null;
+    const said = [outcome.dropped, outcome.stripped].toString();
+    if ([without.dropped, without.stripped].toString() !== said) return null;
   }
   return `${path.join(".")} of ${JSON.stringify(body)}`;
 }
@@ -182,7 +182,7 @@ describe.each(SURFACES)("the surface of $operation", (spoken) => {
           const leaves = leavesOf(body);
           const path = leaves[Math.floor(share * leaves.length)] ?? [];
           // Two members may be lost under one word: then leaving one of them out changes nothing.
-          const isTold = outcome.kind === "refused" || outcome.losses.length > 0;
+          const isTold = outcome.kind === "refused" || outcome.dropped.length > 0;
           expect(isTold || unnoticed(spoken, asked, path, target, outcome) === null, names).toBe(true);
         },
       ),

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { withNavigationOf } from "../../../tools/generate/navigation.ts";
-import { LOSSES } from "../../../src/canon/generate/loss.ts";
+import { DROPPED_FIELDS } from "../../../src/canon/generate/dropped-field.ts";
 import { outcomeOf, probesOf, translationMatrix } from "./matrix.ts";
 import { DIALECT_NAMES, targetOf } from "./place.ts";
 import { SURFACES } from "./table.ts";
@@ -42,6 +42,6 @@ test.each(SURFACES)("every row of $operation is a body that can be told apart fr
   }
 });
 
-test("every loss has a sentence, and every sentence ends without a full stop", () => {
-  for (const sentence of Object.values(LOSSES)) expect(sentence).toMatch(/^[A-Z].*[^.]$/);
+test("every dropped field has a sentence, and every sentence ends without a full stop", () => {
+  for (const sentence of Object.values(DROPPED_FIELDS)) expect(sentence).toMatch(/^[A-Z].*[^.]$/);
 });

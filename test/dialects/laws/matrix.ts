@@ -1,4 +1,4 @@
-import { LOSSES, type Loss } from "../../../src/canon/generate/loss.ts";
+import { DROPPED_FIELDS, type DroppedField } from "../../../src/canon/generate/dropped-field.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { Operation } from "../../../src/canon/operation.ts";
 import type { ServiceError } from "../../../src/canon/error.ts";
@@ -43,7 +43,7 @@ export type Outcome =
       readonly body: JsonObject;
       readonly headers: readonly string[];
       readonly stripped: readonly string[];
-      readonly losses: readonly Loss[];
+      readonly dropped: readonly DroppedField[];
       /** What the router itself makes use of: the route, the preferences, how the answer is to be told. */
       readonly ours: readonly unknown[];
     };
@@ -61,7 +61,7 @@ export function outcomeOf(spoken: Spoken, probe: Pick<Probe, "body" | "headers">
   const { surface } = spoken;
   if (target.endpoint.dialect === surface.dialect) {
     const edited = surface.relay.edit(request, target.endpoint, target.provider, "reject", NO_EDITS);
-    return { kind: "sent", path: surface.relay.path(target.endpoint), ...edited, losses: [], ours };
+    return { kind: "sent", path: surface.relay.path(target.endpoint), ...edited, dropped: [], ours };
   }
   return translated(spoken, request, target, ours);
 }
@@ -72,9 +72,9 @@ function translated({ surface }: Spoken, request: InferenceRequest, target: Targ
   const one = forOneTool(canonical.request, target.endpoint);
   const formatted = upstreamOf(target).format(one.request, target);
   if ("code" in formatted) return refused("translation", formatted);
-  const unspoken: readonly Loss[] = one.keepsFirstCall ? ["single_call_unspoken"] : [];
-  const losses = [...new Set([...canonical.losses, ...formatted.losses, ...unspoken])].toSorted();
-  return { kind: "sent", ...formatted, stripped: canonical.stripped, losses, ours };
+  const unspoken: readonly DroppedField[] = one.keepsFirstCall ? ["single_call_unspoken"] : [];
+  const dropped = [...new Set([...canonical.dropped, ...formatted.dropped, ...unspoken])].toSorted();
+  return { kind: "sent", ...formatted, stripped: canonical.stripped, dropped, ours };
 }
 
 function upstreamOf({ endpoint }: Target) {
@@ -112,22 +112,22 @@ function cell(spoken: Spoken, probe: Probe, dialect: GenerateDialect, usual: Rea
   return `✗ \`${plain.word}\`${where}`;
 }
 
-function sentCell({ stripped, losses }: Extract<Outcome, { kind: "sent" }>, usual: ReadonlySet<string>): string {
-  const lost = losses.filter((loss) => !usual.has(loss)).map((loss) => `\`${loss}\``);
+function sentCell({ stripped, dropped }: Extract<Outcome, { kind: "sent" }>, usual: ReadonlySet<string>): string {
+  const lost = dropped.filter((field) => !usual.has(field)).map((field) => `\`${field}\``);
   if (lost.length > 0) return `~ ${lost.join(", ")}`;
   return stripped.length > 0 ? "stripped" : "=";
 }
 
-function usualLosses(spoken: Spoken, dialect: GenerateDialect): readonly Loss[] {
+function usuallyDropped(spoken: Spoken, dialect: GenerateDialect): readonly DroppedField[] {
   const outcome = outcomeOf(spoken, { body: spoken.body, headers: null }, targetOf(dialect));
-  return outcome.kind === "sent" ? outcome.losses : [];
+  return outcome.kind === "sent" ? outcome.dropped : [];
 }
 
 function section(spoken: Spoken): string {
-  const usual = new Map(DIALECT_NAMES.map((dialect) => [dialect, new Set<string>(usualLosses(spoken, dialect))]));
+  const usual = new Map(DIALECT_NAMES.map((dialect) => [dialect, new Set<string>(usuallyDropped(spoken, dialect))]));
   const always = [...usual]
-    .filter(([, losses]) => losses.size > 0)
-    .map(([dialect, losses]) => `- \`${dialect}\`: ${[...losses].map((loss) => `\`${loss}\``).join(", ")}`);
+    .filter(([, dropped]) => dropped.size > 0)
+    .map(([dialect, dropped]) => `- \`${dialect}\`: ${[...dropped].map((field) => `\`${field}\``).join(", ")}`);
   const rows = probesOf(spoken).map((probe) => [
     probe.says,
     ...DIALECT_NAMES.map((dialect) => cell(spoken, probe, dialect, usual.get(dialect) ?? new Set())),
@@ -141,7 +141,7 @@ function section(spoken: Spoken): string {
 function glance(spoken: Spoken): string {
   const bodies = GLANCE[spoken.operation];
   if (bodies === undefined) return "";
-  const usual = new Map(DIALECT_NAMES.map((dialect) => [dialect, new Set<string>(usualLosses(spoken, dialect))]));
+  const usual = new Map(DIALECT_NAMES.map((dialect) => [dialect, new Set<string>(usuallyDropped(spoken, dialect))]));
   const rows = ASPECTS.map((aspect) => {
     const body = bodies[aspect];
     const probe = { says: aspect, of: [], body: body ?? {}, headers: null };
@@ -155,7 +155,7 @@ function glance(spoken: Spoken): string {
 
 /** docs/translation-matrix.md: what every member of every surface becomes in every dialect, found out by asking the code. */
 export function translationMatrix(): string {
-  const losses = Object.entries(LOSSES).map(([loss, meaning]) => [`\`${loss}\``, meaning]);
+  const dropped = Object.entries(DROPPED_FIELDS).map(([field, meaning]) => [`\`${field}\``, meaning]);
   return `# Translation matrix
 
 Written by \`npm run generate\`; do not edit. Each cell was found by running one request
@@ -184,7 +184,7 @@ ${SURFACES.map(section).join("\n\n")}
 
 ## What may be lost
 
-${table(["Word", "What was done"], losses)}
+${table(["Word", "What was done"], dropped)}
 `;
 }
 

@@ -30,26 +30,28 @@ function there({ name, spoken, upstream, target }: Protocol, request: GenerateRe
 describe.each(PROTOCOLS)("$name as a language for requests", (protocol) => {
   const arbitrary = requestFor(allowedAt(protocol.target));
 
-  it("what is printed and read again is what was meant, but for what was said to be lost", () => {
+  it("what is printed and read again is what was meant, but for dropped fields", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const { formatted, canonical } = there(protocol, request);
-        const losses = new Set([...formatted.losses, ...canonical.losses]);
-        expect(normalRequest(canonical.request, losses)).toEqual(normalRequest(request, losses));
+        const dropped = new Set([...formatted.dropped, ...canonical.dropped]);
+        expect(normalRequest(canonical.request, dropped)).toEqual(normalRequest(request, dropped));
         expect(canonical.stripped).toEqual([]);
       }),
       { numRuns: RUNS },
     );
   });
 
-  it("printing twice says the same: nothing is lost the second time that was not lost the first", () => {
+  it("printing twice says the same: nothing more is dropped the second time", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const first = there(protocol, request);
         const second = there(protocol, first.canonical.request);
         expect(second.canonical.request).toEqual(first.canonical.request);
-        const lost = new Set([...first.formatted.losses, ...first.canonical.losses]);
-        expect([...second.formatted.losses, ...second.canonical.losses].filter((loss) => !lost.has(loss))).toEqual([]);
+        const lost = new Set([...first.formatted.dropped, ...first.canonical.dropped]);
+        expect([...second.formatted.dropped, ...second.canonical.dropped].filter((field) => !lost.has(field))).toEqual(
+          [],
+        );
       }),
       { numRuns: RUNS },
     );

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import { collectAnswer } from "../../../src/canon/generate/answer.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
-import type { Loss } from "../../../src/canon/generate/loss.ts";
+import type { DroppedField } from "../../../src/canon/generate/dropped-field.ts";
 import { TranslatedStream } from "../../../src/dialects/translation/translated-stream.ts";
 import { answerEvents, brokenLaws } from "./arbitrary/events.ts";
 import { normalAnswer, type Telling } from "./normal/answer.ts";
@@ -33,7 +33,7 @@ function both(left: Telling, right: Telling): Telling {
 function provided({ from }: { readonly from: Protocol }, events: readonly InferenceEvent[]) {
   const renderer = from.spoken.surface.translation.renderStream(contextFor(from));
   const body = events.slice(0, -1).flatMap((event) => renderer.push(event));
-  return { body, ending: events.slice(-1).flatMap((event) => renderer.push(event)), losses: renderer.losses };
+  return { body, ending: events.slice(-1).flatMap((event) => renderer.push(event)), dropped: renderer.dropped };
 }
 
 /** What the client gets of the provider's bytes. */
@@ -62,10 +62,10 @@ describe.each(PAIRS)("answers from $names", ({ from, to }) => {
   it("say the same, token for token, however the provider's bytes are cut", () => {
     fc.assert(
       fc.property(arbitrary, someCuts, (events, cuts) => {
-        const { body, ending: last, losses } = provided({ from }, events);
+        const { body, ending: last, dropped } = provided({ from }, events);
         const { ending, sent } = passed(from, to, pieces(joined([...body, ...last]), cuts));
         expect(ending.failure).toBeNull();
-        const lost = new Set<Loss>([...losses, ...ending.losses]);
+        const lost = new Set<DroppedField>([...dropped, ...ending.dropped]);
         const heard = collectAnswer(understood(to, sent));
         expect(normalAnswer(heard, telling, lost)).toEqual(normalAnswer(collectAnswer(events), telling, lost));
       }),
@@ -83,7 +83,7 @@ describe.each(PAIRS)("answers from $names", ({ from, to }) => {
         );
         const { body: answer } = to.spoken.surface.translation.renderAnswer(told, contextFor(to));
         const heard = collectAnswer(to.upstream.parseAnswer(encode(answer), requestFor(to), to.signing));
-        const lost = new Set<Loss>(ending.losses);
+        const lost = new Set<DroppedField>(ending.dropped);
         const orderless = { ...telling, order: false };
         expect(normalAnswer(heard, orderless, lost)).toEqual(
           normalAnswer(collectAnswer(understood(to, sent)), orderless, lost),

@@ -19,8 +19,8 @@ function format(
 }
 
 function messagesOf(...turns: readonly Turn[]) {
-  const { body, losses } = format({ turns });
-  return { messages: body["messages"], losses };
+  const { body, dropped } = format({ turns });
+  return { messages: body["messages"], dropped };
 }
 
 const assistant = (...content: readonly AssistantPart[]): Turn => ({ role: "assistant", name: null, content });
@@ -35,7 +35,7 @@ describe("a request for a chat provider", () => {
       path: "/chat/completions",
       body: { ...minimal, store: false },
       headers: [],
-      losses: [],
+      dropped: [],
     });
     expect(format({ stream: true }).body).toEqual({
       ...minimal,
@@ -100,10 +100,10 @@ describe("a request for a chat provider", () => {
       },
       [],
     ],
-  ])("%j", (more, members, losses) => {
+  ])("%j", (more, members, dropped) => {
     const formatted = format(more);
     expect(formatted.body).toEqual({ ...minimal, store: false, ...members });
-    expect(formatted.losses).toEqual(losses);
+    expect(formatted.dropped).toEqual(dropped);
   });
 
   const reasoning = { effort: "unspecified", budget: null, adaptive: false, display: null } as const;
@@ -121,10 +121,10 @@ describe("a request for a chat provider", () => {
       undefined,
       ["hint_dropped", "reasoning_display_dropped"],
     ],
-  ])("says how much to think as a word: %j", (asked, table, word, losses) => {
+  ])("says how much to think as a word: %j", (asked, table, word, dropped) => {
     const formatted = format({ reasoning: asked }, [], table);
     expect(formatted.body["reasoning_effort"]).toBe(word);
-    expect(formatted.losses).toEqual(losses);
+    expect(formatted.dropped).toEqual(dropped);
   });
 
   it.each<[Partial<GenerateRequest>]>([
@@ -146,7 +146,7 @@ describe("a request for a chat provider", () => {
 describe("turns as messages", () => {
   it("keeps roles, names, ids and every part", () => {
     const png = { kind: "base64", mediaType: "image/png", data: "QQ==" } as const;
-    const { messages, losses } = messagesOf(
+    const { messages, dropped } = messagesOf(
       { role: "system", authority: "system", content: [text("s")] },
       { role: "system", authority: "developer", content: [text("d"), text("e")] },
       { role: "user", name: "n", content: [text("t"), { kind: "image", source: png, detail: "low", cache: null }] },
@@ -155,7 +155,7 @@ describe("turns as messages", () => {
       userTurn({ kind: "file", source: { ...png, mediaType: "application/pdf" }, name: "a.pdf", cache: null }),
       userTurn({ kind: "audio", format: "wav", data: "QQ==" }),
     );
-    expect(losses).toEqual([]);
+    expect(dropped).toEqual([]);
     expect(messages).toEqual([
       { role: "system", content: "s" },
       {
@@ -250,25 +250,25 @@ describe("turns as messages", () => {
       { content: "a", tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }] },
       ["parts_reordered"],
     ],
-  ])("an assistant's turn of %s", (_, content, more, losses) => {
+  ])("an assistant's turn of %s", (_, content, more, dropped) => {
     const formatted = messagesOf(assistant(...content));
     expect(formatted.messages).toEqual([{ role: "assistant", ...more }]);
-    expect(formatted.losses).toEqual(losses);
+    expect(formatted.dropped).toEqual(dropped);
   });
 
   it("records what the protocol has no place for", () => {
     const cache = { ttl: null };
     const file = { kind: "base64", mediaType: "text/plain", data: "QQ==" } as const;
     const marked = { ...text("a"), cache };
-    expect(messagesOf(userTurn(marked)).losses).toEqual(["cache_mark_dropped"]);
+    expect(messagesOf(userTurn(marked)).dropped).toEqual(["cache_mark_dropped"]);
     expect(messagesOf(userTurn({ kind: "file", source: file, name: null, cache: null }))).toMatchObject({
-      losses: ["file_name_made"],
+      dropped: ["file_name_made"],
       messages: [{ content: [{ file: { filename: "file.txt" } }] }],
     });
     const results = [{ callId: "c", content: [text("x")], isError: true, cache: null }];
-    expect(messagesOf({ role: "tool", results }).losses).toEqual(["tool_error_flag_dropped"]);
+    expect(messagesOf({ role: "tool", results }).dropped).toEqual(["tool_error_flag_dropped"]);
     expect(messagesOf({ role: "tool", results: [{ callId: "c", content: [], isError: false, cache: null }] })).toEqual({
-      losses: [],
+      dropped: [],
       messages: [{ role: "tool", tool_call_id: "c", content: "" }],
     });
   });

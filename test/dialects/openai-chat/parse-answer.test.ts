@@ -56,8 +56,8 @@ const shortOf = (answer: Answer): readonly string[] =>
   answer.blocks.map((block) =>
     block.kind === "tool_call" ? `${block.id} ${block.name}(${block.arguments})` : `${block.kind}: ${block.text}`,
   );
-const lossesOf = (events: readonly InferenceEvent[]) =>
-  events.flatMap((event) => (event.type === "loss" ? [event.loss] : []));
+const droppedBy = (events: readonly InferenceEvent[]) =>
+  events.flatMap((event) => (event.type === "dropped" ? [event.field] : []));
 const finishOf = (events: readonly InferenceEvent[]) => collectAnswer(events).finish?.reason;
 const failureOf = (events: readonly InferenceEvent[]) => collectAnswer(events).failure;
 
@@ -255,7 +255,7 @@ describe("a stream of a chat provider", () => {
     const events = stream(lines);
     expect(shortOf(collectAnswer(events))).toEqual(blocks);
     expect(finishOf(events)).toBe(reason);
-    expect(lossesOf(events)).toEqual([]);
+    expect(droppedBy(events)).toEqual([]);
   });
 
   it.each<[string, readonly (JsonObject | string)[], string, string | null]>([
@@ -415,7 +415,7 @@ describe("signed reasoning", () => {
 
   it("loses its signatures, once and on record, where the model has no family", () => {
     const events = stream(lines, {}, targetOf("openai-chat", { ...MODEL, signatureFamily: null }));
-    expect(lossesOf(events)).toEqual(["signature_dropped"]);
+    expect(droppedBy(events)).toEqual(["signature_dropped"]);
     expect(JSON.stringify(events)).not.toContain('"signature":');
   });
 

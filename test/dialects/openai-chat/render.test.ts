@@ -38,7 +38,7 @@ function story(...blocks: readonly (readonly [OpenBlock, ...(readonly string[])]
 function render(events: readonly InferenceEvent[], more: JsonObject = {}) {
   const renderer = chatSurface.translation.renderStream(contextOf(parse({ stream: true, ...more })));
   const sent = events.flatMap((event) => [...renderer.push(event)]);
-  return { sent, ...chunksOf(sent), losses: renderer.losses };
+  return { sent, ...chunksOf(sent), dropped: renderer.dropped };
 }
 
 const answerOf = (events: readonly InferenceEvent[], more: JsonObject = {}) =>
@@ -55,7 +55,7 @@ describe("a rendered stream", () => {
     const choice = { index: 0, logprobs: null, finish_reason: null };
     expect(render([...story([text, "a", "b"]), usage, finish("stop")])).toMatchObject({
       done: true,
-      losses: [],
+      dropped: [],
       chunks: [
         { ...common, choices: [{ ...choice, delta: { role: "assistant", content: "" } }] },
         { ...common, choices: [{ ...choice, delta: { content: "a" } }] },
@@ -120,8 +120,8 @@ describe("a rendered stream", () => {
 
   it("records a stop sequence that it cannot name", () => {
     const events = [...story([text, "a"]), finish("stop_sequence", "x")];
-    expect(render(events).losses).toEqual(["stop_sequence_unnamed"]);
-    expect(answerOf(events).losses).toEqual(["stop_sequence_unnamed"]);
+    expect(render(events).dropped).toEqual(["stop_sequence_unnamed"]);
+    expect(answerOf(events).dropped).toEqual(["stop_sequence_unnamed"]);
   });
 
   it("sends log probabilities to those who asked", () => {
@@ -174,8 +174,8 @@ describe("a rendered stream", () => {
     };
     const [start, open, said, close] = story([text, "a"]);
     const events = [start, open, said, nowhere, close, finish("stop")].filter((event) => event !== undefined);
-    expect(render(events).losses).toEqual(["citations_dropped"]);
-    expect(answerOf(events).losses).toEqual(["citations_dropped"]);
+    expect(render(events).dropped).toEqual(["citations_dropped"]);
+    expect(answerOf(events).dropped).toEqual(["citations_dropped"]);
   });
 
   it("fails in the grammar of the surface, before any event and after some", () => {
@@ -226,7 +226,7 @@ describe("reasoning on the way out", () => {
         { kind: "text", text: "x" },
       ],
     });
-    expect(canonical.losses).toEqual([]);
+    expect(canonical.dropped).toEqual([]);
   });
 
   it("is text alone where nobody signed it", () => {
@@ -269,10 +269,10 @@ describe("a whole answer", () => {
       { content: "a" },
       ["parts_reordered"],
     ],
-  ])("of %s", (_, events, message, losses) => {
+  ])("of %s", (_, events, message, dropped) => {
     const answer = answerOf(events);
     expect(choiceOf(answer.body)["message"]).toMatchObject(message);
-    expect(answer.losses).toEqual(losses);
+    expect(answer.dropped).toEqual(dropped);
   });
 
   it("counts what is known, and nothing else", () => {

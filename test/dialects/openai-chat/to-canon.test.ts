@@ -19,7 +19,7 @@ const tool = {
 
 describe("a body in canon", () => {
   it("says nothing that the body does not say", () => {
-    expect(toCanon({})).toEqual({ request: canon(), stripped: [], losses: [] });
+    expect(toCanon({})).toEqual({ request: canon(), stripped: [], dropped: [] });
   });
 
   it.each<[JsonObject, Partial<GenerateRequest>]>([
@@ -79,13 +79,16 @@ describe("a body in canon", () => {
   });
 
   it("a choice without tools is none; asking for it explicitly is recorded", () => {
-    expect(toCanon({ tool_choice: "none" })).toMatchObject({ request: { toolChoice: null }, losses: [] });
-    expect(toCanon({ tool_choice: "auto" })).toMatchObject({ request: { toolChoice: null }, losses: ["hint_dropped"] });
+    expect(toCanon({ tool_choice: "none" })).toMatchObject({ request: { toolChoice: null }, dropped: [] });
+    expect(toCanon({ tool_choice: "auto" })).toMatchObject({
+      request: { toolChoice: null },
+      dropped: ["hint_dropped"],
+    });
   });
 
   it("records that it does not pad streams where a caller asks for it", () => {
     const padded = (include_obfuscation: boolean) =>
-      toCanon({ stream: true, stream_options: { include_obfuscation } }).losses;
+      toCanon({ stream: true, stream_options: { include_obfuscation } }).dropped;
     expect([padded(true), padded(false)]).toEqual([["hint_dropped"], []]);
   });
 
@@ -191,14 +194,14 @@ describe("turns", () => {
       { type: "reasoning.encrypted", data: tagged },
     ];
     const messages = [user, { role: "assistant", content: null, reasoning_content: "ts", reasoning_details }, user];
-    const { request, losses } = toCanon({ messages });
+    const { request, dropped } = toCanon({ messages });
     const signed = { kind: "reasoning", signature: "c2ln", family: "f" } as const;
     expect(request.turns[1]?.role === "assistant" && request.turns[1].content).toEqual([
       { ...signed, text: "t", summary: false },
       { ...signed, text: "s", summary: true },
       { ...signed, text: "", summary: false },
     ]);
-    expect(losses).toEqual([]);
+    expect(dropped).toEqual([]);
   });
 
   it.each<[string, JsonObject, readonly string[]]>([
@@ -216,10 +219,10 @@ describe("turns", () => {
       { role: "assistant", tool_calls: [{ ...call, function: { name: "f", arguments: " " } }] },
       ["tool_arguments_normalised"],
     ],
-  ])("records %s", (_, message, losses) => {
+  ])("records %s", (_, message, dropped) => {
     expect(
-      toCanon({ messages: message["role"] === "system" ? [message, user] : [user, message, user] }).losses,
-    ).toEqual(losses);
+      toCanon({ messages: message["role"] === "system" ? [message, user] : [user, message, user] }).dropped,
+    ).toEqual(dropped);
   });
 
   it.each(["{", "[]", "1", "null", "text", "12345678901234567890"])(

@@ -10,11 +10,11 @@ describe("a relayed body", () => {
   it("says which members were taken out", () => {
     const sent = { seed: null, logprobs: false, service_tier: "auto", prompt_cache_key: null };
     const flags = ["no_seed", "no_logprobs", "no_service_tier", "no_prompt_cache_fields"];
-    const { body, stripped, losses } = relayed(sent, flags);
+    const { body, stripped, dropped } = relayed(sent, flags);
     expect(Object.keys(body).toSorted()).toEqual(["messages", "model", "store"]);
     expect(stripped.toSorted()).toEqual(["logprobs", "prompt_cache_key", "seed", "service_tier"]);
-    // What had no value is no loss.
-    expect(losses).toEqual(["service_tier_changed"]);
+    // A member without a value is not recorded as dropped.
+    expect(dropped).toEqual(["service_tier_changed"]);
   });
 
   it.each([
@@ -68,25 +68,25 @@ describe("a relayed body", () => {
     const mixed = [{ role: "user", content: [{ type: "text", text: "a" }, image] }];
     expect(relayed({ messages: mixed }, ["joined_text_content"])).toMatchObject({
       body: { messages: mixed },
-      losses: [],
+      dropped: [],
     });
     const strange = [{ role: "user", content: [{ type: "text", text: "a", other: 1 }] }];
     expect(relayed({ messages: strange }, ["joined_text_content"]).body["messages"]).toEqual(strange);
     const marked = [{ role: "user", content: [{ type: "text", text: "a", cache_control: { type: "ephemeral" } }] }];
     expect(relayed({ messages: marked }, ["joined_text_content"])).toMatchObject({
       body: { messages: [{ role: "user", content: "a" }] },
-      losses: ["cache_mark_dropped"],
+      dropped: ["cache_mark_dropped"],
     });
   });
 
   it("keeps the name of the legacy role, which names a function", () => {
     const messages = [user, { role: "function", name: "f", content: "r" }];
-    expect(relayed({ messages }, ["no_participant_names"])).toMatchObject({ body: { messages }, losses: [] });
+    expect(relayed({ messages }, ["no_participant_names"])).toMatchObject({ body: { messages }, dropped: [] });
   });
 
   it("leaves a choice of tools that are not there to the provider", () => {
     const sent = { tools: [tool], tool_choice: choice("required", "f", "missing") };
-    expect(relayed(sent, ["no_allowed_tools"])).toMatchObject({ body: sent, losses: [] });
+    expect(relayed(sent, ["no_allowed_tools"])).toMatchObject({ body: sent, dropped: [] });
   });
 
   it("does not change the caller's own objects", () => {
@@ -107,17 +107,17 @@ describe("a provider with a reasoning object", () => {
     const flags = ["reasoning_object"];
     expect(formatted({ reasoning: { ...reasoning, budget: 2_000 } }, flags)).toMatchObject({
       body: { reasoning: { max_tokens: 2_000 } },
-      losses: [],
+      dropped: [],
     });
     expect(formatted({ reasoning: { ...reasoning, adaptive: true } }, flags)).toMatchObject({
       body: { reasoning: { enabled: true } },
-      losses: [],
+      dropped: [],
     });
     expect(formatted({ reasoning: { ...reasoning, effort: "high" } }, flags).body).toMatchObject({
       reasoning: { effort: "high" },
     });
     expect(formatted({ reasoning: { ...reasoning, display: "omitted" } }, flags)).toMatchObject({
-      losses: ["reasoning_display_dropped"],
+      dropped: ["reasoning_display_dropped"],
     });
     expect(place(flags).endpoint.features).toContain("reasoning_budget");
     expect(place([]).endpoint.features).not.toContain("reasoning_budget");
@@ -143,9 +143,9 @@ describe("reasoning of another protocol's history", () => {
           { reasoning_content: "t", reasoning_details: [{ type: "reasoning.text", text: "t", signature: "s" }] },
         ],
       },
-      losses: [],
+      dropped: [],
     });
-    expect(formatted({ turns }, [])).toMatchObject({ losses: ["unsigned_reasoning_dropped"] });
+    expect(formatted({ turns }, [])).toMatchObject({ dropped: ["unsigned_reasoning_dropped"] });
     expect(JSON.stringify(formatted({ turns }, []).body)).not.toContain("reasoning_content");
   });
 });

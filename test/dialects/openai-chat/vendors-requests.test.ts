@@ -1,6 +1,6 @@
 import { editSet } from "../../../src/canon/generate/edit.ts";
 import { describe, expect, it } from "vitest";
-import type { Loss } from "../../../src/canon/generate/loss.ts";
+import type { DroppedField } from "../../../src/canon/generate/dropped-field.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { EMBEDDINGS_FLAGS } from "../../../src/dialects/openai-chat/facts.ts";
@@ -14,7 +14,7 @@ interface Row {
   readonly sent: JsonObject;
   /** Members as the provider gets them; `null`: not at all. */
   readonly got: JsonObject;
-  readonly losses?: readonly Loss[];
+  readonly dropped?: readonly DroppedField[];
 }
 
 /** The same meaning on a relay and on a translation. */
@@ -40,19 +40,19 @@ const ROWS: readonly Row[] = [
     flag: "no_developer_role",
     sent: { messages: [{ role: "developer", content: "d" }, user] },
     got: { messages: [{ role: "system", content: "d" }, user] },
-    losses: ["developer_as_system"],
+    dropped: ["developer_as_system"],
   },
   {
     flag: "no_participant_names",
     sent: { messages: [{ ...user, name: "ann" }] },
     got: { messages: [user] },
-    losses: ["participant_name_dropped"],
+    dropped: ["participant_name_dropped"],
   },
   {
     flag: "joined_text_content",
     sent: { messages: [{ role: "user", content: texts("a", "b") }] },
     got: { messages: [{ role: "user", content: "a\nb" }] },
-    losses: ["text_parts_joined"],
+    dropped: ["text_parts_joined"],
   },
   {
     flag: "replays_reasoning",
@@ -68,13 +68,13 @@ const ROWS: readonly Row[] = [
     flag: "replays_reasoning",
     sent: { messages: [user, assistant({}), user] },
     got: { messages: [user, assistant({ reasoning_content: " " }), user] },
-    losses: ["reasoning_placeholder"],
+    dropped: ["reasoning_placeholder"],
   },
   {
     flag: "no_reasoning_history",
     sent: { messages: [user, assistant({ reasoning_content: "t" }), user] },
     got: { messages: [user, assistant({}), user] },
-    losses: ["unsigned_reasoning_dropped"],
+    dropped: ["unsigned_reasoning_dropped"],
   },
   {
     flag: "short_call_ids",
@@ -94,25 +94,25 @@ const ROWS: readonly Row[] = [
         result("D681PevKs"),
       ],
     },
-    losses: ["call_ids_rewritten"],
+    dropped: ["call_ids_rewritten"],
   },
   {
     flag: "no_allowed_tools",
     sent: { tools: [tool, other], tool_choice: choice("required", "g") },
     got: { tools: [other], tool_choice: "required" },
-    losses: ["allowed_tools_filtered"],
+    dropped: ["allowed_tools_filtered"],
   },
   {
     flag: "no_allowed_tools",
     sent: { tools: [tool, other], tool_choice: choice("auto", "f", "g") },
     got: { tools: [tool, other], tool_choice: "auto" },
-    losses: ["allowed_tools_filtered"],
+    dropped: ["allowed_tools_filtered"],
   },
   {
     flag: "no_tool_choice",
     sent: { tools: [tool], tool_choice: "none" },
     got: { tools: null, tool_choice: null },
-    losses: ["tools_withheld"],
+    dropped: ["tools_withheld"],
   },
   { flag: "no_tool_choice", sent: { tools: [tool], tool_choice: "auto" }, got: { tools: [tool], tool_choice: null } },
   {
@@ -135,13 +135,13 @@ const ROWS: readonly Row[] = [
     flag: "no_service_tier",
     sent: { service_tier: "flex" },
     got: { service_tier: null },
-    losses: ["service_tier_changed"],
+    dropped: ["service_tier_changed"],
   },
   {
     flag: "no_prompt_cache_fields",
     sent: { prompt_cache_key: "k", prompt_cache_retention: "24h" },
     got: { prompt_cache_key: null, prompt_cache_retention: null },
-    losses: ["cache_hint_dropped"],
+    dropped: ["cache_hint_dropped"],
   },
 ];
 
@@ -151,16 +151,16 @@ function members({ body }: { readonly body: JsonObject }, got: JsonObject): Json
 }
 
 describe("a flag means the same on a relay and on a translation", () => {
-  it.each(ROWS)("$flag: $sent", ({ flag, sent, got, losses = [] }) => {
+  it.each(ROWS)("$flag: $sent", ({ flag, sent, got, dropped = [] }) => {
     const relay = relayed(sent, [flag]);
     expect(members(relay, got)).toEqual(got);
-    expect(relay.losses).toEqual(losses);
+    expect(relay.dropped).toEqual(dropped);
     const translation = translated(sent, [flag]);
     expect(members(translation, got)).toEqual(got);
-    for (const loss of losses) expect(translation.losses).toContain(loss);
+    for (const field of dropped) expect(translation.dropped).toContain(field);
     // Without the flag nothing of the kind happens.
     expect(members(relayed(sent, []), sent)).toEqual(sent);
-    expect(relayed(sent, []).losses).toEqual([]);
+    expect(relayed(sent, []).dropped).toEqual([]);
   });
 
   it("every flag that edits a request has a row", () => {
@@ -179,7 +179,7 @@ describe("a flag means the same on a relay and on a translation", () => {
       stripped: [],
       edits: editSet("model_replaced") | editSet("store_false_sent"),
       headers: [],
-      losses: [],
+      dropped: [],
     });
   });
 });

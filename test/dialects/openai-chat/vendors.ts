@@ -30,10 +30,10 @@ export function relayed(more: JsonObject, flags: readonly string[], edits = NO_E
 }
 
 export function translated(more: JsonObject, flags: readonly string[]) {
-  const { request, losses } = toCanon(more);
+  const { request, dropped } = toCanon(more);
   const made = chatUpstream.format(request, place(flags));
   if ("code" in made) throw new Error(made.message);
-  return { ...made, losses: [...losses, ...made.losses] };
+  return { ...made, dropped: [...dropped, ...made.dropped] };
 }
 
 export function formatted(more: Partial<GenerateRequest>, flags: readonly string[]) {

@@ -207,10 +207,10 @@ const told: readonly InferenceEvent[] = [
   { type: "finish", reason: "stop", stopSequence: null },
 ];
 
-function print(events: readonly InferenceEvent[], place: AnswerContext): { text: string; losses: readonly string[] } {
+function print(events: readonly InferenceEvent[], place: AnswerContext): { text: string; dropped: readonly string[] } {
   const renderer = completionsSurface.translation.renderStream(place);
   const bytes = events.flatMap((item) => renderer.push(item));
-  return { text: bytes.map((item) => new TextDecoder().decode(item)).join(""), losses: renderer.losses };
+  return { text: bytes.map((item) => new TextDecoder().decode(item)).join(""), dropped: renderer.dropped };
 }
 
 const chunksOf = (text: string): readonly JsonObject[] =>
@@ -221,7 +221,7 @@ const chunksOf = (text: string): readonly JsonObject[] =>
 
 describe("the client's answer", () => {
   it("is a stream of text chunks, one with the reason, and [DONE]", () => {
-    const { text, losses } = print(told, contextFor({ stream: true }));
+    const { text, dropped } = print(told, contextFor({ stream: true }));
     const envelope = { id: "cmpl-law", object: "text_completion", created: 1_700_000_000, model: "up-1" };
     expect(chunksOf(text)).toEqual([
       { ...envelope, choices: [{ text: "Hé", index: 0, logprobs: null, finish_reason: null }] },
@@ -229,7 +229,7 @@ describe("the client's answer", () => {
       { ...envelope, choices: [{ text: "", index: 0, logprobs: null, finish_reason: "stop" }] },
     ]);
     expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
-    expect(losses).toEqual(["reasoning_dropped", "signature_dropped", "citations_dropped"]);
+    expect(dropped).toEqual(["reasoning_dropped", "signature_dropped", "citations_dropped"]);
   });
 
   it("has null usage on all chunks and the counts on a last one where that was asked for", () => {
@@ -256,7 +256,7 @@ describe("the client's answer", () => {
   });
 
   it("says the same whole", () => {
-    const { body, losses } = completionsSurface.translation.renderAnswer(collectAnswer(told), context);
+    const { body, dropped } = completionsSurface.translation.renderAnswer(collectAnswer(told), context);
     expect(body).toEqual({
       id: "cmpl-law",
       object: "text_completion",
@@ -271,7 +271,7 @@ describe("the client's answer", () => {
         completion_tokens_details: { reasoning_tokens: 2 },
       },
     });
-    expect(losses.toSorted()).toEqual(["citations_dropped", "reasoning_dropped", "signature_dropped"]);
+    expect(dropped.toSorted()).toEqual(["citations_dropped", "reasoning_dropped", "signature_dropped"]);
     const unknown = completionsSurface.translation.renderAnswer(
       { ...collectAnswer(told), usage: null, model: null },
       context,
@@ -296,7 +296,7 @@ describe("the client's answer", () => {
     expect(chunksOf(streamed.text).at(-1)).toMatchObject({ choices: [{ text: "", finish_reason: word }] });
     const whole = completionsSurface.translation.renderAnswer(collectAnswer(events), context);
     expect(whole.body).toMatchObject({ choices: [{ text: "", finish_reason: word }] });
-    expect([streamed.losses, whole.losses]).toEqual([expected, expected]);
+    expect([streamed.dropped, whole.dropped]).toEqual([expected, expected]);
   });
 
   it("never lets a refusal look like a completion, nor a tool call like a text", () => {
@@ -317,7 +317,7 @@ describe("the client's answer", () => {
     ]);
     const whole = completionsSurface.translation.renderAnswer(collectAnswer(events), context);
     expect(whole.body).toMatchObject({ choices: [{ text: "I cannot.", finish_reason: "content_filter" }] });
-    expect([streamed.losses, whole.losses]).toEqual([
+    expect([streamed.dropped, whole.dropped]).toEqual([
       ["refusal_as_text", "tool_call_dropped"],
       ["refusal_as_text", "tool_call_dropped"],
     ]);

@@ -248,7 +248,7 @@ describe("a request for another protocol", () => {
     };
     expect(translate({ ...more, user: "u-1", n: 1, echo: false })).toEqual({
       stripped: ["user"],
-      losses: ["prompt_as_message"],
+      dropped: ["prompt_as_message"],
       request: {
         purpose: "generate",
         turns: [{ role: "user", name: null, content: [{ kind: "text", text: minimal.prompt, cache: null }] }],
@@ -340,7 +340,7 @@ describe("another protocol's request for an endpoint of this one", () => {
     expect(completionsUpstream.format(request, target)).toEqual({
       path: "/completions",
       headers: [],
-      losses: ["prompt_as_message"],
+      dropped: ["prompt_as_message"],
       body: {
         model: target.endpoint.upstreamModel,
         prompt: minimal.prompt,
@@ -371,7 +371,7 @@ describe("another protocol's request for an endpoint of this one", () => {
     const limited = { ...target, model: { ...target.model, defaultMaxOutputTokens: 1_024 } };
     expect(completionsUpstream.format(unlimited, limited)).toMatchObject({
       body: { max_tokens: 1_024 },
-      losses: ["prompt_as_message", "output_limit_defaulted"],
+      dropped: ["prompt_as_message", "output_limit_defaulted"],
     });
     const without = completionsUpstream.format(unlimited, {
       ...target,
@@ -402,7 +402,7 @@ describe("another protocol's request for an endpoint of this one", () => {
     );
     expect(formatted).toMatchObject({
       body: { prompt: "ab" },
-      losses: [
+      dropped: [
         "prompt_as_message",
         "cache_mark_dropped",
         "participant_name_dropped",

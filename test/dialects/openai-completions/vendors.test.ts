@@ -23,7 +23,7 @@ describe("vendors of legacy completions", () => {
       edits: editSet("model_replaced"),
       stripped: ["seed", "logit_bias"],
       headers: [],
-      losses: [],
+      dropped: [],
     });
     expect(edit([]).body).toEqual({ model: "upstream-model", prompt: "p", seed: null, logit_bias: {} });
   });

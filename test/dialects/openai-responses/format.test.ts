@@ -26,7 +26,7 @@ describe("a request as a provider takes it", () => {
         store: false,
       },
       headers: [],
-      losses: [],
+      dropped: [],
     });
   });
 
@@ -50,7 +50,7 @@ describe("a request as a provider takes it", () => {
   });
 
   it("prints an assistant's turn as items, in their order", () => {
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         user,
         assistant(
@@ -103,12 +103,12 @@ describe("a request as a provider takes it", () => {
         ],
       },
     ]);
-    expect(losses).toEqual(["unsigned_reasoning_dropped", "tool_error_flag_dropped"]);
+    expect(dropped).toEqual(["unsigned_reasoning_dropped", "tool_error_flag_dropped"]);
     expect(body["include"]).toEqual(["reasoning.encrypted_content"]);
   });
 
   it("prints files, images and sound", () => {
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         {
           role: "user",
@@ -144,7 +144,7 @@ describe("a request as a provider takes it", () => {
         ],
       },
     ]);
-    expect(losses.toSorted()).toEqual([
+    expect(dropped.toSorted()).toEqual([
       "cache_mark_dropped",
       "file_name_dropped",
       "file_name_made",
@@ -155,7 +155,7 @@ describe("a request as a provider takes it", () => {
   it("rewrites ids that the protocol does not take, the same everywhere", () => {
     const id = "x".repeat(65);
     const sent = `call_${"x".repeat(59)}`;
-    const { body, losses } = format({
+    const { body, dropped } = format({
       turns: [
         user,
         assistant({ ...call, id }),
@@ -163,8 +163,8 @@ describe("a request as a provider takes it", () => {
       ],
     });
     expect(body["input"]).toMatchObject([{}, { call_id: sent }, { call_id: sent }]);
-    expect(losses).toEqual(["call_ids_rewritten"]);
-    expect(format({ turns: [user, assistant({ ...call, id: "y".repeat(64) })] }).losses).toEqual([]);
+    expect(dropped).toEqual(["call_ids_rewritten"]);
+    expect(format({ turns: [user, assistant({ ...call, id: "y".repeat(64) })] }).dropped).toEqual([]);
   });
 
   const tool = { name: "f", description: null, parameters: null, strict: null, cache: null };
@@ -231,11 +231,11 @@ describe("a request as a provider takes it", () => {
       { service_tier: "default" },
       ["service_tier_changed"],
     ],
-  ])("%s", (_, more, body, losses) => {
+  ])("%s", (_, more, body, dropped) => {
     const formatted = format(more);
     expect(formatted.body).toMatchObject(body);
     expect(formatted.body["store"]).toBe(false);
-    expect(formatted.losses).toEqual(losses);
+    expect(formatted.dropped).toEqual(dropped);
   });
 
   const none = { effort: "unspecified", budget: null, adaptive: false, display: null } as const;
@@ -255,11 +255,11 @@ describe("a request as a provider takes it", () => {
     ["the very budget", { ...none, budget: 10_000 }, { effort: "high" }, ["budget_as_effort"]],
     ["a smaller budget than all", { ...none, budget: 1_024 }, { effort: "low" }, ["budget_as_effort"]],
     ["none", { ...none, effort: "none" }, { effort: "none" }, []],
-  ])("reasoning: %s", (_, reasoning, expected, losses) => {
+  ])("reasoning: %s", (_, reasoning, expected, dropped) => {
     const model = { ...TARGET.model, reasoning: { efforts: null, budgets } };
     const formatted = format({ reasoning }, { ...TARGET, model });
     expect(formatted.body["reasoning"]).toEqual(expected);
-    expect(formatted.losses).toEqual(losses);
+    expect(formatted.dropped).toEqual(dropped);
     const sealed = reasoning?.effort === "none" ? undefined : ["reasoning.encrypted_content"];
     expect(formatted.body["include"]).toEqual(sealed);
     const quiet = { ...TARGET, model, provider: { ...TARGET.provider, flags: ["no_include"] } };
@@ -305,6 +305,6 @@ describe("a request as a provider takes it", () => {
     const parsed = responsesSurface.parse(formatted.body, 10, NO_HEADERS);
     if ("code" in parsed) throw new Error(parsed.code);
     const again = responsesSurface.translation.toCanon(parsed, "reject", { maxOutputTokens: null, stripFields: [] });
-    expect(again).toEqual({ request, stripped: [], losses: [] });
+    expect(again).toEqual({ request, stripped: [], dropped: [] });
   });
 });

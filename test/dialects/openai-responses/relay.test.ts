@@ -156,7 +156,7 @@ describe("a relayed stream", () => {
         failure: null,
         finish: "stop",
         usage: { input: 5, output: 2, cacheRead: 1, cacheWrite: null, reasoning: null },
-        losses: [],
+        dropped: [],
         edits: 0,
       });
     }

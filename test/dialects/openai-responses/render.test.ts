@@ -285,8 +285,8 @@ describe("a printed stream", () => {
     );
     const stream = textOf(events.flatMap((event) => renderer.push(event)));
     expect(last(read(stream).events)["usage"]).toBeNull();
-    expect(new Set(renderer.losses)).toEqual(new Set(["citations_dropped", "usage_hidden", "stop_sequence_unnamed"]));
-    expect(new Set(renderAnswer(collectAnswer(events), contextOf(parse())).losses)).toEqual(new Set(renderer.losses));
+    expect(new Set(renderer.dropped)).toEqual(new Set(["citations_dropped", "usage_hidden", "stop_sequence_unnamed"]));
+    expect(new Set(renderAnswer(collectAnswer(events), contextOf(parse())).dropped)).toEqual(new Set(renderer.dropped));
     const full = said({ type: "usage", usage: { ...usage, output: 2 } }, finish("stop"));
     expect(last(read(render(full)).events)["usage"]).toEqual({
       input_tokens: 5,

@@ -49,7 +49,7 @@ describe("reasoning of another protocol", () => {
 
 describe("a conversation in canon", () => {
   it("keeps the order of everything that was said", () => {
-    const { request, losses } = toCanon({
+    const { request, dropped } = toCanon({
       instructions: "rules",
       input: [
         { role: "developer", content: "more" },
@@ -143,7 +143,7 @@ describe("a conversation in canon", () => {
       { role: "assistant", name: null, content: [text("three")] },
       { role: "user", name: null, content: [text("")] },
     ]);
-    expect(losses.toSorted()).toEqual([
+    expect(dropped.toSorted()).toEqual([
       "citations_dropped",
       "item_id_dropped",
       "message_phase_dropped",
@@ -165,9 +165,9 @@ describe("a conversation in canon", () => {
         { text: "t", summary: false, signature: "xyz", family: "openai" },
       ],
     });
-    const { request, losses } = toCanon({ input: [user, { type: "reasoning", summary: [] }, user] });
+    const { request, dropped } = toCanon({ input: [user, { type: "reasoning", summary: [] }, user] });
     expect(request.turns).toHaveLength(2);
-    expect(losses).toEqual(["unsigned_reasoning_dropped"]);
+    expect(dropped).toEqual(["unsigned_reasoning_dropped"]);
   });
 
   it.each(["[1]", "{", "1", "nonsense"])("refuses the arguments %s", (json) => {
@@ -239,7 +239,7 @@ describe("the other members in canon", () => {
   });
 
   it("records what canon does not take in", () => {
-    expect(toCanon({ prompt_cache_options: { mode: "explicit" } }).losses).toEqual(["cache_hint_dropped"]);
+    expect(toCanon({ prompt_cache_options: { mode: "explicit" } }).dropped).toEqual(["cache_hint_dropped"]);
     expect(toCanon({ user: "u", client_metadata: {} }).stripped).toEqual(["user", "client_metadata"]);
   });
 
@@ -265,7 +265,7 @@ describe("the other members in canon", () => {
     ).toMatchObject({
       request: { hints: { serviceTier: null, promptCacheKey: null } },
       stripped: ["service_tier", "prompt_cache_key", "prompt_cache_options"],
-      losses: [],
+      dropped: [],
     });
   });
 

@@ -264,7 +264,7 @@ describe("a provider's stream", () => {
     const sealed = item("done", 0, thinking({ encrypted_content: "x", summary: [{ text: "a" }] }));
     const events = parseWire(wire(created, sealed, end("completed")), 7, target);
     expect(collectAnswer(events).blocks).toMatchObject([{ text: "a", signature: null }]);
-    expect(events).toContainEqual({ type: "loss", loss: "signature_dropped" });
+    expect(events).toContainEqual({ type: "dropped", field: "signature_dropped" });
   });
 
   it("tells probabilities and citations once", () => {
@@ -288,8 +288,8 @@ describe("a provider's stream", () => {
       expect(answer(...events, end("completed")).blocks).toEqual([expected]);
     }
     expect(parseWire(wire(created, ...streamed, end("completed")))).toContainEqual({
-      type: "loss",
-      loss: "citations_dropped",
+      type: "dropped",
+      field: "citations_dropped",
     });
   });
 

@@ -41,14 +41,14 @@ function passage(more: Partial<ExchangePlan> = {}): ExchangePlan {
     body: "{}",
     translated: true,
     stripped: [],
-    losses: [],
+    dropped: [],
     edits: 0,
     expectsUsage: true,
     streamType: "text/event-stream",
     stream: () => {
       throw new Error("no stream was expected");
     },
-    answer: (bytes) => ({ ending: { failure: null, finish: "stop", usage: null, losses: [] }, bytes }),
+    answer: (bytes) => ({ ending: { failure: null, finish: "stop", usage: null, dropped: [] }, bytes }),
     readError: (status) => ({ kind: "server_error", status, retryAfter: null, code: null }),
     ...more,
   };
@@ -323,7 +323,7 @@ describe("the content type of a stream", () => {
     hasOutput: true,
     outputCharacters: 0,
     done: false,
-    end: () => ({ ending: { failure: null, finish: "stop", usage: null, losses: [] }, events: [] }),
+    end: () => ({ ending: { failure: null, finish: "stop", usage: null, dropped: [] }, events: [] }),
     usage: null,
     fail: () => new Uint8Array(0),
   });

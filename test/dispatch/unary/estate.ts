@@ -99,7 +99,7 @@ export function echoTask(inputs: readonly string[], size: number, takesGaps: boo
         path: "/echo",
         headers: [],
         body: JSON.stringify(own),
-        losses: [],
+        dropped: [],
         read: (bytes) => {
           const said: unknown = JSON.parse(Buffer.from(bytes.whole).toString());
           if (JSON.stringify(said) !== JSON.stringify(own)) return faultyAnswer("result_count");
@@ -113,7 +113,7 @@ export function echoTask(inputs: readonly string[], size: number, takesGaps: boo
   return {
     parts,
     stripped: [],
-    losses: [],
+    dropped: [],
     refusals: new Map(),
     takesGaps,
     answer: () => {

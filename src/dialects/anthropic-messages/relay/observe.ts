@@ -99,7 +99,7 @@ class MessagesObserver implements AnswerStream {
     }
     if (!this.done) this.#refuse("truncated");
     return {
-      ending: { failure: this.failure, finish: this.#finish, usage: this.usage, losses: [], edits: this.edits },
+      ending: { failure: this.failure, finish: this.#finish, usage: this.usage, dropped: [], edits: this.edits },
       events,
     };
   }

@@ -23,7 +23,7 @@ export function readMessagesAnswer(bytes: Uint8Array, { request, signatureFamily
   if (!isEnded || !Array.isArray(answer["content"])) return failed(answerFailure("malformed"), usage);
   const tagged = withTags(bytes, answer, signatureFamily);
   const edits = tagged === bytes ? NO_EDITS : SIGNATURES_MARKED;
-  return { ending: { failure: null, finish, usage, losses: [], edits }, bytes: tagged };
+  return { ending: { failure: null, finish, usage, dropped: [], edits }, bytes: tagged };
 }
 
 /** The bytes themselves where no signature needs a tag; else printed again, with every number as the provider printed it. */
@@ -41,11 +41,11 @@ export function readCountAnswer(bytes: Uint8Array): WholeAnswer {
   const input = readCount(answer["input_tokens"]);
   if (input === null) return failed(answerFailure("malformed"));
   const usage = { input, output: null, cacheRead: null, cacheWrite: null, reasoning: null };
-  return { ending: { failure: null, finish: null, usage, losses: [] }, bytes };
+  return { ending: { failure: null, finish: null, usage, dropped: [] }, bytes };
 }
 
 const NOTHING = new Uint8Array(0);
 
 function failed(failure: UpstreamFailure, usage: Ending["usage"] = null): WholeAnswer {
-  return { ending: { failure, finish: null, usage, losses: [] }, bytes: NOTHING };
+  return { ending: { failure, finish: null, usage, dropped: [] }, bytes: NOTHING };
 }

@@ -1,5 +1,5 @@
 import type { FinishReason } from "../../../canon/generate/event.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext } from "../../dialect.ts";
 import { formatStopReason } from "../finish.ts";
@@ -23,12 +23,12 @@ export function emptyMessage(context: AnswerContext, model: string | null): Json
 export function stopOf(
   { reason, stopSequence }: { readonly reason: FinishReason; readonly stopSequence: string | null },
   { request }: AnswerContext,
-  losses: Set<Loss>,
+  dropped: Set<DroppedField>,
 ): JsonObject {
   // Some protocols say the same word for an answer that ended by itself and one that a stop sequence ended.
   const stops = request.body["stop_sequences"];
   const unsaid = reason === "stop" && Array.isArray(stops) && stops.length > 0;
-  if (unsaid || (reason === "stop_sequence" && stopSequence === null)) losses.add("stop_sequence_unnamed");
+  if (unsaid || (reason === "stop_sequence" && stopSequence === null)) dropped.add("stop_sequence_unnamed");
   const word = formatStopReason(reason);
   return {
     stop_reason: word,

@@ -1,5 +1,5 @@
 import type { Answer, AnswerBlock } from "../../../canon/generate/answer.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { tagSignature } from "../../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext } from "../../dialect.ts";
@@ -10,35 +10,35 @@ import { emptyMessage, stopOf } from "./message.ts";
 
 interface RenderedAnswer {
   readonly body: JsonObject;
-  readonly losses: readonly Loss[];
+  readonly dropped: readonly DroppedField[];
 }
 
 /** A whole answer as a message. */
 export function renderMessagesAnswer(answer: Answer, context: AnswerContext): RenderedAnswer {
   if (answer.finish === null) throw new Error("renderMessagesAnswer: an answer that has not ended");
-  const losses = new Set<Loss>();
-  if (hasUnknownCounts(answer.usage)) losses.add("usage_unknown");
-  const content = answer.blocks.map((block) => renderBlock(block, losses));
+  const dropped = new Set<DroppedField>();
+  if (hasUnknownCounts(answer.usage)) dropped.add("usage_unknown");
+  const content = answer.blocks.map((block) => renderBlock(block, dropped));
   const body = {
     ...emptyMessage(context, answer.model),
     content,
-    ...stopOf(answer.finish, context, losses),
+    ...stopOf(answer.finish, context, dropped),
     usage: formatUsage(answer.usage),
   };
-  return { body, losses: [...losses] };
+  return { body, dropped: [...dropped] };
 }
 
 /** The answer to a count. */
 export function renderCount(answer: Answer): RenderedAnswer {
   const count = answer.usage?.input ?? null;
   if (count === null) throw new Error("renderCount: an answer without a count is a failure, which is not rendered");
-  return { body: { input_tokens: count }, losses: [] };
+  return { body: { input_tokens: count }, dropped: [] };
 }
 
-function renderBlock(block: AnswerBlock, losses: Set<Loss>): JsonObject {
+function renderBlock(block: AnswerBlock, dropped: Set<DroppedField>): JsonObject {
   switch (block.kind) {
     case "text":
-      if (block.citations.length > 0) losses.add("citations_dropped");
+      if (block.citations.length > 0) dropped.add("citations_dropped");
       return { type: "text", text: block.text };
     case "refusal":
       return { type: "text", text: block.text };
@@ -49,7 +49,7 @@ function renderBlock(block: AnswerBlock, losses: Set<Loss>): JsonObject {
         type: "tool_use",
         id: block.id,
         name: block.name,
-        input: readArguments(block.arguments, losses),
+        input: readArguments(block.arguments, dropped),
         caller: { type: "direct" },
       };
   }
@@ -74,9 +74,9 @@ function renderReasoning({
  * The arguments as the object that the protocol wants. A model may have written something else, or too deep to be printed again, or have been cut off: that text
  * goes on in the one member that the protocol's documents give to it, and no tool's schema has, so nobody calls a tool by mistake.
  */
-function readArguments(text: string, losses: Set<Loss>): JsonObject {
+function readArguments(text: string, dropped: Set<DroppedField>): JsonObject {
   const value = parseExactJsonText(text);
   if (isJsonObject(value) && !JSON.isRawJSON(value) && !isDeeperThan(value, MAXIMUM_DEPTH)) return value;
-  losses.add("tool_arguments_normalised");
+  dropped.add("tool_arguments_normalised");
   return text.trim() === "" ? {} : { INVALID_JSON: text };
 }

@@ -1,6 +1,6 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import type { InferenceEvent, OpenBlock } from "../../../canon/generate/event.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { tagSignature } from "../../../canon/generate/signature.ts";
 import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
 import type { JsonObject } from "../../../canon/json.ts";
@@ -17,7 +17,7 @@ import { emptyMessage, stopOf } from "./message.ts";
  */
 class MessagesRenderer implements EventRenderer {
   readonly #context: AnswerContext;
-  readonly #losses = new Set<Loss>();
+  readonly #dropped = new Set<DroppedField>();
   #model: string | null = null;
   #begun = false;
   #usage: TokenUsage | null = null;
@@ -28,8 +28,8 @@ class MessagesRenderer implements EventRenderer {
     this.#context = context;
   }
 
-  get losses(): readonly Loss[] {
-    return [...this.#losses];
+  get dropped(): readonly DroppedField[] {
+    return [...this.#dropped];
   }
 
   push(event: InferenceEvent): readonly Uint8Array[] {
@@ -40,11 +40,11 @@ class MessagesRenderer implements EventRenderer {
       case "usage":
         this.#usage = mergeUsage(this.#usage, event.usage);
         return NONE;
-      case "loss":
-        this.#losses.add(event.loss);
+      case "dropped":
+        this.#dropped.add(event.field);
         return NONE;
       case "citation":
-        this.#losses.add("citations_dropped");
+        this.#dropped.add("citations_dropped");
         return NONE;
       case "failure":
         throw new Error("MessagesRenderer: a failure is not pushed");
@@ -89,8 +89,8 @@ class MessagesRenderer implements EventRenderer {
       case "close":
         return this.#close(event.index);
       case "finish": {
-        const stop = stopOf(event, this.#context, this.#losses);
-        if (hasUnknownCounts(this.#usage)) this.#losses.add("usage_unknown");
+        const stop = stopOf(event, this.#context, this.#dropped);
+        if (hasUnknownCounts(this.#usage)) this.#dropped.add("usage_unknown");
         return [named("message_delta", { delta: stop, usage: formatUsage(this.#usage) }), named("message_stop", {})];
       }
     }

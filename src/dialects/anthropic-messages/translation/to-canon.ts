@@ -39,7 +39,11 @@ export function messagesToCanon(
     return invalidRequest("missing_field", "messages must hold something to answer", "messages");
   }
   const reasoning = fittingReasoning(read, maxOutputTokens);
-  return { request: { ...read, maxOutputTokens, reasoning, hints }, stripped, losses: [...reading.dropped].toSorted() };
+  return {
+    request: { ...read, maxOutputTokens, reasoning, hints },
+    stripped,
+    dropped: [...reading.dropped].toSorted(),
+  };
 }
 
 /** Members that may help, and that no other protocol has. */

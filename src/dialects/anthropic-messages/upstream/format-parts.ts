@@ -17,10 +17,10 @@ export class Refused {
 /** A text block; none where the text is blank, which the provider refuses. */
 export function formatText(
   { text, cache }: { readonly text: string; readonly cache: CacheMark | null },
-  { losses }: Draft,
+  { dropped }: Draft,
 ): readonly JsonObject[] {
   if (text.trim() !== "") return [{ type: "text", text, ...formatMark(cache) }];
-  losses.add("empty_text_dropped");
+  dropped.add("empty_text_dropped");
   return [];
 }
 
@@ -48,8 +48,8 @@ function formatPart(part: InputPart, draft: Draft): readonly JsonObject[] | Refu
   }
 }
 
-function formatImage({ source, detail, cache }: ImagePart, { losses }: Draft): JsonObject {
-  if (detail !== null) losses.add("image_detail_dropped");
+function formatImage({ source, detail, cache }: ImagePart, { dropped }: Draft): JsonObject {
+  if (detail !== null) dropped.add("image_detail_dropped");
   const from =
     source.kind === "url"
       ? { type: "url", url: source.url }

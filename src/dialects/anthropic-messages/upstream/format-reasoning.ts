@@ -12,21 +12,21 @@ import type { Draft } from "./draft.ts";
 export function formatReasoning(request: GenerateRequest, target: Target, draft: Draft): ServiceError | null {
   const { reasoning } = request;
   if (reasoning === null) return null;
-  const { body, losses } = draft;
+  const { body, dropped } = draft;
   if (reasoning.effort === "none") {
     body["thinking"] = { type: "disabled" };
     return null;
   }
   const table = target.model.reasoning;
   const tabled = reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, EFFORTS) : null;
-  if (tabled !== null) losses.add("effort_as_budget");
+  if (tabled !== null) dropped.add("effort_as_budget");
   else if (reasoning.effort !== "unspecified") body["output_config"] = { effort: reasoning.effort };
   const budget = reasoning.budget ?? tabled;
   if (budget !== null) return formatBudget(budget, request, reasoning, target, draft);
   if (reasoning.adaptive || reasoning.effort !== "unspecified") {
     body["thinking"] = { type: "adaptive", ...displayOf(reasoning, draft) };
   } else if (reasoning.display !== null) {
-    losses.add("reasoning_display_dropped");
+    dropped.add("reasoning_display_dropped");
   }
   return null;
 }
@@ -45,7 +45,7 @@ function formatBudget(
     );
   }
   if (continuesUnthought(request.turns)) {
-    draft.losses.add("reasoning_turned_off");
+    draft.dropped.add("reasoning_turned_off");
     draft.body["thinking"] = { type: "disabled" };
     return null;
   }
@@ -70,8 +70,8 @@ function roomFor(budget: number, request: GenerateRequest, { model }: Target, { 
 }
 
 /** How reasoning is shown. The protocol sums up in one way only. */
-function displayOf({ display }: ReasoningRequest, { losses }: Draft): JsonObject {
+function displayOf({ display }: ReasoningRequest, { dropped }: Draft): JsonObject {
   if (display === null) return {};
-  if (display === "concise" || display === "detailed") losses.add("reasoning_display_dropped");
+  if (display === "concise" || display === "detailed") dropped.add("reasoning_display_dropped");
   return { display: display === "omitted" ? "omitted" : "summarized" };
 }

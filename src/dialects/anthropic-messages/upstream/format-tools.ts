@@ -4,11 +4,11 @@ import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { Draft } from "./draft.ts";
 
 /** The tools, or `undefined` where there are none. Where only some may be called, only those are sent. */
-export function formatTools({ tools, toolChoice }: GenerateRequest, { losses }: Draft): JsonValue | undefined {
+export function formatTools({ tools, toolChoice }: GenerateRequest, { dropped }: Draft): JsonValue | undefined {
   if (tools.length === 0) return undefined;
   if (toolChoice?.mode !== "allowed") return tools.map(formatTool);
   const allowed = tools.filter(({ name }) => toolChoice.names.includes(name));
-  if (allowed.length < tools.length) losses.add("allowed_tools_filtered");
+  if (allowed.length < tools.length) dropped.add("allowed_tools_filtered");
   return allowed.length === 0 ? undefined : allowed.map(formatTool);
 }
 

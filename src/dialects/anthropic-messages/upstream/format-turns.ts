@@ -39,7 +39,7 @@ function blankConversation(turns: readonly Turn[]): readonly JsonObject[] {
 /** The system text before the first turn: a plain text where it is one, a list of blocks where it is more. */
 function formatSystem(turns: readonly Turn[], draft: Draft): JsonValue | undefined {
   const systems = turns.filter((turn): turn is SystemTurn => turn.role === "system");
-  if (systems.length > 1) draft.losses.add("system_joined");
+  if (systems.length > 1) draft.dropped.add("system_joined");
   const blocks = systems.flatMap((turn) => formatSystemTurn(turn, draft));
   const [only] = blocks;
   if (only === undefined) return undefined;
@@ -47,7 +47,7 @@ function formatSystem(turns: readonly Turn[], draft: Draft): JsonValue | undefin
 }
 
 function formatSystemTurn({ authority, content }: SystemTurn, draft: Draft): readonly JsonObject[] {
-  if (authority === "developer") draft.losses.add("developer_as_system");
+  if (authority === "developer") draft.dropped.add("developer_as_system");
   return content.flatMap((part) => formatText(part, draft));
 }
 
@@ -64,17 +64,17 @@ class MessageList {
   constructor(turns: readonly Turn[], draft: Draft) {
     this.#draft = draft;
     this.#ids = new CallIds(turns, CALL_ID);
-    if (this.#ids.rewritten) draft.losses.add("call_ids_rewritten");
+    if (this.#ids.rewritten) draft.dropped.add("call_ids_rewritten");
   }
 
   add(turn: Turn): Refused | null {
     const blocks = this.#format(turn);
     if (blocks instanceof Refused) return blocks;
-    // The provider refuses an empty message; what was lost with its empty texts has been recorded.
+    // The provider refuses an empty message; its empty texts are recorded as dropped.
     if (blocks.length === 0) return null;
     const role = turn.role === "tool" ? "user" : turn.role;
     if (role === this.#role && role !== "system") {
-      if (turn.role === this.#last && turn.role !== "tool") this.#draft.losses.add("turns_merged");
+      if (turn.role === this.#last && turn.role !== "tool") this.#draft.dropped.add("turns_merged");
       for (const block of blocks) this.#blocks.push(block);
     } else {
       this.#role = role;
@@ -86,16 +86,16 @@ class MessageList {
   }
 
   #format(turn: Turn): readonly JsonObject[] | Refused {
-    const { losses } = this.#draft;
+    const { dropped } = this.#draft;
     switch (turn.role) {
       case "system":
         return formatSystemTurn(turn, this.#draft);
       case "user": {
-        if (turn.name !== null) losses.add("participant_name_dropped");
+        if (turn.name !== null) dropped.add("participant_name_dropped");
         return formatInput(turn.content, this.#draft);
       }
       case "assistant":
-        if (turn.name !== null) losses.add("participant_name_dropped");
+        if (turn.name !== null) dropped.add("participant_name_dropped");
         return turn.content.flatMap((part) => this.#formatSaid(part));
       case "tool": {
         const results: JsonObject[] = [];
@@ -128,7 +128,7 @@ class MessageList {
       case "text":
         return formatText(part, this.#draft);
       case "refusal":
-        this.#draft.losses.add("refusal_as_text");
+        this.#draft.dropped.add("refusal_as_text");
         return formatText({ text: part.text, cache: null }, this.#draft);
       case "tool_call": {
         const { id, name, cache } = part;
@@ -138,7 +138,7 @@ class MessageList {
       }
       case "reasoning": {
         if (part.signature === null) {
-          this.#draft.losses.add("unsigned_reasoning_dropped");
+          this.#draft.dropped.add("unsigned_reasoning_dropped");
           return [];
         }
         const data = redactedData(part.signature);

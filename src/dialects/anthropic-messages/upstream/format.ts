@@ -11,8 +11,8 @@ import type { Draft } from "./draft.ts";
 
 /** Prints a request as messages (docs/protocols.md#messages). */
 export function formatMessages(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
-  const draft: Draft = { body: { model: target.endpoint.upstreamModel }, losses: new Set() };
-  const { body, losses } = draft;
+  const draft: Draft = { body: { model: target.endpoint.upstreamModel }, dropped: new Set() };
+  const { body, dropped } = draft;
   const counts = request.purpose === "count";
   const problem =
     (counts ? null : formatLimit(request, target, draft)) ??
@@ -29,12 +29,12 @@ export function formatMessages(request: GenerateRequest, target: Target): Format
     path: counts ? COUNT_PATH : MESSAGES_PATH,
     body,
     headers: ["anthropic-version", version],
-    losses: [...losses],
+    dropped: [...dropped],
   };
 }
 
 /** The protocol demands a limit; the compiler has made sure that a model on it has a default. */
-function formatLimit(request: GenerateRequest, { model }: Target, { body, losses }: Draft): ServiceError | null {
+function formatLimit(request: GenerateRequest, { model }: Target, { body, dropped }: Draft): ServiceError | null {
   if (request.maxOutputTokens !== null) {
     body["max_tokens"] = request.maxOutputTokens;
     return null;
@@ -47,13 +47,13 @@ function formatLimit(request: GenerateRequest, { model }: Target, { body, losses
     );
   }
   body["max_tokens"] = limit;
-  losses.add("output_limit_defaulted");
+  dropped.add("output_limit_defaulted");
   return null;
 }
 
-function formatOutput({ format }: GenerateRequest, { body, losses }: Draft): void {
+function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): void {
   if (format?.kind !== "json_schema") return;
-  if (format.name !== null || format.description !== null || format.strict !== null) losses.add("schema_name_dropped");
+  if (format.name !== null || format.description !== null || format.strict !== null) dropped.add("schema_name_dropped");
   const config = body["output_config"];
   body["output_config"] = {
     ...(isJsonObject(config) ? config : {}),
@@ -72,11 +72,11 @@ function formatSampling(request: GenerateRequest, { body }: Draft): void {
 /** The tiers of other protocols that this one has a word for. */
 const TIERS: Readonly<Record<string, string>> = { auto: "auto", default: "standard_only" };
 
-function formatHints({ hints, purpose }: GenerateRequest, { body, losses }: Draft): void {
-  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) losses.add("cache_hint_dropped");
+function formatHints({ hints, purpose }: GenerateRequest, { body, dropped }: Draft): void {
+  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) dropped.add("cache_hint_dropped");
   const { serviceTier } = hints;
   if (serviceTier === null || purpose === "count") return;
   const word = Object.hasOwn(TIERS, serviceTier) ? TIERS[serviceTier] : undefined;
   if (word !== undefined) body["service_tier"] = word;
-  if (word !== serviceTier) losses.add("service_tier_changed");
+  if (word !== serviceTier) dropped.add("service_tier_changed");
 }

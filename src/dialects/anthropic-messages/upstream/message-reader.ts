@@ -143,7 +143,7 @@ export class MessageReader {
     }
     // A router like this one marks what nobody signed.
     if (block.signature !== "" && !isUnsigned(block.signature)) {
-      if (this.#family === null) this.#events.push({ type: "loss", loss: "signature_dropped" });
+      if (this.#family === null) this.#events.push({ type: "dropped", field: "signature_dropped" });
       else this.#blocks.signature(block.signature, this.#family, block.key);
     }
     this.#blocks.close();
@@ -196,7 +196,7 @@ export class MessageReader {
 
   #cite(citation: JsonValue | undefined, key: string): void {
     const read = isJsonObject(citation) ? readCitation(citation) : null;
-    if (read === null) this.#events.push({ type: "loss", loss: "citations_dropped" });
+    if (read === null) this.#events.push({ type: "dropped", field: "citations_dropped" });
     else this.#blocks.citation(read, key);
   }
 

@@ -1,4 +1,4 @@
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 
 /** What to call a document that came without a name, or whose name has no character that the protocol takes. */
 const UNNAMED = "document";
@@ -12,17 +12,17 @@ const MAXIMUM_LENGTH = 200;
  */
 export class DocumentNames {
   readonly #used = new Set<string>();
-  readonly #losses: Set<Loss>;
+  readonly #dropped: Set<DroppedField>;
 
-  constructor(losses: Set<Loss>) {
-    this.#losses = losses;
+  constructor(dropped: Set<DroppedField>) {
+    this.#dropped = dropped;
   }
 
   of(name: string | null): string {
     const sent = this.#free(name === null ? UNNAMED : plain(name));
     this.#used.add(sent);
-    if (name === null) this.#losses.add("file_name_made");
-    else if (sent !== name) this.#losses.add("file_name_changed");
+    if (name === null) this.#dropped.add("file_name_made");
+    else if (sent !== name) this.#dropped.add("file_name_changed");
     return sent;
   }
 

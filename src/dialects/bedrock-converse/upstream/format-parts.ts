@@ -54,7 +54,7 @@ export class PartFormatter {
   /** Blocks of a tool's result, which have no place for cache marks of their own. */
   result(parts: readonly (TextPart | ImagePart | FilePart)[]): readonly JsonObject[] {
     return parts.flatMap((part) => {
-      if (part.cache !== null) this.#draft.losses.add("cache_mark_dropped");
+      if (part.cache !== null) this.#draft.dropped.add("cache_mark_dropped");
       const block = this.#block(part);
       return block === null ? [] : [block];
     });
@@ -76,14 +76,14 @@ export class PartFormatter {
   /** None where the text is blank, which the provider refuses; there is nothing that its mark could stand behind. */
   #text({ text, cache }: TextPart): JsonObject | null {
     if (text.trim() !== "") return { text };
-    this.#draft.losses.add("empty_text_dropped");
-    if (cache !== null) this.#draft.losses.add("cache_mark_dropped");
+    this.#draft.dropped.add("empty_text_dropped");
+    if (cache !== null) this.#draft.dropped.add("cache_mark_dropped");
     return null;
   }
 
   #image({ source, detail }: ImagePart): JsonObject | null {
     if (source.kind === "url") return this.#refuseUrl("images");
-    if (detail !== null) this.#draft.losses.add("image_detail_dropped");
+    if (detail !== null) this.#draft.dropped.add("image_detail_dropped");
     const format = IMAGE_FORMATS.get(essenceOf(source.mediaType));
     if (format === undefined) return this.#refuseType("image", [...IMAGE_FORMATS.keys()]);
     return { image: { format, source: { bytes: source.data } } };

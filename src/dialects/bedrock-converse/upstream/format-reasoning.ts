@@ -19,13 +19,13 @@ const LEAST_BUDGET = 1024;
 export function formatReasoning(request: GenerateRequest, { model, provider }: Target, draft: Draft): void {
   const { reasoning } = request;
   if (reasoning === null) return;
-  if (reasoning.display !== null) draft.losses.add("reasoning_display_dropped");
+  if (reasoning.display !== null) draft.dropped.add("reasoning_display_dropped");
   const table = model.reasoning;
   const wordField = WORD_FIELDS.find(([flag]) => provider.flags.includes(flag));
   if (wordField !== undefined) {
     const effort = wordOf(reasoning.effort, reasoning.budget, table, draft);
     if (effort !== null) wordField[1](effort, draft);
-    else if (reasoning.adaptive) draft.losses.add("hint_dropped");
+    else if (reasoning.adaptive) draft.dropped.add("hint_dropped");
     return;
   }
   if (reasoning.effort === "none") {
@@ -34,7 +34,7 @@ export function formatReasoning(request: GenerateRequest, { model, provider }: T
   }
   const tabled = reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, WORDS) : null;
   const budget = reasoning.budget ?? tabled;
-  if (tabled !== null) draft.losses.add("effort_as_budget");
+  if (tabled !== null) draft.dropped.add("effort_as_budget");
   else if (reasoning.effort !== "unspecified") writeEffort(reasoning.effort, request, draft);
   if (budget !== null) writeBudget(budget, request, draft);
   else if (reasoning.adaptive || reasoning.effort !== "unspecified")
@@ -55,7 +55,7 @@ function writeBudget(budget: number, request: GenerateRequest, draft: Draft): vo
       `The reasoning budget must be at least ${LEAST_BUDGET} tokens for an endpoint that may get the request`,
     );
   } else if (continuesUnthought(turns)) {
-    draft.losses.add("reasoning_turned_off");
+    draft.dropped.add("reasoning_turned_off");
     draft.additional["thinking"] = { type: "disabled" };
     return;
   } else if (purpose === "generate" && limit !== null && limit <= budget) {
@@ -92,7 +92,7 @@ function wordOf(
   draft: Draft,
 ): ReasoningEffort | null {
   if (budget === null) return effort === "unspecified" ? null : effort;
-  draft.losses.add("budget_as_effort");
+  draft.dropped.add("budget_as_effort");
   if (effort !== "unspecified") return effort;
   const word = effortOfBudget(budget, table, WORDS);
   if (word === null)

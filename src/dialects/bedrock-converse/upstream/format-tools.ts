@@ -26,12 +26,12 @@ export function formatTools(request: GenerateRequest, draft: Draft): void {
   const { tools, toolChoice, turns, parallelToolCalls } = request;
   const offered = offeredTools(request);
   if (offered.length < tools.length)
-    draft.losses.add(toolChoice?.mode === "none" ? "tools_withheld" : "allowed_tools_filtered");
+    draft.dropped.add(toolChoice?.mode === "none" ? "tools_withheld" : "allowed_tools_filtered");
   if (offered.length === 0) {
     // A call that must be made and cannot: there is no member that could say so.
-    if (isForced(toolChoice)) draft.losses.add("hint_dropped");
+    if (isForced(toolChoice)) draft.dropped.add("hint_dropped");
     if (hasToolHistory(turns)) {
-      draft.losses.add("tool_placeholder_sent");
+      draft.dropped.add("tool_placeholder_sent");
       draft.body["toolConfig"] = { tools: [PLACEHOLDER] };
     }
     return;

@@ -15,12 +15,12 @@ const LONGEST_CALL_ID = 64;
 
 /** Writes `system` and `messages`. Leading system text is the one; the protocol has none in the middle. */
 export function formatTurns(turns: readonly Turn[], draft: Draft): void {
-  const parts = new PartFormatter(draft, new DocumentNames(draft.losses));
+  const parts = new PartFormatter(draft, new DocumentNames(draft.dropped));
   const first = turns.findIndex(({ role }) => role !== "system");
   const leading = first === -1 ? turns.length : first;
   const systems = turns.slice(0, leading).filter((turn): turn is SystemTurn => turn.role === "system");
-  if (systems.length > 1) draft.losses.add("system_joined");
-  if (systems.some(({ authority }) => authority === "developer")) draft.losses.add("developer_as_system");
+  if (systems.length > 1) draft.dropped.add("system_joined");
+  if (systems.some(({ authority }) => authority === "developer")) draft.dropped.add("developer_as_system");
   const system = systems.flatMap(({ content }) => parts.input(content));
   if (system.length > 0) draft.body["system"] = system;
   const messages = new MessageList(turns, draft, parts);
@@ -59,16 +59,16 @@ class MessageList {
     this.#draft = draft;
     this.#parts = parts;
     this.#ids = new CallIds(turns, CALL_ID, LONGEST_CALL_ID);
-    if (this.#ids.rewritten) draft.losses.add("call_ids_rewritten");
+    if (this.#ids.rewritten) draft.dropped.add("call_ids_rewritten");
   }
 
   add(turn: Turn): void {
     const blocks = this.#format(turn);
-    // The provider refuses an empty message; what was lost with its empty texts has been recorded.
+    // The provider refuses an empty message; its empty texts are recorded as dropped.
     if (blocks.length === 0) return;
     const role = turn.role === "assistant" ? "assistant" : "user";
     if (role === this.#role) {
-      if (turn.role === this.#last && turn.role !== "tool") this.#draft.losses.add("turns_merged");
+      if (turn.role === this.#last && turn.role !== "tool") this.#draft.dropped.add("turns_merged");
       for (const block of blocks) this.#blocks.push(block);
     } else {
       this.#role = role;
@@ -88,10 +88,10 @@ class MessageList {
         );
         return [];
       case "user":
-        if (turn.name !== null) this.#draft.losses.add("participant_name_dropped");
+        if (turn.name !== null) this.#draft.dropped.add("participant_name_dropped");
         return this.#parts.input(turn.content);
       case "assistant":
-        if (turn.name !== null) this.#draft.losses.add("participant_name_dropped");
+        if (turn.name !== null) this.#draft.dropped.add("participant_name_dropped");
         return turn.content.flatMap((part) => this.#said(part));
       case "tool":
         return turn.results.flatMap((result) => this.#result(result));
@@ -112,7 +112,7 @@ class MessageList {
       case "text":
         return this.#parts.input([part]);
       case "refusal":
-        this.#draft.losses.add("refusal_as_text");
+        this.#draft.dropped.add("refusal_as_text");
         return this.#parts.input([{ kind: "text", text: part.text, cache: null }]);
       case "tool_call": {
         const { id, name, cache } = part;
@@ -122,7 +122,7 @@ class MessageList {
       }
       case "reasoning": {
         if (part.signature === null) {
-          this.#draft.losses.add("unsigned_reasoning_dropped");
+          this.#draft.dropped.add("unsigned_reasoning_dropped");
           return [];
         }
         const data = redactedData(part.signature);

@@ -10,7 +10,7 @@ import { formatTurns } from "./format-turns.ts";
 /** Prints a request for Bedrock's Converse, ConverseStream or CountTokens (docs/protocols.md#bedrock-converse). */
 export function formatConverse(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
   const draft = new Draft();
-  const { body, additional, losses } = draft;
+  const { body, additional, dropped } = draft;
   refuseUnsupported(request, draft);
   formatTurns(request.turns, draft);
   formatTools(request, draft);
@@ -22,10 +22,10 @@ export function formatConverse(request: GenerateRequest, target: Target): Format
     formatOutput(request, draft);
     formatTier(request, draft);
   } else if (request.format !== null) {
-    losses.add("not_counted");
+    dropped.add("not_counted");
   }
   const { promptCacheKey, promptCacheRetention } = request.hints;
-  if (promptCacheKey !== null || promptCacheRetention !== null) losses.add("cache_hint_dropped");
+  if (promptCacheKey !== null || promptCacheRetention !== null) dropped.add("cache_hint_dropped");
   if (Object.keys(additional).length > 0) body["additionalModelRequestFields"] = additional;
   if (draft.refusal !== null) return draft.refusal;
   const operation = counts ? "count-tokens" : request.stream ? "converse-stream" : "converse";
@@ -33,7 +33,7 @@ export function formatConverse(request: GenerateRequest, target: Target): Format
     path: `/model/${encodeURIComponent(target.endpoint.upstreamModel)}/${operation}`,
     body: counts ? { input: { converse: body } } : body,
     headers: [],
-    losses: [...losses],
+    dropped: [...dropped],
   };
 }
 
@@ -69,10 +69,10 @@ function formatTopK({ topK }: GenerateRequest, { provider }: Target, { additiona
   else additional["top_k"] = topK;
 }
 
-function formatOutput({ format }: GenerateRequest, { body, losses }: Draft): void {
+function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): void {
   if (format?.kind !== "json_schema") return;
   const { name, description, schema, strict } = format;
-  if (strict !== null) losses.add("schema_name_dropped");
+  if (strict !== null) dropped.add("schema_name_dropped");
   const jsonSchema = {
     // A text by the protocol, so that it need not be able to say every number.
     schema: JSON.stringify(schema),
@@ -94,9 +94,9 @@ const TIERS: ReadonlyMap<string, string> = new Map([
   ["priority", "priority"],
 ]);
 
-function formatTier({ hints: { serviceTier } }: GenerateRequest, { body, losses }: Draft): void {
+function formatTier({ hints: { serviceTier } }: GenerateRequest, { body, dropped }: Draft): void {
   if (serviceTier === null) return;
   const type = TIERS.get(serviceTier);
   if (type !== undefined) body["serviceTier"] = { type };
-  if (type !== serviceTier) losses.add("service_tier_changed");
+  if (type !== serviceTier) dropped.add("service_tier_changed");
 }

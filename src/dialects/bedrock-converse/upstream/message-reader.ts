@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { Citation, FinishReason, InferenceEvent } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { redactedSignature } from "../../anthropic-messages/signed-reasoning.ts";
 import { BlockSequencer } from "../../block-sequencer.ts";
@@ -35,7 +35,7 @@ export class MessageReader {
   /** No tool was offered: a call is one of the placeholder, or of a tool that nobody has. */
   readonly #offersNone: boolean;
   readonly #blocks = new BlockSequencer();
-  readonly #lost = new Set<Loss>();
+  readonly #dropped = new Set<DroppedField>();
   #events: InferenceEvent[] = [];
   #open: Block | null = null;
   #count = 0;
@@ -103,7 +103,7 @@ export class MessageReader {
       this.#addReasoning(this.#blockOf(index, "reasoning"), reasoningContent);
     } else if (isJsonObject(citation)) {
       const read = readCitation(citation);
-      if (read === null) this.#lose("citations_dropped");
+      if (read === null) this.#drop("citations_dropped");
       else this.#blockOf(index, "text").citations.push(read);
     } else if (delta["toolResult"] !== undefined || delta["image"] !== undefined) {
       return this.#failUnexpected();
@@ -117,7 +117,7 @@ export class MessageReader {
     this.#open = null;
     if (block.citations.length > 0) {
       // Without a text there is nothing that could come from somewhere.
-      if (block.isEmpty) this.#lose("citations_dropped");
+      if (block.isEmpty) this.#drop("citations_dropped");
       else for (const citation of block.citations) this.#blocks.citation(citation, block.key);
     }
     if (block.kind === "reasoning") this.#sign(block);
@@ -186,16 +186,16 @@ export class MessageReader {
     if (data === null) return this.fail(answerFailure("malformed"));
     const signed = data === "" ? signature : redactedSignature(data);
     if (signed === "") return;
-    if (this.#family === null) this.#lose("signature_dropped");
+    if (this.#family === null) this.#drop("signature_dropped");
     else this.#blocks.signature(signed, this.#family, key);
   }
 
-  /** Tells of a loss once, after the pieces that came before it. */
-  #lose(loss: Loss): void {
-    if (this.#lost.has(loss)) return;
-    this.#lost.add(loss);
+  /** Reports a dropped field once, after the pieces that came before it. */
+  #drop(field: DroppedField): void {
+    if (this.#dropped.has(field)) return;
+    this.#dropped.add(field);
     this.#flush();
-    this.#events.push({ type: "loss", loss });
+    this.#events.push({ type: "dropped", field });
   }
 
   #flush(): void {

@@ -55,7 +55,7 @@ export function readRerankRequest(
     mayBeVoyage: !Object.hasOwn(body, "top_n"),
   };
   members.close();
-  return record.result(mode) ?? { request, form, stripped: [...record.stripped], losses: [...record.dropped] };
+  return record.result(mode) ?? { request, form, stripped: [...record.stripped], dropped: [...record.dropped] };
 }
 
 function resultLimit(members: Members): number | null {

@@ -1,5 +1,5 @@
 import { AnswerBytes } from "../../unary/answer-bytes.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { RankedDocument, RerankResult } from "../../../canon/unary/rerank.ts";
 import type { AnswerContext } from "../../dialect.ts";
@@ -16,9 +16,9 @@ const API_VERSION = "2";
 export function renderRerank(result: RerankResult, form: AnswerForm, context: AnswerContext): UnaryAnswer {
   const { results, inputTokens, searchUnits } = result;
   const { documents, isVoyage, mayBeVoyage } = form;
-  const losses: Loss[] = [];
+  const dropped: DroppedField[] = [];
   // Voyage's client for Python reads the count without asking whether there is one.
-  if (isVoyage && inputTokens === null) losses.push("usage_unknown");
+  if (isVoyage && inputTokens === null) dropped.push("usage_unknown");
   const totalTokens = isVoyage ? (inputTokens ?? 0) : inputTokens;
   const body: JsonObject = {
     id: `rerank_${context.answerId}`,
@@ -33,7 +33,7 @@ export function renderRerank(result: RerankResult, form: AnswerForm, context: An
     },
     ...(totalTokens === null ? {} : { usage: { total_tokens: totalTokens } }),
   };
-  return { bytes: new AnswerBytes([encoder.encode(JSON.stringify(body))]), losses, inputTokens, gaps: 0 };
+  return { bytes: new AnswerBytes([encoder.encode(JSON.stringify(body))]), dropped, inputTokens, gaps: 0 };
 }
 
 const encoder = new TextEncoder();

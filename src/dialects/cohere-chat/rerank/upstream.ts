@@ -9,10 +9,10 @@ import { faultyAnswer } from "../../unary/answer-codes.ts";
 import { countIn, textIn } from "../../unary/answer-members.ts";
 import { invokePath } from "../../bedrock-converse/invoke-model.ts";
 import { cohereErrorIn, readCohereModelError } from "../model-errors.ts";
-import { truncationLosses } from "../../unary/truncation.ts";
+import { droppedTruncation } from "../../unary/truncation.ts";
 import type { UnaryUpstream } from "../../unary/upstream.ts";
 import { readRanking, wantedResults } from "../../unary/rerank/ranking.ts";
-import { documentLimitRefusal, priorityLosses } from "../../unary/rerank/refusals.ts";
+import { documentLimitRefusal, droppedPriority } from "../../unary/rerank/refusals.ts";
 
 /** Where providers answer, after their base URL. */
 const PATH = "/v2/rerank";
@@ -39,7 +39,7 @@ function formatOwn(request: RerankRequest, { endpoint }: Target): FormattedReque
     ...(maxTokensPerDocument === null ? {} : { max_tokens_per_doc: maxTokensPerDocument }),
     ...(priority === null ? {} : { priority }),
   };
-  return { path: PATH, body, headers: [], losses: truncationLosses(request) };
+  return { path: PATH, body, headers: [], dropped: droppedTruncation(request) };
 }
 
 function formatInvoke(request: RerankRequest, target: Target): FormattedRequest | ServiceError {
@@ -53,8 +53,8 @@ function formatInvoke(request: RerankRequest, target: Target): FormattedRequest 
     ...(topN === null ? {} : { top_n: wantedResults(request) }),
     api_version: INVOKE_VERSION,
   };
-  const losses = [...priorityLosses(request), ...truncationLosses(request)];
-  return { path: invokePath(target), body, headers: [], losses };
+  const dropped = [...droppedPriority(request), ...droppedTruncation(request)];
+  return { path: invokePath(target), body, headers: [], dropped };
 }
 
 function parseAnswer({ whole: bytes }: AnswerBytes, request: RerankRequest): RerankResult | UpstreamFailure {

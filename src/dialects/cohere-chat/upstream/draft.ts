@@ -1,11 +1,11 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import type { JsonValue } from "../../../canon/json.ts";
 
 /** The body of a request while it is made, and what could not be said in it. */
 export interface Draft {
   readonly body: Record<string, JsonValue>;
-  readonly losses: Set<Loss>;
+  readonly dropped: Set<DroppedField>;
 }
 
 /** The 400 for what the protocol has no words for. */

@@ -10,7 +10,7 @@ import { lacking, type Draft } from "./draft.ts";
 export function formatReasoning(
   reasoning: GenerateRequest["reasoning"],
   { model }: Target,
-  { body, losses }: Draft,
+  { body, dropped }: Draft,
 ): ServiceError | null {
   if (reasoning === null) return null;
   const { effort, adaptive, display } = reasoning;
@@ -18,7 +18,7 @@ export function formatReasoning(
     body["thinking"] = { type: "disabled" };
     return null;
   }
-  if (display !== null) losses.add("reasoning_display_dropped");
+  if (display !== null) dropped.add("reasoning_display_dropped");
   const tabled = effort === "unspecified" ? null : (model.reasoning?.budgets?.[effort] ?? null);
   const budget = reasoning.budget ?? tabled;
   if (budget === null) {
@@ -30,7 +30,7 @@ export function formatReasoning(
   if (budget < 1) {
     return invalidRequest("invalid_reasoning_budget", "The reasoning budget must be at least 1 token");
   }
-  if (effort !== "unspecified") losses.add("effort_as_budget");
+  if (effort !== "unspecified") dropped.add("effort_as_budget");
   body["thinking"] = { type: "enabled", token_budget: budget };
   return null;
 }

@@ -18,10 +18,10 @@ interface Bounded {
 }
 
 /** Writes the numbers. Values outside this protocol's ranges are refused, never moved into them. */
-export function formatSampling(request: GenerateRequest, { body, losses }: Draft): ServiceError | null {
+export function formatSampling(request: GenerateRequest, { body, dropped }: Draft): ServiceError | null {
   const { topP, stop, logprobs } = request;
   // Among protocols whose `top_p` goes up to 1, that is to say nothing: here the default is less.
-  if (topP === 1) losses.add("top_p_limited");
+  if (topP === 1) dropped.add("top_p_limited");
   const numbers: readonly Bounded[] = [
     { param: "temperature", name: "temperature", value: request.temperature, least: 0, most: 1 },
     { param: "top_p", name: "p", value: topP === 1 ? TOP_P[1] : topP, least: TOP_P[0], most: TOP_P[1] },
@@ -38,7 +38,7 @@ export function formatSampling(request: GenerateRequest, { body, losses }: Draft
   if (stop.length > 0) body["stop_sequences"] = stop;
   if (logprobs !== null) {
     body["logprobs"] = true;
-    if (logprobs > 0) losses.add("logprobs_coarser");
+    if (logprobs > 0) dropped.add("logprobs_coarser");
   }
   return null;
 }

@@ -5,14 +5,14 @@ import type { JsonObject } from "../../../canon/json.ts";
 import { lacking, type Draft } from "./draft.ts";
 
 /** Writes `tools`, `tool_choice` and `strict_tools`. */
-export function formatTools(request: GenerateRequest, { body, losses }: Draft): ServiceError | null {
+export function formatTools(request: GenerateRequest, { body, dropped }: Draft): ServiceError | null {
   const { toolChoice, parallelToolCalls } = request;
   const tools = offered(request);
-  if (tools.length < request.tools.length) losses.add("allowed_tools_filtered");
-  if (tools.some(({ cache }) => cache !== null)) losses.add("cache_mark_dropped");
+  if (tools.length < request.tools.length) dropped.add("allowed_tools_filtered");
+  if (tools.some(({ cache }) => cache !== null)) dropped.add("cache_mark_dropped");
   if (tools.length === 0) {
     // Both speak of calls that cannot be made.
-    if (toolChoice !== null || parallelToolCalls === false) losses.add("hint_dropped");
+    if (toolChoice !== null || parallelToolCalls === false) dropped.add("hint_dropped");
     return null;
   }
   if (toolChoice?.mode === "named") return lacking("tool choice that names one tool");
@@ -26,7 +26,7 @@ export function formatTools(request: GenerateRequest, { body, losses }: Draft): 
   if (strict.length === 0) return null;
   // All or none: the promise that was asked for is kept, and the others get it as well.
   body["strict_tools"] = true;
-  if (strict.length < tools.length) losses.add("tool_strictness_widened");
+  if (strict.length < tools.length) dropped.add("tool_strictness_widened");
   return null;
 }
 

@@ -55,7 +55,7 @@ class TurnFormatter {
   }
 
   #addSystem({ authority, content }: SystemTurn): void {
-    if (authority === "developer") this.#draft.losses.add("developer_as_system");
+    if (authority === "developer") this.#draft.dropped.add("developer_as_system");
     this.#push("system", this.#inputs(content));
   }
 
@@ -64,7 +64,7 @@ class TurnFormatter {
     this.#push("user", this.#inputs(content));
   }
 
-  /** The provider refuses a message that says nothing; what was lost with its blank texts has been recorded. */
+  /** The provider refuses a message that says nothing; its blank texts are recorded as dropped. */
   #push(role: string, content: readonly JsonObject[]): void {
     if (content.length > 0) this.messages.push({ role, content: plain(content) });
   }
@@ -89,7 +89,7 @@ class TurnFormatter {
   #text({ text, cache }: TextPart): readonly JsonObject[] {
     this.#dropMark(cache);
     if (text.trim() !== "") return [{ type: "text", text }];
-    this.#draft.losses.add("empty_text_dropped");
+    this.#draft.dropped.add("empty_text_dropped");
     return [];
   }
 
@@ -110,7 +110,7 @@ class TurnFormatter {
         continue;
       }
       const printed = this.#said(part);
-      if (calls.length > 0 && printed.length > 0) this.#draft.losses.add("parts_reordered");
+      if (calls.length > 0 && printed.length > 0) this.#draft.dropped.add("parts_reordered");
       for (const one of printed) said.push(one);
     }
     if (said.length === 0 && calls.length === 0) return;
@@ -126,7 +126,7 @@ class TurnFormatter {
       case "text":
         return this.#text(part);
       case "refusal":
-        this.#draft.losses.add("refusal_as_text");
+        this.#draft.dropped.add("refusal_as_text");
         return this.#text({ kind: "text", text: part.text, cache: null });
       case "reasoning":
         return this.#thinking(part);
@@ -137,10 +137,10 @@ class TurnFormatter {
   #thinking({ text, summary, signature }: ReasoningPart): readonly JsonObject[] {
     if (signature !== null) return this.#refuse("place for signed reasoning of an earlier answer");
     if (!this.#thinks || text.trim() === "") {
-      this.#draft.losses.add("unsigned_reasoning_dropped");
+      this.#draft.dropped.add("unsigned_reasoning_dropped");
       return [];
     }
-    if (summary) this.#draft.losses.add("reasoning_display_dropped");
+    if (summary) this.#draft.dropped.add("reasoning_display_dropped");
     return [{ type: "thinking", thinking: text }];
   }
 
@@ -151,7 +151,7 @@ class TurnFormatter {
 
   #addResult({ callId, content, isError, cache }: ToolResult): void {
     this.#dropMark(cache);
-    if (isError === true) this.#draft.losses.add("tool_error_flag_dropped");
+    if (isError === true) this.#draft.dropped.add("tool_error_flag_dropped");
     if (content.some(({ kind }) => kind !== "text")) this.#refuse("images or files in tool results");
     const texts = content.flatMap((part) => (part.kind === "text" ? this.#text(part) : []));
     // Every call needs a result, one that says nothing too.
@@ -159,11 +159,11 @@ class TurnFormatter {
   }
 
   #dropMark(cache: CacheMark | null): void {
-    if (cache !== null) this.#draft.losses.add("cache_mark_dropped");
+    if (cache !== null) this.#draft.dropped.add("cache_mark_dropped");
   }
 
   #dropName(name: string | null): void {
-    if (name !== null) this.#draft.losses.add("participant_name_dropped");
+    if (name !== null) this.#draft.dropped.add("participant_name_dropped");
   }
 
   /** The decision keeps such requests away; one that gets here all the same must not lose what it says. */

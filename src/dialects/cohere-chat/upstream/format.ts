@@ -12,7 +12,7 @@ const PATH = "/v2/chat";
 
 /** Prints a request in Cohere's second chat protocol (docs/protocols.md#cohere-chat). */
 export function formatCohere(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
-  const draft: Draft = { body: { model: target.endpoint.upstreamModel }, losses: new Set() };
+  const draft: Draft = { body: { model: target.endpoint.upstreamModel }, dropped: new Set() };
   const problem =
     unsupportedField(request) ??
     formatTurns(request.turns, target, draft) ??
@@ -25,7 +25,7 @@ export function formatCohere(request: GenerateRequest, target: Target): Formatte
   dropHints(request, draft);
   // The protocol's description demands the member, whatever its value.
   draft.body["stream"] = request.stream;
-  return { path: PATH, body: draft.body, headers: [], losses: [...draft.losses].toSorted() };
+  return { path: PATH, body: draft.body, headers: [], dropped: [...draft.dropped].toSorted() };
 }
 
 /** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
@@ -36,7 +36,7 @@ function unsupportedField({ purpose, logitBias, verbosity }: GenerateRequest): S
 }
 
 /** A schema makes the mode that gives any object give one of its kind. */
-function formatOutput({ format }: GenerateRequest, { body, losses }: Draft): ServiceError | null {
+function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): ServiceError | null {
   if (format === null) return null;
   if (body["tools"] !== undefined) {
     return invalidRequest(
@@ -48,13 +48,13 @@ function formatOutput({ format }: GenerateRequest, { body, losses }: Draft): Ser
     body["response_format"] = { type: "json_object" };
     return null;
   }
-  if (format.name !== null || format.description !== null || format.strict !== null) losses.add("schema_name_dropped");
+  if (format.name !== null || format.description !== null || format.strict !== null) dropped.add("schema_name_dropped");
   body["response_format"] = { type: "json_object", json_schema: format.schema };
   return null;
 }
 
 /** The protocol has neither service tiers nor words about what a provider may keep. `auto` is the tier of everybody who does not ask. */
-function dropHints({ hints }: GenerateRequest, { losses }: Draft): void {
-  if (hints.serviceTier !== null && hints.serviceTier !== "auto") losses.add("service_tier_changed");
-  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) losses.add("cache_hint_dropped");
+function dropHints({ hints }: GenerateRequest, { dropped }: Draft): void {
+  if (hints.serviceTier !== null && hints.serviceTier !== "auto") dropped.add("service_tier_changed");
+  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) dropped.add("cache_hint_dropped");
 }

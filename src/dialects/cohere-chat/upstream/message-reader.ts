@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { InferenceEvent } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { BlockSequencer } from "../../block-sequencer.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
@@ -22,7 +22,7 @@ export class MessageReader {
   readonly #wantsLogprobs: boolean;
   readonly #blocks = new BlockSequencer();
   readonly #calls = new CallReader(this.#blocks);
-  readonly #lost = new Set<Loss>();
+  readonly #dropped = new Set<DroppedField>();
   #events: InferenceEvent[] = [];
   #started = false;
   /** Part of the content whose text may still be cited: the latest, until something else begins. */
@@ -64,7 +64,7 @@ export class MessageReader {
       this.#takePart(index, isJsonObject(part) ? part : {}, probabilities);
       for (const citation of cited) if ((readCitation(citation).content ?? first) === index) this.cite(citation);
     }
-    if (first === -1 && cited.length > 0) this.#lose("citations_dropped");
+    if (first === -1 && cited.length > 0) this.#drop("citations_dropped");
     this.addPlan(message["tool_plan"]);
     for (const [index, call] of (Array.isArray(calls) ? calls : []).entries()) {
       this.openCall(index, call);
@@ -107,7 +107,7 @@ export class MessageReader {
     const { content, citations, incomplete } = readCitation(value);
     const text = this.#text;
     const hasPosition = text !== null && (content === null || content === text);
-    if (incomplete || !hasPosition) this.#lose("citations_dropped");
+    if (incomplete || !hasPosition) this.#drop("citations_dropped");
     if (hasPosition) for (const citation of citations) this.#blocks.citation(citation, String(text));
   }
 
@@ -153,7 +153,7 @@ export class MessageReader {
     }
     if (typeof text !== "string") return;
     this.#text = index;
-    if (joined) this.#lose("logprobs_coarser");
+    if (joined) this.#drop("logprobs_coarser");
     this.#blocks.text(text, logprobs, String(index));
   }
 
@@ -164,11 +164,11 @@ export class MessageReader {
   }
 
   /** Tells once of what is left out. */
-  #lose(loss: Loss): void {
-    if (this.#lost.has(loss) || this.#over) return;
-    this.#lost.add(loss);
+  #drop(field: DroppedField): void {
+    if (this.#dropped.has(field) || this.#over) return;
+    this.#dropped.add(field);
     this.#flush();
-    this.#events.push({ type: "loss", loss });
+    this.#events.push({ type: "dropped", field });
   }
 
   #flush(): void {

@@ -6,7 +6,7 @@ import { dropMark, type Draft } from "./draft.ts";
 export function formatText({ text, cache }: Pick<TextPart, "text" | "cache">, draft: Draft): readonly JsonObject[] {
   dropMark(cache, draft);
   if (text !== "") return [{ text }];
-  draft.losses.add("empty_text_dropped");
+  draft.dropped.add("empty_text_dropped");
   return [];
 }
 
@@ -23,7 +23,7 @@ export function formatData(part: Exclude<InputPart, TextPart>, draft: Draft): Js
   if (part.kind === "audio") return { inlineData: { mimeType: `audio/${part.format}`, data: part.data } };
   dropMark(part.cache, draft);
   if (part.kind === "image") draft.details.add(part.detail);
-  else if (part.name !== null) draft.losses.add("file_name_dropped");
+  else if (part.name !== null) draft.dropped.add("file_name_dropped");
   return { inlineData: inline(part.source) };
 }
 

@@ -18,7 +18,7 @@ export function formatReasoning(reasoning: ReasoningRequest | null, table: Model
   if (reasoning === null) return;
   const { effort, display } = reasoning;
   const amount = amountOf(reasoning, table, draft);
-  if (display === "concise" || display === "detailed") draft.losses.add("reasoning_display_dropped");
+  if (display === "concise" || display === "detailed") draft.dropped.add("reasoning_display_dropped");
   const shown = display === "omitted" || effort === "none" ? {} : { includeThoughts: true };
   const config: JsonObject = { ...amount, ...shown };
   if (Object.keys(config).length > 0) draft.config["thinkingConfig"] = config;
@@ -34,6 +34,6 @@ function amountOf(
   if (effort === "unspecified") return adaptive && table?.efforts?.length === 0 ? { thinkingBudget: DYNAMIC } : {};
   const tabled = table?.budgets?.[effort];
   if ((table?.efforts ?? LEVELS).includes(effort) || tabled === undefined) return { thinkingLevel: effort };
-  draft.losses.add("effort_as_budget");
+  draft.dropped.add("effort_as_budget");
   return { thinkingBudget: tabled };
 }

@@ -65,7 +65,7 @@ function formatResult({ content, isError, cache }: ToolResult, draft: Draft): Js
     dropMark(part.cache, draft);
     texts.push(part.text);
   }
-  if (files.length > 0 && texts.length > 0) draft.losses.add("result_files_apart");
+  if (files.length > 0 && texts.length > 0) draft.dropped.add("result_files_apart");
   const said = texts.length === 1 ? texts[0] : texts;
   const member = isError === true ? "error" : "output";
   return {

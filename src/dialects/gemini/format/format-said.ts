@@ -38,7 +38,7 @@ export class SaidParts {
       case "tool_call":
         return this.#addCall(part);
       case "refusal":
-        this.#draft.losses.add("refusal_as_text");
+        this.#draft.dropped.add("refusal_as_text");
         return this.#addTexts(formatText({ text: part.text, cache: null }, this.#draft));
       case "text":
         return this.#addTexts(formatText(part, this.#draft));
@@ -92,7 +92,7 @@ export class SaidParts {
   /** Only the first of several calls at once is signed. */
   #placeholder(): string | null {
     if (this.#hasCall || !this.#style.signs) return null;
-    this.#draft.losses.add("signature_placeholder");
+    this.#draft.dropped.add("signature_placeholder");
     return UNSIGNED_CALL;
   }
 

@@ -11,7 +11,7 @@ const LEAST_SEED = -(2 ** 31);
 
 /** Writes the members of `generationConfig` that are numbers and texts of the caller. */
 export function formatSampling(request: GenerateRequest, draft: Draft): ServiceError | null {
-  const { config, losses } = draft;
+  const { config, dropped } = draft;
   const { seed, stop, logprobs, maxOutputTokens } = request;
   if (stop.length > MOST_STOPS) {
     return invalidRequest(
@@ -27,7 +27,7 @@ export function formatSampling(request: GenerateRequest, draft: Draft): ServiceE
   }
   if (maxOutputTokens !== null) {
     // On the wire zero is the same as no limit at all.
-    if (maxOutputTokens < 1) losses.add("output_limit_raised");
+    if (maxOutputTokens < 1) dropped.add("output_limit_raised");
     config["maxOutputTokens"] = Math.max(maxOutputTokens, 1);
   }
   if (request.temperature !== null) config["temperature"] = request.temperature;
@@ -40,7 +40,7 @@ export function formatSampling(request: GenerateRequest, draft: Draft): ServiceE
   if (logprobs !== null) {
     config["responseLogprobs"] = true;
     if (logprobs > 0) config["logprobs"] = logprobs;
-    losses.add("token_bytes_unknown");
+    dropped.add("token_bytes_unknown");
   }
   return null;
 }

@@ -11,8 +11,8 @@ export function formatTools({ tools, toolChoice }: GenerateRequest, draft: Draft
   const isStrict = tools.some(({ strict }) => strict === true);
   const isFree = toolChoice === null || toolChoice.mode === "auto";
   // Calls that are forced, limited to names or forbidden keep to their schemas without being asked.
-  if (isStrict && !isFree) draft.losses.add("hint_dropped");
-  else if (isStrict && tools.some(({ strict }) => strict !== true)) draft.losses.add("tool_strictness_widened");
+  if (isStrict && !isFree) draft.dropped.add("hint_dropped");
+  else if (isStrict && tools.some(({ strict }) => strict !== true)) draft.dropped.add("tool_strictness_widened");
   const config = callingConfig(tools.length === 0, toolChoice, isStrict);
   if (config !== null) draft.body["toolConfig"] = { functionCallingConfig: config };
 }

@@ -15,15 +15,15 @@ export function formatTurns(turns: readonly Turn[], style: CallStyle, draft: Dra
   if (instruction.length > 0) draft.body["systemInstruction"] = { parts: instruction };
   const contents = formatContents(turns.slice(leading), style, draft);
   if (!isParts(contents)) return contents;
-  if (turns.at(-1)?.role === "assistant") draft.losses.add("prefill_as_turn");
+  if (turns.at(-1)?.role === "assistant") draft.dropped.add("prefill_as_turn");
   // A conversation of nothing but empty texts goes on, for the provider to judge: there is nothing else to send.
   draft.body["contents"] = contents.length > 0 ? contents : [{ role: "user", parts: [{ text: "" }] }];
   return null;
 }
 
 function formatSystem(turns: readonly SystemTurn[], draft: Draft): readonly JsonObject[] {
-  if (turns.length > 1) draft.losses.add("system_joined");
-  if (turns.some(({ authority }) => authority === "developer")) draft.losses.add("developer_as_system");
+  if (turns.length > 1) draft.dropped.add("system_joined");
+  if (turns.some(({ authority }) => authority === "developer")) draft.dropped.add("developer_as_system");
   return turns.flatMap(({ content }) => content.flatMap((part) => formatText(part, draft)));
 }
 
@@ -38,7 +38,7 @@ function formatContents(turns: readonly Turn[], style: CallStyle, draft: Draft):
     for (const turn of group) calls.note(turn);
     const parts = formatGroup(group, calls, style, draft);
     if (!isParts(parts)) return parts;
-    // The provider refuses a turn without parts; what was lost with its empty texts has been recorded.
+    // The provider refuses a turn without parts; its empty texts are recorded as dropped.
     if (parts.length > 0) contents.push({ role: group[0]?.role === "assistant" ? "model" : "user", parts });
   }
   return contents;
@@ -68,7 +68,7 @@ function formatGroup(
   const [first] = group;
   switch (first?.role) {
     case "user":
-      if (first.name !== null) draft.losses.add("participant_name_dropped");
+      if (first.name !== null) draft.dropped.add("participant_name_dropped");
       return formatInput(first.content, draft);
     case "assistant":
       return formatSaid(
@@ -89,10 +89,10 @@ function formatGroup(
 }
 
 function formatSaid(turns: readonly AssistantTurn[], style: CallStyle, draft: Draft): readonly JsonObject[] {
-  if (turns.length > 1) draft.losses.add("turns_merged");
+  if (turns.length > 1) draft.dropped.add("turns_merged");
   const said = new SaidParts(draft, style);
   for (const { name, content } of turns) {
-    if (name !== null) draft.losses.add("participant_name_dropped");
+    if (name !== null) draft.dropped.add("participant_name_dropped");
     for (const part of content) said.add(part);
   }
   return said.end();

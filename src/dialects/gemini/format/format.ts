@@ -11,7 +11,7 @@ import { formatTurns } from "./format-turns.ts";
 
 /** Prints a request for generateContent, its stream, or countTokens (docs/protocols.md#gemini). */
 export function formatGemini(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
-  const draft: Draft = { body: {}, config: {}, losses: new Set(), details: new Set() };
+  const draft: Draft = { body: {}, config: {}, dropped: new Set(), details: new Set() };
   const { model, provider, endpoint } = target;
   const withIds = !provider.flags.includes("no_call_ids");
   const counts = request.purpose === "count";
@@ -23,7 +23,7 @@ export function formatGemini(request: GenerateRequest, target: Target): Formatte
   formatOutput(request.format, draft);
   // The counter has no generation settings and no tool choice.
   const isConfigured = request.toolChoice !== null || request.tools.some(({ strict }) => strict === true);
-  if (counts && (isConfigured || request.reasoning !== null)) draft.losses.add("not_counted");
+  if (counts && (isConfigured || request.reasoning !== null)) draft.dropped.add("not_counted");
   if (!counts) formatReasoning(request.reasoning, model.reasoning, draft);
   formatDetail(draft);
   formatHints(request, draft);
@@ -32,7 +32,7 @@ export function formatGemini(request: GenerateRequest, target: Target): Formatte
     path: methodPath(endpoint.upstreamModel, method),
     body: counts ? countBody(draft, target) : bodyOf(draft),
     headers: [],
-    losses: [...draft.losses],
+    dropped: [...draft.dropped],
   };
 }
 
@@ -47,35 +47,35 @@ function countBody(draft: Draft, { endpoint, provider }: Target): JsonObject {
   return { generateContentRequest: { model: resourceName(endpoint.upstreamModel), ...read } };
 }
 
-function formatOutput(format: OutputFormat | null, { config, losses }: Draft): void {
+function formatOutput(format: OutputFormat | null, { config, dropped }: Draft): void {
   if (format === null) return;
   config["responseMimeType"] = "application/json";
   if (format.kind === "json_object") return;
-  if (format.name !== null || format.description !== null || format.strict !== null) losses.add("schema_name_dropped");
+  if (format.name !== null || format.description !== null || format.strict !== null) dropped.add("schema_name_dropped");
   config["responseJsonSchema"] = format.schema;
 }
 
 /** Levels of detail by their cost; one is for all images of the request. */
 const RESOLUTIONS = { low: "MEDIA_RESOLUTION_LOW", high: "MEDIA_RESOLUTION_HIGH" } as const;
 
-function formatDetail({ details, config, losses }: Draft): void {
-  if (details.has("auto")) losses.add("image_detail_dropped");
+function formatDetail({ details, config, dropped }: Draft): void {
+  if (details.has("auto")) dropped.add("image_detail_dropped");
   // The greatest detail that any image was asked for, so that none is seen worse than asked.
   const detail = details.has("high") ? "high" : details.has("low") ? "low" : null;
   if (detail === null) return;
-  losses.add("image_detail_for_all");
+  dropped.add("image_detail_for_all");
   if (detail === "high" || details.size === 1) config["mediaResolution"] = RESOLUTIONS[detail];
 }
 
 /** The tiers of other protocols that this one has a word for. */
 const TIERS: Readonly<Record<string, string>> = { default: "standard", flex: "flex", priority: "priority" };
 
-function formatHints({ hints, purpose }: GenerateRequest, { body, losses }: Draft): void {
-  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) losses.add("cache_hint_dropped");
+function formatHints({ hints, purpose }: GenerateRequest, { body, dropped }: Draft): void {
+  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) dropped.add("cache_hint_dropped");
   const { serviceTier } = hints;
   // Who says `auto` gets what everybody gets who does not ask.
   if (serviceTier === null || serviceTier === "auto" || purpose === "count") return;
   const word = Object.hasOwn(TIERS, serviceTier) ? TIERS[serviceTier] : undefined;
   if (word !== undefined) body["serviceTier"] = word;
-  if (word !== serviceTier) losses.add("service_tier_changed");
+  if (word !== serviceTier) dropped.add("service_tier_changed");
 }

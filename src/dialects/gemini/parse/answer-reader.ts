@@ -135,7 +135,7 @@ export class AnswerReader {
     this.#blocks.reasoning(text, true);
     this.#inText = false;
     if (signature === "") return;
-    if (this.#family === null) this.#events.push({ type: "loss", loss: "signature_dropped" });
+    if (this.#family === null) this.#events.push({ type: "dropped", field: "signature_dropped" });
     else this.#blocks.signature(markSignature("thought", signature), this.#family);
     this.#blocks.close();
   }
@@ -170,7 +170,7 @@ export class AnswerReader {
     if (signature === "") return;
     if (this.#family === null) {
       this.#flush();
-      this.#events.push({ type: "loss", loss: "signature_dropped" });
+      this.#events.push({ type: "dropped", field: "signature_dropped" });
       return;
     }
     this.#blocks.signature(markSignature(place, signature), this.#family, SIGNATURE_BLOCK);
@@ -183,7 +183,7 @@ export class AnswerReader {
     const hasPosition = this.#inText || citations.length === 0;
     if (!complete || !hasPosition) {
       this.#flush();
-      this.#events.push({ type: "loss", loss: "citations_dropped" });
+      this.#events.push({ type: "dropped", field: "citations_dropped" });
     }
     if (hasPosition) for (const citation of citations) this.#blocks.citation(citation);
   }

@@ -12,7 +12,7 @@ import { fitTools } from "./tools.ts";
  * left out and recorded.
  */
 export function applyFlags(body: EditableBody, flags: readonly string[]): Changes {
-  const changes: Changes = { stripped: [], losses: new Set(), edits: NO_EDITS };
+  const changes: Changes = { stripped: [], dropped: new Set(), edits: NO_EDITS };
   if (flags.length === 0) return changes;
   leaveOut(body, flags, changes);
   rename(body, flags, changes);

@@ -1,38 +1,38 @@
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { MEMBER_REWRITTEN, type Changes, type EditableBody } from "./changes.ts";
 
 interface LeftOut {
   readonly flag: string;
   readonly members: readonly string[];
-  /** What is lost where a member had a value; `null` where only values without effect get here: all others are features that the flag withdraws. */
-  readonly loss: Loss | null;
+  /** The dropped field to record where a member had a value; `null` where only values without effect get here: all others are features that the flag withdraws. */
+  readonly dropped: DroppedField | null;
 }
 
 /** Members that providers refuse whatever their value. */
 const LEFT_OUT: readonly LeftOut[] = [
-  { flag: "no_parallel_tool_calls_field", members: ["parallel_tool_calls"], loss: null },
-  { flag: "no_seed", members: ["seed"], loss: null },
-  { flag: "no_logit_bias", members: ["logit_bias"], loss: null },
-  { flag: "no_logprobs", members: ["logprobs", "top_logprobs"], loss: null },
-  { flag: "no_penalties", members: ["frequency_penalty", "presence_penalty"], loss: null },
-  { flag: "no_verbosity", members: ["verbosity"], loss: null },
-  { flag: "no_service_tier", members: ["service_tier"], loss: "service_tier_changed" },
+  { flag: "no_parallel_tool_calls_field", members: ["parallel_tool_calls"], dropped: null },
+  { flag: "no_seed", members: ["seed"], dropped: null },
+  { flag: "no_logit_bias", members: ["logit_bias"], dropped: null },
+  { flag: "no_logprobs", members: ["logprobs", "top_logprobs"], dropped: null },
+  { flag: "no_penalties", members: ["frequency_penalty", "presence_penalty"], dropped: null },
+  { flag: "no_verbosity", members: ["verbosity"], dropped: null },
+  { flag: "no_service_tier", members: ["service_tier"], dropped: "service_tier_changed" },
   {
     flag: "no_prompt_cache_fields",
     members: ["prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"],
-    loss: "cache_hint_dropped",
+    dropped: "cache_hint_dropped",
   },
 ];
 
 export function leaveOut(body: EditableBody, flags: readonly string[], changes: Changes): void {
-  for (const { flag, members, loss } of LEFT_OUT) {
+  for (const { flag, members, dropped } of LEFT_OUT) {
     if (!flags.includes(flag)) continue;
     for (const name of members) {
       const value = body[name];
       if (value === undefined) continue;
       delete body[name];
       changes.stripped.push(name);
-      if (loss !== null && value !== null) changes.losses.add(loss);
+      if (dropped !== null && value !== null) changes.dropped.add(dropped);
     }
   }
 }

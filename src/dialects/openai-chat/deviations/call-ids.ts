@@ -31,7 +31,7 @@ export function shortenCallIds(body: EditableBody, changes: Changes): void {
   const renamed = messages.map((message) => withIds(message, shorten));
   if (made.size === 0) return;
   body["messages"] = renamed;
-  changes.losses.add("call_ids_rewritten");
+  changes.dropped.add("call_ids_rewritten");
 }
 
 function idsOf(message: JsonValue): readonly string[] {

@@ -1,5 +1,5 @@
 import { editSet, type EditSet } from "../../../canon/generate/edit.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 
 /** A finished body of this protocol that is still ours to change; the objects inside it are not, so they are copied. */
@@ -9,7 +9,7 @@ export type EditableBody = Record<string, JsonValue | undefined>;
 export interface Changes {
   /** Registered names of top-level members that were taken out. */
   readonly stripped: string[];
-  readonly losses: Set<Loss>;
+  readonly dropped: Set<DroppedField>;
   edits: EditSet;
 }
 

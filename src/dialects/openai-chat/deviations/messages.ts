@@ -25,9 +25,9 @@ export function fitMessages(body: EditableBody, flags: readonly string[], change
   });
 }
 
-function developerAsSystem(message: JsonObject, { losses }: Changes): JsonObject {
+function developerAsSystem(message: JsonObject, { dropped }: Changes): JsonObject {
   if (message["role"] !== "developer") return message;
-  losses.add("developer_as_system");
+  dropped.add("developer_as_system");
   return { ...message, role: "system" };
 }
 
@@ -36,7 +36,7 @@ function withoutName(message: JsonObject, changes: Changes): JsonObject {
   const { name, role } = message;
   if (name === undefined || role === "function") return message;
   if (name === null) changes.edits |= MEMBER_REWRITTEN;
-  else changes.losses.add("participant_name_dropped");
+  else changes.dropped.add("participant_name_dropped");
   return without(message, "name");
 }
 
@@ -57,9 +57,9 @@ function withJoinedText(message: JsonObject, changes: Changes): JsonObject {
     texts.push(part["text"]);
     marked ||= isJsonObject(part["cache_control"]);
   }
-  if (texts.length > 1) changes.losses.add("text_parts_joined");
+  if (texts.length > 1) changes.dropped.add("text_parts_joined");
   else changes.edits |= MEMBER_REWRITTEN;
-  if (marked) changes.losses.add("cache_mark_dropped");
+  if (marked) changes.dropped.add("cache_mark_dropped");
   return { ...message, content: texts.join(BETWEEN_PARTS) };
 }
 
@@ -75,7 +75,7 @@ function withReasoningContent(message: JsonObject, changes: Changes): JsonObject
   const text = readReasoningHistory(message)
     .parts.map((part) => part.text)
     .join("");
-  if (text === "") changes.losses.add("reasoning_placeholder");
+  if (text === "") changes.dropped.add("reasoning_placeholder");
   else changes.edits |= MEMBER_REWRITTEN;
   return { ...without(message, "reasoning"), reasoning_content: text === "" ? NO_REASONING : text };
 }
@@ -89,7 +89,7 @@ function withoutReasoning(message: JsonObject, changes: Changes): JsonObject {
     stripped = without(stripped, "reasoning_details");
   }
   if (stripped === message) return message;
-  if (readReasoningHistory(message).parts.length > 0) changes.losses.add("unsigned_reasoning_dropped");
+  if (readReasoningHistory(message).parts.length > 0) changes.dropped.add("unsigned_reasoning_dropped");
   else changes.edits |= MEMBER_REWRITTEN;
   return stripped;
 }

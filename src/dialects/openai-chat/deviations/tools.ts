@@ -34,7 +34,7 @@ function filterAllowed(body: EditableBody, changes: Changes): void {
   if (filtered.length < new Set(allowed.names).size) return;
   body["tools"] = filtered;
   body["tool_choice"] = allowed.required ? "required" : "auto";
-  changes.losses.add("allowed_tools_filtered");
+  changes.dropped.add("allowed_tools_filtered");
 }
 
 function nameOf(tool: JsonObject): string {
@@ -47,7 +47,7 @@ function nameOf(tool: JsonObject): string {
 function dropChoice(body: EditableBody, changes: Changes): void {
   const choice = body["tool_choice"];
   if (choice === "none") {
-    if (body["tools"] !== undefined) changes.losses.add("tools_withheld");
+    if (body["tools"] !== undefined) changes.dropped.add("tools_withheld");
     delete body["tools"];
     delete body["parallel_tool_calls"];
   }

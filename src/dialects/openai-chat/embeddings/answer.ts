@@ -1,6 +1,6 @@
 import { AnswerBytes } from "../../unary/answer-bytes.ts";
 import type { ServiceError } from "../../../canon/error.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import type { EmbedRequest, EmbedResult } from "../../../canon/unary/embed.ts";
 import type { AnswerContext } from "../../dialect.ts";
 import type { PartEnd, UnaryAnswer, UnaryPart } from "../../unary/surface.ts";
@@ -21,7 +21,7 @@ export function renderEmbeddings(
   const [end] = ends;
   const inputTokens = total(results);
   if (ends.length === 1 && only?.isVerbatim === true && end !== undefined && "bytes" in end && !takesGaps) {
-    return { bytes: end.bytes, losses: [], inputTokens, gaps: 0 };
+    return { bytes: end.bytes, dropped: [], inputTokens, gaps: 0 };
   }
   const pieces: string[] = [];
   const errors: object[] = [];
@@ -32,14 +32,14 @@ export function renderEmbeddings(
     else addVectors(pieces, part, embedResult(partEnd));
   }
   const known = results.find((result) => result !== null);
-  const losses: Loss[] = inputTokens === null ? ["usage_unknown"] : [];
+  const dropped: DroppedField[] = inputTokens === null ? ["usage_unknown"] : [];
   const tail = {
     model: known?.model ?? context.model,
     usage: { prompt_tokens: inputTokens ?? 0, total_tokens: inputTokens ?? 0 },
     ...(takesGaps ? { errors } : {}),
   };
   const text = `{"object":"list","data":[${pieces.join(",")}],${JSON.stringify(tail).slice(1)}`;
-  return { bytes: new AnswerBytes([encoder.encode(text)]), losses, inputTokens, gaps: errors.length };
+  return { bytes: new AnswerBytes([encoder.encode(text)]), dropped, inputTokens, gaps: errors.length };
 }
 
 const encoder = new TextEncoder();

@@ -33,7 +33,7 @@ export function readEmbeddingsRequest(
     extras,
   };
   members.close();
-  return record.result(mode) ?? { request, stripped: [...record.stripped], losses: [...record.dropped] };
+  return record.result(mode) ?? { request, stripped: [...record.stripped], dropped: [...record.dropped] };
 }
 
 function purposeOf(word: string): EmbedRequest["purpose"] | undefined {

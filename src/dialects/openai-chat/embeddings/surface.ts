@@ -38,7 +38,7 @@ export const embeddingsSurface: UnarySurface = {
 function openEmbeddings({ body }: InferenceRequest, options: UnaryOptions): UnaryTask | ServiceError {
   const read = readEmbeddingsRequest(body, options.unknownFields, options.edits);
   if ("code" in read) return read;
-  const { request, stripped, losses } = read;
+  const { request, stripped, dropped } = read;
   const takesGaps = body["on_partial"] === "report";
   const runs = splitBatch(request.inputs, boundsOf(options));
   const parts = runs.map(({ first, count }): UnaryPart => {
@@ -48,7 +48,7 @@ function openEmbeddings({ body }: InferenceRequest, options: UnaryOptions): Unar
   });
   const refusals = refusalsOf(request, runs[0]?.count ?? 1, options.targets);
   const answer: UnaryTask["answer"] = (ends, context) => renderEmbeddings(request, parts, ends, takesGaps, context);
-  return { parts, stripped, losses, refusals, takesGaps, answer };
+  return { parts, stripped, dropped, refusals, takesGaps, answer };
 }
 
 /** The smallest of what the places of the plan take: a part that falls back must fit there too. */

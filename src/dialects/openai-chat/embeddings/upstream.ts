@@ -10,7 +10,7 @@ import { readChatError } from "../read-error.ts";
 import type { AnswerFault } from "../../unary/answer-codes.ts";
 import { countIn, textIn } from "../../unary/answer-members.ts";
 import { hasOneMeaning } from "../../unary/one-meaning.ts";
-import { truncationLosses } from "../../unary/truncation.ts";
+import { droppedTruncation } from "../../unary/truncation.ts";
 import type { UnaryUpstream } from "../../unary/upstream.ts";
 import { vectorFromBase64 } from "../../unary/vectors/encode.ts";
 import { purposeWord, textsOf } from "../../unary/embed/inputs.ts";
@@ -51,7 +51,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     ...(inputType === null ? {} : { [has("task_field") ? "task" : "input_type"]: inputType }),
   };
   const plain = { path: PATH, body, headers: [] };
-  return { ...plain, path: hosted(plain, target)?.path ?? PATH, losses: truncationLosses(request) };
+  return { ...plain, path: hosted(plain, target)?.path ?? PATH, dropped: droppedTruncation(request) };
 }
 
 /** As Jina's models want it. */

@@ -26,7 +26,7 @@ export function readModerationsRequest(
   members.close();
   const refusal = record.result(mode);
   if (refusal !== null) return refusal;
-  return { request: { input, extras }, stripped: [...record.stripped], losses: [...record.dropped] };
+  return { request: { input, extras }, stripped: [...record.stripped], dropped: [...record.dropped] };
 }
 
 function readInput(members: Members, forwards: boolean): ModerationInput {

@@ -15,7 +15,7 @@ export function renderModerations(ends: readonly PartEnd[], context: AnswerConte
   if (result.operation !== "moderate") throw new Error("moderations: the result of another operation");
   return {
     bytes: result.isVerbatim ? bytes : new AnswerBytes([encoder.encode(JSON.stringify(printAnswer(result, context)))]),
-    losses: result.hasUnjudged && !result.isVerbatim ? ["categories_unjudged"] : [],
+    dropped: result.hasUnjudged && !result.isVerbatim ? ["categories_unjudged"] : [],
     inputTokens: result.inputTokens,
     gaps: 0,
   };

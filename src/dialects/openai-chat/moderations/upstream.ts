@@ -1,7 +1,7 @@
 import type { AnswerBytes } from "../../unary/answer-bytes.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type {
   ModerateRequest,
@@ -35,14 +35,14 @@ export const moderationsUpstream: UnaryUpstream<ModerateRequest, ModerateResult>
 };
 
 function formatModerations({ input, extras }: ModerateRequest, target: Target): FormattedRequest | ServiceError {
-  const losses: Loss[] = [];
+  const dropped: DroppedField[] = [];
   const mapped = target.model.moderationCategories !== null;
   const refusal = mapped ? (refuseImages(input) ?? refuseForwarded(input)) : null;
   if (refusal !== null) return refusal;
-  const printed = mapped ? printTexts(input, losses) : printInput(input);
+  const printed = mapped ? printTexts(input, dropped) : printInput(input);
   const body: JsonObject = { ...extras, model: target.endpoint.upstreamModel, input: printed };
   const hosted = host({ path: PATH, body, headers: [] }, target);
-  return { path: hosted?.path ?? PATH, body, headers: [], losses };
+  return { path: hosted?.path ?? PATH, body, headers: [], dropped };
 }
 
 type Printed = string | readonly JsonValue[];
@@ -83,9 +83,9 @@ function refuseForwarded(input: ModerationInput): ServiceError | null {
 }
 
 /** Parts are judged together, so they go as one text: a list would be judged one by one. */
-function printTexts(input: ModerationInput, losses: Loss[]): Printed {
+function printTexts(input: ModerationInput, dropped: DroppedField[]): Printed {
   if (input.kind !== "parts") return printInput(input);
-  if (input.parts.length > 1) losses.push("text_parts_joined");
+  if (input.parts.length > 1) dropped.push("text_parts_joined");
   return input.parts.map((part) => (part.type === "text" ? part.text : "")).join("\n");
 }
 

@@ -51,7 +51,7 @@ export function editChatRequest(
     stripped: [...stripped, ...changes.stripped],
     edits: made | changes.edits,
     headers: [],
-    losses: [...changes.losses].toSorted(),
+    dropped: [...changes.dropped].toSorted(),
   };
 }
 

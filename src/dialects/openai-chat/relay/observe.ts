@@ -110,7 +110,7 @@ class RelayedChatStream implements AnswerStream {
     if (this.failure === null && !this.#isWhole()) this.failure = answerFailure("truncated");
     if (this.failure === null && !this.done) events.push(DONE);
     return {
-      ending: { failure: this.failure, finish: this.#finish, usage: this.usage, losses: [], edits: this.edits },
+      ending: { failure: this.failure, finish: this.#finish, usage: this.usage, dropped: [], edits: this.edits },
       events,
     };
   }
@@ -282,7 +282,7 @@ function judge(answer: JsonValue | undefined, expectedChoices: number): Ending {
   const ends = words.map(choiceEnd);
   const failure = choices.map(choiceFailure).find((found) => found !== null) ?? closingFailure(ends, expectedChoices);
   if (failure !== null) return failed(failure, usage);
-  return { failure: null, finish: closingReason(finishReason(words[0]), ends), usage, losses: [] };
+  return { failure: null, finish: closingReason(finishReason(words[0]), ends), usage, dropped: [] };
 }
 
 /** Whether a choice says something: a message, the text of a completion, or why there is none. */
@@ -291,5 +291,5 @@ function isAnswer(choice: JsonValue): choice is JsonObject {
 }
 
 function failed(failure: UpstreamFailure, usage: TokenUsage | null): Ending {
-  return { failure, finish: null, usage, losses: [] };
+  return { failure, finish: null, usage, dropped: [] };
 }

@@ -1,5 +1,5 @@
 import type { Answer, AnswerBlock } from "../../../canon/generate/answer.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { tagSignature } from "../../../canon/generate/signature.ts";
 import type { TokenLogprob } from "../../../canon/generate/event.ts";
 import type { JsonObject } from "../../../canon/json.ts";
@@ -14,10 +14,10 @@ import { printCitation, printLogprobs } from "./print-parts.ts";
 export function renderChatAnswer(
   answer: Answer,
   context: AnswerContext,
-): { readonly body: JsonObject; readonly losses: readonly Loss[] } {
+): { readonly body: JsonObject; readonly dropped: readonly DroppedField[] } {
   const message = new MessagePrinter(context.request.body["logprobs"] === true);
   for (const block of answer.blocks) message.add(block);
-  if (answer.finish !== null && answer.finish.stopSequence !== null) message.losses.add("stop_sequence_unnamed");
+  if (answer.finish !== null && answer.finish.stopSequence !== null) message.dropped.add("stop_sequence_unnamed");
   const usage = printUsage(answer.usage);
   const body: JsonObject = {
     id: `chatcmpl-${context.answerId}`,
@@ -34,14 +34,14 @@ export function renderChatAnswer(
     ],
     ...(usage === null ? {} : { usage }),
   };
-  return { body, losses: [...message.losses] };
+  return { body, dropped: [...message.dropped] };
 }
 
 type TextBlock = Extract<AnswerBlock, { kind: "text" }>;
 
 /** Joins an answer's blocks into the one message that this protocol has. */
 class MessagePrinter {
-  readonly losses = new Set<Loss>();
+  readonly dropped = new Set<DroppedField>();
   readonly logprobs: TokenLogprob[] = [];
   readonly #wantsLogprobs: boolean;
   #content: string | null = null;
@@ -58,7 +58,7 @@ class MessagePrinter {
   }
 
   add(block: AnswerBlock): void {
-    if (block.kind !== "tool_call" && this.#calls.length > 0) this.losses.add("parts_reordered");
+    if (block.kind !== "tool_call" && this.#calls.length > 0) this.dropped.add("parts_reordered");
     switch (block.kind) {
       case "text":
         this.#addText(block);
@@ -105,7 +105,7 @@ class MessagePrinter {
       const length = codePoints(text);
       for (const citation of citations) {
         const printed = printCitation(citation, before, length);
-        if (printed === null) this.losses.add("citations_dropped");
+        if (printed === null) this.dropped.add("citations_dropped");
         else this.#annotations.push(printed);
       }
     }

@@ -1,6 +1,6 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import type { Citation, FinishReason, InferenceEvent, OpenBlock } from "../../../canon/generate/event.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { tagSignature } from "../../../canon/generate/signature.ts";
 import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
 import type { JsonObject } from "../../../canon/json.ts";
@@ -22,7 +22,7 @@ const NONE: readonly Uint8Array[] = Object.freeze([]);
 class ChatStreamRenderer implements EventRenderer {
   readonly #context: AnswerContext;
   readonly #wantsLogprobs: boolean;
-  readonly #losses = new Set<Loss>();
+  readonly #dropped = new Set<DroppedField>();
   /** Every chunk's text up to its choices, and after them. */
   #head = "";
   readonly #tail: string;
@@ -44,8 +44,8 @@ class ChatStreamRenderer implements EventRenderer {
     this.#tail = context.request.includeUsage ? `,"usage":null}` : "}";
   }
 
-  get losses(): readonly Loss[] {
-    return [...this.#losses];
+  get dropped(): readonly DroppedField[] {
+    return [...this.#dropped];
   }
 
   push(event: InferenceEvent): readonly Uint8Array[] {
@@ -77,9 +77,9 @@ class ChatStreamRenderer implements EventRenderer {
         this.#usage = mergeUsage(this.#usage, event.usage);
         return NONE;
       case "finish":
-        if (event.stopSequence !== null) this.#losses.add("stop_sequence_unnamed");
+        if (event.stopSequence !== null) this.#dropped.add("stop_sequence_unnamed");
         return this.#finish(event.reason);
-      case "loss":
+      case "dropped":
       case "failure":
         return NONE;
     }
@@ -123,7 +123,7 @@ class ChatStreamRenderer implements EventRenderer {
   #cite(citation: Citation): readonly Uint8Array[] {
     const printed = printCitation(citation, this.#before, this.#length);
     if (printed === null) {
-      this.#losses.add("citations_dropped");
+      this.#dropped.add("citations_dropped");
       return NONE;
     }
     const annotation = { index: this.#annotations, ...printed };

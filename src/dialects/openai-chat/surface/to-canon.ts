@@ -28,7 +28,7 @@ export function chatToCanon(
   return {
     request: { ...read, maxOutputTokens: cappedLimit(read.maxOutputTokens, edits), hints },
     stripped,
-    losses: [...reading.dropped].toSorted(),
+    dropped: [...reading.dropped].toSorted(),
   };
 }
 

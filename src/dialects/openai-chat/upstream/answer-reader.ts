@@ -28,7 +28,7 @@ export class ChatAnswerReader {
   /** Some choice has been seen: there is an answer. */
   #begun = false;
   #refused = false;
-  #lostSignature = false;
+  #droppedSignature = false;
   #finish: FinishReason | null = null;
   #failure: UpstreamFailure | null = null;
 
@@ -135,10 +135,10 @@ export class ChatAnswerReader {
 
   /** Tells once that a signature was left out. */
   #reportSignature(): void {
-    if (!this.#reasoning.hasDropped || this.#lostSignature || this.#failure !== null) return;
-    this.#lostSignature = true;
+    if (!this.#reasoning.hasDropped || this.#droppedSignature || this.#failure !== null) return;
+    this.#droppedSignature = true;
     this.#flush();
-    this.#events.push({ type: "loss", loss: "signature_dropped" });
+    this.#events.push({ type: "dropped", field: "signature_dropped" });
   }
 
   #readChoice(choice: JsonObject, whole: boolean): void {

@@ -1,5 +1,5 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import type {
   AssistantPart,
   AssistantTurn,
@@ -28,13 +28,13 @@ const FILE_NAMES: ReadonlyMap<string, string> = new Map([
 class TurnFormatter {
   readonly messages: JsonObject[] = [];
   refusal: ServiceError | null = null;
-  readonly #losses: Set<Loss>;
+  readonly #dropped: Set<DroppedField>;
   readonly #family: string | null;
   /** The provider takes unsigned reasoning back, in a member of its own. */
   readonly #replaysReasoning: boolean;
 
-  constructor({ model, provider }: Target, losses: Set<Loss>) {
-    this.#losses = losses;
+  constructor({ model, provider }: Target, dropped: Set<DroppedField>) {
+    this.#dropped = dropped;
     this.#family = model.signatureFamily;
     this.#replaysReasoning = provider.flags.includes("replays_reasoning");
   }
@@ -96,7 +96,7 @@ class TurnFormatter {
       this.#refuse("files by URL");
       return {};
     }
-    if (name === null) this.#losses.add("file_name_made");
+    if (name === null) this.#dropped.add("file_name_made");
     const filename = name ?? FILE_NAMES.get(source.mediaType) ?? "file";
     return { filename, file_data: printDataUrl(source.mediaType, source.data) };
   }
@@ -110,11 +110,11 @@ class TurnFormatter {
     for (const part of content) {
       if (part.kind === "reasoning" && !this.#isReadable(part)) {
         if (this.#replaysReasoning && part.signature === null) unsigned += part.text;
-        else this.#losses.add("unsigned_reasoning_dropped");
+        else this.#dropped.add("unsigned_reasoning_dropped");
         continue;
       }
       // A message has one place for each kind, in this order.
-      if (RANKS[part.kind] < rank) this.#losses.add("parts_reordered");
+      if (RANKS[part.kind] < rank) this.#dropped.add("parts_reordered");
       rank = Math.max(rank, RANKS[part.kind]);
       if (part.kind === "reasoning") reasoning.push(part);
       else if (part.kind === "tool_call") calls.push(part);
@@ -155,14 +155,14 @@ class TurnFormatter {
 
   #result({ callId, content, isError, cache }: ToolResult): JsonObject {
     this.#dropMark(cache);
-    if (isError === true) this.#losses.add("tool_error_flag_dropped");
+    if (isError === true) this.#dropped.add("tool_error_flag_dropped");
     const texts = content.filter((part) => part.kind === "text");
     if (texts.length < content.length) this.#refuse("images or files in tool results");
     return { role: "tool", tool_call_id: callId, content: this.#texts(texts) };
   }
 
   #dropMark(cache: TextPart["cache"]): void {
-    if (cache !== null) this.#losses.add("cache_mark_dropped");
+    if (cache !== null) this.#dropped.add("cache_mark_dropped");
   }
 
   /** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
@@ -181,9 +181,9 @@ function named(name: string | null): JsonObject {
 export function formatTurns(
   turns: readonly Turn[],
   target: Target,
-  losses: Set<Loss>,
+  dropped: Set<DroppedField>,
 ): { readonly list: readonly JsonObject[] } | ServiceError {
-  const formatter = new TurnFormatter(target, losses);
+  const formatter = new TurnFormatter(target, dropped);
   for (const turn of turns) formatter.add(turn);
   return formatter.refusal ?? { list: formatter.messages };
 }

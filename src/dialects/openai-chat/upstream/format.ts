@@ -1,6 +1,6 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { GenerateRequest, OutputFormat } from "../../../canon/generate/generate-request.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
@@ -22,24 +22,24 @@ const OTHER_TIERS: ReadonlyMap<string, string> = new Map([["standard_only", "def
 export function formatChat(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
   const unsupported = unsupportedField(request);
   if (unsupported !== null) return unsupported;
-  const losses = new Set<Loss>();
-  const messages = formatTurns(request.turns, target, losses);
+  const dropped = new Set<DroppedField>();
+  const messages = formatTurns(request.turns, target, dropped);
   if ("code" in messages) return messages;
   const body: EditableBody = { model: target.endpoint.upstreamModel, messages: messages.list };
-  writeTools(body, request, losses);
+  writeTools(body, request, dropped);
   writeNumbers(body, request);
-  if (request.format !== null) body["response_format"] = formatSchema(request.format, losses);
-  writeReasoning(body, request.reasoning, target, losses);
+  if (request.format !== null) body["response_format"] = formatSchema(request.format, dropped);
+  writeReasoning(body, request.reasoning, target, dropped);
   if (request.verbosity !== null) body["verbosity"] = request.verbosity;
-  writeHints(body, request, losses);
+  writeHints(body, request, dropped);
   const { flags } = target.provider;
   if (!flags.includes("no_store_field")) body["store"] = false;
   if (request.stream) {
     body["stream"] = true;
     if (!flags.includes("no_stream_options")) body["stream_options"] = { include_usage: true };
   }
-  for (const loss of applyFlags(body, flags).losses) losses.add(loss);
-  return { path: "/chat/completions", body, headers: [], losses: [...losses].toSorted() };
+  for (const field of applyFlags(body, flags).dropped) dropped.add(field);
+  return { path: "/chat/completions", body, headers: [], dropped: [...dropped].toSorted() };
 }
 
 /** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
@@ -49,14 +49,14 @@ function unsupportedField(request: GenerateRequest): ServiceError | null {
   return invalidRequest("feature_not_supported", `The chat completions protocol has no ${what}`);
 }
 
-function writeTools(body: EditableBody, request: GenerateRequest, losses: Set<Loss>): void {
+function writeTools(body: EditableBody, request: GenerateRequest, dropped: Set<DroppedField>): void {
   if (request.tools.length === 0) {
     // Providers refuse both members where there are no tools.
-    if (request.toolChoice !== null || request.parallelToolCalls === false) losses.add("hint_dropped");
+    if (request.toolChoice !== null || request.parallelToolCalls === false) dropped.add("hint_dropped");
     return;
   }
   body["tools"] = request.tools.map((tool) => {
-    if (tool.cache !== null) losses.add("cache_mark_dropped");
+    if (tool.cache !== null) dropped.add("cache_mark_dropped");
     return { type: "function", function: formatTool(tool) };
   });
   if (request.toolChoice !== null) body["tool_choice"] = formatChoice(request.toolChoice);
@@ -108,10 +108,10 @@ function writeNumbers(body: EditableBody, request: GenerateRequest): void {
   if (request.logprobs > 0) body["top_logprobs"] = request.logprobs;
 }
 
-function formatSchema(format: OutputFormat, losses: Set<Loss>): JsonObject {
+function formatSchema(format: OutputFormat, dropped: Set<DroppedField>): JsonObject {
   if (format.kind === "json_object") return { type: "json_object" };
   const { name, description, schema, strict } = format;
-  if (name === null) losses.add("schema_name_made");
+  if (name === null) dropped.add("schema_name_made");
   return {
     type: "json_schema",
     json_schema: {
@@ -127,17 +127,17 @@ function writeReasoning(
   body: EditableBody,
   reasoning: GenerateRequest["reasoning"],
   { model, provider }: Target,
-  losses: Set<Loss>,
+  dropped: Set<DroppedField>,
 ): void {
   // Such a provider's own member has budgets, and a place to leave the amount to the model.
   if (reasoning?.effort === "unspecified" && provider.flags.includes("reasoning_object")) {
     const { budget, adaptive, display } = reasoning;
-    if (display !== null) losses.add("reasoning_display_dropped");
+    if (display !== null) dropped.add("reasoning_display_dropped");
     if (budget !== null) body["reasoning"] = { max_tokens: budget };
     else if (adaptive) body["reasoning"] = { enabled: true };
     return;
   }
-  const effort = effortOf(reasoning, model.reasoning, losses);
+  const effort = effortOf(reasoning, model.reasoning, dropped);
   if (effort !== "unspecified") body["reasoning_effort"] = effort;
 }
 
@@ -145,24 +145,24 @@ function writeReasoning(
 function effortOf(
   reasoning: GenerateRequest["reasoning"],
   model: ModelReasoning | null,
-  losses: Set<Loss>,
+  dropped: Set<DroppedField>,
 ): ReasoningEffort {
   if (reasoning === null) return "unspecified";
   const { effort, budget, adaptive, display } = reasoning;
-  if (display !== null) losses.add("reasoning_display_dropped");
-  if (budget !== null) losses.add("budget_as_effort");
+  if (display !== null) dropped.add("reasoning_display_dropped");
+  if (budget !== null) dropped.add("budget_as_effort");
   if (effort !== "unspecified") return effort;
   if (budget !== null) return effortOfBudget(budget, model, REASONING_EFFORTS) ?? "unspecified";
   // How much to think is the model's to decide here where not given.
-  if (adaptive) losses.add("hint_dropped");
+  if (adaptive) dropped.add("hint_dropped");
   return "unspecified";
 }
 
-function writeHints(body: EditableBody, { hints }: GenerateRequest, losses: Set<Loss>): void {
+function writeHints(body: EditableBody, { hints }: GenerateRequest, dropped: Set<DroppedField>): void {
   const { serviceTier, promptCacheKey, promptCacheRetention } = hints;
   if (serviceTier !== null) {
     const tier = SERVICE_TIERS.has(serviceTier) ? serviceTier : OTHER_TIERS.get(serviceTier);
-    if (tier !== serviceTier) losses.add("service_tier_changed");
+    if (tier !== serviceTier) dropped.add("service_tier_changed");
     if (tier !== undefined) body["service_tier"] = tier;
   }
   if (promptCacheKey !== null) body["prompt_cache_key"] = promptCacheKey;

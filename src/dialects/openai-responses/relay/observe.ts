@@ -2,7 +2,7 @@ import type { ServiceError } from "../../../canon/error.ts";
 import type { FailureKind, UpstreamFailure } from "../../../canon/failure.ts";
 import type { FinishReason } from "../../../canon/generate/event.ts";
 import { editSet, NO_EDITS, SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
@@ -110,7 +110,13 @@ class ResponsesStreamObserver implements AnswerStream {
     if (!this.done) this.#fail("truncated");
     if (this.failure === null) events.push(DONE);
     return {
-      ending: { failure: this.failure, finish: this.#finish, usage: this.usage, losses: NO_LOSSES, edits: this.edits },
+      ending: {
+        failure: this.failure,
+        finish: this.#finish,
+        usage: this.usage,
+        dropped: NOTHING_DROPPED,
+        edits: this.edits,
+      },
       events,
     };
   }
@@ -230,7 +236,7 @@ const SOUND = "audio.delta";
 
 const NONE: readonly Uint8Array[] = Object.freeze([]);
 const MEMBERS_FILLED = editSet("answer_members_filled");
-const NO_LOSSES: readonly Loss[] = Object.freeze([]);
+const NOTHING_DROPPED: readonly DroppedField[] = Object.freeze([]);
 
 export function observeResponsesStream(context: AnswerContext): AnswerStream {
   return new ResponsesStreamObserver(context);

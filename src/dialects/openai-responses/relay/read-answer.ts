@@ -31,7 +31,7 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
   const isFailed = terminal.kind === "failure";
   const isFull = !isFailed && isFullResource(response);
   const end = isFailed ? { failure: terminal.failure, finish: null } : { failure: null, finish: terminal.reason };
-  const ending = { ...end, usage, losses: [] };
+  const ending = { ...end, usage, dropped: [] };
   if (isFull && tagResource(response, signatureFamily) === response) return { ending, bytes };
   // Read again, exactly: what the provider printed is printed again.
   const exact = parseJsonBytes(bytes);
@@ -45,5 +45,5 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
 const MEMBERS_FILLED = editSet("answer_members_filled");
 
 function failed(failure: UpstreamFailure, usage: TokenUsage | null): WholeAnswer {
-  return { ending: { failure, finish: null, usage, losses: [] }, bytes: new Uint8Array(0) };
+  return { ending: { failure, finish: null, usage, dropped: [] }, bytes: new Uint8Array(0) };
 }

@@ -1,5 +1,5 @@
 import type { Answer, AnswerBlock } from "../../../canon/generate/answer.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext } from "../../dialect.ts";
 import { printUsage } from "../usage.ts";
@@ -21,10 +21,10 @@ import { requestEcho } from "./resource.ts";
 export function renderResponsesAnswer(
   answer: Answer,
   context: AnswerContext,
-): { readonly body: JsonObject; readonly losses: readonly Loss[] } {
-  const losses = new Set<Loss>();
+): { readonly body: JsonObject; readonly dropped: readonly DroppedField[] } {
+  const dropped = new Set<DroppedField>();
   const reason = answer.finish?.reason ?? "other";
-  if (answer.finish?.stopSequence !== null) losses.add("stop_sequence_unnamed");
+  if (answer.finish?.stopSequence !== null) dropped.add("stop_sequence_unnamed");
   const conclusion = conclusionOf(
     reason,
     answer.blocks.some(({ kind }) => kind === "refusal"),
@@ -33,10 +33,10 @@ export function renderResponsesAnswer(
   const output = groups.map((group, index) => {
     // What was cut off is what came last.
     const status = index === groups.length - 1 ? conclusion.status : "completed";
-    return printItem(group, index, status, context, losses);
+    return printItem(group, index, status, context, dropped);
   });
   const usage = printUsage(answer.usage);
-  if (usage === null && answer.usage !== null) losses.add("usage_hidden");
+  if (usage === null && answer.usage !== null) dropped.add("usage_hidden");
   const now = context.now();
   const body = {
     id: `resp_${context.answerId}`,
@@ -51,7 +51,7 @@ export function renderResponsesAnswer(
     ...requestEcho(context.request.body),
     request_id: context.requestId,
   };
-  return { body, losses: [...losses] };
+  return { body, dropped: [...dropped] };
 }
 
 /** Texts and refusals that follow one another are parts of one message; every other block is an item. */
@@ -74,7 +74,7 @@ function printItem(
   index: number,
   status: ItemStatus,
   { answerId }: AnswerContext,
-  losses: Set<Loss>,
+  dropped: Set<DroppedField>,
 ): JsonObject {
   const position = `${answerId}_${index}`;
   const [first] = blocks;
@@ -82,16 +82,16 @@ function printItem(
     return callItem(`${ID_PREFIXES.function_call}_${position}`, status, first.id, first.name, first.arguments);
   }
   if (first?.kind === "reasoning") return reasoningItem(`${ID_PREFIXES.reasoning}_${position}`, status, first);
-  const parts = blocks.flatMap((block) => printPart(block, losses));
+  const parts = blocks.flatMap((block) => printPart(block, dropped));
   return messageItem(`${ID_PREFIXES.message}_${position}`, status, parts);
 }
 
-function printPart(block: AnswerBlock, losses: Set<Loss>): readonly JsonObject[] {
+function printPart(block: AnswerBlock, dropped: Set<DroppedField>): readonly JsonObject[] {
   if (block.kind === "refusal") return [refusalPart(block.text)];
   if (block.kind !== "text") return [];
   const annotations = block.citations.flatMap((citation) => {
     const printed = printCitation(citation, block.text);
-    if (printed === null) losses.add("citations_dropped");
+    if (printed === null) dropped.add("citations_dropped");
     return printed === null ? [] : [printed];
   });
   return [outputTextPart(block.text, annotations, block.logprobs.map(printLogprob))];

@@ -1,6 +1,6 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import type { Citation, FinishReason, InferenceEvent, OpenBlock, TokenLogprob } from "../../../canon/generate/event.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../../dialect.ts";
@@ -21,7 +21,7 @@ class ResponsesRenderer implements EventRenderer {
   readonly #context: AnswerContext;
   readonly #echo: JsonObject;
   readonly #createdAt: number;
-  readonly #losses = new Set<Loss>();
+  readonly #dropped = new Set<DroppedField>();
   readonly #output: JsonObject[] = [];
   #printed: Uint8Array[] = [];
   #sequence = 0;
@@ -38,8 +38,8 @@ class ResponsesRenderer implements EventRenderer {
     this.#model = context.model;
   }
 
-  get losses(): readonly Loss[] {
-    return [...this.#losses];
+  get dropped(): readonly DroppedField[] {
+    return [...this.#dropped];
   }
 
   push(event: InferenceEvent): readonly Uint8Array[] {
@@ -83,7 +83,7 @@ class ResponsesRenderer implements EventRenderer {
         return;
       case "finish":
         return this.#finish(event.reason, event.stopSequence);
-      case "loss":
+      case "dropped":
       case "failure":
     }
   }
@@ -157,7 +157,7 @@ class ResponsesRenderer implements EventRenderer {
     if (item === null || part === null || part === undefined) return;
     const annotation = printCitation(citation, part.text);
     if (annotation === null) {
-      this.#losses.add("citations_dropped");
+      this.#dropped.add("citations_dropped");
       return;
     }
     const index = part.annotations.length;
@@ -193,11 +193,11 @@ class ResponsesRenderer implements EventRenderer {
   }
 
   #finish(reason: FinishReason, stopSequence: string | null): void {
-    if (stopSequence !== null) this.#losses.add("stop_sequence_unnamed");
+    if (stopSequence !== null) this.#dropped.add("stop_sequence_unnamed");
     const conclusion = conclusionOf(reason, this.#refused);
     this.#closeItem(conclusion.status);
     const usage = printUsage(this.#usage);
-    if (usage === null && this.#usage !== null) this.#losses.add("usage_hidden");
+    if (usage === null && this.#usage !== null) this.#dropped.add("usage_hidden");
     const completed = conclusion.status === "completed" ? this.#context.now() : null;
     const response = this.#resource({ ...conclusion, completed_at: completed });
     this.#say(`response.${conclusion.status}`, { response });

@@ -25,7 +25,7 @@ export function responsesToCanon(
   if (reading.refusal !== null) return reading.refusal;
   if (read.turns.length === 0) return invalidRequest("missing_field", "input must hold something to answer", "input");
   const maxOutputTokens = cappedLimit(read.maxOutputTokens, edits);
-  return { request: { ...read, maxOutputTokens, hints }, stripped, losses: [...reading.dropped].toSorted() };
+  return { request: { ...read, maxOutputTokens, hints }, stripped, dropped: [...reading.dropped].toSorted() };
 }
 
 function readHints(body: JsonObject, reading: RequestReading): Hints {

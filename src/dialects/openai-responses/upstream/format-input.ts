@@ -1,4 +1,4 @@
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import type {
   AssistantPart,
   DataSource,
@@ -29,10 +29,10 @@ export interface FormattedInput {
  * Prints turns as items. One leading system text becomes `instructions`; several keep their places and words as items, because joined
  * they would be another text.
  */
-export function formatInput(turns: readonly Turn[], losses: Set<Loss>): FormattedInput {
+export function formatInput(turns: readonly Turn[], dropped: Set<DroppedField>): FormattedInput {
   const instructions = leadingInstructions(turns);
   const rest = instructions === null ? turns : turns.slice(1);
-  const printer = new ItemPrinter(turns, losses);
+  const printer = new ItemPrinter(turns, dropped);
   const input = rest.flatMap((turn) => printer.turn(turn));
   return { instructions: instructions?.text ?? null, input, signed: printer.signed };
 }
@@ -46,14 +46,14 @@ function leadingInstructions([first, second]: readonly Turn[]): TextPart | null 
 }
 
 class ItemPrinter {
-  readonly #losses: Set<Loss>;
+  readonly #dropped: Set<DroppedField>;
   readonly #callIds: CallIds;
   signed = false;
 
-  constructor(turns: readonly Turn[], losses: Set<Loss>) {
-    this.#losses = losses;
+  constructor(turns: readonly Turn[], dropped: Set<DroppedField>) {
+    this.#dropped = dropped;
     this.#callIds = new CallIds(turns, CALL_ID, LONGEST_CALL_ID);
-    if (this.#callIds.rewritten) losses.add("call_ids_rewritten");
+    if (this.#callIds.rewritten) dropped.add("call_ids_rewritten");
   }
 
   turn(turn: Turn): readonly JsonObject[] {
@@ -61,10 +61,10 @@ class ItemPrinter {
       case "system":
         return [{ type: "message", role: turn.authority, content: turn.content.map((part) => this.#input(part)) }];
       case "user":
-        if (turn.name !== null) this.#losses.add("participant_name_dropped");
+        if (turn.name !== null) this.#dropped.add("participant_name_dropped");
         return [{ type: "message", role: "user", content: turn.content.map((part) => this.#input(part)) }];
       case "assistant":
-        if (turn.name !== null) this.#losses.add("participant_name_dropped");
+        if (turn.name !== null) this.#dropped.add("participant_name_dropped");
         return this.#assistant(turn.content);
       case "tool":
         return turn.results.map((result) => this.#result(result));
@@ -88,7 +88,7 @@ class ItemPrinter {
         items.push({ type: "function_call", call_id: this.#callIds.sent(part.id), name, arguments: json });
       } else if (part.signature === null) {
         // Providers that keep nothing have no use for reasoning that they cannot verify.
-        this.#losses.add("unsigned_reasoning_dropped");
+        this.#dropped.add("unsigned_reasoning_dropped");
       } else {
         this.signed = true;
         items.push(reasoningItem(part.text, part.summary, part.signature));
@@ -105,7 +105,7 @@ class ItemPrinter {
 
   #result({ callId, content, isError, cache }: ToolResult): JsonObject {
     this.#mark(cache !== null);
-    if (isError === true) this.#losses.add("tool_error_flag_dropped");
+    if (isError === true) this.#dropped.add("tool_error_flag_dropped");
     const item = { type: "function_call_output", call_id: this.#callIds.sent(callId) };
     const [only] = content;
     if (only === undefined) return { ...item, output: "" };
@@ -133,10 +133,10 @@ class ItemPrinter {
   #file({ source, name }: FilePart): JsonObject {
     if (source.kind === "url") {
       // The protocol takes the name from the URL.
-      if (name !== null) this.#losses.add("file_name_dropped");
+      if (name !== null) this.#dropped.add("file_name_dropped");
       return { type: "input_file", file_url: source.url };
     }
-    if (name === null) this.#losses.add("file_name_made");
+    if (name === null) this.#dropped.add("file_name_made");
     return {
       type: "input_file",
       filename: name ?? madeName(source),
@@ -145,7 +145,7 @@ class ItemPrinter {
   }
 
   #mark(isMarked: boolean): void {
-    if (isMarked) this.#losses.add("cache_mark_dropped");
+    if (isMarked) this.#dropped.add("cache_mark_dropped");
   }
 }
 

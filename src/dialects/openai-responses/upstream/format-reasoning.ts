@@ -1,5 +1,5 @@
 import type { ReasoningRequest } from "../../../canon/generate/generate-request.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
 import type { ModelRow } from "../../../canon/table.ts";
@@ -9,17 +9,21 @@ import { effortOfBudget } from "../../translation/reasoning-effort.ts";
 export function formatReasoning(
   reasoning: ReasoningRequest | null,
   model: ModelRow,
-  losses: Set<Loss>,
+  dropped: Set<DroppedField>,
 ): JsonObject | null {
   if (reasoning === null) return null;
-  const effort = effortWord(reasoning, model, losses);
+  const effort = effortWord(reasoning, model, dropped);
   const summary = summaryWord(reasoning.display);
   if (effort === null && summary === null) return null;
   return { ...(effort === null ? {} : { effort }), ...(summary === null ? {} : { summary }) };
 }
 
-function effortWord({ effort, budget }: ReasoningRequest, model: ModelRow, losses: Set<Loss>): ReasoningEffort | null {
-  if (budget !== null) losses.add("budget_as_effort");
+function effortWord(
+  { effort, budget }: ReasoningRequest,
+  model: ModelRow,
+  dropped: Set<DroppedField>,
+): ReasoningEffort | null {
+  if (budget !== null) dropped.add("budget_as_effort");
   if (effort !== "unspecified") return effort;
   return budget === null ? null : effortOfBudget(budget, model.reasoning, REASONING_EFFORTS);
 }

@@ -1,6 +1,6 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { GenerateRequest, Hints, OutputFormat } from "../../../canon/generate/generate-request.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
@@ -16,29 +16,29 @@ import { formatReasoning } from "./format-reasoning.ts";
 export function formatResponsesRequest(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
   const unsayable = unsayableMember(request);
   if (unsayable !== null) return unsayable;
-  const losses = new Set<Loss>();
+  const dropped = new Set<DroppedField>();
   const body: Record<string, JsonValue> = { model: target.endpoint.upstreamModel };
-  const { instructions, input, signed } = formatInput(request.turns, losses);
+  const { instructions, input, signed } = formatInput(request.turns, dropped);
   body["input"] = input;
   if (instructions !== null) body["instructions"] = instructions;
-  if (request.tools.length > 0) body["tools"] = request.tools.map((tool) => formatTool(tool, losses));
+  if (request.tools.length > 0) body["tools"] = request.tools.map((tool) => formatTool(tool, dropped));
   if (request.toolChoice !== null) body["tool_choice"] = formatToolChoice(request.toolChoice);
   if (request.parallelToolCalls !== null) body["parallel_tool_calls"] = request.parallelToolCalls;
-  const text = formatText(request.format, request.verbosity, losses);
+  const text = formatText(request.format, request.verbosity, dropped);
   if (text !== null) body["text"] = text;
-  const reasoning = formatReasoning(request.reasoning, target.model, losses);
+  const reasoning = formatReasoning(request.reasoning, target.model, dropped);
   if (reasoning !== null) body["reasoning"] = reasoning;
   if (request.purpose === "count") {
-    return { path: "/responses/input_tokens", body, headers: [], losses: [...losses] };
+    return { path: "/responses/input_tokens", body, headers: [], dropped: [...dropped] };
   }
-  addSampling(request, body, losses);
-  addHints(request.hints, body, losses);
+  addSampling(request, body, dropped);
+  addHints(request.hints, body, dropped);
   const sealed = (signed || wantsReasoning(request)) && !target.provider.flags.includes("no_include");
   const include = [...(sealed ? [ENCRYPTED_REASONING] : []), ...(request.logprobs === null ? [] : [OUTPUT_LOGPROBS])];
   if (include.length > 0) body["include"] = include;
   body["store"] = false;
   if (request.stream) body["stream"] = true;
-  return { path: "/responses", body, headers: [], losses: [...losses] };
+  return { path: "/responses", body, headers: [], dropped: [...dropped] };
 }
 
 /** The decision keeps requests away whose features the protocol lacks; what slipped through must not vanish. */
@@ -61,8 +61,8 @@ function wantsReasoning({ reasoning }: GenerateRequest): boolean {
   return reasoning !== null && reasoning.effort !== "none";
 }
 
-function formatTool({ name, description, parameters, strict, cache }: Tool, losses: Set<Loss>): JsonObject {
-  if (cache !== null) losses.add("cache_mark_dropped");
+function formatTool({ name, description, parameters, strict, cache }: Tool, dropped: Set<DroppedField>): JsonObject {
+  if (cache !== null) dropped.add("cache_mark_dropped");
   // Strictness must be said: this protocol makes functions strict where nothing is.
   return { type: "function", name, description, parameters, strict: strict ?? false };
 }
@@ -82,18 +82,22 @@ function formatToolChoice(choice: ToolChoice): JsonValue {
   }
 }
 
-function formatText(format: OutputFormat | null, verbosity: string | null, losses: Set<Loss>): JsonObject | null {
+function formatText(
+  format: OutputFormat | null,
+  verbosity: string | null,
+  dropped: Set<DroppedField>,
+): JsonObject | null {
   if (format === null && verbosity === null) return null;
   return {
-    ...(format === null ? {} : { format: formatFormat(format, losses) }),
+    ...(format === null ? {} : { format: formatFormat(format, dropped) }),
     ...(verbosity === null ? {} : { verbosity }),
   };
 }
 
-function formatFormat(format: OutputFormat, losses: Set<Loss>): JsonObject {
+function formatFormat(format: OutputFormat, dropped: Set<DroppedField>): JsonObject {
   if (format.kind === "json_object") return { type: "json_object" };
   const { name, description, schema, strict } = format;
-  if (name === null) losses.add("schema_name_made");
+  if (name === null) dropped.add("schema_name_made");
   return {
     type: "json_schema",
     name: name ?? "response",
@@ -103,7 +107,7 @@ function formatFormat(format: OutputFormat, losses: Set<Loss>): JsonObject {
   };
 }
 
-function addSampling(request: GenerateRequest, body: Record<string, JsonValue>, losses: Set<Loss>): void {
+function addSampling(request: GenerateRequest, body: Record<string, JsonValue>, dropped: Set<DroppedField>): void {
   const { temperature, topP, frequencyPenalty, presencePenalty, logprobs, maxOutputTokens } = request;
   if (temperature !== null) body["temperature"] = temperature;
   if (topP !== null) body["top_p"] = topP;
@@ -111,11 +115,11 @@ function addSampling(request: GenerateRequest, body: Record<string, JsonValue>, 
   if (presencePenalty !== null) body["presence_penalty"] = presencePenalty;
   if (logprobs !== null) body["top_logprobs"] = logprobs;
   if (maxOutputTokens === null) return;
-  if (maxOutputTokens < MINIMUM_OUTPUT_TOKENS) losses.add("output_limit_raised");
+  if (maxOutputTokens < MINIMUM_OUTPUT_TOKENS) dropped.add("output_limit_raised");
   body["max_output_tokens"] = Math.max(maxOutputTokens, MINIMUM_OUTPUT_TOKENS);
 }
 
-function addHints(hints: Hints, body: Record<string, JsonValue>, losses: Set<Loss>): void {
+function addHints(hints: Hints, body: Record<string, JsonValue>, dropped: Set<DroppedField>): void {
   const { serviceTier, promptCacheKey, promptCacheRetention } = hints;
   if (promptCacheKey !== null) body["prompt_cache_key"] = promptCacheKey;
   if (promptCacheRetention !== null) body["prompt_cache_retention"] = promptCacheRetention;
@@ -126,5 +130,5 @@ function addHints(hints: Hints, body: Record<string, JsonValue>, losses: Set<Los
   }
   // The nearest word to another protocol's tier is the one without promises.
   body["service_tier"] = "default";
-  losses.add("service_tier_changed");
+  dropped.add("service_tier_changed");
 }

@@ -1,5 +1,5 @@
 import type { Citation, TokenLogprob } from "../../../canon/generate/event.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { BlockSequencer } from "../../block-sequencer.ts";
 import type { Said } from "../terminal.ts";
@@ -26,7 +26,7 @@ export class ItemEmitter implements Said {
   readonly #family: string | null;
   readonly #told = new Map<number, Told>();
   readonly #ids = new Set<string>();
-  readonly losses = new Set<Loss>();
+  readonly dropped = new Set<DroppedField>();
   calls = false;
   refusal = false;
   /** An item of a kind that no translated request can have asked for, or a call without a name. */
@@ -78,7 +78,7 @@ export class ItemEmitter implements Said {
     const { annotations } = this.#of(index);
     annotations.set(content, (annotations.get(content) ?? 0) + 1);
     const citation = readCitation(annotation);
-    if (citation === null) this.losses.add("citations_dropped");
+    if (citation === null) this.dropped.add("citations_dropped");
     else this.#sequencer.citation(citation, `${index} ${content}`);
   }
 
@@ -153,7 +153,7 @@ export class ItemEmitter implements Said {
       this.#texts(index, content, false);
     }
     if (typeof sealed !== "string" || sealed === "") return;
-    if (this.#family === null) this.losses.add("signature_dropped");
+    if (this.#family === null) this.dropped.add("signature_dropped");
     else this.#sequencer.signature(sealed, this.#family, told.lastReasoning?.key ?? `${index} text`);
   }
 

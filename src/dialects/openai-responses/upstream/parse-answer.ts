@@ -32,9 +32,9 @@ export function parseResponsesAnswer(bytes: Uint8Array, family: string | null): 
   if (emitter.unexpected !== null) return failed(start, events, answerFailure("malformed", emitter.unexpected));
   if (!Array.isArray(output)) return failed(start, events, answerFailure("malformed"));
   if (terminal.reason === "other") return failed(start, events, answerFailure("malformed", "unknown_finish_reason"));
-  const losses = [...emitter.losses].map((loss) => ({ type: "loss", loss }) as const);
+  const dropped = [...emitter.dropped].map((field) => ({ type: "dropped", field }) as const);
   const finish = { type: "finish", reason: terminal.reason, stopSequence: null } as const;
-  return [{ type: "start", model: start }, ...events, ...losses, finish];
+  return [{ type: "start", model: start }, ...events, ...dropped, finish];
 }
 
 /** The answer to a token count: nothing was generated. */

@@ -153,7 +153,7 @@ class ResponsesStreamParser implements EventParser {
     if (terminal.reason === "other") return this.#fail("malformed", "unknown_finish_reason");
     this.#sequencer.closeAll();
     this.#flush();
-    for (const loss of this.#emitter.losses) this.#events.push({ type: "loss", loss });
+    for (const field of this.#emitter.dropped) this.#events.push({ type: "dropped", field });
     this.#events.push({ type: "finish", reason: terminal.reason, stopSequence: null });
     this.#ended = true;
   }

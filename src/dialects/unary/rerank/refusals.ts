@@ -1,5 +1,5 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import type { Loss } from "../../../canon/generate/loss.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import type { RerankRequest } from "../../../canon/unary/rerank.ts";
 import { refuseExtras } from "../extras.ts";
 
@@ -16,6 +16,6 @@ export function documentLimitRefusal({ maxTokensPerDocument }: RerankRequest): S
 }
 
 /** Who is handled first may be left to a provider that cannot be told: the answer is the same. */
-export function priorityLosses({ priority }: RerankRequest): readonly Loss[] {
+export function droppedPriority({ priority }: RerankRequest): readonly DroppedField[] {
   return priority === null ? [] : ["hint_dropped"];
 }

@@ -1,5 +1,5 @@
 import { EDITS } from "../../../canon/generate/edit.ts";
-import { LOSSES } from "../../../canon/generate/loss.ts";
+import { DROPPED_FIELDS } from "../../../canon/generate/dropped-field.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { ERROR_ANSWERS } from "../../../canon/errors/coded-error.ts";
 import type { ErrorAnswer } from "../../../canon/errors/error-row.ts";
@@ -37,10 +37,10 @@ export const EDIT_VALUES: Readonly<Record<string, string>> = {
   ...EDITS,
   "stripped:<member>":
     "The member was taken out of the request: it identifies a user, the provider refuses it, or a policy says so. `unknown_field` stands for members that the contract does not have, `thinking` for unsigned reasoning",
-  ...LOSSES,
+  ...DROPPED_FIELDS,
 };
 
-const EDIT = `(${[...Object.keys(EDITS), "stripped:[a-z][a-z_-]*", ...Object.keys(LOSSES)].join("|")})`;
+const EDIT = `(${[...Object.keys(EDITS), "stripped:[a-z][a-z_-]*", ...Object.keys(DROPPED_FIELDS)].join("|")})`;
 
 /** How each error of the endpoint with this status is answered; `undefined` for one that never passes. */
 function answersOf(endpoint: Endpoint, status: number): readonly (ErrorAnswer | undefined)[] {

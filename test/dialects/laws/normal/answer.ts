@@ -1,6 +1,6 @@
 import type { Answer, AnswerBlock } from "../../../../src/canon/generate/answer.ts";
 import type { Citation, FinishReason } from "../../../../src/canon/generate/event.ts";
-import type { Loss } from "../../../../src/canon/generate/loss.ts";
+import type { DroppedField } from "../../../../src/canon/generate/dropped-field.ts";
 import { readSignature } from "../../../../src/canon/generate/signature.ts";
 import { canonicalJson, type JsonValue } from "../../../../src/canon/json.ts";
 
@@ -46,9 +46,9 @@ interface Run {
  * a block ends is not part of what is said. Positions count from the first of them; a citation without positions covers its block's text.
  * Tagged signatures are compared bare; the tag is how they travel.
  */
-export function normalAnswer(answer: Answer, telling: Telling, losses: ReadonlySet<Loss>): unknown {
+export function normalAnswer(answer: Answer, telling: Telling, dropped: ReadonlySet<DroppedField>): unknown {
   const runs: Run[] = [];
-  for (const block of answer.blocks) addRun(runs, block, telling, losses);
+  for (const block of answer.blocks) addRun(runs, block, telling, dropped);
   const said = runs.filter(({ text, signatures, call }) => text !== "" || signatures.length > 0 || call !== null);
   return {
     model: answer.model,
@@ -66,7 +66,7 @@ export function normalAnswer(answer: Answer, telling: Telling, losses: ReadonlyS
 
 const count = (tokens: number | null | undefined): number => tokens ?? 0;
 
-function addRun(runs: Run[], block: AnswerBlock, telling: Telling, losses: ReadonlySet<Loss>): void {
+function addRun(runs: Run[], block: AnswerBlock, telling: Telling, dropped: ReadonlySet<DroppedField>): void {
   if (block.kind === "tool_call") {
     if (!telling.calls) return;
     const value: JsonValue = JSON.parse(block.arguments);
@@ -88,7 +88,7 @@ function addRun(runs: Run[], block: AnswerBlock, telling: Telling, losses: Reado
   }
   const kind = telling.refusals ? block.kind : "text";
   const citations =
-    block.kind === "text" && !losses.has("citations_dropped")
+    block.kind === "text" && !dropped.has("citations_dropped")
       ? block.citations.map((citation) => placed(citation, block.text))
       : [];
   join(runs, { kind, text: block.text, signatures: [], citations, call: null });

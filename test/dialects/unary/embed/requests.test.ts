@@ -244,7 +244,7 @@ describe("requests for embeddings", () => {
     expect(JSON.parse(JSON.stringify(printed.body))).toEqual(body);
     expect(printed.headers).toEqual([]);
     const isDefaulted = ["cohere-chat", "bedrock-nova-embed"].includes(dialect) && (request.purpose ?? null) === null;
-    expect(printed.losses).toEqual(isDefaulted ? ["input_purpose_defaulted"] : []);
+    expect(printed.dropped).toEqual(isDefaulted ? ["input_purpose_defaulted"] : []);
   });
 
   it.each<[DialectName, Place]>([
@@ -254,11 +254,11 @@ describe("requests for embeddings", () => {
   ])("of %s cannot say whether texts may be cut, and what the caller said of it is recorded", (dialect, place) => {
     const unsaid = formatted(dialect, ONE, place);
     if ("code" in unsaid) throw new Error(unsaid.message);
-    expect(unsaid.losses).toEqual([]);
+    expect(unsaid.dropped).toEqual([]);
     for (const mayTruncate of [true, false]) {
       expect(formatted(dialect, { ...ONE, mayTruncate }, place)).toEqual({
         ...unsaid,
-        losses: ["truncation_unspoken"],
+        dropped: ["truncation_unspoken"],
       });
     }
   });
@@ -273,7 +273,7 @@ describe("requests for embeddings", () => {
   ])("of %s say that texts must not be cut where the caller does not say, as where it says no", (dialect, place) => {
     const asked = { ...ONE, purpose: "query" } as const;
     const unsaid = formatted(dialect, asked, place);
-    expect(unsaid).toMatchObject({ losses: [] });
+    expect(unsaid).toMatchObject({ dropped: [] });
     expect(formatted(dialect, { ...asked, mayTruncate: false }, place)).toEqual(unsaid);
     expect(formatted(dialect, { ...asked, mayTruncate: true }, place)).not.toEqual(unsaid);
   });

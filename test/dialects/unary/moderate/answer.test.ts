@@ -221,11 +221,11 @@ describe("an answer of an older model", () => {
   });
 
   it("leaves a record where a number had to be made of nothing, and none where it goes on as it came", () => {
-    expect(answered(one, ownAnswer(ownResult(older))).losses).toEqual(["categories_unjudged"]);
+    expect(answered(one, ownAnswer(ownResult(older))).dropped).toEqual(["categories_unjudged"]);
     const silent = ownResult((result) => void (result["categories"] = { ...result["categories"], illicit: null }));
-    expect(answered(one, ownAnswer(silent)).losses).toEqual([]);
-    expect(answered(one, { ...ownAnswer(ownResult()), id: null }).losses).toEqual([]);
-    expect(answered(one, { ...ownAnswer(silent), id: null }).losses).toEqual(["categories_unjudged"]);
+    expect(answered(one, ownAnswer(silent)).dropped).toEqual([]);
+    expect(answered(one, { ...ownAnswer(ownResult()), id: null }).dropped).toEqual([]);
+    expect(answered(one, { ...ownAnswer(silent), id: null }).dropped).toEqual(["categories_unjudged"]);
   });
 
   it("gets an id and a model where it has none", () => {
@@ -335,11 +335,11 @@ describe("an answer in a model's own categories", () => {
   });
 
   it("records that categories which nothing maps to read as not flagged", () => {
-    expect(answered(one, mapped(mappedResult()), mappedTarget).losses).toEqual(["categories_unjudged"]);
+    expect(answered(one, mapped(mappedResult()), mappedTarget).dropped).toEqual(["categories_unjudged"]);
     const everything = { hate: MODERATION_CATEGORIES };
     const whole = { ...mappedTarget, model: { ...mappedTarget.model, moderationCategories: everything } };
     const answer = mapped({ categories: { hate: false }, category_scores: { hate: 0.5 } });
-    expect(answered(one, answer, whole).losses).toEqual([]);
+    expect(answered(one, answer, whole).dropped).toEqual([]);
   });
 
   it("tells callers nothing of categories that count for nothing", () => {

@@ -188,7 +188,7 @@ describe("members that nobody knows", () => {
   it.each<JsonObject>([deep, deeper])("of parts are forwarded as they came: %j", (asked) => {
     expect(moderationsSurface.refuseUnknown(asked, "forward")).toBeNull();
     const task = opened(asked, plainTarget, "forward");
-    expect(task).toMatchObject({ stripped: [], losses: [] });
+    expect(task).toMatchObject({ stripped: [], dropped: [] });
     expect(sent(task).body).toEqual({ model: "upstream-model", ...asked });
   });
 
@@ -214,10 +214,10 @@ describe("a model with categories of its own", () => {
       "hello\nyou",
       ["text_parts_joined"],
     ],
-  ])("gets %s", (_name, body, input, losses) => {
+  ])("gets %s", (_name, body, input, dropped) => {
     const task = opened(body, mappedTarget);
     expect(sent(task, mappedTarget).body).toEqual({ model: "upstream-model", input });
-    expect(task.parts[0]?.callTo(mappedTarget).losses).toEqual(losses);
+    expect(task.parts[0]?.callTo(mappedTarget).dropped).toEqual(dropped);
   });
 
   it("gets no image", () => {

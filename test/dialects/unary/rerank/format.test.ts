@@ -40,7 +40,7 @@ describe("the requests of each protocol", () => {
   };
   it.each(PLACE_NAMES)("%s", (name) => {
     const [path, body] = plain[name];
-    expect(formatted(name, canon())).toEqual({ path, body, headers: [], losses: [] });
+    expect(formatted(name, canon())).toEqual({ path, body, headers: [], dropped: [] });
   });
 
   const limits: Readonly<Record<PlaceName, readonly string[]>> = {
@@ -61,21 +61,24 @@ describe("the requests of each protocol", () => {
   });
 
   it("Cohere itself is told the limit of documents and the priority", () => {
-    const { body, losses } = formatted("cohere", canon({ maxTokensPerDocument: 64, priority: 0 }));
+    const { body, dropped } = formatted("cohere", canon({ maxTokensPerDocument: 64, priority: 0 }));
     expect(body).toMatchObject({ max_tokens_per_doc: 64, priority: 0 });
-    expect(losses).toEqual([]);
+    expect(dropped).toEqual([]);
   });
 
-  it.each(PLACE_NAMES.slice(1))("%s cannot be told: the priority is lost and recorded, the limit refused", (name) => {
-    const { body, losses } = formatted(name, canon({ priority: 3 }));
-    expect(body).toEqual(formatted(name, canon()).body);
-    expect(losses).toEqual(["hint_dropped"]);
-    expect(rerankerOf(name).format(canon({ maxTokensPerDocument: 64 }), placeOf(name))).toMatchObject({
-      status: 400,
-      code: "feature_not_supported",
-      param: "max_tokens_per_doc",
-    });
-  });
+  it.each(PLACE_NAMES.slice(1))(
+    "%s cannot be told: the priority is dropped and recorded, the limit refused",
+    (name) => {
+      const { body, dropped } = formatted(name, canon({ priority: 3 }));
+      expect(body).toEqual(formatted(name, canon()).body);
+      expect(dropped).toEqual(["hint_dropped"]);
+      expect(rerankerOf(name).format(canon({ maxTokensPerDocument: 64 }), placeOf(name))).toMatchObject({
+        status: 400,
+        code: "feature_not_supported",
+        param: "max_tokens_per_doc",
+      });
+    },
+  );
 
   it("Voyage is told whether it may cut, always", () => {
     for (const [mayTruncate, truncation] of [
@@ -83,7 +86,7 @@ describe("the requests of each protocol", () => {
       [false, false],
       [true, true],
     ] as const) {
-      expect(formatted("voyage", canon({ mayTruncate }))).toMatchObject({ body: { truncation }, losses: [] });
+      expect(formatted("voyage", canon({ mayTruncate }))).toMatchObject({ body: { truncation }, dropped: [] });
     }
   });
 
@@ -92,7 +95,7 @@ describe("the requests of each protocol", () => {
     (name) => {
       const { body } = formatted(name, canon());
       for (const mayTruncate of [true, false]) {
-        expect(formatted(name, canon({ mayTruncate }))).toMatchObject({ body, losses: ["truncation_unspoken"] });
+        expect(formatted(name, canon({ mayTruncate }))).toMatchObject({ body, dropped: ["truncation_unspoken"] });
       }
     },
   );

@@ -21,7 +21,7 @@ describe("the answer", () => {
       results: LIST,
       meta: { api_version: { version: "2" } },
     });
-    expect(answer).toMatchObject({ losses: [], inputTokens: null, gaps: 0 });
+    expect(answer).toMatchObject({ dropped: [], inputTokens: null, gaps: 0 });
   });
 
   it("tells what the provider counted and what it calls the model", () => {
@@ -69,7 +69,7 @@ describe("the answer", () => {
         LIST.map((entry, place) => ({ ...entry, document: ["two", "three", "one"][place] })),
       );
       expect(body["results"]).toMatchObject([{ document: NOTED }, { document: { text: "three" } }, {}]);
-      expect(answer.losses).toEqual([]);
+      expect(answer.dropped).toEqual([]);
       const plain = answered({ ...BODY, ...more }, "voyage", answerOf("voyage", RANKED));
       expect(plain.body["data"]).toEqual(LIST);
     },
@@ -79,7 +79,7 @@ describe("the answer", () => {
     const { answer, body } = answered({ ...BODY, top_k: null }, "bedrock", answerOf("bedrock", RANKED));
     expect(body["usage"]).toEqual({ total_tokens: 0 });
     expect(body["meta"]).toEqual({ api_version: { version: "2" } });
-    expect(answer).toMatchObject({ losses: ["usage_unknown"], inputTokens: null });
+    expect(answer).toMatchObject({ dropped: ["usage_unknown"], inputTokens: null });
   });
 
   it("cannot be made without a result", () => {

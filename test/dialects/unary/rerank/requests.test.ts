@@ -165,7 +165,7 @@ describe("what a request becomes", () => {
   it("is one part that cannot have gaps", () => {
     const made = task(BODY, PLACE_NAMES);
     expect(made.parts.map(({ first, count }) => ({ first, count }))).toEqual([{ first: 0, count: 1 }]);
-    expect(made).toMatchObject({ takesGaps: false, stripped: [], losses: [] });
+    expect(made).toMatchObject({ takesGaps: false, stripped: [], dropped: [] });
   });
 
   it("has only the texts of documents, whatever else they hold", () => {
@@ -177,7 +177,7 @@ describe("what a request becomes", () => {
       expect(JSON.stringify(body)).not.toContain('"return_documents":true');
     }
     expect(sent(made, "cohere").body).toMatchObject({ documents: ["one", "two"] });
-    expect(made.losses).toEqual(["document_members_dropped"]);
+    expect(made.dropped).toEqual(["document_members_dropped"]);
   });
 
   it.each<[string, readonly JsonValue[], readonly string[]]>([
@@ -185,8 +185,8 @@ describe("what a request becomes", () => {
     ["objects with a text only", [{ text: "one" }, { text: "two", title: null }], []],
     ["objects with more", ["one", { text: "two", title: "t" }, { text: "three", id: 3 }], ["document_members_dropped"]],
     ["a member of a prototype's name", [JSON.parse('{"text":"one","__proto__":"x"}')], ["document_members_dropped"]],
-  ])("records that members of documents are not sent: %s", (_what, documents, losses) => {
-    expect(task({ ...BODY, documents }, PLACE_NAMES).losses).toEqual(losses);
+  ])("records that members of documents are not sent: %s", (_what, documents, dropped) => {
+    expect(task({ ...BODY, documents }, PLACE_NAMES).dropped).toEqual(dropped);
   });
 
   it.each([

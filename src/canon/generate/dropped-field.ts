@@ -2,7 +2,7 @@
  * What a translation leaves out or changes because the answer does not depend on it (docs/protocols.md#what-a-protocol-carries). The evidence and
  * `docs/translation-matrix.md` have these values; nothing else is left out.
  */
-export const LOSSES = {
+export const DROPPED_FIELDS = {
   turns_merged: "Consecutive turns of one role were sent as one",
   system_joined: "Several leading system messages were sent as one list",
   developer_as_system: "Developer text was sent as system text, or the other way round",
@@ -73,4 +73,4 @@ export const LOSSES = {
   finish_synthesised: "Earlier builds only: the provider gave no finish reason, and `stop` was said",
 } as const satisfies Record<string, string>;
 
-export type Loss = keyof typeof LOSSES;
+export type DroppedField = keyof typeof DROPPED_FIELDS;
