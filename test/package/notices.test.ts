@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { BUNDLED } from "../../tools/build/bundled.ts";
 import { formatBillOfMaterials } from "../../tools/notices/bill-of-materials.ts";
 import { installFigures } from "../../tools/notices/install-figures.ts";
 import { readProductionTree } from "../../tools/notices/production-tree.ts";
@@ -40,6 +41,15 @@ describe("what an installation brings", () => {
     }
   });
 
+  it("lists what the build inlines, which package.json has among the packages of development", () => {
+    const { dependencies, devDependencies }: Record<string, Record<string, string>> = JSON.parse(text("package.json"));
+    const names = tree.packages.map(({ name }) => name);
+    expect(BUNDLED.filter((name) => !names.includes(name))).toEqual([]);
+    // A name in both would be installed and never loaded, so that an update of it would change nothing.
+    expect(BUNDLED.filter((name) => dependencies?.[name] !== undefined)).toEqual([]);
+    expect(BUNDLED.filter((name) => devDependencies?.[name] !== undefined)).toEqual(["h3", "jose", "undici", "yaml"]);
+  });
+
   it("names what is linked into the Rego toolchain, and refers to nothing that it does not list", () => {
     const bill: {
       components: readonly Component[];
@@ -57,7 +67,7 @@ describe("what an installation brings", () => {
 });
 
 describe("the figures of an installation", () => {
-  const figures = installFigures(ROOT, tree);
+  const figures = installFigures(ROOT, readProductionTree(ROOT, []));
   const stated = /(\d+) direct dependencies, (\d+) packages in all, ([\d.]+) MB/;
 
   it.each(["docs/deployment.md", "README.md"])("are those that %s states, the size within a tenth", (path) => {

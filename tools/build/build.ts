@@ -3,11 +3,12 @@ import { dirname, join, relative, resolve } from "node:path";
 import { rolldown, type Plugin } from "rolldown";
 import { contractSha256, openApiDocument } from "../../src/http/contract/openapi.ts";
 import { checkName } from "../../src/validation/validator.ts";
+import { BUNDLED, packageOf } from "./bundled.ts";
 import { BODY_CHECKS, codeOf, FILE_CHECKS } from "./checks.ts";
 
 /**
- * Writes `dist/`: the sources as few files, one for each program and thread beside what they share. Packages stay in `node_modules`, so that their
- * versions, licences and fixes are npm's to show. Names are kept as they are: a stack names our functions.
+ * Writes `dist/`: the sources as few files, one for each program and thread beside what they share. The packages of
+ * `bundled.ts`, which every start loads, are among them; all others stay in `node_modules`. Names are kept as they are: a stack names our functions.
  */
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -59,20 +60,26 @@ const bundle = await rolldown({
   transform: { target: "es2024" },
   tsconfig: false,
   plugins: [moduleAddresses],
-  external: (id) => !/^[./]/.test(id),
+  external: (id) => !/^[./]/.test(id) && !BUNDLED.includes(packageOf(id)),
   onLog: (level, log) => {
     throw new Error(`build: ${level}: ${log.message}`);
   },
 });
 // An older build's files would be published with this one's.
 rmSync(join(ROOT, "dist"), { recursive: true, force: true });
-await bundle.write({
+const { output } = await bundle.write({
   dir: join(ROOT, "dist"),
   format: "esm",
   chunkFileNames: "parts/[name]-[hash].js",
   comments: { jsdoc: false },
 });
 await bundle.close();
+// What is not listed is in no bill of materials and no notice.
+const inlined = output.flatMap((chunk) => (chunk.type === "chunk" ? Object.keys(chunk.modules) : []));
+const unlisted = inlined.flatMap((id) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(id)?.[1] ?? []);
+for (const name of new Set(unlisted)) {
+  if (!BUNDLED.includes(name)) throw new Error(`build: ${name} is in the bundle but not in tools/build/bundled.ts`);
+}
 
 // What a start would otherwise work out anew each time.
 const checks = join(ROOT, "dist/validation/checks");

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { BUNDLED } from "../build/bundled.ts";
 
-/** A package that an installation of Signalbox brings, as the lockfile has it. */
+/** A package that Signalbox delivers, installed beside it or bundled into it, as the lockfile has it. */
 export interface ProductionPackage {
   readonly name: string;
   readonly version: string;
@@ -16,7 +17,7 @@ export interface ProductionPackage {
   readonly needs: readonly string[];
 }
 
-/** The root's direct dependencies and all that they need; sorted by folder. */
+/** The root's direct dependencies, the bundled packages, and all that these need; sorted by folder. */
 export interface ProductionTree {
   readonly version: string;
   readonly direct: readonly string[];
@@ -29,13 +30,19 @@ interface LockedPackage {
   readonly integrity?: string;
   readonly hasInstallScript?: boolean;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>;
 }
 
-/** Walks the lockfile from the root's dependencies, as Node would resolve them. @throws {Error} where one is not locked */
-export function readProductionTree(root: string): ProductionTree {
+/**
+ * Walks the lockfile from the root's dependencies, as Node would resolve them.
+ *
+ * @param bundled packages that the build inlines; without them the tree is what `npm install` brings.
+ * @throws {Error} where one is not locked
+ */
+export function readProductionTree(root: string, bundled: readonly string[] = BUNDLED): ProductionTree {
   const lock: { packages: Record<string, LockedPackage> } = JSON.parse(
     readFileSync(join(root, "package-lock.json"), "utf8"),
   );
@@ -76,7 +83,8 @@ export function readProductionTree(root: string): ProductionTree {
   };
 
   const top = lock.packages[""] ?? {};
-  const direct = needsOf("", { dependencies: top.dependencies ?? {} });
+  const inlined = Object.entries(top.devDependencies ?? {}).filter(([name]) => bundled.includes(name));
+  const direct = needsOf("", { dependencies: { ...top.dependencies, ...Object.fromEntries(inlined) } });
   for (const path of direct) visit(path);
   return {
     version: top.version ?? "",

@@ -10,7 +10,7 @@ const root = resolve(import.meta.dirname, "../..");
 const tree = readProductionTree(root);
 writeFileSync(join(root, "THIRD-PARTY-NOTICES"), formatNotices(root, tree));
 writeFileSync(join(root, "sbom.cdx.json"), formatBillOfMaterials(root, tree));
-const { direct, packages, bytes } = installFigures(root, tree);
+const { direct, packages, bytes } = installFigures(root, readProductionTree(root, []));
 process.stderr.write(
   `${direct} direct dependencies, ${packages} packages, ${(bytes / 1e6).toFixed(1)} MB without Signalbox itself\n`,
 );
