@@ -8,7 +8,7 @@ import type { PolicyLogCause, PolicyLogFault } from "./verification/causes.ts";
 import type { SpokenContent } from "./verification/contents.ts";
 import { restsOnClaims } from "./verification/promotion.ts";
 import { readRecordText } from "./verification/record-shape.ts";
-import { SlotStatus } from "./verification/standing.ts";
+import { SlotStatus } from "./verification/slot-status.ts";
 
 /**
  * Verifies a log of policies row by row: that nothing was changed, added, taken out or moved, and that each row can be true after those before it. It

@@ -10,8 +10,8 @@ interface Content {
 type Cause = PolicyLogCause | null;
 
 /**
- * Where one policy stands by the rows so far, for judging whether the next one can be true. Written apart from the fold that servers run by, on
- * purpose: an auditor's second opinion must not repeat the first one's mistakes.
+ * The slots of one policy after the rows so far, to judge whether the next row is possible. It shares no code with the fold that servers use, so
+ * that a fault in the fold does not confirm itself (docs/decisions/0029-the-auditor-judges-apart-from-the-fold.md).
  */
 export class SlotStatus {
   /** What stands for the end of the policy. */
