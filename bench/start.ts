@@ -15,7 +15,7 @@ import { cpuMicroseconds, residentMegabytes } from "./process-figures.ts";
 const HERE = resolve(import.meta.dirname, "..");
 const PROGRAMS = { package: "dist/main.js", sources: "src/main.ts" } as const;
 
-/** A server is idle that has used less than a twentieth of a core for so long, milliseconds: after its first answer it still compares what the log of policies keeps. */
+/** A server is idle that has used less than a twentieth of a core for so long, milliseconds: after its first answer it still compares what the policy log keeps. */
 const QUIET = 600;
 
 /** How long a server may take to answer, milliseconds. */
@@ -120,7 +120,7 @@ try {
   console.log("| ----- | ------------------: | -------: | -----: | ------: |");
   for (const subject of subjects) {
     console.log(line(`${subject.name}, nothing cached`, [await startOnce(subject)]));
-    // The second compiles what the log of policies keeps, the third finds everything.
+    // The second compiles what the policy log keeps, the third finds everything.
     await startOnce(subject);
   }
   const runs = new Map<Subject, Figures[]>(subjects.map((subject) => [subject, []]));

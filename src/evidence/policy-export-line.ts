@@ -2,7 +2,7 @@ import { isJsonObject } from "../canon/json.ts";
 import { GENESIS, type ChainLink } from "./chain.ts";
 import { parse, linkOf, readPosition } from "./export-line.ts";
 
-/** The first line of an export of the log of policies. It begins with the first row: what a row means follows from all before it. */
+/** The first line of an export of the policy log. It begins with the first row: what a row means follows from all before it. */
 export interface PolicyExportHeader {
   /** The last row that the export covers. */
   readonly to: ChainLink;

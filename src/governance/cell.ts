@@ -40,10 +40,14 @@ export class Cell {
   /** Adds a cell from the bytes it was written as. @throws {RangeError} for bytes of another version */
   addEncoded(bytes: Uint8Array): void {
     const reader = new ByteReader(bytes);
-    if (reader.number() !== VERSION) throw new RangeError("a roll-up of another version; read it with that version");
+    if (reader.number() !== VERSION)
+      throw new RangeError("the roll-up was written by another version; read it with that version");
     for (let left = reader.number(); left > 0; left--) {
       const number = reader.number();
-      if (number >= COUNTER_LIMIT) throw new RangeError("a roll-up has a counter that this version does not know");
+      if (number >= COUNTER_LIMIT)
+        throw new RangeError(
+          "the roll-up has a counter that this version does not support; read it with the newer version",
+        );
       this.#counts[number] = (this.#counts[number] ?? 0) + reader.number();
     }
     // Added at once: a view that is kept keeps the whole page of cells that it was read from.
@@ -89,7 +93,8 @@ export class Cell {
 /** One count of a cell, from the bytes it was written as, without its latencies. @throws {RangeError} for bytes of another version */
 export function encodedCount(bytes: Uint8Array, counter: Counter): number {
   const reader = new ByteReader(bytes);
-  if (reader.number() !== VERSION) throw new RangeError("a roll-up of another version; read it with that version");
+  if (reader.number() !== VERSION)
+    throw new RangeError("the roll-up was written by another version; read it with that version");
   const wanted = COUNTER_NUMBERS[counter];
   for (let left = reader.number(); left > 0; left--) {
     const number = reader.number();

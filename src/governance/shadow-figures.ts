@@ -25,7 +25,7 @@ export type ShadowSum = { -readonly [Name in keyof ShadowMeasures]: number };
 /**
  * Verdicts of a revision in shadow, over all workspaces and all hours in which it was evaluated. A candidate that comes back keeps its earlier hours.
  *
- * @param revision its number, as the log of policies gives it. @param since when it entered its slot, milliseconds since the epoch; given back.
+ * @param revision its number, as the policy log gives it. @param since when it entered its slot, milliseconds since the epoch; given back.
  * @param now likewise. @param firstSeen likewise; hours before it are not read. @throws {StoreUnavailableError}
  */
 export async function shadowFigures(

@@ -55,7 +55,7 @@ export interface SummaryContext {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly loaded: readonly PolicyIdentity[] | null;
-  /** From the log of policies. */
+  /** From the policy log. */
   readonly stored: readonly StoredPolicy[];
   readonly tableRevision: string | null;
   readonly head: { readonly hash: string } | null;

@@ -221,7 +221,7 @@ function checkOwner(owner: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9._:@+/-]{0,127}$/.test(owner)) {
     throw new KeyOptionError(
       "owner",
-      "say who answers for the key, such as group:payments or an address, up to 128 characters without spaces",
+      "give the owner of the key, such as group:payments or an address, up to 128 characters without spaces",
     );
   }
   if (holdsCredential(owner)) throw new KeyOptionError("owner", NO_SECRETS);

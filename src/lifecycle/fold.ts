@@ -23,13 +23,13 @@ export function foldRow(states: PolicyStates, row: PolicyLogRow): PolicyStates {
     chainHash(row.previous, row.position, "policy", row.record) === row.hash;
   if (!follows) {
     throw new PolicyLogError(
-      `the log of policies does not hold at position ${head.position + 1}; run signalbox evidence verify`,
+      `the policy log does not verify at position ${head.position + 1}; run signalbox evidence verify`,
     );
   }
   const record = readPolicyRecord(row.record);
   if (record === null) {
     throw new PolicyLogError(
-      `the log of policies has a row at position ${row.position} that this version does not know; run the newer one`,
+      `the policy log has a row at position ${row.position} that this version does not support; run the newer version`,
     );
   }
   const known = states.policies.get(record.policy) ?? newLine(record.policy);

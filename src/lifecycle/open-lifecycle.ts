@@ -79,7 +79,7 @@ class Lifecycle implements PolicyLifecycle {
         }
         await this.#pause();
       }
-      throw new StoreUnavailableError("the log of policies is being written by too many at once; try again", {
+      throw new StoreUnavailableError("too many processes are writing the policy log at once; try again", {
         done: "no",
       });
     });
@@ -132,7 +132,7 @@ class Lifecycle implements PolicyLifecycle {
     const isSame = head.position > known.position || (head.position === known.position && head.hash === known.hash);
     if (!isSame) {
       throw new PolicyLogError(
-        "the log of policies is not the one that this process has read (was a backup restored?); restart to go on with it",
+        "the policy log is not the one that this process has read (was a backup restored?); restart the server to use it",
       );
     }
   }

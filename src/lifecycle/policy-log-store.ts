@@ -1,7 +1,7 @@
 import type { StoredContent } from "../canon/policy.ts";
 import type { ChainLink } from "../evidence/chain.ts";
 
-/** One row of the log of policies: chained like evidence, with `policy` for the kind (`chainHash`). */
+/** One row of the policy log: chained like evidence, with `policy` for the kind (`chainHash`). */
 export interface PolicyLogRow extends ChainLink {
   /** Hash of the row before it; zeros before the first. */
   readonly previous: string;

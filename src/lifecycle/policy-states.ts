@@ -55,7 +55,7 @@ export const NO_POLICY_STATES: PolicyStates = { head: GENESIS, policies: new Map
 export function contentOf(status: PolicyStatus, digest: string): KnownContent {
   const content = status.contents.get(digest);
   if (content === undefined)
-    throw new TypeError(`policy ${status.id}: the log names a content that the policy does not have`);
+    throw new TypeError(`policy ${status.id}: the log names content that the policy does not have`);
   return content;
 }
 

@@ -11,7 +11,7 @@ import { readRecordText } from "./verification/record-shape.ts";
 import { SlotStatus } from "./verification/slot-status.ts";
 
 /**
- * Verifies a log of policies row by row: that nothing was changed, added, taken out or moved, and that each row can be true after those before it. It
+ * Verifies a policy log row by row: that nothing was changed, added, taken out or moved, and that each row can be true after those before it. It
  * keeps its own account of where policies stand, apart from the one that servers run by. After a fault it is of no more use.
  */
 export class PolicyLogVerifier {

@@ -104,7 +104,7 @@ export function readStoredContent(
   moduleSha256: string | null,
 ): KeptPolicy {
   const sha256 = createHash("sha256").update(bytes).digest("hex");
-  if (sha256 !== moduleSha256) throw new KeptContentError("its module is not the one that the log of policies names");
+  if (sha256 !== moduleSha256) throw new KeptContentError("its module is not the one that the policy log names");
   const description = parse(text);
   // The log names the module alone; the description is covered by its SHA-256 because the module contains it.
   if (!endsWith(bytes, section(text))) throw new KeptContentError("its description is not the one in its module");

@@ -16,7 +16,7 @@ import { LoadedModules } from "../policy/modules/loaded-modules.ts";
 import { policyData } from "../policy/policy-data.ts";
 import type { PolicyDrift } from "./policies/drift.ts";
 
-/** What a snapshot is made with, besides the files and the log of policies. */
+/** What a snapshot is made with, besides the files and the policy log. */
 export interface SnapshotSupply {
   /** Path of routes.yaml. */
   readonly config: string;
@@ -132,7 +132,7 @@ type SecretReference = Pick<MissingSecret, "provider" | "reference">;
 
 const SET_IT =
   "set it, or say on_missing_secret: disable (leave the provider out) or simulate (the simulated upstream answers)";
-const UNUSABLE = "holds characters that an HTTP header cannot carry";
+const UNUSABLE = "has characters that an HTTP header cannot carry";
 const CLEAN_IT = "look for line breaks or quotation marks around the secret";
 
 function secretDiagnostic(

@@ -46,6 +46,6 @@ function parsed<Value>(flag: string, what: string, parse: () => Value): Value {
   try {
     return parse();
   } catch {
-    throw new StartError(`${flag}: the file must hold ${what}`);
+    throw new StartError(`${flag}: the file must contain ${what}`);
   }
 }

@@ -66,7 +66,7 @@ function forge(forged: readonly PolicyLogRow[]): void {
 /** Nobody has approved with a report. */
 const REPORTS = "reports of approvers: 0 recomputed by the server, 0 only claimed\n";
 
-describe("evidence verify of the log of policies", () => {
+describe("evidence verify of the policy log", () => {
   it("prints what it verified, after the requests", async () => {
     expect(await run("verify")).toEqual({
       code: 0,
@@ -101,7 +101,7 @@ describe("evidence verify of the log of policies", () => {
     tamper(statement);
     const { code, stderr, stdout } = await run("verify");
     expect([code, stdout]).toEqual([1, expect.not.stringContaining("of policies")]);
-    expect(stderr).toMatch(/^signalbox evidence: the log of policies [^\n]+\n$/);
+    expect(stderr).toMatch(/^signalbox evidence: the policy log [^\n]+\n$/);
     expect(stderr).toContain(`at ${position}`);
     expect(stderr).toContain(`(${cause})`);
   });
@@ -110,14 +110,14 @@ describe("evidence verify of the log of policies", () => {
     const [, , , , promoted, rolledBack] = story.records;
     forge(chainRecords([...story.records.slice(0, 4), { ...promoted, approvals: [] }, rolledBack ?? {}]));
     const { code, stderr } = await run("verify");
-    expect([code, stderr]).toEqual([1, expect.stringContaining("at position 5: it leaves out an approval")]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("at position 5: it leaves out a valid approval")]);
     expect(DOCUMENT).toContain(`$ signalbox evidence verify\n${stderr}`);
   });
 
   it("checks what was noted elsewhere", async () => {
     expect((await run("verify", "--policy-head", head, "--policy-head", `2:${rows[1]?.hash}`)).code).toBe(0);
     expect((await run("verify", "--policy-head", `6:${"f".repeat(64)}`)).stderr).toContain(
-      "position 6: the chain is not the one",
+      "position 6: the hash at this position differs",
     );
     // Whoever cuts off the end leaves a log that holds, without a witness.
     tamper("DELETE FROM policy_log WHERE position > 4");
@@ -146,7 +146,7 @@ describe("evidence verify of the log of policies", () => {
 });
 
 it("the document names every cause", () => {
-  const section = /## The log of policies\n([\s\S]*?)\n## /.exec(DOCUMENT)?.[1] ?? "";
+  const section = /## The policy log\n([\s\S]*?)\n## /.exec(DOCUMENT)?.[1] ?? "";
   const named = new Set([...section.matchAll(/`([a-z_]+)`/g)].map(([, word]) => word ?? ""));
   const causes = [...Object.keys(POLICY_LOG_CAUSES), ...Object.keys(KEPT_CONTENT_CAUSES)];
   expect(causes.filter((cause) => !named.has(cause))).toEqual([]);
@@ -254,9 +254,9 @@ describe("evidence export --policies", () => {
   });
 
   it.each([
-    [["export", "--policies", "--after", "1"], "--after: the log of policies is exported whole"],
-    [["export", "--policies", "--until", "1"], "--until: the log of policies is exported whole"],
-    [["export", "--policies", "--workspace", "acme"], "--workspace: the log of policies is exported whole"],
+    [["export", "--policies", "--after", "1"], "--after: the policy log is exported whole"],
+    [["export", "--policies", "--until", "1"], "--until: the policy log is exported whole"],
+    [["export", "--policies", "--workspace", "acme"], "--workspace: the policy log is exported whole"],
     [["verify", "--policies"], "--policies: is no flag of verify"],
     [["verify", "--policy-head", "6"], "--policy-head: give POSITION:HASH"],
   ])("refuses %j with exit 2", async (argv, complaint) => {

@@ -124,14 +124,14 @@ describe("signalbox summary", () => {
     expect((await run("--workspace", "acme-prod", ...WINDOW)).stdout).toContain("eu-residency  r3        -      2 ");
   });
 
-  it("says in one line that a newer version has written to the log of policies", async () => {
+  it("says in one line that a newer version has written to the policy log", async () => {
     await writeSome();
     const record = '{"kind":"tomorrow"}';
     const hash = chainHash(GENESIS.hash, 1, "policy", record);
     await store.policyLog.append(GENESIS, [{ position: 1, previous: GENESIS.hash, hash, record }]);
     const { code, stdout, stderr } = await run(...WINDOW);
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toMatch(/^signalbox summary: the log of policies has a row at position 1 .*run the newer one\n$/);
+    expect(stderr).toMatch(/^signalbox summary: the policy log has a row at position 1 .*run the newer version\n$/);
   });
 
   it("prints JSON lines of one workspace", async () => {

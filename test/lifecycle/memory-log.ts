@@ -2,7 +2,7 @@ import { GENESIS, type ChainLink } from "../../src/evidence/chain.ts";
 import type { PolicyLogRow, PolicyLogStore } from "../../src/lifecycle/policy-log-store.ts";
 import type { StoredContent } from "../../src/canon/policy.ts";
 
-/** The log of policies in memory: what the engines do, without disks, so that the lifecycle is tested in milliseconds. */
+/** The policy log in memory: what the engines do, without disks, so that the lifecycle is tested in milliseconds. */
 export class MemoryPolicyLog implements PolicyLogStore {
   readonly rows: PolicyLogRow[] = [];
   readonly contents = new Map<string, StoredContent>();

@@ -118,12 +118,12 @@ describe("the states", () => {
       TypeError,
     );
     expect(() => fold([{ ...first, record: first.record.replace("candidate", "enforced") }])).toThrow(
-      /does not hold at position 1/,
+      /does not verify at position 1/,
     );
     // A row of another log, whole in itself, at the place that comes next.
     const previous = "ab".repeat(32);
     const foreign = { ...second, previous, hash: chainHash(previous, 2, "policy", second.record) };
-    expect(() => fold([first, foreign])).toThrow(/does not hold at position 2/);
+    expect(() => fold([first, foreign])).toThrow(/does not verify at position 2/);
     expect(fold([first, second]).head).toEqual({ position: 2, hash: second.hash });
   });
 });

@@ -62,7 +62,7 @@ const whole = (): Story =>
     .promoted(a, removal)
     .rolledBack(removal, a);
 
-describe("a log of policies", () => {
+describe("a policy log", () => {
   it("verifies as it was written, and says what is in it", () => {
     const { rows } = whole();
     const verifier = new PolicyLogVerifier([at(rows, 3), at(rows, 15)]);

@@ -116,7 +116,7 @@ describe.skipIf(process.platform !== "linux")("two workers (needs /proc of Linux
 
     // One that lives and does nothing is found, killed, and another takes its place.
     process.kill(server.workers[0] ?? 0, "SIGSTOP");
-    await server.says("has not answered for 15 s; it is killed");
+    await server.says("has not answered for 15 s; the server kills it");
     await expect.poll(() => metric(server, RESTARTS), { timeout: 60_000 }).toBe(3);
     await expect.poll(() => metric(server, READY), { timeout: 60_000 }).toBe(2);
     expect(server.said).toContain("ended (SIGKILL); it is started again");

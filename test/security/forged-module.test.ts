@@ -144,7 +144,7 @@ describe("signalbox policy verify", () => {
     database.close();
     const { code, stdout } = await run(policyCommand, ["verify"], first);
     expect(code).toBe(1);
-    expect(stdout).toMatch(/^gate +r1 +\w{12} +damaged: nothing is kept under its digest$/m);
+    expect(stdout).toMatch(/^gate +r1 +\w{12} +damaged: nothing is stored under its digest$/m);
     expect(stdout).toContain("2 contents: 1 matches, 1 damaged\n");
   });
 

@@ -37,7 +37,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
     describe("summary", () => {
       summaryLaws(() => store, open);
     });
-    describe("the log of policies", () => {
+    describe("the policy log", () => {
       policyLogLaws(() => store);
     });
 

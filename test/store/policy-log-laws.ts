@@ -193,7 +193,7 @@ export function sharedPolicyLogLaws(open: (count: number) => Promise<readonly St
   const logs = async (count: number): Promise<readonly PolicyLogStore[]> =>
     (await open(count)).map(({ policyLog }) => policyLog);
 
-  describe("the log of policies, shared", () => {
+  describe("the policy log, shared", () => {
     it("lets exactly one of many appends at the same head win, every time", async () => {
       const all = await logs(4);
       for (let round = 1; round <= 15; round += 1) {

@@ -1,4 +1,4 @@
-/** Run as a process by `policy-log-crash.test.ts`: adds rows to the log of policies without end and says on stdout which were acknowledged. */
+/** Run as a process by `policy-log-crash.test.ts`: adds rows to the policy log without end and says on stdout which were acknowledged. */
 import { writeSync } from "node:fs";
 
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";

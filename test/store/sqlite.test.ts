@@ -254,7 +254,7 @@ it("the first content stays, whoever writes it over", async () => {
   await store.close();
 });
 
-it("a reader of the log of policies hears of appends, and cannot add", async () => {
+it("a reader of the policy log hears of appends, and cannot add", async () => {
   const path = databaseFile();
   const writer = await openSqliteStore({ path });
   const reader = await openSqliteStore({ path, readOnly: true });

@@ -85,7 +85,7 @@ describe("OpenTelemetry's variables", () => {
     [{ OTEL_TRACES_SAMPLER: "secret-word" }, "OTEL_TRACES_SAMPLER: must be one of"],
     [{ OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "2" }, "OTEL_TRACES_SAMPLER_ARG"],
     [{ OTEL_BSP_MAX_QUEUE_SIZE: "-1" }, "OTEL_BSP_MAX_QUEUE_SIZE"],
-    [{ OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, "OTEL_EXPORTER_OTLP_PROTOCOL: grpc is not spoken here"],
+    [{ OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, "OTEL_EXPORTER_OTLP_PROTOCOL: grpc is not supported"],
   ])("are refused by name where they cannot be used: %j", (more, message) => {
     const read = () => readOtlpSettings({ ...endpoint, ...more });
     expect(read).toThrow(OtlpSettingError);

@@ -21,7 +21,7 @@ export const START_CODES: Readonly<Record<string, FurtherCode>> = {
     "Set it, or write `on_missing_secret: disable` (leave the provider out) or `simulate` (the simulated upstream answers).",
   ),
   SECRET_UNUSABLE: error(
-    "The secret of a provider is set and holds characters that an HTTP header cannot carry.",
+    "The secret of a provider is set and has characters that an HTTP header cannot carry.",
     ["auth: { bearer: { file: /run/secrets/openai } }", "# and the file holds two lines"],
     "Look for line breaks or quotation marks around the secret.",
   ),

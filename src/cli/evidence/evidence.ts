@@ -22,7 +22,7 @@ answers. docs/evidence.md tells more.
 Commands
   tail              Prints the newest requests, one line each: time, request id, workspace, operation,
                     route -> provider/region, outcome, status, reason, tokens in+out, milliseconds.
-  verify            Verifies the chain of the whole log and the log of policies, or an export of one.
+  verify            Verifies the chain of the whole log and the policy log, or an export of one.
   export            Writes the log, or that of policies, as JSON lines that anybody can verify.
   anchor            Remembers the newest row and prints it as POSITION:HASH; note it elsewhere.
   prune             Deletes what is older than a date; what remains verifies from an anchor.
@@ -37,7 +37,7 @@ Flags of verify
   --expect-head P:H The chain must have this hash at this position; a longer log is well. May be repeated.
   --anchor P:H      The same, for anchors that were noted elsewhere. May be repeated. Also a file with one such
                     line for each: --anchor FILE. A log that ends before one of them does not verify.
-  --policy-head P:H The same for the log of policies, such as verify prints it. May be repeated.
+  --policy-head P:H The same for the policy log, such as verify prints it. May be repeated.
   --file FILE       An export instead of the database.
   --json            One JSON object: log and policies, or file; each with verified, head and end.
 
@@ -45,7 +45,7 @@ Flags of export
   --after N         Only rows after this position.
   --until N         Only rows up to this position. Default: the newest.
   --workspace W     Only rows of this workspace: a selection, in which a missing row does not show.
-  --policies        The log of policies instead, whole: without the three above.
+  --policies        The policy log instead, whole: without the three above.
   --output FILE     A new file instead of stdout.
 
 Flags of prune
@@ -149,7 +149,7 @@ async function runExport(values: Values, io: CommandIo): Promise<number> {
   const output = values.output === undefined ? null : resolve(io.cwd, values.output);
   if (values.policies === true) {
     for (const flag of ["after", "until", "workspace"] as const) {
-      if (values[flag] !== undefined) throw new UsageError(`--${flag}: the log of policies is exported whole`);
+      if (values[flag] !== undefined) throw new UsageError(`--${flag}: the policy log is exported whole`);
     }
     await withStore(databasePath(values.database, io), "read", ({ policyLog }) =>
       writeExport(output, io, (write) => exportPolicyLog(policyLog, write)),

@@ -20,7 +20,7 @@ import { describeEnd, endJson, notVerified, type LogEnd, type Verified } from ".
 const PAGE = 1_000;
 
 /**
- * Verifies the whole log of policies and the contents that it speaks of.
+ * Verifies the whole policy log and the contents that it speaks of.
  *
  * @param noted positions in the log that were noted elsewhere
  */
@@ -28,10 +28,10 @@ export async function verifyPolicyLog(log: PolicyLogStore, noted: readonly Chain
   // The head that the store names is a promise that the rows reach it; others may be added meanwhile.
   const verifier = new PolicyLogVerifier([await log.head(), ...noted]);
   const fault = await verifyRows(verifier, walkPolicyLog(log));
-  if (fault !== null) return failed("the log of policies", fault);
+  if (fault !== null) return failed("the policy log", fault);
   for (const spoken of verifier.contents) {
     const cause = keptContentCause(spoken, await log.content(spoken.digest), (kept) => digestOf(kept, spoken.module));
-    if (cause !== null) return notVerified(`the log of policies ${describeContentFault(spoken, cause)}`, { cause });
+    if (cause !== null) return notVerified(`the policy log ${describeContentFault(spoken, cause)}`, { cause });
   }
   const end: LogEnd = { head: verifier.head, noted, flag: "--policy-head", server: null };
   return {
@@ -54,12 +54,12 @@ export async function verifyPolicyLog(log: PolicyLogStore, noted: readonly Chain
 export async function verifiedContents(log: PolicyLogStore): Promise<readonly SpokenContent[]> {
   const verifier = new PolicyLogVerifier([await log.head()]);
   const fault = await verifyRows(verifier, walkPolicyLog(log));
-  if (fault !== null) throw new CommandError(`the log of policies ${describePolicyLogFault(fault)}`);
+  if (fault !== null) throw new CommandError(`the policy log ${describePolicyLogFault(fault)}`);
   return verifier.contents;
 }
 
 /**
- * Verifies an export of the log of policies; contents are not in it.
+ * Verifies an export of the policy log; contents are not in it.
  *
  * @param lines those after the header. @throws {CommandError} for a line that is no row, and a noted position that the export does not reach
  */
@@ -90,7 +90,7 @@ export async function verifyPolicyFile(
 }
 
 /**
- * Writes the whole log of policies, a line a row, below a header line.
+ * Writes the whole policy log, a line a row, below a header line.
  *
  * @throws {CommandError} when it cannot be written, or is not whole
  */
@@ -107,7 +107,7 @@ export async function exportPolicyLog(log: PolicyLogStore, write: (text: string)
   }
   if (position === to.position) return;
   throw new CommandError(
-    `the export ends before position ${position + 1}: the log of policies is damaged; run "signalbox evidence verify"`,
+    `the export ends before position ${position + 1}: the policy log is damaged; run "signalbox evidence verify"`,
   );
 }
 

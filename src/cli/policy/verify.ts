@@ -24,7 +24,7 @@ forged.
   -h, --help        This text.
 
 Results: matches; other compiler (another version of Signalbox compiled it, so the bytes cannot be compared); differs;
-damaged (missing, unreadable, or not what the log of policies names).
+damaged (missing, unreadable, or not what the policy log names).
 Exit codes: 0 no content differs or is damaged; 1 one does (or is of another compiler, with --strict), or the log does
 not verify; 2 usage.
 `;
@@ -80,7 +80,7 @@ async function verifyOne(content: SpokenContent, log: PolicyLogStore, toolchain:
   try {
     const stored = await log.content(content.digest);
     if (stored === null || stored.policy !== content.policy) {
-      throw new KeptContentError("nothing is kept under its digest");
+      throw new KeptContentError("nothing is stored under its digest");
     }
     const { agreement } = await recompileContent(readStoredContent(stored, content.module), toolchain);
     return { content, result: RESULTS[agreement], reason: null };

@@ -177,7 +177,7 @@ function reportPolicies(server: RunningServer, io: CommandIo): void {
     swapped: ({ id }) => io.stdout(`policies changed, set ${id}\n`),
     failed: (contents) => {
       for (const { message } of contents) io.stderr(`${message}\n`);
-      io.stderr("what the log of policies says cannot be carried out; what ran keeps running, and it is tried again\n");
+      io.stderr("what the policy log says cannot be carried out; what ran keeps running, and it is tried again\n");
     },
     recovered: () => io.stdout("policies are as the log says again\n"),
     differing: (drift) => reportDrift(drift, io),

@@ -39,7 +39,7 @@ export function databasePath(flag: string | undefined, io: CommandIo): string {
 const OPEN_TO_OTHERS = 0o077;
 
 /**
- * The database of the working directory. Its keys and its log of policies decide what a server does, so one that came with a checkout is not used:
+ * The database of the working directory. Its keys and its policy log decide what a server does, so one that came with a checkout is not used:
  * version control gives files a mode that others can read, and Signalbox never does.
  *
  * @throws {CommandError}

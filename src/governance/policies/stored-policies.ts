@@ -1,6 +1,6 @@
 import { contentOf, type PolicyStates, type PolicyStatus } from "../../lifecycle/policy-states.ts";
 
-/** The slots of a policy by the log of policies, the same for every process. */
+/** The slots of a policy by the policy log, the same for every process. */
 export interface StoredPolicy {
   readonly id: string;
   /** `null`: nothing is enforced. */

@@ -8,7 +8,7 @@ const nullableText = { type: ["string", "null"] } as const;
 const instant = { type: "string", format: "date-time" } as const;
 const nullableRevision = { type: ["string", "null"], pattern: REVISION_PATTERN } as const;
 
-/** What the log of policies has in a slot. */
+/** What the policy log has in a slot. */
 function slot(description: string) {
   const since = { ...instant, type: ["string", "null"], description: "When it entered the slot." } as const;
   return wholeOrNull(
@@ -73,12 +73,12 @@ export const GOVERNANCE_SUMMARY = {
           },
           stored: wholeOrNull(
             { enforced: slot("What acts. `null`: nothing."), candidate: slot("What is watched. `null`: nothing.") },
-            "Where the log of policies says that it stands. `null`: it has none.",
+            "Where the policy log says that it stands. `null`: it has none.",
           ),
           drift: {
             enum: ["digest", "slot", "not_loaded", "not_stored", null],
             description:
-              "How what this process decides with differs from the log of policies; within a second of a change it does not.",
+              "How what this process decides with differs from the policy log; within a second of a change it does not.",
           },
         }),
       },

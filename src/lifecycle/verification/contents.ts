@@ -15,10 +15,10 @@ export interface SpokenContent {
 
 /** Why what is kept is not what the log speaks of, each with its sentence. */
 export const KEPT_CONTENT_CAUSES = {
-  not_kept: "its content is not kept",
-  other_policy: "what is kept under its digest is said to be another policy's",
-  module: "the module that is kept is not the one in the log",
-  digest: "contract and sources as they are kept cannot be read, or do not make its digest",
+  not_kept: "its content is not stored",
+  other_policy: "the content stored under its digest belongs to another policy",
+  module: "the stored module is not the one in the log",
+  digest: "the stored contract and sources cannot be read, or do not have its digest",
 } as const;
 
 export type KeptContentCause = keyof typeof KEPT_CONTENT_CAUSES;
@@ -41,5 +41,5 @@ export function keptContentCause(
 
 /** Quotes nothing of the log but numbers. */
 export function describeContentFault({ position }: SpokenContent, cause: KeptContentCause): string {
-  return `speaks at position ${position} of a content that is not there: ${KEPT_CONTENT_CAUSES[cause]} (${cause})`;
+  return `names content at position ${position} that is missing or damaged: ${KEPT_CONTENT_CAUSES[cause]} (${cause})`;
 }

@@ -4,16 +4,17 @@ import type { Approval, PromotedRecord, ReportReference } from "../records.ts";
 /** What can be wrong with a promotion, each with its sentence. */
 export const PROMOTION_CAUSES = {
   approval_unknown: "it counts an approval that did not exist for this content",
-  approval_missing: "it leaves out an approval that stood for this content and counts",
+  approval_missing: "it leaves out a valid approval of this content that counts",
   self_approval: "it counts the approval of the promoter, which the row's own requirements forbid",
   approvals: "fewer people had approved than the row's own requirements say",
   roles: "no approver had a role that the row's own requirements name",
   soak: "the content had not been the candidate for as long as the row's own requirements say",
-  decisions: "the content had been asked about fewer decisions than the row's own requirements say",
+  decisions: "the content had judged fewer decisions than the row's own requirements say",
   indeterminate: "verdicts were indeterminate, which the row's own requirements forbid",
-  report: "no approval that counts refers to a whole report of this promotion, which the row's own requirements demand",
+  report:
+    "no approval that counts refers to a complete report of this promotion, which the row's own requirements demand",
   assertions: "no approval that counts refers to assertions that all passed, which the row's own requirements demand",
-  figures: "the figures of shadow are missing, or are there for a removal, of which nothing is counted",
+  figures: "the shadow figures are missing, or a removal has some although none are counted for it",
 } as const;
 
 type PromotionCause = keyof typeof PROMOTION_CAUSES;

@@ -89,6 +89,6 @@ export class KeptModules {
 /** @throws {KeptContentError} @throws {StoreUnavailableError} */
 async function readKept(states: PolicyStates, policy: string, digest: string, log: Contents): Promise<KeptPolicy> {
   const stored = await log.content(digest);
-  if (stored === null || stored.policy !== policy) throw new KeptContentError("nothing is kept under its digest");
+  if (stored === null || stored.policy !== policy) throw new KeptContentError("nothing is stored under its digest");
   return readStoredContent(stored, states.policies.get(policy)?.contents.get(digest)?.module ?? null);
 }

@@ -7,7 +7,7 @@ import type { BuiltSnapshot, SnapshotSupply } from "../snapshots.ts";
 import { ServedPolicies } from "./served-policies.ts";
 import { ContentUnusableError } from "./slots.ts";
 
-/** @throws {StartError} when the log of policies does not hold. @throws {StoreUnavailableError} */
+/** @throws {StartError} when the policy log does not hold. @throws {StoreUnavailableError} */
 export async function openServedPolicies(supply: SnapshotSupply, log: PolicyLogStore): Promise<ServedPolicies> {
   return await sayingWhy(async () => new ServedPolicies(supply, log, await openLifecycle(log, Date.now)));
 }

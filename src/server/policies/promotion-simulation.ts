@@ -17,7 +17,7 @@ const MAX_CLASSES = 1_000_000;
 /** Milliseconds. Waivers of assertions end with a day (UTC), so all simulations of one day are the same. */
 const DAY = 86_400_000;
 
-/** The serving snapshot and the log of policies at the moment of the simulation. */
+/** The serving snapshot and the policy log at the moment of the simulation. */
 export interface SimulationContext {
   readonly table: RoutingTable;
   readonly assertions: Ground["assertions"];

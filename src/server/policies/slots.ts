@@ -84,9 +84,9 @@ export async function assembleSlots(
 /** @throws what is no fault of the bytes. */
 function unusableContent(identity: PolicyIdentity, error: unknown): ContentUnusableError {
   if (error instanceof KeptContentError)
-    return new ContentUnusableError(identity, `what the store keeps of it is damaged: ${error.message}`);
+    return new ContentUnusableError(identity, `its stored content is damaged: ${error.message}`);
   if (error instanceof PolicyModuleError)
-    return new ContentUnusableError(identity, "what the store keeps of it cannot be loaded");
+    return new ContentUnusableError(identity, "its stored content cannot be loaded");
   throw error;
 }
 

@@ -83,7 +83,8 @@ export async function startWorkers(
     pool.reloadEnded(!built.ok);
     if (!built.ok || read === null) return built;
     good = read;
-    if (!(await pool.reload(good))) say("some workers could not take the new configuration and serve the one before");
+    if (!(await pool.reload(good)))
+      say("some workers could not load the new configuration and still serve the previous one");
     return built;
   };
   // One after the other, so that each worker loads the files that were checked.

@@ -86,7 +86,7 @@ async function start({
       send({ type: "ready", url: started.server.url });
       return started.server;
     }
-    send({ type: "failed", message: "the configuration has errors that it had not before; see signalbox check" });
+    send({ type: "failed", message: "the configuration has new errors; run signalbox check" });
   } catch (error) {
     const isForOperators = error instanceof StartError || error instanceof StoreUnavailableError;
     send({ type: "failed", message: isForOperators ? error.message : null });

@@ -154,7 +154,7 @@ export class WorkerPool {
           else if (message !== null) this.#options.say(`worker ${slot.number}: ${message}`);
         },
         hangs: (silence) => {
-          this.#options.say(`worker ${slot.number} has not answered for ${silence / 1000} s; it is killed`);
+          this.#options.say(`worker ${slot.number} has not answered for ${silence / 1000} s; the server kills it`);
         },
         ended: (how) => {
           if (isOver) return;

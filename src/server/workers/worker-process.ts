@@ -13,7 +13,7 @@ export interface WorkerEvents {
   readonly ready: (url: string) => void;
   /** It cannot start, and ends. */
   readonly failed: (message: string | null) => void;
-  /** It lives and does nothing; it is killed, and `ended` follows. @param silence at least so long, milliseconds. */
+  /** It lives and does nothing; the server kills it, and `ended` follows. @param silence at least so long, milliseconds. */
   readonly hangs: (silence: number) => void;
   readonly ended: (how: string) => void;
 }

@@ -29,7 +29,7 @@ export type LogRecord =
       readonly policy_set: Word;
     }
   | {
-      /** A content that the log of policies puts into a slot, and whose bytes cannot be had. */
+      /** A content that the policy log puts into a slot, and whose bytes cannot be had. */
       readonly event: "policy_unusable";
       readonly policy: Word;
       readonly revision: Word;
@@ -41,7 +41,7 @@ export type LogRecord =
       readonly policy: Word;
       readonly revision: Word;
     }
-  /** The running set differs from the log of policies, or matches it again. */
+  /** The running set differs from the policy log, or matches it again. */
   | { readonly event: "policies_degraded" | "policies_recovered" }
   | {
       /** The files of this server and the slots of the log differ. */

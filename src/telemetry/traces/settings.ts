@@ -44,7 +44,7 @@ export function readOtlpSettings(environment: Environment): OtlpSettings | null 
   ];
   const grpc = variables.find((name) => get(name) === "grpc");
   if (grpc !== undefined)
-    throw new OtlpSettingError(`${grpc}: grpc is not spoken here; give http/json and the collector's HTTP address`);
+    throw new OtlpSettingError(`${grpc}: grpc is not supported; give http/json and the collector's HTTP address`);
   const queueSize = wholeNumber(get, "OTEL_BSP_MAX_QUEUE_SIZE", 2_048);
   return {
     traces,

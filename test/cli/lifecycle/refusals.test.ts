@@ -16,7 +16,7 @@ describe("a server that refuses", () => {
     ["404 of the path", failed(404, "not_found"), "--server: has no /v1/policies (404)"],
     ["404 without JSON", { status: 404, body: "<h1>nginx</h1>" }, "--server: has no /v1/policies (404)"],
     ["429", failed(429, "rate_limited"), "--server: has had too many calls"],
-    ["503", failed(503, "store_unavailable"), "--server: cannot read its log of policies now"],
+    ["503", failed(503, "store_unavailable"), "--server: cannot read its policy log now"],
     ["500", failed(500, "internal_error"), "--server: answered with 500, internal_error: Said by the server"],
     ["502 of a proxy", { status: 502, body: "Bad Gateway" }, "--server: answered with 502\n"],
     [

@@ -41,8 +41,8 @@ describe("bytes that cannot be had", LONG, () => {
     const digest = digestOf(replica, "enforced");
     await replica.server.close();
     for (const [name, sql, why] of [
-      ["lost", LOSE, "nothing is kept under its digest"],
-      ["damaged", DAMAGE, "its module is not the one that the log of policies names"],
+      ["lost", LOSE, "nothing is stored under its digest"],
+      ["damaged", DAMAGE, "its module is not the one that the policy log names"],
       ["rewritten", REWRITE, "its description is not the one in its module"],
     ] as const) {
       const database = `${replica.database}-${name}`;
@@ -50,7 +50,7 @@ describe("bytes that cannot be had", LONG, () => {
       tamper({ database }, sql, digest);
       replica.write("everything");
       await expect(Replica.over(replica.folder, database), name).rejects.toThrow(
-        `policy gate: revision r1 is enforced, and what the store keeps of it is damaged: ${why}; ` +
+        `policy gate: revision r1 is enforced, and its stored content is damaged: ${why}; ` +
           `restore the database from a backup, or give this server the files of that revision (digest ${digest.slice(0, 12)})`,
       );
       // The files of that revision are as good: the combined module has it.

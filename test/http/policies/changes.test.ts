@@ -255,7 +255,7 @@ describe("where the store is away", () => {
     expect(estate.steps).toEqual([]);
   });
 
-  it("a server without a log of policies says so", async () => {
+  it("a server without a policy log says so", async () => {
     const { estate, key } = await open({ hasNoLog: true });
     for (const path of ["/v1/policies", "/v1/policies/a"]) {
       expect(await estate.get(key, path)).toMatchObject({

@@ -83,7 +83,7 @@ export interface EstateOptions {
   /** Both workspaces unless given; `null`: routes.yaml does not say. */
   readonly managedBy?: readonly string[] | null;
   readonly runtime?: Partial<Runtime>;
-  /** A server that keeps no log of policies. */
+  /** A server that keeps no policy log. */
   readonly hasNoLog?: true;
 }
 

@@ -132,7 +132,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
       expect(await readVerifiedPolicyLog(witness.policyLog)).toEqual(first);
     });
 
-    it("a listener of the log of policies hears after an outage of what was added during it", async () => {
+    it("a listener of the policy log hears after an outage of what was added during it", async () => {
       const [store, witness, proxy] = await behindProxy();
       let heard = 0;
       const end = await store.policyLog.watch(() => (heard += 1));

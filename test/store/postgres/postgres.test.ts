@@ -224,7 +224,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       }
     });
 
-    it("keeps the rules of the log of policies itself", async () => {
+    it("keeps the rules of the policy log itself", async () => {
       const url = await server.database();
       const store = await open(url);
       await store.policyLog.append(GENESIS, TWO_ROWS);
@@ -416,7 +416,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(calls).toEqual([[], ["a"], ["a"]]);
     });
 
-    it("add to the log of policies one after the other: what is read after waiting is the newest row", async () => {
+    it("add to the policy log one after the other: what is read after waiting is the newest row", async () => {
       const [store, , url] = await pair();
       await store.policyLog.append(GENESIS, TWO_ROWS);
       const head = await store.policyLog.head();

@@ -4,7 +4,7 @@ import type { SimulationFault } from "../../../simulate/promotion/promotion-simu
 import type { SimulatedPromotion } from "../../../simulate/promotion/simulate-promotion.ts";
 import type { ShadowSource } from "../shadow/policy-shadow.ts";
 
-/** What handlers need to show and to change where policies stand; a server without a log of policies has none. */
+/** What handlers need to show and to change where policies stand; a server without a policy log has none. */
 export interface PolicyAdministration {
   readonly lifecycle: PolicyLifecycle;
   /**
@@ -48,7 +48,7 @@ export interface PromotionSimulation extends SimulatedPromotion {
 /** `unknown_content`: nothing is kept under the digest. `no_change`: the content is enforced already. `unavailable`: the store cannot be read. */
 export type PromotionSimulationFault = SimulationFault | "unknown_content" | "no_change" | "unavailable";
 
-/** A row of the log of policies, as the store keeps it. */
+/** A row of the policy log, as the store keeps it. */
 export interface LogRow {
   readonly position: number;
   /** Hash of the row before it. */

@@ -104,7 +104,7 @@ export function simulationBusy(): ServiceError {
 export function storeUnavailable(): ServiceError {
   return codedError(
     "store_unavailable",
-    "The log of policies cannot be read or written now; what was asked may or may not have been done. Look before you try again.",
+    "The policy log cannot be read or written now; what was asked may or may not have been done. Look before you try again.",
   );
 }
 

@@ -20,7 +20,7 @@ export const SHADOW_QUERY = {
   },
 } as const;
 
-/** What a report is made of besides the log of policies: of the store. */
+/** What a report is made of besides the policy log: of the store. */
 export interface ShadowSource extends CountSource {
   readonly evidence: ExampleLog;
   /** One report of a workspace at a time, and no summary beside it where they share these. */

@@ -2,7 +2,7 @@ import { asWord, type Word } from "../../../evidence/record.ts";
 import type { ShadowCountReport } from "../../../governance/shadow/shadow-report.ts";
 import type { LookedAt, ExampleGroup } from "../../../simulate/examples/find-examples.ts";
 
-/** The revision that a report is about, as the log of policies has it. */
+/** The revision that a report is about, as the policy log has it. */
 export interface ShadowLine {
   /** Policy id. */
   readonly id: string;

@@ -49,8 +49,8 @@ export function refusal({ status, body }: ServerAnswer, asked: Asked): CommandEr
       }
       return new CommandError(
         asked.changes
-          ? `--server: cannot write its log of policies now; try again, after a look at what became of it: ${show}`
-          : "--server: cannot read its log of policies now; try again",
+          ? `--server: cannot write its policy log now; try again, after a look at what became of it: ${show}`
+          : "--server: cannot read its policy log now; try again",
       );
     default:
       return new CommandError(otherwise(status, code, error));
