@@ -1,19 +1,24 @@
 /**
  * What evidence costs: CPU of encoding, hashing, storing and counting a request; how long a decision waits at several
  * rates; and whether a prune keeps decisions waiting. `npm run bench:evidence`
+ *
+ * With SIGNALBOX_BENCH_POSTGRES_URL, which names an empty database of a server on this machine: the same waits over
+ * PostgreSQL, and the CPU of its processes.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { GENESIS, hashedRecord } from "../src/evidence/chain.ts";
 import type { DecisionFields, OutcomeFields } from "../src/store/evidence-batch.ts";
 import type { Store } from "../src/store/port.ts";
-import { encodeBatch, FrameCursor, type RecordBatch } from "../src/store/sqlite/batch/frames.ts";
+import { openPostgresStore } from "../src/store/postgres/open.ts";
+import { encodeBatch, FrameCursor, type RecordBatch } from "../src/store/batch/frames.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { StoreEngine } from "../src/store/sqlite/store-engine.ts";
 import { decisionRecord, outcomeRecord } from "../test/store/records.ts";
+import { cpuMicroseconds } from "./process-figures.ts";
 
 const BATCHES = 200;
 const REQUESTS = 100;
@@ -152,11 +157,49 @@ async function waitsBesidePrune(path: string, name: string, meanwhile: boolean):
   return times.toSorted((one, other) => one - other);
 }
 
+/** Prints a line for each rate, then closes the store. */
+async function writeWaits(store: Store, databaseCpu?: () => number): Promise<void> {
+  await waitsAt(store, 500);
+  for (const rate of RATES) {
+    const before = databaseCpu?.() ?? 0;
+    const { times, refused, main, others } = await waitsAt(store, rate);
+    // The server's processes are not of this one.
+    const rest = databaseCpu === undefined ? others : (databaseCpu() - before) / Math.max(10, rate * SECONDS);
+    process.stdout.write(
+      `  ${String(rate).padStart(5)}: ${at(times, 0.5)} ${at(times, 0.99)} ${at(times, 1)}; ${main.toFixed(0)} ${rest.toFixed(0)}${refused > 0 ? `; refused ${refused}` : ""}\n`,
+    );
+  }
+  await store.close();
+}
+
+/** Microseconds of CPU that all processes of PostgreSQL on this machine have used. */
+function postgresCpu(): number {
+  let sum = 0;
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const program = readFileSync(`/proc/${name}/comm`, "utf8").trim();
+      if (program === "postgres") sum += cpuMicroseconds(Number(name)) ?? 0;
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return sum;
+}
+
 const at = (times: readonly number[], share: number): string =>
   (times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0).toFixed(2);
 
+const url = process.env["SIGNALBOX_BENCH_POSTGRES_URL"];
 const folder = mkdtempSync(join(tmpdir(), "signalbox-bench-"));
 try {
+  if (url !== undefined) {
+    process.stdout.write(
+      "PostgreSQL; requests a second: wait of a decision p50, p99, max in ms; CPU a request of this process's main thread and of the database in µs\n",
+    );
+    await writeWaits(await openPostgresStore({ url }), postgresCpu);
+    process.exit();
+  }
   const path = join(folder, "parts-0.db");
   const rounds = [0, 1, 2].map((round) => parts(join(folder, `parts-${round}.db`)));
   process.stdout.write(
@@ -168,15 +211,7 @@ try {
   process.stdout.write(
     "\nrequests a second: wait of a decision p50, p99, max in ms; CPU a request of the main thread and of the others in µs\n",
   );
-  const store = await openSqliteStore({ path: join(folder, "waits.db") });
-  await waitsAt(store, 500);
-  for (const rate of RATES) {
-    const { times, refused, main, others } = await waitsAt(store, rate);
-    process.stdout.write(
-      `  ${String(rate).padStart(5)}: ${at(times, 0.5)} ${at(times, 0.99)} ${at(times, 1)}; ${main.toFixed(0)} ${others.toFixed(0)}${refused > 0 ? `; refused ${refused}` : ""}\n`,
-    );
-  }
-  await store.close();
+  await writeWaits(await openSqliteStore({ path: join(folder, "waits.db") }));
   const calm = await waitsBesidePrune(path, "calm", false);
   const busy = await waitsBesidePrune(path, "busy", true);
   process.stdout.write(

@@ -87,7 +87,7 @@ describe("the shape of the house", () => {
       "src/dispatch/credentials/google-headers.ts",
       "src/policy/toolchain/toolchain.ts",
       // Records that this process wrote a moment ago.
-      "src/store/sqlite/batch/decision-reader.ts",
+      "src/store/batch/decision-reader.ts",
       "src/dialects/unary/one-meaning.ts",
       "src/dialects/unary/vectors/encode.ts",
     ];

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { HOUR } from "../../src/governance/roll-up.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
-import { encodeBatch } from "../../src/store/sqlite/batch/frames.ts";
+import { encodeBatch } from "../../src/store/batch/frames.ts";
 import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
 import { fixtureCells, FROM } from "./cells.ts";
 import { randomFrom, request, WORKSPACES } from "./fixture.ts";

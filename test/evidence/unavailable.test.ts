@@ -8,7 +8,7 @@ import { GENESIS } from "../../src/evidence/chain.ts";
 import type { DecisionRecord } from "../../src/evidence/record.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type Append } from "../../src/store/evidence-queue.ts";
-import { encodeBatch } from "../../src/store/sqlite/batch/frames.ts";
+import { encodeBatch } from "../../src/store/batch/frames.ts";
 import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
 import {
   answerJson,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { chainHash, GENESIS } from "../../src/evidence/chain.ts";
-import { encodeBatch, FrameCursor } from "../../src/store/sqlite/batch/frames.ts";
+import { encodeBatch, FrameCursor } from "../../src/store/batch/frames.ts";
 import { sealBatch, type KnownLog } from "../../src/store/sqlite/batch/seal.ts";
 
 const EMPTY: KnownLog = { head: GENESIS, knows: () => false, open: () => undefined };

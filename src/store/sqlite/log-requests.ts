@@ -1,6 +1,6 @@
 import { LARGEST_LOG_PAGE, type EvidenceLog, type LogRow, type Pruned } from "../../evidence/evidence-log.ts";
 import { PruneScan } from "../prune-scan.ts";
-import { logRows, scannedRows } from "./batch/decode.ts";
+import { logRows, scannedRows } from "../batch/decode.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
 /** Requests of dead processes that are ended at a time. */

@@ -7,7 +7,7 @@ import type { IssuerStore } from "../../keys/tokens/issuer-store.ts";
 import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
 import { KeyWatchers } from "../key-watchers.ts";
-import { encodeBatch } from "./batch/frames.ts";
+import { encodeBatch } from "../batch/frames.ts";
 import { readEvidence } from "./evidence-reader.ts";
 import { evidenceLog } from "./log-requests.ts";
 import { policyLogStore } from "./policy-log-requests.ts";

@@ -1,5 +1,5 @@
-import type { RecordBatch } from "./batch/frames.ts";
-import type { IdRange } from "./batch/seal.ts";
+import type { RecordBatch } from "../batch/frames.ts";
+import type { StoredBatch } from "../batch/stored-batch.ts";
 import type { LimitLease, LimitLeased, LimitUsage } from "../../limits/limit-store.ts";
 import type { IssuerRecord } from "../../keys/tokens/issuer-store.ts";
 import type { PolicyLogRow } from "../../lifecycle/policy-log-store.ts";
@@ -86,25 +86,6 @@ export interface BatchQuery {
 export interface RollUpPage extends RollUpQuery {
   readonly after: { readonly hour: number; readonly labels: string };
   readonly limit: number;
-}
-
-/** A batch as stored. */
-export interface StoredBatch {
-  /** Position of its first record. */
-  readonly first: number;
-  readonly last: number;
-  /** Hash of the chain up to and with its last record. */
-  readonly hash: string;
-  readonly process: number;
-  /** When the process that wrote it was last known to run, where it runs no longer; otherwise `null`. */
-  readonly diedAt: number | null;
-  readonly workspaces: readonly string[];
-  readonly decided: IdRange;
-  readonly ended: IdRange;
-  /** The largest request id of a decision up to here. */
-  readonly highWater: string;
-  /** Frames (`batch/frames.ts`). */
-  readonly records: Uint8Array<ArrayBuffer>;
 }
 
 /** What the worker answers. */

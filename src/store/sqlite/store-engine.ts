@@ -17,7 +17,7 @@ import { describeFailure, isRefusal } from "./sqlite-failure.ts";
 import { Transaction } from "./tables/transaction.ts";
 import { describeFault, type StoreWatch } from "./watch/store-watch.ts";
 import { GENESIS } from "../../evidence/chain.ts";
-import type { RecordBatch } from "./batch/frames.ts";
+import type { RecordBatch } from "../batch/frames.ts";
 import type { EvidenceFault } from "../../evidence/fault.ts";
 
 /** How many decisions of dead processes are ended at a time: a few milliseconds of the worker. */

@@ -1,5 +1,6 @@
 import { hashedRecord, type ChainLink } from "../../../evidence/chain.ts";
-import { FrameCursor, placeOf, type RecordBatch } from "./frames.ts";
+import { FrameCursor, placeOf, type RecordBatch } from "../../batch/frames.ts";
+import { NO_IDS, widened, type IdRange } from "../../batch/stored-batch.ts";
 import type { OpenDecision } from "./open-decision.ts";
 
 /** One record of a batch, as far as the state of the log follows from it. */
@@ -30,13 +31,6 @@ export interface SealedBatch {
   readonly lost: number;
 }
 
-export interface IdRange {
-  readonly lowest: string;
-  readonly highest: string;
-}
-
-const NOTHING: IdRange = { lowest: "", highest: "" };
-
 /** What is known of the log before the batch. */
 export interface KnownLog {
   readonly head: ChainLink;
@@ -56,7 +50,7 @@ export function sealBatch(batch: RecordBatch, process: number, known: KnownLog):
   const closed = new Set<string>();
   let { position, hash } = known.head;
   let [decisions, lost, length] = [0, 0, 0];
-  let [decided, ended] = [NOTHING, NOTHING];
+  let [decided, ended] = [NO_IDS, NO_IDS];
   while (cursor.next()) {
     const { requestId } = cursor;
     const ends = cursor.kind === "outcome";
@@ -90,10 +84,4 @@ export function sealBatch(batch: RecordBatch, process: number, known: KnownLog):
   }
   const bytes = cursor.bytes.subarray(0, length);
   return { bytes, workspaces, process, steps, head: { position, hash }, decided, ended, duplicates, lost };
-}
-
-function widened(range: IdRange, requestId: string): IdRange {
-  if (range.highest === "") return { lowest: requestId, highest: requestId };
-  if (requestId > range.highest) return { lowest: range.lowest, highest: requestId };
-  return requestId < range.lowest ? { lowest: requestId, highest: range.highest } : range;
 }

@@ -1,8 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import { Increments } from "../../../governance/increments.ts";
-import { FrameCursor, encodeBatch, placeOf } from "../batch/frames.ts";
-import { readBytes, readNumber, readText, readTextOrNull, type Row } from "../../rows/row.ts";
+import { LogPacker } from "../../batch/pack.ts";
+import type { StoredBatch } from "../../batch/stored-batch.ts";
+import { readBytes } from "../../rows/row.ts";
 
 /**
  * The log as batches: a row holds many records as bytes (`batch/frames.ts`). `decided_…` and `ended_…` are the smallest
@@ -70,79 +71,28 @@ CREATE TRIGGER evidence_checkpoint_is_kept BEFORE DELETE ON evidence_checkpoint
   BEGIN SELECT RAISE(ABORT, 'the checkpoint is kept'); END;
 `;
 
-/** Rows of the old log in one batch. */
-const ROWS = 200;
-
-/** Takes over the log of version 4, row by row as it was: a row that was tampered with does not verify afterwards either. */
+/** Takes over the log of version 4. */
 export function migrateToEvidenceBatches(database: DatabaseSync): void {
   database.exec(TABLES);
   const insert = database.prepare("INSERT INTO evidence_batches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   const rows = database.prepare(
     "SELECT position, kind, at, request_id, workspace, process, record, hash FROM evidence_log ORDER BY position",
   );
-  let gathered: Row[] = [];
-  let highWater = "";
-  const store = (): void => {
-    const [first, last] = [gathered[0], gathered.at(-1)];
-    if (first === undefined || last === undefined) return;
-    const [decided, ended] = ["decision", "outcome"].map((kind) =>
-      gathered
-        .filter((row) => row["kind"] === kind)
-        .map((row) => readText(row, "request_id"))
-        .toSorted(),
-    );
-    const newest = decided?.at(-1) ?? "";
-    if (newest > highWater) highWater = newest;
-    const { bytes, workspaces } = pack(gathered);
-    insert.run(
-      readNumber(last, "position"),
-      readNumber(first, "position"),
-      readText(last, "hash"),
-      readNumber(last, "process"),
-      highWater,
-      decided?.[0] ?? "",
-      newest,
-      ended?.[0] ?? "",
-      ended?.at(-1) ?? "",
-      JSON.stringify(workspaces),
-      bytes,
-    );
-    gathered = [];
+  const store = (batch: StoredBatch | null): void => {
+    if (batch === null) return;
+    const { first, last, hash, process, highWater, decided, ended, workspaces, records } = batch;
+    const ids = [decided.lowest, decided.highest, ended.lowest, ended.highest];
+    insert.run(last, first, hash, process, highWater, ...ids, JSON.stringify(workspaces), records);
   };
-  for (const row of rows.iterate()) {
-    const last = gathered.at(-1);
-    const follows =
-      last === undefined ||
-      (last["process"] === row["process"] && readNumber(row, "position") === readNumber(last, "position") + 1);
-    if (gathered.length === ROWS || !follows) store();
-    gathered.push(row);
-  }
-  store();
+  const packer = new LogPacker();
+  for (const row of rows.iterate()) store(packer.take(row));
+  store(packer.end());
   foldIncrements(database);
   database.exec(
     `INSERT INTO evidence_checkpoint (only, position) VALUES
        (1, coalesce((SELECT max(last) FROM evidence_batches), (SELECT position FROM evidence_start), 0))`,
   );
   database.exec(GUARDS);
-}
-
-function pack(rows: readonly Row[]): { readonly bytes: Uint8Array; readonly workspaces: readonly string[] } {
-  const frames: Uint8Array[] = [];
-  const workspaces: string[] = [];
-  for (const row of rows) {
-    const [at, requestId, record] = [readNumber(row, "at"), readText(row, "request_id"), readText(row, "record")];
-    const isDecision = row["kind"] === "decision";
-    const { bytes } = isDecision
-      ? encodeBatch([at, requestId, null, record], [])
-      : encodeBatch([], [at, requestId, record]);
-    const cursor = new FrameCursor(bytes);
-    cursor.next();
-    cursor.hash = readText(row, "hash");
-    const workspace = readTextOrNull(row, "workspace");
-    if (workspace !== null) cursor.workspacePlace = placeOf(workspace, workspaces);
-    frames.push(bytes);
-  }
-  return { bytes: Buffer.concat(frames), workspaces };
 }
 
 /** Adds to the cells what was counted and not added yet. */

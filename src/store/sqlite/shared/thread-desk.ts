@@ -1,6 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import { asWord } from "../../../evidence/record.ts";
-import { encodeBatch, FrameCursor } from "../batch/frames.ts";
+import { encodeBatch, FrameCursor } from "../../batch/frames.ts";
 import type { EvidenceFault } from "../../../evidence/fault.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker, WorkerStart } from "../protocol.ts";

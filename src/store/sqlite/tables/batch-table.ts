@@ -1,9 +1,10 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
-import { FrameCursor } from "../batch/frames.ts";
+import { FrameCursor } from "../../batch/frames.ts";
 import type { SealedBatch } from "../batch/seal.ts";
-import type { BatchQuery, StoredBatch } from "../protocol.ts";
+import type { BatchQuery } from "../protocol.ts";
+import type { StoredBatch } from "../../batch/stored-batch.ts";
 import { readBytes, readNumber, readNumberOrNull, readText, readTexts, type Row } from "../../rows/row.ts";
 import { diedAt } from "./process-lease.ts";
 

@@ -1,10 +1,10 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
-import { FrameCursor } from "../batch/frames.ts";
+import { FrameCursor } from "../../batch/frames.ts";
 import type { OpenDecision } from "../batch/open-decision.ts";
 import type { KnownLog, LogStep, SealedBatch } from "../batch/seal.ts";
-import type { StoredBatch } from "../protocol.ts";
+import type { StoredBatch } from "../../batch/stored-batch.ts";
 import { readNumber, readText, readTextOrNull } from "../../rows/row.ts";
 import type { BatchTable } from "./batch-table.ts";
 

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 
 import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
 import type { EvidenceFaultCause } from "../../../evidence/fault.ts";
-import { FrameCursor } from "../batch/frames.ts";
+import { FrameCursor } from "../../batch/frames.ts";
 import { readBytes, readNumber, readText, type Row } from "../../rows/row.ts";
 import { isBusy, isCannotOpen } from "../sqlite-failure.ts";
 

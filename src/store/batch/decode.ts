@@ -1,7 +1,7 @@
-import type { LogRow } from "../../../evidence/evidence-log.ts";
-import type { ScannedRow } from "../../prune-scan.ts";
-import type { StoredBatch } from "../protocol.ts";
+import type { LogRow } from "../../evidence/evidence-log.ts";
+import type { ScannedRow } from "../prune-scan.ts";
 import { FrameCursor } from "./frames.ts";
+import type { StoredBatch } from "./stored-batch.ts";
 
 /**
  * The rows of a batch after a position.

@@ -1,6 +1,6 @@
-import type { DecisionRecord, OutcomeRecord } from "../../../evidence/record.ts";
-import { decisionFacts, HOUR, type DecisionFacts } from "../../../governance/roll-up.ts";
-import { readDecision } from "../../stored-evidence.ts";
+import type { DecisionRecord, OutcomeRecord } from "../../evidence/record.ts";
+import { decisionFacts, HOUR, type DecisionFacts } from "../../governance/roll-up.ts";
+import { readDecision } from "../stored-evidence.ts";
 
 /** A decision as far as it is counted: its request id and its time within the hour may be those of one like it. */
 export interface CountedDecision {

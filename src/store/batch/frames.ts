@@ -1,5 +1,5 @@
-import type { ChainKind } from "../../../evidence/chain.ts";
-import { DECISION_FIELDS, OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "../../evidence-batch.ts";
+import type { ChainKind } from "../../evidence/chain.ts";
+import { DECISION_FIELDS, OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "../evidence-batch.ts";
 
 /**
  * Records of one batch as bytes, a frame each. A frame has a fixed part, the request id and the record's JSON text, both
