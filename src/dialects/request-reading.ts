@@ -1,9 +1,14 @@
 import type { Capability } from "../canon/capability.ts";
-import type { ServiceError } from "../canon/error.ts";
-import type { Feature } from "../canon/generate/feature.ts";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { Feature } from "../canon/generate/feature.ts";
 import type { JsonObject } from "../canon/json.ts";
-import { saysNothing, shownName } from "./fields.ts";
+import { tokenBucket, type InferenceRequest, type RequestShape } from "../canon/request.ts";
+import { saysNothing, shownName, type FieldRegistry } from "./fields.ts";
+import { parsePreferences } from "./preferences.ts";
+
+/** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */
+const BYTES_PER_TOKEN = 4;
 
 /**
  * What one walk over a body finds besides canon: what the body requires of models and of wire protocols, and what canon leaves out of it. The walk is
@@ -70,6 +75,22 @@ export class RequestReading {
     if (name !== null) this.use(feature, `${path}.${shownName(name)}`);
   }
 
+  /** Notes what top-level members require by having a value. A number too large for a double is refused by name. */
+  noteFields(body: JsonObject, registry: FieldRegistry): void {
+    for (const name in body) {
+      const value = body[name];
+      if (value === null || value === undefined || value === false) continue;
+      const facts = Object.hasOwn(registry, name) ? registry[name] : undefined;
+      if (facts === undefined) continue;
+      if (typeof value === "object" && JSON.isRawJSON(value)) {
+        this.refuse(invalidRequest("invalid_type", `${name} must not be a number of this size`, name));
+      }
+      if (Array.isArray(value) && value.length === 0) continue;
+      if (facts.needs !== undefined) this.need(facts.needs, name);
+      if (facts.uses !== undefined) this.use(facts.uses, name);
+    }
+  }
+
   has(word: Capability | Feature): boolean {
     return this.paths.has(word);
   }
@@ -85,4 +106,53 @@ export class RequestReading {
   get signatureFamilies(): readonly string[] {
     return [...this.#families].toSorted();
   }
+}
+
+/** What a surface adds to a reading of its own body. */
+interface ParsedBody extends Pick<InferenceRequest, "body" | "headers" | "reader" | "includeUsage"> {
+  readonly operation: RequestShape["operation"];
+  readonly stream: boolean;
+  /** Tokens; `null` where the body sets no limit. */
+  readonly maxOutputTokens: number | null;
+  readonly effort: RequestShape["reasoningEffort"];
+  /** Size of the body. */
+  readonly bytes: number;
+  /** Length of the vectors that the body requests; `null` where it does not say. */
+  readonly dimensions: number | null;
+}
+
+/** What a request says of generation and of vectors where it says nothing. */
+export const UNSPECIFIED = {
+  stream: false,
+  maxOutputTokens: null,
+  effort: "unspecified",
+  includeUsage: false,
+  dimensions: null,
+} as const satisfies Partial<ParsedBody>;
+
+/** What a body requires, how large it is, what it prefers; or the first refusal of the reading. */
+export function inferenceRequest(reading: RequestReading, parsed: ParsedBody): InferenceRequest | ServiceError {
+  if (reading.refusal !== null) return reading.refusal;
+  const { body, headers, reader, includeUsage } = parsed;
+  const { model } = body;
+  return {
+    model: typeof model === "string" ? model : "",
+    shape: {
+      operation: parsed.operation,
+      needs: reading.needs,
+      features: reading.features,
+      stream: parsed.stream,
+      context: tokenBucket(parsed.bytes / BYTES_PER_TOKEN),
+      maxOutput: tokenBucket(parsed.maxOutputTokens ?? undefined),
+      reasoningEffort: parsed.effort,
+      signatureFamilies: reading.signatureFamilies,
+      dimensions: parsed.dimensions,
+    },
+    preferences: parsePreferences(body["provider"]),
+    paths: reading.paths,
+    headers,
+    body,
+    reader,
+    includeUsage,
+  };
 }

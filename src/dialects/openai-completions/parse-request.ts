@@ -1,64 +1,66 @@
-import { hasBlankStop } from "../openai-chat/blank-stop.ts";
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { RequestEdits } from "../../canon/decision.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { tokenBucket, type InferenceRequest, type ProtocolHeaders } from "../../canon/request.ts";
-import { RequestReading } from "../request-reading.ts";
-import { statefulField } from "../openai-chat/surface/stateful.ts";
-import { parsePreferences } from "../preferences.ts";
-import { COMPLETIONS_FIELDS } from "./fields.ts";
+import type { InferenceRequest, ProtocolHeaders } from "../../canon/request.ts";
+import type { UnknownFields } from "../../canon/table.ts";
+import type { CanonicalRequest } from "../dialect.ts";
+import { shownName } from "../fields.ts";
+import { STREAM_OPTION_MEMBERS } from "../openai-chat/fields.ts";
+import { CHAT_STATEFUL } from "../openai-chat/surface/parse-request.ts";
+import {
+  numberOf,
+  readIncludeUsage,
+  readLogitBias,
+  readPenalty,
+  readStop,
+  statefulMember,
+} from "../openai-family/read-members.ts";
+import { inferenceRequest, RequestReading } from "../request-reading.ts";
+import { canonicalRequest, untranslatable, type CanonReader } from "../translation/kept-members.ts";
 import { COMPLETIONS_BODY } from "./body.ts";
-
-/** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */
-const BYTES_PER_TOKEN = 4;
+import { COMPLETIONS_FIELDS } from "./fields.ts";
 
 /** Stop sequences that every speaker of the protocol takes. */
 const COMMON_STOP_SEQUENCES = 4;
 
-/** Reads a validated legacy completions body: what it needs, how large it is, what it prefers. */
+/** Reads a validated legacy completions body: what it requires, how large it is, what it prefers. */
 export function parseCompletionsRequest(
   body: JsonObject,
   bytes: number,
   headers: ProtocolHeaders,
 ): InferenceRequest | ServiceError {
+  const refused = statefulMember(body, CHAT_STATEFUL);
+  if (refused !== null) return refused;
   const reading = new RequestReading();
-  const problem = statefulField(body) ?? readFields(body, reading);
-  if (problem !== null) return problem;
-  const stream = body["stream"] === true;
-  const options = body["stream_options"];
-  if (!stream && isJsonObject(options)) {
-    return invalidRequest(
-      "invalid_stream_options",
-      "stream_options is only allowed when stream is true",
-      "stream_options",
-    );
-  }
-  return {
-    model: typeof body["model"] === "string" ? body["model"] : "",
-    shape: {
-      operation: "completions",
-      needs: reading.needs,
-      features: reading.features,
-      stream,
-      context: tokenBucket(bytes / BYTES_PER_TOKEN),
-      maxOutput: tokenBucket(numberOf(body["max_tokens"])),
-      reasoningEffort: "unspecified",
-      signatureFamilies: [],
-      dimensions: null,
-    },
-    preferences: parsePreferences(body["provider"]),
-    paths: reading.paths,
-    headers,
-    body,
-    reader: COMPLETIONS_BODY,
-    includeUsage: isJsonObject(options) && options["include_usage"] === true,
-  };
+  const { stream, maxOutputTokens } = readCompletionsBody(body, reading);
+  const includeUsage = readIncludeUsage(body, stream);
+  if (typeof includeUsage === "object") return reading.refusal ?? includeUsage;
+  const parsed = { operation: "completions", stream, maxOutputTokens, bytes, headers, body, includeUsage } as const;
+  return inferenceRequest(reading, { ...parsed, dimensions: null, effort: "unspecified", reader: COMPLETIONS_BODY });
 }
 
-/** The one text that a body asks to go on from; `null` where it has several, or tokens. A list of one text is a text. */
-export function onlyPrompt(prompt: JsonValue | undefined): string | null {
-  const value: JsonValue | undefined = Array.isArray(prompt) && prompt.length === 1 ? prompt[0] : prompt;
-  return typeof value === "string" ? value : null;
+/** A request for one completion of one text, as a conversation of one user turn (docs/protocols.md#completions). */
+export function completionsToCanon(
+  request: InferenceRequest,
+  mode: UnknownFields,
+  edits: RequestEdits,
+): CanonicalRequest | ServiceError {
+  const made = canonicalRequest(READER, request, mode, edits);
+  const { stream_options: options } = request.body;
+  if ("code" in made || !isJsonObject(options)) return made;
+  const unknown = new RequestReading().unknownIn(options, STREAM_OPTION_MEMBERS);
+  if (unknown === null) return made;
+  if (mode !== "strip") return untranslatable(`stream_options.${shownName(unknown)}`, mode);
+  return { ...made, stripped: [...made.stripped, "unknown_field"] };
 }
+
+const READER: CanonReader = {
+  native: "native_completions",
+  registry: COMPLETIONS_FIELDS,
+  read: readCompletionsBody,
+  hints: () => ({ serviceTier: null, promptCacheKey: null, promptCacheRetention: null }),
+};
 
 /** How many answers a body asks for: one for each prompt and each of `n`. */
 export function choicesAsked({ prompt, n }: JsonObject): number {
@@ -66,47 +68,50 @@ export function choicesAsked({ prompt, n }: JsonObject): number {
   return prompts * (numberOf(n) ?? 1);
 }
 
-function readFields(body: JsonObject, reading: RequestReading): ServiceError | null {
-  for (const name in body) {
-    const value = body[name];
-    if (value === null || value === undefined || value === false) continue;
-    if (typeof value === "object" && JSON.isRawJSON(value)) {
-      return invalidRequest("invalid_type", `${name} must not be a number of this size`, name);
-    }
-    const facts = Object.hasOwn(COMPLETIONS_FIELDS, name) ? COMPLETIONS_FIELDS[name] : undefined;
-    if (facts?.needs !== undefined) reading.need(facts.needs, name);
-    if (facts?.uses !== undefined) reading.use(facts.uses, name);
-  }
+/** The one walk over a body: canon of all that a translation carries, and in `reading` what the body requires. */
+function readCompletionsBody(body: JsonObject, reading: RequestReading): Omit<GenerateRequest, "hints"> {
+  reading.noteFields(body, COMPLETIONS_FIELDS);
+  reading.dropped.add("prompt_as_message");
+  const text = onlyPrompt(body["prompt"]) ?? "";
   // No other protocol goes on from the middle of a text, from tokens, from nothing, or from several texts at once.
-  if (!onlyPrompt(body["prompt"])) reading.use("native_completions", "prompt");
-  // Zero output tokens are asked for to read the prompt's own probabilities.
-  if (body["max_tokens"] === 0) reading.use("native_completions", "max_tokens");
+  if (text === "") reading.use("native_completions", "prompt");
+  const maxOutputTokens = numberOf(body["max_tokens"]);
+  // A limit of zero reads the prompt's own probabilities.
+  if (maxOutputTokens === 0) reading.use("native_completions", "max_tokens");
   for (const name of ["n", "best_of"]) {
     if ((numberOf(body[name]) ?? 1) <= 1) continue;
     reading.need("multiple_choices", name);
     reading.use("native_completions", name);
   }
-  readSampling(body, reading);
-  return null;
+  const temperature = numberOf(body["temperature"]);
+  if ((temperature ?? 0) > 1) reading.use("temperature_above_1", "temperature");
+  const stop = readStop(body, reading);
+  if (stop.length > COMMON_STOP_SEQUENCES) reading.use("stop_sequences_over_4", "stop");
+  return {
+    purpose: "generate",
+    turns: [{ role: "user", name: null, content: [{ kind: "text", text, cache: null }] }],
+    tools: [],
+    toolChoice: null,
+    parallelToolCalls: null,
+    format: null,
+    maxOutputTokens,
+    temperature,
+    topP: numberOf(body["top_p"]),
+    topK: null,
+    frequencyPenalty: readPenalty(body, "frequency_penalty", reading),
+    presencePenalty: readPenalty(body, "presence_penalty", reading),
+    logitBias: readLogitBias(body, reading),
+    seed: numberOf(body["seed"]),
+    stop,
+    logprobs: null,
+    reasoning: null,
+    verbosity: null,
+    stream: body["stream"] === true,
+  };
 }
 
-function readSampling(body: JsonObject, reading: RequestReading): void {
-  if ((numberOf(body["temperature"]) ?? 0) > 1) reading.use("temperature_above_1", "temperature");
-  for (const name of ["frequency_penalty", "presence_penalty"]) {
-    // Clients print the penalty of zero, which is none.
-    const penalty = numberOf(body[name]) ?? 0;
-    if (penalty !== 0) reading.use("penalties", name);
-    if (penalty < 0 || penalty > 1) reading.use("penalties_outside_0_1", name);
-  }
-  const bias = body["logit_bias"];
-  if (isJsonObject(bias) && Object.keys(bias).length > 0) reading.use("logit_bias", "logit_bias");
-  const { stop } = body;
-  const sequences = Array.isArray(stop) ? stop.length : typeof stop === "string" ? 1 : 0;
-  if (sequences > 0) reading.use("stop_sequences", "stop");
-  if (hasBlankStop(stop)) reading.use("stop_sequences_blank", "stop");
-  if (sequences > COMMON_STOP_SEQUENCES) reading.use("stop_sequences_over_4", "stop");
-}
-
-function numberOf(value: JsonValue | undefined): number | undefined {
-  return typeof value === "number" ? value : undefined;
+/** The one text that a body asks to go on from; `null` where it has several, or tokens. A list of one text is a text. */
+function onlyPrompt(prompt: JsonValue | undefined): string | null {
+  const value: JsonValue | undefined = Array.isArray(prompt) && prompt.length === 1 ? prompt[0] : prompt;
+  return typeof value === "string" ? value : null;
 }

@@ -1,14 +1,47 @@
 import type { RequestEdits } from "../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { FEATURES, type Feature } from "../../canon/generate/feature.ts";
+import type { GenerateRequest, Hints } from "../../canon/generate/generate-request.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import { saysNothing, shownName, type FieldRegistry } from "../fields.ts";
-import type { RequestReading } from "../request-reading.ts";
+import type { CanonicalRequest } from "../dialect.ts";
+import { RequestReading } from "../request-reading.ts";
+
+/** How a surface makes canon of its own bodies. */
+export interface CanonReader {
+  /** The feature of what only this protocol has. */
+  readonly native: Feature;
+  readonly registry: FieldRegistry;
+  /** The walk that `parse` made, with the checks that only a translation needs. */
+  readonly read: (body: JsonObject, reading: RequestReading) => Omit<GenerateRequest, "hints">;
+  readonly hints: (body: JsonObject, reading: RequestReading) => Hints;
+}
+
+/**
+ * A parsed request in canon, or the 400 that names the member which canon does not hold. What only the protocol itself has was noted when the body
+ * was parsed (`native`); such a body is refused.
+ */
+export function canonicalRequest(
+  { native, registry, read, hints }: CanonReader,
+  request: InferenceRequest,
+  mode: UnknownFields,
+  edits: RequestEdits,
+): CanonicalRequest | ServiceError {
+  const refused = nativeMember(request, native);
+  if (refused !== null) return refused;
+  const reading = new RequestReading(true);
+  const { body, stripped } = keptMembers(registry, request.body, mode, edits, reading);
+  const made = read(body, reading);
+  const maxOutputTokens = made.purpose === "count" ? null : cappedLimit(made.maxOutputTokens, edits);
+  const canon = { ...made, maxOutputTokens, hints: hints(body, reading) };
+  if (reading.refusal !== null) return reading.refusal;
+  return { request: canon, stripped, dropped: [...reading.dropped].toSorted() };
+}
 
 /** A body without what no endpoint of another protocol gets. */
-export interface KeptMembers {
+interface KeptMembers {
   readonly body: JsonObject;
   /** Registered names of members that were taken out; `unknown_field` for all others. */
   readonly stripped: readonly string[];
@@ -18,7 +51,7 @@ export interface KeptMembers {
  * Takes out members that tell who the user is, those that a policy takes out, and unknown ones on a route that strips them. Other unknown members are
  * refused by name: a route that forwards them cannot forward them to another protocol.
  */
-export function keptMembers(
+function keptMembers(
   registry: FieldRegistry,
   body: JsonObject,
   mode: UnknownFields,
@@ -51,7 +84,7 @@ function isAbsent(body: JsonObject, name: string): boolean {
  * The 400 for a request that says what only its own protocol has (`native_chat` and the like), or `null`. A decision sends no such request to an endpoint
  * of another protocol.
  */
-export function nativeMember({ paths }: InferenceRequest, feature: Feature): ServiceError | null {
+function nativeMember({ paths }: InferenceRequest, feature: Feature): ServiceError | null {
   const path = paths.get(feature);
   if (path === undefined) return null;
   const sentence = `${path} uses ${FEATURES[feature]}, and the request would go to an endpoint of another one`;
@@ -68,6 +101,6 @@ export function untranslatable(path: string, mode: UnknownFields): ServiceError 
 }
 
 /** The smaller of the limit that the caller set and the one that a policy sets, tokens; `null` where there is neither. */
-export function cappedLimit(limit: number | null, { maxOutputTokens: cap }: RequestEdits): number | null {
+function cappedLimit(limit: number | null, { maxOutputTokens: cap }: RequestEdits): number | null {
   return limit === null || cap === null ? (limit ?? cap) : Math.min(limit, cap);
 }

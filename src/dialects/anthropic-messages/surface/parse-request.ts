@@ -1,15 +1,11 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { tokenBucket, type InferenceRequest, type ProtocolHeaders } from "../../../canon/request.ts";
-import { parsePreferences } from "../../preferences.ts";
-import { RequestReading } from "../../request-reading.ts";
+import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
+import { inferenceRequest, RequestReading } from "../../request-reading.ts";
 import { MESSAGES_BODY } from "../body.ts";
 import { readMessagesBody, type MessagesOperation } from "./read-body.ts";
 import { refusedMember } from "./refusals.ts";
 import { readVersion, removedMember } from "./version.ts";
-
-/** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */
-const BYTES_PER_TOKEN = 4;
 
 /** Reads a validated body of either operation: what it requires, how large it is, what it prefers. */
 export function parseMessagesRequest(
@@ -24,27 +20,10 @@ export function parseMessagesRequest(
   const refused = refusedMember(body) ?? removedMember(body, version);
   if (refused !== null) return refused;
   const { read, effort } = readMessagesBody(operation, body, reading, version);
-  if (reading.refusal !== null) return reading.refusal;
-  const { model, max_tokens: limit } = body;
-  return {
-    model: typeof model === "string" ? model : "",
-    shape: {
-      operation,
-      needs: reading.needs,
-      features: reading.features,
-      stream: read.stream,
-      context: tokenBucket(bytes / BYTES_PER_TOKEN),
-      maxOutput: tokenBucket(typeof limit === "number" ? limit : undefined),
-      reasoningEffort: effort,
-      signatureFamilies: reading.signatureFamilies,
-      dimensions: null,
-    },
-    preferences: parsePreferences(body["provider"]),
-    paths: reading.paths,
-    headers,
-    body,
-    reader: MESSAGES_BODY,
-    // Streams of this protocol always end with it.
-    includeUsage: true,
-  };
+  const { stream } = read;
+  const limit = body["max_tokens"];
+  const maxOutputTokens = typeof limit === "number" ? limit : null;
+  const parsed = { operation, stream, maxOutputTokens, effort, bytes, headers, body } as const;
+  // Streams of this protocol always end with their usage.
+  return inferenceRequest(reading, { ...parsed, dimensions: null, reader: MESSAGES_BODY, includeUsage: true });
 }

@@ -32,7 +32,8 @@ export function readMessagesBody(
 ): MessagesBody {
   const counts = operation === "messages.count_tokens";
   if (counts) reading.use("count_tokens", "messages");
-  noteFields(operation, body, reading);
+  reading.noteFields(body, fieldsOf(operation));
+  noteValues(body, reading);
   const format = readFormat(body, reading);
   const turns = readConversation(body, reading, version);
   const { tools: all, max_tokens: limit, stream, tool_choice: choice } = body;
@@ -64,20 +65,7 @@ export function readMessagesBody(
   return { read, effort };
 }
 
-/** What top-level members bring by having a value. */
-function noteFields(operation: MessagesOperation, body: JsonObject, reading: RequestReading): void {
-  const registry = fieldsOf(operation);
-  for (const name in body) {
-    const value = body[name];
-    const facts = Object.hasOwn(registry, name) ? registry[name] : undefined;
-    if (facts === undefined || value === null || value === undefined) continue;
-    if (typeof value === "object" && JSON.isRawJSON(value)) {
-      reading.refuse(invalidRequest("invalid_type", `${name} must not be a number of this size`, name));
-    }
-    if (Array.isArray(value) && value.length === 0) continue;
-    if (facts.needs !== undefined) reading.need(facts.needs, name);
-    if (facts.uses !== undefined) reading.use(facts.uses, name);
-  }
+function noteValues(body: JsonObject, reading: RequestReading): void {
   // Reads the prompt into the provider's cache and answers nothing: no other protocol has that.
   if (body["max_tokens"] === 0) reading.use("native_messages", "max_tokens");
   if (!isPlainMark(body["cache_control"])) reading.use("native_messages", "cache_control");

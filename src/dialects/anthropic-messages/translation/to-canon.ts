@@ -5,8 +5,8 @@ import type { JsonObject } from "../../../canon/json.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
 import type { CanonicalRequest } from "../../dialect.ts";
-import { RequestReading } from "../../request-reading.ts";
-import { cappedLimit, keptMembers, nativeMember } from "../../translation/kept-members.ts";
+import type { RequestReading } from "../../request-reading.ts";
+import { canonicalRequest, type CanonReader } from "../../translation/kept-members.ts";
 import { fieldsOf } from "../fields.ts";
 import { readMessagesBody } from "../surface/read-body.ts";
 import { readVersion, VERSIONS } from "../surface/version.ts";
@@ -18,32 +18,31 @@ export function messagesToCanon(
   mode: UnknownFields,
   edits: RequestEdits,
 ): CanonicalRequest | ServiceError {
-  const native = nativeMember(request, "native_messages");
-  if (native !== null) return native;
   const counts = request.shape.operation === "messages.count_tokens";
   const operation = counts ? "messages.count_tokens" : "messages";
   const version = readVersion(request.headers);
-  const reading = new RequestReading(true);
-  const { body, stripped } = keptMembers(fieldsOf(operation), request.body, mode, edits, reading);
-  const { read } = readMessagesBody(operation, body, reading, typeof version === "string" ? version : VERSIONS[0]);
-  const maxOutputTokens = counts ? null : cappedLimit(read.maxOutputTokens, edits);
-  const hints = {
-    serviceTier: readServiceTier(counts, body, reading),
-    promptCacheKey: null,
-    promptCacheRetention: null,
+  let requested: number | null = null;
+  const reader: CanonReader = {
+    native: "native_messages",
+    registry: fieldsOf(operation),
+    read: (body, reading) => {
+      const made = readMessagesBody(operation, body, reading, typeof version === "string" ? version : VERSIONS[0]);
+      requested = made.read.maxOutputTokens;
+      return made.read;
+    },
+    hints: (body, reading) => {
+      noteHints(body, reading);
+      const serviceTier = readServiceTier(counts, body, reading);
+      return { serviceTier, promptCacheKey: null, promptCacheRetention: null };
+    },
   };
-  noteHints(body, reading);
-  if (reading.refusal !== null) return reading.refusal;
+  const made = canonicalRequest(reader, request, mode, edits);
+  if ("code" in made) return made;
   // System text alone is no conversation, and some protocols would answer it.
-  if (read.turns.every(({ role }) => role === "system")) {
+  if (made.request.turns.every(({ role }) => role === "system")) {
     return invalidRequest("missing_field", "messages must hold something to answer", "messages");
   }
-  const reasoning = fittingReasoning(read, maxOutputTokens);
-  return {
-    request: { ...read, maxOutputTokens, reasoning, hints },
-    stripped,
-    dropped: [...reading.dropped].toSorted(),
-  };
+  return { ...made, request: { ...made.request, reasoning: fittingReasoning(made.request, requested) } };
 }
 
 /** Members that may help, and that no other protocol has. */
@@ -55,9 +54,10 @@ function noteHints(body: JsonObject, reading: RequestReading): void {
   if ((body["speed"] ?? "standard") !== "standard") reading.dropped.add("hint_dropped");
 }
 
+/** @param requested the limit that the caller set, tokens. */
 function fittingReasoning(
-  { reasoning, maxOutputTokens: requested }: Pick<GenerateRequest, "reasoning" | "maxOutputTokens">,
-  limit: number | null,
+  { reasoning, maxOutputTokens: limit }: GenerateRequest,
+  requested: number | null,
 ): GenerateRequest["reasoning"] {
   if (reasoning === null || reasoning.budget === null || limit === null) return reasoning;
   return { ...reasoning, budget: budgetUnder(reasoning.budget, requested, limit) };

@@ -2,10 +2,9 @@ import type { RequestEdits } from "../../../canon/decision.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
-import { RequestReading } from "../../request-reading.ts";
+import { inferenceRequest, RequestReading, UNSPECIFIED } from "../../request-reading.ts";
 import { RERANK_BODY } from "./body.ts";
 import { readRerankRequest } from "./read-request.ts";
-import { unaryRequest } from "../../unary/unary-request.ts";
 
 /** Neither a route's mode nor a policy's edits are known before the decision; both only take members away. */
 const NO_EDITS: RequestEdits = Object.freeze({ maxOutputTokens: null, stripFields: [] });
@@ -23,5 +22,5 @@ export function parseRerankRequest(
   if ("code" in read) return read;
   const reading = new RequestReading();
   if (read.request.maxTokensPerDocument !== null) reading.use("document_limit", "max_tokens_per_doc");
-  return unaryRequest("rerank", body, bytes, headers, reading, null, RERANK_BODY);
+  return inferenceRequest(reading, { ...UNSPECIFIED, operation: "rerank", body, bytes, headers, reader: RERANK_BODY });
 }

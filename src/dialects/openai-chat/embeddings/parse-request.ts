@@ -1,9 +1,8 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
-import { RequestReading } from "../../request-reading.ts";
+import { inferenceRequest, RequestReading, UNSPECIFIED } from "../../request-reading.ts";
 import { INPUT_BODY } from "../../unary/input-body.ts";
-import { unaryRequest } from "../../unary/unary-request.ts";
 
 /** Reads a validated embeddings body as far as the decision needs it: what is reading, for whom, how much. */
 export function parseEmbeddingsRequest(
@@ -20,15 +19,8 @@ export function parseEmbeddingsRequest(
   }
   if (typeof body["input_type"] === "string") reading.use("input_purpose", "input_type");
   const length = dimensions ?? outputDimension;
-  return unaryRequest(
-    "embeddings",
-    body,
-    bytes,
-    headers,
-    reading,
-    typeof length === "number" ? length : null,
-    INPUT_BODY,
-  );
+  const parsed = { ...UNSPECIFIED, dimensions: typeof length === "number" ? length : null };
+  return inferenceRequest(reading, { ...parsed, operation: "embeddings", body, bytes, headers, reader: INPUT_BODY });
 }
 
 /** Providers refuse an empty text among a thousand without saying which; some answer it with a vector of nothing. */

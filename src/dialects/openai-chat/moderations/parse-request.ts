@@ -1,10 +1,9 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
-import { RequestReading } from "../../request-reading.ts";
+import { inferenceRequest, RequestReading, UNSPECIFIED } from "../../request-reading.ts";
 import { isWebUrl } from "../../translation/data-url.ts";
 import { INPUT_BODY } from "../../unary/input-body.ts";
-import { unaryRequest } from "../../unary/unary-request.ts";
 
 /** Reads a validated moderations body as far as the decision needs it. Without a model, the workspace's default route is meant. */
 export function parseModerationsRequest(
@@ -15,7 +14,8 @@ export function parseModerationsRequest(
   const reading = new RequestReading();
   const problem = askImages(body["input"], reading);
   if (problem !== null) return problem;
-  return unaryRequest("moderations", body, bytes, headers, reading, null, INPUT_BODY);
+  const parsed = { ...UNSPECIFIED, operation: "moderations", body, bytes, headers, reader: INPUT_BODY } as const;
+  return inferenceRequest(reading, parsed);
 }
 
 function askImages(input: JsonValue | undefined, reading: RequestReading): ServiceError | null {

@@ -1,16 +1,26 @@
-import { invalidRequest } from "../../../canon/error.ts";
+import type { RequestEdits } from "../../../canon/decision.ts";
 import type { ServiceError } from "../../../canon/error.ts";
-import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
-import { tokenBucket, type InferenceRequest, type ProtocolHeaders } from "../../../canon/request.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
+import type { UnknownFields } from "../../../canon/table.ts";
+import type { CanonicalRequest } from "../../dialect.ts";
+import { readHints, readIncludeUsage, statefulMember } from "../../openai-family/read-members.ts";
+import { inferenceRequest, RequestReading } from "../../request-reading.ts";
+import { canonicalRequest, type CanonReader } from "../../translation/kept-members.ts";
 import { CHAT_BODY } from "../body.ts";
 import { CHAT_EXTENSIONS, CHAT_FIELDS } from "../fields.ts";
-import { parsePreferences } from "../../preferences.ts";
-import { RequestReading } from "../../request-reading.ts";
 import { effortOf, readChatBody } from "./read-body.ts";
-import { statefulField } from "./stateful.ts";
 
-/** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */
-const BYTES_PER_TOKEN = 4;
+/** What each member that needs a provider's memory requests, of chat and legacy completions. */
+export const CHAT_STATEFUL: Readonly<Record<string, string>> = {
+  store: "asks the provider to keep the conversation; this router never does. Send false or leave it out",
+  background:
+    "asks the provider to keep the answer until it is fetched. Send false or leave it out, and wait or stream",
+  previous_response_id: "names an answer kept at a provider; send the messages themselves",
+  conversation: "names a conversation kept at a provider; send the messages themselves",
+};
+
+const ALL_FIELDS = { ...CHAT_EXTENSIONS, ...CHAT_FIELDS };
 
 /** Reads a validated chat completions body: what it requires of models and of wire protocols, how large it is, what it prefers. */
 export function parseChatRequest(
@@ -18,56 +28,26 @@ export function parseChatRequest(
   bytes: number,
   headers: ProtocolHeaders,
 ): InferenceRequest | ServiceError {
-  const stateful = statefulField(body);
-  if (stateful !== null) return stateful;
+  const refused = statefulMember(body, CHAT_STATEFUL);
+  if (refused !== null) return refused;
   const reading = new RequestReading();
-  noteFields(body, reading);
+  reading.noteFields(body, ALL_FIELDS);
   const { stream, maxOutputTokens } = readChatBody(body, reading);
-  if (reading.refusal !== null) return reading.refusal;
-  const { model, stream_options: options } = body;
-  if (isJsonObject(options) && !stream) {
-    const sentence = "stream_options is only allowed when stream is true";
-    return invalidRequest("invalid_stream_options", sentence, "stream_options");
-  }
-  return {
-    model: typeof model === "string" ? model : "",
-    shape: {
-      operation: "chat.completions",
-      needs: reading.needs,
-      features: reading.features,
-      stream,
-      context: tokenBucket(bytes / BYTES_PER_TOKEN),
-      maxOutput: tokenBucket(maxOutputTokens ?? undefined),
-      reasoningEffort: effortOf(body["reasoning_effort"]),
-      signatureFamilies: reading.signatureFamilies,
-      dimensions: null,
-    },
-    preferences: parsePreferences(body["provider"]),
-    paths: reading.paths,
-    headers,
-    body,
-    reader: CHAT_BODY,
-    includeUsage: isJsonObject(options) && options["include_usage"] === true,
-  };
+  const includeUsage = readIncludeUsage(body, stream);
+  if (typeof includeUsage === "object") return reading.refusal ?? includeUsage;
+  const effort = effortOf(body["reasoning_effort"]);
+  const operation = "chat.completions";
+  const parsed = { operation, stream, maxOutputTokens, effort, bytes, headers, body, includeUsage } as const;
+  return inferenceRequest(reading, { ...parsed, dimensions: null, reader: CHAT_BODY });
 }
 
-/** What top-level members require by having a value. */
-function noteFields(body: JsonObject, reading: RequestReading): void {
-  for (const name in body) {
-    const value = body[name];
-    if (value === null || value === undefined || value === false) continue;
-    const facts = factsOf(name);
-    if (facts === undefined) continue;
-    if (typeof value === "object" && JSON.isRawJSON(value)) {
-      reading.refuse(invalidRequest("invalid_type", `${name} must not be a number of this size`, name));
-    }
-    if (Array.isArray(value) && value.length === 0) continue;
-    if (facts.needs !== undefined) reading.need(facts.needs, name);
-    if (facts.uses !== undefined) reading.use(facts.uses, name);
-  }
-}
+const READER: CanonReader = { native: "native_chat", registry: CHAT_FIELDS, read: readChatBody, hints: readHints };
 
-function factsOf(name: string): (typeof CHAT_FIELDS)[string] | undefined {
-  if (Object.hasOwn(CHAT_FIELDS, name)) return CHAT_FIELDS[name];
-  return Object.hasOwn(CHAT_EXTENSIONS, name) ? CHAT_EXTENSIONS[name] : undefined;
+/** A parsed chat completions request in canon. */
+export function chatToCanon(
+  request: InferenceRequest,
+  mode: UnknownFields,
+  edits: RequestEdits,
+): CanonicalRequest | ServiceError {
+  return canonicalRequest(READER, request, mode, edits);
 }

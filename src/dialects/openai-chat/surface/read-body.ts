@@ -1,7 +1,7 @@
 import type { GenerateRequest, OutputFormat } from "../../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
-import { hasBlankStop } from "../blank-stop.ts";
+import { numberOf, readLogitBias, readPenalty, readStop, textOf } from "../../openai-family/read-members.ts";
 import { STREAM_OPTION_MEMBERS } from "../fields.ts";
 import type { RequestReading } from "../../request-reading.ts";
 import { readMessages } from "./read-messages.ts";
@@ -12,13 +12,12 @@ const MAXIMUM_STOPS = 4;
 
 /**
  * The one walk over a body of chat completions: canon of all that a translation carries, and in `reading` what the body requires. What of it an edit
- * or the route decides is added by `to-canon.ts`.
+ * or the route decides is added where the request is translated.
  */
 export function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateRequest, "hints"> {
-  const { seed, temperature, top_p: topP, logit_bias: bias, verbosity, stream } = body;
-  if ((numberOf(temperature) ?? 0) > 1) reading.use("temperature_above_1", "temperature");
-  const hasBias = isJsonObject(bias) && Object.keys(bias).length > 0;
-  if (hasBias) reading.use("logit_bias", "logit_bias");
+  const temperature = numberOf(body["temperature"]);
+  if ((temperature ?? 0) > 1) reading.use("temperature_above_1", "temperature");
+  const logitBias = readLogitBias(body, reading);
   if ((numberOf(body["n"]) ?? 1) > 1) {
     reading.need("multiple_choices", "n");
     reading.use("native_chat", "n");
@@ -27,7 +26,8 @@ export function readChatBody(body: JsonObject, reading: RequestReading): Omit<Ge
   const presencePenalty = readPenalty(body, "presence_penalty", reading);
   const logprobs = readLogprobs(body, reading);
   const maxOutputTokens = readLimit(body, reading);
-  const stop = readStop(body["stop"], reading);
+  const stop = readStop(body, reading);
+  if (stop.length > MAXIMUM_STOPS) reading.use("native_chat", "stop");
   const reasoning = readReasoning(body, reading);
   noteModalities(body["modalities"], reading);
   noteStreamOptions(body["stream_options"], reading);
@@ -47,23 +47,14 @@ export function readChatBody(body: JsonObject, reading: RequestReading): Omit<Ge
     reasoning,
     // Last, because reasoning and forced tools change what a schema requires.
     format: readFormat(body, reading),
-    temperature: numberOf(temperature) ?? null,
-    topP: numberOf(topP) ?? null,
+    temperature,
+    topP: numberOf(body["top_p"]),
     topK: null,
-    logitBias: hasBias ? bias : null,
-    seed: numberOf(seed) ?? null,
-    verbosity: textOf(verbosity),
-    stream: stream === true,
+    logitBias,
+    seed: numberOf(body["seed"]),
+    verbosity: textOf(body["verbosity"]),
+    stream: body["stream"] === true,
   };
-}
-
-/** 0 is what the protocol does without the member. */
-function readPenalty(body: JsonObject, name: string, reading: RequestReading): number | null {
-  const penalty = numberOf(body[name]) ?? 0;
-  if (penalty === 0) return null;
-  reading.use("penalties", name);
-  if (penalty < 0 || penalty > 1) reading.use("penalties_outside_0_1", name);
-  return penalty;
 }
 
 /** How many alternatives for each token; `null` where no log probabilities are requested. */
@@ -71,7 +62,7 @@ function readLogprobs({ logprobs, top_logprobs }: JsonObject, reading: RequestRe
   const alternatives = numberOf(top_logprobs);
   if (logprobs === true) return alternatives ?? 0;
   // Providers disagree on alternatives for probabilities that were not requested.
-  if (alternatives !== undefined) reading.use("native_chat", "top_logprobs");
+  if (alternatives !== null) reading.use("native_chat", "top_logprobs");
   return null;
 }
 
@@ -80,17 +71,8 @@ function readLimit({ max_tokens, max_completion_tokens }: JsonObject, reading: R
   const [limit, older] = [numberOf(max_completion_tokens), numberOf(max_tokens)];
   // In messages a limit of 0 fills the cache and answers nothing, so it is not translated (docs/protocols.md#chat-completions).
   if (limit === 0) reading.use("native_chat", "max_completion_tokens");
-  if (older === 0 || (older !== undefined && limit !== undefined)) reading.use("native_chat", "max_tokens");
-  return limit ?? older ?? null;
-}
-
-function readStop(stop: JsonValue | undefined, reading: RequestReading): readonly string[] {
-  if (stop === undefined || stop === null) return [];
-  const stops: readonly JsonValue[] = Array.isArray(stop) ? stop : [stop];
-  if (stops.length > 0) reading.use("stop_sequences", "stop");
-  if (hasBlankStop(stop)) reading.use("stop_sequences_blank", "stop");
-  if (stops.length > MAXIMUM_STOPS) reading.use("native_chat", "stop");
-  return stops.filter((text) => typeof text === "string");
+  if (older === 0 || (older !== null && limit !== null)) reading.use("native_chat", "max_tokens");
+  return limit ?? older;
 }
 
 /** Other members are vendors' own: what they need must be approved, and they are never translated. */
@@ -161,12 +143,4 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
 /** `unspecified` for a word that is none of ours. */
 export function effortOf(value: JsonValue | undefined): ReasoningEffort {
   return REASONING_EFFORTS.find((effort) => effort === value) ?? "unspecified";
-}
-
-function numberOf(value: JsonValue | undefined): number | undefined {
-  return typeof value === "number" ? value : undefined;
-}
-
-function textOf(value: JsonValue | undefined): string | null {
-  return typeof value === "string" ? value : null;
 }

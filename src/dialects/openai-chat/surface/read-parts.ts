@@ -1,5 +1,4 @@
 import type { Capability } from "../../../canon/capability.ts";
-import { invalidRequest } from "../../../canon/error.ts";
 import type {
   AudioPart,
   FilePart,
@@ -10,9 +9,9 @@ import type {
 } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { AUDIO_MEMBERS, FILE_MEMBERS, IMAGE_MEMBERS, PART_MEMBERS } from "../fields.ts";
+import { partType, storedFile } from "../../openai-family/read-members.ts";
 import type { RequestReading } from "../../request-reading.ts";
 import { isWebUrl, readDataUrl } from "../../translation/data-url.ts";
-import { storedFile } from "./stateful.ts";
 
 /** A content part that canon can hold, in whatever turn. */
 export type ContentPart = InputPart | RefusalPart;
@@ -32,16 +31,14 @@ const PART_NEEDS: Readonly<Record<string, Capability | null>> = {
 /** Media types of files that every protocol with files takes. */
 const COMMON_FILES: ReadonlySet<string> = new Set(["application/pdf", "text/plain"]);
 
+/** Members of a content part that may name a file in place of holding it. */
+const CARRIERS = ["file", "image_url", "input_audio", "document_url", "video_url"] as const;
+
 /** One content part; `null` where canon cannot hold it. */
 export function readPart(part: JsonValue, path: string, reading: RequestReading): ContentPart | null {
-  const type = isJsonObject(part) ? part["type"] : undefined;
-  if (!isJsonObject(part) || typeof type !== "string" || !Object.hasOwn(PART_NEEDS, type)) {
-    const known = Object.keys(PART_NEEDS).join(", ");
-    reading.refuse(invalidRequest("unknown_content_part", `${path}.type must be one of ${known}`, `${path}.type`));
-    return null;
-  }
-  const stored = storedFile(part, path);
-  if (stored !== null) reading.refuse(stored);
+  const type = partType(part, PART_NEEDS, path, reading);
+  if (type === null || !isJsonObject(part)) return null;
+  noteStoredFile(part, path, reading);
   const capability = PART_NEEDS[type];
   if (capability !== null && capability !== undefined) reading.need(capability, path);
   switch (type) {
@@ -63,6 +60,15 @@ export function readPart(part: JsonValue, path: string, reading: RequestReading)
     default:
       return null;
   }
+}
+
+function noteStoredFile(part: JsonObject, path: string, reading: RequestReading): void {
+  let stored = storedFile(part, path);
+  for (const name of CARRIERS) {
+    const carrier = part[name];
+    if (isJsonObject(carrier)) stored ??= storedFile(carrier, `${path}.${name}`);
+  }
+  if (stored !== null) reading.refuse(stored);
 }
 
 export function textPart(text: string): TextPart {

@@ -2,6 +2,7 @@ import { invalidRequest } from "../../../canon/error.ts";
 import type { GenerateRequest, OutputFormat, ReasoningRequest } from "../../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
+import { numberOf, readPenalty } from "../../openai-family/read-members.ts";
 import type { RequestReading } from "../../request-reading.ts";
 import {
   ENCRYPTED_REASONING,
@@ -27,7 +28,8 @@ export interface ResponsesBody {
 
 /** The one walk over a body: canon of all that a translation carries, and in `reading` what the body requires. */
 export function readResponsesBody(body: JsonObject, reading: RequestReading): ResponsesBody {
-  noteFields(body, reading);
+  reading.noteFields(body, RESPONSES_FIELDS);
+  noteOptions(body, reading);
   const temperature = numberOf(body["temperature"]);
   if ((temperature ?? 0) > 1) reading.use("temperature_above_1", "temperature");
   const frequencyPenalty = readPenalty(body, "frequency_penalty", reading);
@@ -61,34 +63,12 @@ export function readResponsesBody(body: JsonObject, reading: RequestReading): Re
   return { read, effort };
 }
 
-/** What top-level members require by having a value. */
-function noteFields(body: JsonObject, reading: RequestReading): void {
-  for (const name in body) {
-    const value = body[name];
-    if (value === null || value === undefined || value === false) continue;
-    const facts = Object.hasOwn(RESPONSES_FIELDS, name) ? RESPONSES_FIELDS[name] : undefined;
-    if (facts === undefined) continue;
-    if (typeof value === "object" && JSON.isRawJSON(value)) {
-      reading.refuse(invalidRequest("invalid_type", `${name} must not be a number of this size`, name));
-    }
-    if (Array.isArray(value) && value.length === 0) continue;
-    if (facts.needs !== undefined) reading.need(facts.needs, name);
-    if (facts.uses !== undefined) reading.use(facts.uses, name);
-  }
+function noteOptions(body: JsonObject, reading: RequestReading): void {
   if (body["truncation"] === "auto") reading.use("native_responses", "truncation");
   const options = body["stream_options"];
   if (isJsonObject(options) && reading.unknownIn(options, STREAM_OPTION_MEMBERS) !== null) {
     reading.use("native_responses", "stream_options");
   }
-}
-
-/** 0 is what the protocol does without the member. */
-function readPenalty(body: JsonObject, name: string, reading: RequestReading): number | null {
-  const penalty = numberOf(body[name]) ?? 0;
-  if (penalty === 0) return null;
-  reading.use("penalties", name);
-  if (penalty < 0 || penalty > 1) reading.use("penalties_outside_0_1", name);
-  return penalty;
 }
 
 /** How many alternatives for each token; `null` where no log probabilities are requested. */
@@ -177,8 +157,4 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
 
 function isSet(value: JsonValue | undefined): value is JsonValue {
   return value !== undefined && value !== null;
-}
-
-function numberOf(value: JsonValue | undefined): number | null {
-  return typeof value === "number" ? value : null;
 }

@@ -1,13 +1,13 @@
 import type { Capability } from "../../../canon/capability.ts";
-import { invalidRequest } from "../../../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { ReasoningPart, ToolCallPart, ToolResult, Turn } from "../../../canon/generate/message.ts";
 import { readSignature } from "../../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { parseJsonText } from "../../json-bytes.ts";
+import { isNamed, stateful } from "../../openai-family/read-members.ts";
 import type { RequestReading } from "../../request-reading.ts";
 import { NATIVE_FAMILY } from "../fields.ts";
 import { readSealedReasoning } from "../sealed-reasoning.ts";
-import { storedItem } from "../stateful.ts";
 import { isInput, isResult, isSaid, isTextPart, readContent, requireText, textPart } from "./read-parts.ts";
 import { readToolList } from "./read-tools.ts";
 import { TurnBuilder } from "./turn-builder.ts";
@@ -102,6 +102,17 @@ function isOnePrompt(input: readonly JsonValue[]): boolean {
 
 function isOfAssistant(item: JsonObject): boolean {
   return item["role"] === "assistant" || item["type"] === "function_call" || item["type"] === "reasoning";
+}
+
+/** The 400 for an item that stands for one kept at a provider. Its `type` may be left out. */
+function storedItem(item: JsonObject, path: string): ServiceError | null {
+  const type = item["type"] ?? null;
+  const isBareId = type === null && isNamed(item, "id") && !isNamed(item, "role");
+  if (type !== "item_reference" && !isBareId) return null;
+  return stateful(
+    path,
+    "names an item kept at a provider, and none is kept; send the item itself (AI SDK: providerOptions.openai.store = false; others: their setting for store)",
+  );
 }
 
 function readItem(item: JsonObject, path: string, builder: TurnBuilder, reading: RequestReading): void {

@@ -9,9 +9,9 @@ import type {
   TextPart,
 } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import { partType, storedFile } from "../../openai-family/read-members.ts";
 import type { RequestReading } from "../../request-reading.ts";
 import { isWebUrl, readDataUrl } from "../../translation/data-url.ts";
-import { storedFile } from "../stateful.ts";
 
 /** A content part that canon can hold, in whatever turn. */
 export type ContentPart = InputPart | RefusalPart;
@@ -24,7 +24,7 @@ export const isSaid = (part: ContentPart): part is TextPart | RefusalPart =>
   part.kind === "text" || part.kind === "refusal";
 
 /** Content parts that the router knows, and the members of each that canon can say. An unknown part cannot be approved, so it is refused. */
-const PARTS: Readonly<Record<string, ReadonlySet<string>>> = {
+const PARTS = {
   input_text: new Set(["type", "text", "prompt_cache_breakpoint"]),
   output_text: new Set(["type", "text", "annotations", "logprobs", "prompt_cache_breakpoint"]),
   text: new Set(["type", "text", "prompt_cache_breakpoint"]),
@@ -33,7 +33,7 @@ const PARTS: Readonly<Record<string, ReadonlySet<string>>> = {
   input_file: new Set(["type", "file_data", "file_url", "filename", "detail", "prompt_cache_breakpoint"]),
   input_audio: new Set(["type", "input_audio"]),
   input_video: new Set(["type"]),
-};
+} as const satisfies Readonly<Record<string, ReadonlySet<string>>>;
 
 const AUDIO_MEMBERS: ReadonlySet<string> = new Set(["data", "format"]);
 
@@ -79,16 +79,11 @@ function readPart(
   path: string,
   reading: RequestReading,
 ): ContentPart | null {
-  const type = isJsonObject(part) && typeof part["type"] === "string" ? part["type"] : "";
-  const members = Object.hasOwn(PARTS, type) ? PARTS[type] : undefined;
-  if (!isJsonObject(part) || members === undefined) {
-    const known = Object.keys(PARTS).join(", ");
-    reading.refuse(invalidRequest("unknown_content_part", `${path}.type must be one of ${known}`, `${path}.type`));
-    return null;
-  }
+  const type = partType(part, PARTS, path, reading);
+  if (type === null || !isJsonObject(part)) return null;
   const stored = storedFile(part, path);
   if (stored !== null) reading.refuse(stored);
-  reading.useUnknown(part, members, path, "native_responses");
+  reading.useUnknown(part, PARTS[type], path, "native_responses");
   if (!isPlainMark(part["prompt_cache_breakpoint"])) {
     reading.use("native_responses", `${path}.prompt_cache_breakpoint`);
   }
@@ -106,7 +101,9 @@ function readPart(
     case "refusal":
       if (context !== "assistant") reading.use("native_responses", path);
       return { kind: "refusal", text: requireText(part["refusal"], `${path}.refusal`, reading) };
-    default:
+    case "input_text":
+    case "output_text":
+    case "text":
       return readText(part, path, reading);
   }
 }
