@@ -3,6 +3,7 @@ import type { RoutingTable } from "../canon/table.ts";
 import { DIALECTS } from "../dialects/table.ts";
 import type { DialectFacts } from "../dialects/dialect-facts.ts";
 import { declaredNames } from "./authored/declared.ts";
+import type { ConfigNode } from "./authored/tree.ts";
 import { type FurtherSources, readTree } from "./files/read-tree.ts";
 import { readShape } from "./authored/shape.ts";
 import { checkFeatures } from "./checks/features.ts";
@@ -50,10 +51,26 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
   const presets = new Map<string, string>();
   const tree = readTree(source, options, findings, presets);
   if (tree === null) return { table: null, diagnostics: findings.list() };
+  const table = compileTree(tree, options, findings);
+  if (table === undefined) return { table: null, diagnostics: findings.list() };
+  return { table, presets, diagnostics: findings.list() };
+}
+
+/**
+ * The table of a tree whose parts, overlay and presets are merged already. Takes out of the tree what has no valid shape.
+ *
+ * @param findings gets everything that is wrong.
+ * @returns `null` where there is an error; `undefined` where the tree has no shape to judge.
+ */
+export function compileTree(
+  tree: ConfigNode,
+  options: Omit<TableOptions, keyof FurtherSources>,
+  findings: Findings,
+): RoutingTable | null | undefined {
   const dialects: Readonly<Record<string, DialectFacts>> = options.dialects ?? DIALECTS;
   const declared = declaredNames(tree);
   const file = readShape(tree, Object.keys(dialects).toSorted(), findings);
-  if (file === null) return { table: null, diagnostics: findings.list() };
+  if (file === null) return undefined;
   const normalised = normalise(file);
   const context: CompileContext = {
     file,
@@ -80,9 +97,5 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
     checkRequirementsAgree(context);
     checkUsage(context, endpoints, routes);
   }
-  return {
-    table: findings.failed ? null : buildTable(normalised, endpoints, routes),
-    presets,
-    diagnostics: findings.list(),
-  };
+  return findings.failed ? null : buildTable(normalised, endpoints, routes);
 }

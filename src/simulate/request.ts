@@ -4,6 +4,7 @@ import type { RoutingTable } from "../canon/table.ts";
 import type { ConfigurationFiles } from "../compile/load.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
 import type { SimulationReport } from "./report/report.ts";
+import type { ChangedEntry } from "./report/cause-report.ts";
 
 /** One of the two trees that are compared, compiled without errors. */
 export interface Side {
@@ -34,6 +35,8 @@ export interface HeldFile {
   readonly assertions: Assertions;
   /** What head has changed of base's: `- assertions.eu-stays-in-the-eu`. */
   readonly changes: readonly string[];
+  /** The same with the changed lines; none unless set. */
+  readonly entries?: readonly ChangedEntry[];
 }
 
 export interface SimulationRequest {

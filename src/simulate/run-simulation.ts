@@ -1,3 +1,4 @@
+import { causesOf } from "./causes/causes.ts";
 import { judgeCases } from "./assertions/cases.ts";
 import { coverageResults } from "./assertions/coverage.ts";
 import { assertionResults, assertionsReport, type ExplainArguments } from "./assertions/results.ts";
@@ -62,6 +63,9 @@ export async function simulateSides(
             evidence.seen[view].paths.get([workspace, operation, provider, region].join("\n")) ?? 0,
   });
   const sides = { base: sideReport(base, compiled.base, "base"), head: sideReport(head, compiled.head, "head") };
+  const declared = comparisonReport(tally.declared, context("declared"));
+  const promoted = comparisonReport(tally.promoted, context("promoted"));
+  const promotedIds = promotedPolicies(sides.base, sides.head, request.promote?.map(({ id }) => id) ?? null);
   const report: SimulationReport = {
     format: "signalbox.simulation.v2",
     ...sides,
@@ -73,9 +77,18 @@ export async function simulateSides(
       shapes: String(tally.shapes),
       dimensions: dimensionReports(plan.runner.plan, plan.matters),
     },
-    declared: comparisonReport(tally.declared, context("declared")),
-    promoted: comparisonReport(tally.promoted, context("promoted")),
-    promoted_policies: promotedPolicies(sides.base, sides.head, request.promote?.map(({ id }) => id) ?? null),
+    declared,
+    promoted,
+    promoted_policies: promotedIds,
+    causes: await causesOf({
+      base,
+      head,
+      compiled,
+      declared,
+      promoted,
+      promotedPolicies: promotedIds,
+      assertions: request.assertions?.entries ?? [],
+    }),
     // Classes that were not decided might have met it.
     findings:
       plan.cut.length > 0

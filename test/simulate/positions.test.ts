@@ -4,7 +4,7 @@ import { compileConfiguration } from "../../src/compile/compile.ts";
 import { loadConfiguration, type ConfigurationFiles } from "../../src/compile/load.ts";
 import { locationsOf } from "../../src/simulate/explain/positions.ts";
 import { ruleLocation } from "../../src/simulate/explain/positions.ts";
-import type { SourceLocation } from "../../src/simulate/report/report.ts";
+import type { SourceLocation } from "../../src/simulate/report/location.ts";
 import { TEST_CACHE } from "../support/cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");

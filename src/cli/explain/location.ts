@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
-import type { SourceLocation } from "../../simulate/report/report.ts";
+import type { SourceLocation } from "../../simulate/report/location.ts";
 import { printable } from "../terminal/printing.ts";
 
 /** `routes.yaml:12:3`, `policies/a.rego:4:1 in base`; the empty string where unknown. */

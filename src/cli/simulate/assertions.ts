@@ -2,6 +2,8 @@ import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { canonicalJson } from "../../canon/json.ts";
 import type { Assertions } from "../../simulate/assertions/assertion.ts";
 import { parseAssertions } from "../../simulate/assertions/file/parse.ts";
+import type { SideLocation } from "../../simulate/report/location.ts";
+import type { ChangedEntry } from "../../simulate/report/cause-report.ts";
 import type { Side, SimulationRequest } from "../../simulate/request.ts";
 import { readAssertions, type SideTree } from "./sides.ts";
 
@@ -33,8 +35,10 @@ export async function heldAssertions(
   if (source === null) return { assertions: null, diagnostics: [], source, failed: false };
   const { assertions, diagnostics } = parseAssertions(source, sidesOf(base, head));
   if (assertions === null) return { assertions: null, diagnostics, source, failed: true };
-  const changes = changesOf(own, before, assertions, sidesOf(base, base));
-  return { assertions: { file: source.path, assertions, changes }, diagnostics, source, failed: false };
+  const old = before === null ? null : parseAssertions(before, sidesOf(base, base)).assertions;
+  const changes = changesOf(own, before, assertions, old);
+  const entries = assertionEntries(changes, { own, before }, { now: assertions, old });
+  return { assertions: { file: source.path, assertions, changes, entries }, diagnostics, source, failed: false };
 }
 
 /** Names in the file may be of either side: an assertion may keep out what base had. */
@@ -47,12 +51,11 @@ function changesOf(
   own: Source | null,
   before: Source | null,
   now: Assertions,
-  sides: ReturnType<typeof sidesOf>,
+  old: Assertions | null,
 ): readonly string[] {
   if (own === null) return [`- ${before?.path ?? ""} (base's is held)`];
   if (before === null) return [`+ ${own.path}`];
   if (before.text === own.text) return [];
-  const old = parseAssertions(before, sides).assertions;
   // Base's own file cannot be read; that it differs is known.
   if (old === null) return [own.path];
   const [was, is] = [rowsOf(old), rowsOf(now)];
@@ -60,6 +63,27 @@ function changesOf(
     if (!is.has(name)) return [`- ${name}`];
     if (!was.has(name)) return [`+ ${name}`];
     return was.get(name) === is.get(name) ? [] : [name];
+  });
+}
+
+/** The changes with their lines: of what is gone the line in base's file. */
+function assertionEntries(
+  changes: readonly string[],
+  { own, before }: { readonly own: Source | null; readonly before: Source | null },
+  { now, old }: { readonly now: Assertions; readonly old: Assertions | null },
+): readonly ChangedEntry[] {
+  return changes.map((text): ChangedEntry => {
+    const [, mark, path = text] = /^([+-]) (\S+)/.exec(text) ?? [];
+    const id = path.replace(/^assertions\./, "");
+    const placeOf = (of: Assertions | null, side: "base" | "head"): SideLocation | null => {
+      const file = (side === "head" ? own : before)?.path;
+      if (file === undefined || of === null) return null;
+      const found = of.assertions.find((each) => each.id === id)?.location ?? of.coverage.gates[0]?.location;
+      return { file, line: found?.line ?? 1, column: found?.column ?? 1, side };
+    };
+    const change = mark === "+" ? "added" : mark === "-" ? "removed" : "changed";
+    const place = (change === "removed" ? null : placeOf(now, "head")) ?? placeOf(old, "base");
+    return { path, kind: "assertion", subject: id, change, before: null, after: null, place };
   });
 }
 

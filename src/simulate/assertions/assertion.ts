@@ -4,7 +4,7 @@ import type { ChangeKind } from "../change-kind.ts";
 import type { SampleRequest, View } from "../sample-request.ts";
 import type { EndpointSelector, RequestSelector } from "./file/schema-selectors.ts";
 import type { CaseExpectation, DecisionCondition, DecisionDemand, Waiver } from "./file/schema.ts";
-import type { SourceLocation } from "../report/report.ts";
+import type { SourceLocation } from "../report/location.ts";
 
 /** One thing for each side of a comparison. */
 export interface OfSides<Value> {

@@ -8,7 +8,8 @@ import { CHANGES, CHANGE_KINDS } from "../change-kind.ts";
 import type { Outcome } from "../sample-request.ts";
 import type { Universe } from "../space/universe.ts";
 import { conditionsOf } from "./conditions.ts";
-import type { ChangeGroup, ComparisonReport, DataPath, ResultReport, SideLocation, SourceLocation } from "./report.ts";
+import type { ChangeGroup, ComparisonReport, DataPath, ResultReport } from "./report.ts";
+import type { SideLocation, SourceLocation } from "./location.ts";
 
 /** What a comparison needs besides its tally. */
 export interface ComparisonContext {

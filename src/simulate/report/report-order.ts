@@ -6,11 +6,11 @@ import type {
   ComparisonReport,
   DataPath,
   ResultReport,
-  SideLocation,
   SideReport,
   SimulationReport,
-  SourceLocation,
 } from "./report.ts";
+import type { SideLocation, SourceLocation } from "./location.ts";
+import type { CauseReport, DestinationReport } from "./cause-report.ts";
 
 /** Names of members in the order in which they are written; a list has the order of its items. */
 export interface Order {
@@ -109,6 +109,31 @@ const COMPARISON: OrderOf<ComparisonReport> = {
   lost_data_paths: PATH,
 };
 
+const DESTINATION: OrderOf<DestinationReport> = {
+  endpoint: true,
+  model: true,
+  provider: true,
+  region: true,
+  host: true,
+  retention: true,
+  trains_on_data: true,
+  price: { input: true, output: true, request: true },
+};
+
+const CAUSE: OrderOf<CauseReport> = {
+  id: true,
+  entries: { path: true, kind: true, subject: true, change: true, before: true, after: true, place: SIDE_LOCATION },
+  renames: { kind: true, from: true, to: true },
+  groups: true,
+  promoted_groups: true,
+  renamed_groups: true,
+  gains: DESTINATION,
+  loses: DESTINATION,
+  routes: { id: true, title: true, primary: DESTINATION },
+  unaffected: { workspace: true, why: true },
+  without_routes: true,
+};
+
 const ASSERTIONS: OrderOf<AssertionsReport> = {
   file: true,
   results: {
@@ -147,6 +172,7 @@ export const REPORT_ORDER: OrderOf<SimulationReport> = {
   declared: COMPARISON,
   promoted: COMPARISON,
   promoted_policies: true,
+  causes: CAUSE,
   findings: { kind: true, subject: true, in_base: true, place: LOCATION },
   other_changes: true,
   evidence: {

@@ -1,6 +1,8 @@
 import type { Diagnostic } from "../../canon/diagnostic.ts";
 import type { Balance } from "../../canon/table.ts";
+import type { CauseReport } from "./cause-report.ts";
 import type { ChangeKind } from "../change-kind.ts";
+import type { SideLocation, SourceLocation } from "./location.ts";
 import type { OutcomeDenial, SampleRequest } from "../sample-request.ts";
 
 /**
@@ -22,6 +24,8 @@ export interface SimulationReport {
   /** As if the candidates named in `promoted_policies` were promoted in head (all of both sides, unless asked otherwise). */
   readonly promoted: ComparisonReport;
   readonly promoted_policies: readonly string[];
+  /** Every changed entry of the files with the groups that follow from it, the worst first. */
+  readonly causes: readonly CauseReport[];
   readonly findings: readonly UnusedFinding[];
   /** Settings that differ and decide nothing about where requests go, such as limits and timeouts: `workspaces.acme.limits`. Sorted. */
   readonly other_changes: readonly string[];
@@ -116,17 +120,6 @@ export interface ChangeGroup {
   readonly place: SideLocation | null;
   /** Requests of the evidence in these classes; `null` without evidence. */
   readonly seen: number | null;
-}
-
-export interface SourceLocation {
-  readonly file: string;
-  readonly line: number;
-  readonly column: number;
-}
-
-/** A location in the files of one side. */
-export interface SideLocation extends SourceLocation {
-  readonly side: "base" | "head";
 }
 
 export interface ResultReport {

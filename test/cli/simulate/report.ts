@@ -80,6 +80,7 @@ export function reportOf(changes: Partial<SimulationReport> = {}): SimulationRep
     declared: SAME,
     promoted: SAME,
     promoted_policies: [],
+    causes: [],
     findings: [],
     other_changes: [],
     evidence: null,

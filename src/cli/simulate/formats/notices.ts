@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ChangeKind } from "../../../simulate/change-kind.ts";
-import type { ChangeGroup, DataPath, SourceLocation } from "../../../simulate/report/report.ts";
+import type { ChangeGroup, DataPath } from "../../../simulate/report/report.ts";
+import type { SourceLocation } from "../../../simulate/report/location.ts";
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import { printable } from "../../terminal/printing.ts";
 import type { AssertionModel, ReportModel } from "./model.ts";

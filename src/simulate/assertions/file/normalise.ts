@@ -2,7 +2,7 @@ import { ALWAYS_USED } from "../../../canon/request.ts";
 import type { ProviderPreferences } from "../../../canon/preferences.ts";
 import { type ConfigNode, keyPosition, type Path, valuePosition } from "../../../compile/authored/tree.ts";
 import type { SampleRequest } from "../../sample-request.ts";
-import type { SourceLocation } from "../../report/report.ts";
+import type { SourceLocation } from "../../report/location.ts";
 import { type Assertion, type Assertions, COVERAGE_MEASURES, type Demand, type SampleCase } from "../assertion.ts";
 import type { CaseRequest } from "./schema-selectors.ts";
 import type { AuthoredAssertion, AuthoredAssertions, AuthoredCase } from "./schema.ts";

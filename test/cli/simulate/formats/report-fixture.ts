@@ -98,6 +98,7 @@ export function report(changes: Partial<SimulationReport> = {}): SimulationRepor
     declared: NOTHING,
     promoted: NOTHING,
     promoted_policies: [],
+    causes: [],
     findings: [],
     other_changes: [],
     evidence: null,

@@ -203,6 +203,7 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
       groups: DECLARED_GROUPS.slice(0, 1),
     }),
     promoted_policies: ["web-search"],
+    causes: [],
     findings: [
       { kind: "fallback_never_used", subject: "chat-large → gpt-5-us", in_base: true, place: null },
       {

@@ -1,5 +1,5 @@
 import type { SampleRequest } from "../../../../simulate/sample-request.ts";
-import type { SourceLocation } from "../../../../simulate/report/report.ts";
+import type { SourceLocation } from "../../../../simulate/report/location.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { nameList, shownName } from "./names.ts";

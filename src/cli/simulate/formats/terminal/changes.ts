@@ -1,4 +1,5 @@
-import type { ChangeGroup, DataPath, SideLocation } from "../../../../simulate/report/report.ts";
+import type { ChangeGroup, DataPath } from "../../../../simulate/report/report.ts";
+import type { SideLocation } from "../../../../simulate/report/location.ts";
 import { amountText, scopeText, listText, numberText, seenText } from "../../../terminal/amounts.ts";
 import { CHANGE_WORDING, titleOf, worstChange } from "../wording/change-wording.ts";
 import { commonOf, shortResults, type ResultLine } from "../wording/results.ts";

@@ -1,0 +1,106 @@
+import type { RoutingTable } from "../../canon/table.ts";
+import type { CandidateReport, ChangeGroup } from "../report/report.ts";
+import type { CauseReport, ChangedEntry, DestinationReport, Rename } from "../report/cause-report.ts";
+import type { CompiledSides } from "../side-contents.ts";
+import { conditionCount } from "./plain-requests.ts";
+
+/** The facts of the tables that a reader needs to judge a cause. */
+export function causeFacts(
+  entries: readonly ChangedEntry[],
+  groups: readonly ChangeGroup[],
+  { compiled: { base, head } }: { readonly compiled: CompiledSides },
+): Pick<CauseReport, "gains" | "loses" | "routes" | "unaffected" | "without_routes"> {
+  const named = entries.flatMap(({ kind, subject }) => (kind === "route" ? [subject] : []));
+  const routes = [...new Set([...named, ...groups.flatMap((group) => group.routes)])].toSorted();
+  const gains = onlyIn(groups, "head", head.table);
+  const rows = routes.flatMap((id) => {
+    const row = rowOf(head.table.routes, id) ?? rowOf(base.table.routes, id);
+    const primary =
+      row === undefined ? null : (destination(row.primary, head.table) ?? destination(row.primary, base.table));
+    return row === undefined ? [] : [{ id, title: row.title, primary }];
+  });
+  // Another reason for the same denial is no effect that a workspace would notice.
+  const noticed = groups.filter(({ words }) => words.some((word) => word !== "reason_changed"));
+  const affected = new Set(noticed.flatMap(({ workspaces }) => workspaces));
+  const approving = Object.values(head.table.workspaces).filter(({ approve }) =>
+    approve.routes.some((route) => routes.includes(route)),
+  );
+  const unaffected = approving
+    .filter(({ id }) => !affected.has(id))
+    .map(({ id, approve }) => ({ workspace: id, why: notApproved(approve, gains) }));
+  const known = new Set([...affected, ...approving.map(({ id }) => id)]);
+  return {
+    gains,
+    loses: onlyIn(groups, "base", base.table),
+    routes: rows,
+    unaffected: routes.length === 0 ? [] : unaffected,
+    without_routes: Object.keys(head.table.workspaces).filter((id) => !known.has(id)).length,
+  };
+}
+
+/**
+ * Endpoints that plain requests of the groups reach on one side only, in the order of the tables; of any request where none is plain. A request for one
+ * provider by name may be served anew by endpoints that everybody else reached before.
+ */
+function onlyIn(
+  groups: readonly ChangeGroup[],
+  side: "base" | "head",
+  table: RoutingTable,
+): readonly DestinationReport[] {
+  const other = side === "head" ? "base" : "head";
+  const fewest = Math.min(...groups.map(({ witness }) => conditionCount(witness)));
+  const ids = new Set(
+    groups.flatMap((group) => {
+      if (conditionCount(group.witness) > fewest) return [];
+      const there = new Set(group[other].plan.map(({ endpoint }) => endpoint));
+      return group[side].plan.flatMap(({ endpoint }) => (there.has(endpoint) ? [] : [endpoint]));
+    }),
+  );
+  return Object.keys(table.endpoints).flatMap((id) => (ids.has(id) ? (destination(id, table) ?? []) : []));
+}
+
+function destination(id: string, table: RoutingTable): DestinationReport | null {
+  const row = rowOf(table.endpoints, id);
+  const provider = row === undefined ? undefined : rowOf(table.providers, row.provider);
+  if (row === undefined || provider === undefined) return null;
+  return {
+    endpoint: id,
+    model: row.model,
+    provider: row.provider,
+    region: row.region,
+    host: URL.parse(provider.baseUrl)?.host ?? "",
+    retention: provider.retention,
+    trains_on_data: provider.trainsOnData,
+    price: row.price === null ? null : { input: row.price.input, output: row.price.output, request: row.price.request },
+  };
+}
+
+function notApproved(
+  { regions, providers }: RoutingTable["workspaces"][string]["approve"],
+  gains: readonly DestinationReport[],
+): string | null {
+  if (gains.length === 0) return null;
+  const region = gains.find((gain) => !regions.includes(gain.region));
+  if (region !== undefined) return `${region.region} is not approved`;
+  const provider = gains.find((gain) => !providers.includes(gain.provider));
+  return provider === undefined ? null : `${provider.provider} is not approved`;
+}
+
+function rowOf<Row>(rows: Readonly<Record<string, Row>>, id: string): Row | undefined {
+  return Object.hasOwn(rows, id) ? rows[id] : undefined;
+}
+
+/** Whether both results of a group are the same but for names that were changed. */
+export function differsByName({ base, head }: ChangeGroup, renames: readonly Rename[]): boolean {
+  if (renames.length === 0 || base.denial !== null || head.denial !== null) return false;
+  const nameOf = (kind: Rename["kind"], name: string): string =>
+    renames.find((rename) => rename.kind === kind && rename.from === name)?.to ?? name;
+  const renamed = (candidate: CandidateReport): CandidateReport => ({
+    ...candidate,
+    endpoint: nameOf("endpoint", candidate.endpoint),
+    model: nameOf("model", candidate.model),
+    provider: nameOf("provider", candidate.provider),
+  });
+  const before = { ...base, plan: base.plan.map(renamed) };
+  return JSON.stringify(before) === JSON.stringify(head);
+}

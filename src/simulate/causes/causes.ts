@@ -1,0 +1,196 @@
+import { createHash } from "node:crypto";
+import type { RoutingTable } from "../../canon/table.ts";
+import type { ComparisonReport } from "../report/report.ts";
+import type { CauseReport, ChangedEntry } from "../report/cause-report.ts";
+import { CHANGES } from "../change-kind.ts";
+import type { ReportedSide } from "../request.ts";
+import type { CompiledSide, CompiledSides } from "../side-contents.ts";
+import { attribute, type Variants, type ViewedGroup } from "./attribute.ts";
+import { treeEntries, treeOf, type SideTrees } from "./changed-entries.ts";
+import { changedUnits, needs, type ChangedUnit } from "./changed-units.ts";
+import { memberAt, withMember } from "./config-tree.ts";
+import { policyEntries } from "./policy-entries.ts";
+import { causeFacts, differsByName } from "./cause-facts.ts";
+import { SideMaker, tableOfTree, type DecidingSide } from "./side-variants.ts";
+
+/** What the causes of changes are looked for in. */
+export interface CauseQuestion {
+  readonly base: ReportedSide;
+  readonly head: ReportedSide;
+  readonly compiled: CompiledSides;
+  readonly declared: ComparisonReport;
+  readonly promoted: ComparisonReport;
+  /** Policies that count as promoted. */
+  readonly promotedPolicies: readonly string[];
+  /** Assertions that differ. */
+  readonly assertions: readonly ChangedEntry[];
+}
+
+/**
+ * Every changed entry of the files with the groups that follow from it. Entries that only together lead to a group are one cause. The worst comes first;
+ * entries without any group follow, and groups whose cause was not found stand last under a cause without entries.
+ */
+export async function causesOf(question: CauseQuestion): Promise<readonly CauseReport[]> {
+  const { base, head, compiled, assertions } = question;
+  const trees = { base: treeOf(base.files), head: treeOf(head.files) };
+  const rows = treeEntries(trees, { base: base.files.routes.path, head: head.files.routes.path });
+  const sources = { base: base.files.policies, head: head.files.policies };
+  const units = changedUnits(rows, policyEntries(compiled, sources));
+  const groups = groupsOf(question);
+  const found =
+    groups.length === 0 || units.length === 0
+      ? groups.map(() => new Set<number>())
+      : await attribute(groups, units.length, await variantsOf(units, trees, question));
+  const causes = joined(units, found).map(({ members, groups: own }) =>
+    causeOf(
+      members.flatMap((index) => units[index] ?? []),
+      own.flatMap((index) => groups[index] ?? []),
+      question,
+    ),
+  );
+  const alone = assertions.map((entry) =>
+    causeOf([{ entries: [entry], rows: [], policy: null, rename: null }], [], question),
+  );
+  const lost = groups.filter((_group, index) => found[index]?.size === 0);
+  const unknown = lost.length === 0 ? [] : [causeOf([], lost, question)];
+  return [...causes.toSorted((left, right) => rankOf(left, question) - rankOf(right, question)), ...alone, ...unknown];
+}
+
+/** Groups as declared, and those that promotion alone makes. */
+function groupsOf({ declared, promoted }: CauseQuestion): readonly ViewedGroup[] {
+  const known = new Set(declared.groups.map(({ id }) => id));
+  return [
+    ...declared.groups.map((group): ViewedGroup => ({ group, view: "declared" })),
+    ...promoted.groups.flatMap((group): readonly ViewedGroup[] =>
+      known.has(group.id) ? [] : [{ group, view: "promoted" }],
+    ),
+  ];
+}
+
+async function variantsOf(
+  units: readonly ChangedUnit[],
+  trees: SideTrees,
+  { compiled: { base, head }, promotedPolicies }: CauseQuestion,
+): Promise<Variants> {
+  const maker = new SideMaker([...head.modules, ...base.modules], (id) => promotedPolicies.includes(id));
+  const own = await maker.make(head.table, head.contents);
+  const undone: (DecidingSide | null)[] = [];
+  // One after the other: each may load policies.
+  for (const unit of units) undone.push(await variant(maker, unit, { from: head, to: base }, trees.head, trees.base));
+  const before = await maker.make(base.table, base.contents);
+  const done = new Map<number, Promise<DecidingSide | null>>();
+  return {
+    base: before,
+    head: own,
+    undone,
+    done: (index) => {
+      const unit = units[index];
+      const known = done.get(index);
+      if (known !== undefined || unit === undefined) return known ?? Promise.resolve(null);
+      const made = variant(maker, unit, { from: base, to: head }, trees.base, trees.head);
+      done.set(index, made);
+      return made;
+    },
+  };
+}
+
+/** One side with a unit as the other side has it; `null` where its table does not compile. */
+async function variant(
+  maker: SideMaker,
+  { rows, policy }: ChangedUnit,
+  { from, to }: { readonly from: CompiledSide; readonly to: CompiledSide },
+  own: SideTrees["head"],
+  other: SideTrees["head"],
+): Promise<DecidingSide | null> {
+  let table: RoutingTable | null = from.table;
+  if (rows.length > 0 && own !== null && other !== null) {
+    const tree = rows.reduce((all, { path }) => withMember(all, path, memberAt(other, path)), own);
+    table = tableOfTree(tree, [...new Set([...from.contents, ...to.contents].map(({ contract }) => contract.id))]);
+  }
+  if (table === null) return null;
+  const contents =
+    policy === null
+      ? from.contents
+      : [
+          ...from.contents.filter(({ contract }) => contract.id !== policy),
+          ...to.contents.filter(({ contract }) => contract.id === policy),
+        ].toSorted((left, right) =>
+          left.contract.id < right.contract.id ? -1 : left.contract.id > right.contract.id ? 1 : 0,
+        );
+  return maker.make(table, contents);
+}
+
+interface Joined {
+  readonly members: readonly number[];
+  readonly groups: readonly number[];
+}
+
+/** Units that some group needs together, and rows with what names them, are one cause. */
+function joined(units: readonly ChangedUnit[], found: readonly ReadonlySet<number>[]): readonly Joined[] {
+  const first = units.map((_unit, index) => index);
+  const rootOf = (index: number): number => {
+    const above = first[index] ?? index;
+    return above === index ? index : rootOf(above);
+  };
+  const join = (left: number, right: number): void => {
+    const [one, other] = [rootOf(left), rootOf(right)].toSorted((a, b) => a - b);
+    if (one !== undefined && other !== undefined) first[other] = one;
+  };
+  for (const causes of found) {
+    const [some, ...others] = causes;
+    if (some !== undefined) for (const other of others) join(some, other);
+  }
+  for (const [index, unit] of units.entries()) {
+    for (const [other, named] of units.entries()) if (index !== other && needs(unit, named)) join(index, other);
+  }
+  const roots = Map.groupBy(units.keys(), rootOf);
+  return [...roots.values()].map((members) => ({
+    members,
+    groups: [...found.keys()].filter((group) => members.some((member) => found[group]?.has(member) === true)),
+  }));
+}
+
+/** What a reader looks at first: where requests go, then who may, then what with. */
+const IMPORTANCE: readonly ChangedEntry["kind"][] = [
+  "route",
+  "policy",
+  "workspace",
+  "provider",
+  "endpoint",
+  "model",
+  "region_group",
+];
+
+function importance({ kind }: ChangedEntry): number {
+  const index = IMPORTANCE.indexOf(kind);
+  return index === -1 ? IMPORTANCE.length : index;
+}
+
+function causeOf(units: readonly ChangedUnit[], groups: readonly ViewedGroup[], question: CauseQuestion): CauseReport {
+  const renames = units.flatMap(({ rename }) => (rename === null ? [] : [rename]));
+  const entries = units.flatMap((unit) => unit.entries).toSorted((left, right) => importance(left) - importance(right));
+  const text = JSON.stringify(entries.map(({ path, change }) => [path, change]));
+  const idsOf = (view: ViewedGroup["view"]) => groups.filter((each) => each.view === view).map(({ group }) => group.id);
+  return {
+    id: createHash("sha256").update(text).digest("hex").slice(0, 12),
+    entries,
+    renames,
+    groups: idsOf("declared"),
+    promoted_groups: idsOf("promoted"),
+    renamed_groups: groups.filter(({ group }) => differsByName(group, renames)).map(({ group }) => group.id),
+    ...causeFacts(
+      entries,
+      groups.map(({ group }) => group),
+      question,
+    ),
+  };
+}
+
+/** Of its worst group; causes without groups come last. */
+function rankOf({ groups, promoted_groups: more }: CauseReport, { declared, promoted }: CauseQuestion): number {
+  const own = new Set([...groups, ...more]);
+  const ranks = [...declared.groups, ...promoted.groups]
+    .filter(({ id }) => own.has(id))
+    .flatMap(({ words }) => words.map((word) => CHANGES[word].rank));
+  return Math.min(...ranks, Number.MAX_SAFE_INTEGER);
+}

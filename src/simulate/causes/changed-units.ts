@@ -1,0 +1,67 @@
+import type { ChangedEntry } from "../report/cause-report.ts";
+import type { Rename } from "../report/cause-report.ts";
+import type { TreeEntry } from "./changed-entries.ts";
+import { mentions, renamedRows } from "./renames.ts";
+
+/** Entries that are undone together: one entry, a renamed row with its mentions, or a policy with its mode. */
+export interface ChangedUnit {
+  readonly entries: readonly ChangedEntry[];
+  readonly rows: readonly TreeEntry[];
+  /** The policy whose contents are undone with it. */
+  readonly policy: string | null;
+  readonly rename: Rename | null;
+}
+
+export function changedUnits(rows: readonly TreeEntry[], policies: readonly ChangedEntry[]): readonly ChangedUnit[] {
+  const renames = renamedRows(rows);
+  const modes = new Map(rows.flatMap((row) => (isMode(row) ? [[row.path[2] ?? "", row] as const] : [])));
+  const ids = new Set(policies.map(({ subject }) => subject));
+  const used = new Set([
+    ...renames.flatMap(({ entries }) => entries),
+    ...[...modes].flatMap(([id, row]) => (ids.has(id) ? [row] : [])),
+  ]);
+  return [
+    ...renames.map(({ rename, entries }) => unitOf(entries, null, rename)),
+    ...policies.map((entry) => {
+      const mode = modes.get(entry.subject);
+      const own = mode === undefined ? [] : [mode];
+      return { entries: [entry, ...own.map((row) => row.entry)], rows: own, policy: entry.subject, rename: null };
+    }),
+    ...together(rows.filter((row) => !used.has(row))).map((own) => unitOf(own, modeOf(own), null)),
+  ];
+}
+
+/** Members of a route that name its endpoints: an endpoint that moves from one to the other cannot be put back in one alone. */
+const ORDER_OF_ROUTE = new Set(["primary", "peers", "balance", "weights", "fallbacks"]);
+
+function together(rows: readonly TreeEntry[]): readonly (readonly TreeEntry[])[] {
+  const units = Map.groupBy(rows, ({ path, entry }) =>
+    entry.kind === "route" && ORDER_OF_ROUTE.has(path[2] ?? "") ? path.slice(0, 2).join("\n") : path.join("\n"),
+  );
+  return [...units.values()];
+}
+
+/** The policy whose mode an entry sets. */
+function modeOf([row]: readonly TreeEntry[]): string | null {
+  return row !== undefined && isMode(row) ? (row.path[2] ?? null) : null;
+}
+
+function unitOf(rows: readonly TreeEntry[], policy: string | null, rename: Rename | null): ChangedUnit {
+  return { entries: rows.map(({ entry }) => entry), rows, policy, rename };
+}
+
+function isMode({ path }: TreeEntry): boolean {
+  return path[0] === "policies" && path[1] === "initial_mode" && path.length === 3;
+}
+
+/** Whether a unit names a row that the other one adds or removes, and so cannot stand without it. */
+export function needs(unit: ChangedUnit, other: ChangedUnit): boolean {
+  return other.entries.some(
+    ({ change, subject, kind }) =>
+      change !== "changed" &&
+      kind !== "policy" &&
+      unit.rows.some(
+        (row) => row.entry.subject !== subject && [row.before, row.after].some((value) => mentions(value, subject)),
+      ),
+  );
+}

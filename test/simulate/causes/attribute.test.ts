@@ -1,0 +1,36 @@
+import { expect, it } from "vitest";
+import { attribute, type Variants } from "../../../src/simulate/causes/attribute.ts";
+import type { DecidingSide } from "../../../src/simulate/causes/side-variants.ts";
+import { table } from "../../support/table.ts";
+import { GROUP } from "../../cli/simulate/report.ts";
+
+function deciding(result: string): DecidingSide {
+  return { table: table(), result: () => result };
+}
+
+function variants(undone: readonly (string | null)[], done: readonly string[]): Variants {
+  return {
+    base: deciding("base"),
+    head: deciding("head"),
+    undone: undone.map((result) => (result === null ? null : deciding(result))),
+    done: (unit) => Promise.resolve(deciding(done[unit] ?? "base")),
+  };
+}
+
+const GROUPS = [{ group: GROUP, view: "declared" }] as const;
+
+it.for<[string, readonly (string | null)[], readonly string[], readonly number[]]>([
+  ["the unit without which the result is another", ["base", "head"], [], [0]],
+  ["all units that are needed together", ["other", "base", "head"], [], [0, 1]],
+  ["each of two units that lead to the same result alone", ["head", "head", "head"], ["head", "head", "base"], [0, 1]],
+  ["a unit that stands alone, where the others cannot be undone", [null, "base"], [], [1]],
+  ["none, where no unit changes the result", ["head", "head"], ["base", "base"], []],
+])("the cause of a group is %s", async ([, undone, done, expected]) => {
+  const [found] = await attribute(GROUPS, undone.length, variants(undone, done));
+  expect([...(found ?? [])]).toEqual(expected);
+});
+
+it("the only changed unit is the cause of every group without a decision", async () => {
+  const [found] = await attribute(GROUPS, 1, variants(["head"], []));
+  expect([...(found ?? [])]).toEqual([0]);
+});
