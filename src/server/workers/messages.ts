@@ -1,6 +1,6 @@
 import type { ConfigurationFiles } from "../../compile/load.ts";
 import type { MetricsPage } from "../../http/runtime.ts";
-import type { FromWorker, ToWorker } from "../../store/sqlite/protocol.ts";
+import type { Door } from "../../store/sqlite/shared/door.ts";
 import type { ServeOptions } from "../serve-options.ts";
 
 /** The status of a server's workers. */
@@ -23,6 +23,8 @@ export type ToWorkerProcess =
       /** The package's version. */
       readonly version: string;
       readonly files: ConfigurationFiles;
+      /** Where the store's thread is reached; `null` where the worker opens the store by itself. */
+      readonly door: Door | null;
     }
   | { readonly type: "reload"; readonly round: number; readonly files: ConfigurationFiles }
   | {
@@ -36,8 +38,8 @@ export type ToWorkerProcess =
   | { readonly type: "ask_alive" }
   | { readonly type: "retire" }
   | { readonly type: "stop" }
-  /** From the store's thread. */
-  | { readonly type: "store"; readonly message: FromWorker };
+  /** The store's thread was started again. */
+  | { readonly type: "door"; readonly door: Door };
 
 /** Messages of a worker to the first process. */
 export type FromWorkerProcess =
@@ -48,5 +50,4 @@ export type FromWorkerProcess =
   | { readonly type: "failed"; readonly message: string | null }
   | { readonly type: "reloaded"; readonly round: number; readonly ok: boolean }
   | { readonly type: "alive" }
-  | { readonly type: "metrics"; readonly round: number; readonly page: MetricsPage }
-  | { readonly type: "store"; readonly message: ToWorker };
+  | { readonly type: "metrics"; readonly round: number; readonly page: MetricsPage };

@@ -1,6 +1,6 @@
 import { loadConfiguration, type ConfigurationFiles } from "../../compile/load.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
-import { ThreadDesk } from "../../store/sqlite/shared/thread-desk.ts";
+import { LentThread } from "../../store/sqlite/shared/lent-thread.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { formatExposition } from "../../telemetry/metrics/exposition.ts";
 import { Reading } from "../../telemetry/metrics/families.ts";
@@ -27,7 +27,7 @@ export async function startWorkers(
   const { database, log } = options;
   const sharing = { ...options, ...(log !== undefined && { log: { ...log, shared: true } }) };
   // PostgreSQL lets its writers take turns by itself, as those of replicas.
-  const desk = isPostgresUrl(database) ? null : new ThreadDesk();
+  const thread = isPostgresUrl(database) ? null : new LentThread(say);
   let read: ConfigurationFiles | null = null;
   let good: ConfigurationFiles | null = null;
   const pool = new WorkerPool({
@@ -36,7 +36,7 @@ export async function startWorkers(
     build: environment[BUILD_VARIABLE] ?? version,
     version,
     count: options.workers ?? 1,
-    desk,
+    thread,
     say,
     files: () => {
       if (good === null) throw new Error("serve: workers before a configuration");
@@ -50,7 +50,7 @@ export async function startWorkers(
     {},
     {
       openStore: () =>
-        desk === null ? openStore(database) : openSqliteStore({ path: database, startThread: desk.startThread }),
+        thread === null ? openStore(database) : openSqliteStore({ path: database, startThread: thread.startThread }),
       load: async () => {
         read = await loadConfiguration(options.config, options.config, options.environment ?? null);
         return read;

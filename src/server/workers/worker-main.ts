@@ -1,5 +1,6 @@
 import type { ConfigurationFiles } from "../../compile/load.ts";
 import { BorrowedThread } from "../../store/sqlite/shared/borrowed-thread.ts";
+import type { Door } from "../../store/sqlite/shared/door.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
@@ -20,7 +21,7 @@ function send(message: FromWorkerProcess): void {
   process.send?.(message, undefined, {}, () => {});
 }
 
-const thread = new BorrowedThread((message) => send({ type: "store", message }));
+let door: Door | null = null;
 let server: Promise<RunningServer | null> = Promise.resolve(null);
 let files: ConfigurationFiles | null = null;
 let status: WorkersStatus = { configured: 0, ready: 0 };
@@ -29,7 +30,7 @@ let reloadFailed = false;
 process.on("message", (message: ToWorkerProcess) => {
   switch (message.type) {
     case "start":
-      ({ files } = message);
+      ({ files, door } = message);
       server = start(message);
       break;
     case "reload":
@@ -50,8 +51,8 @@ process.on("message", (message: ToWorkerProcess) => {
     case "stop":
       void stop();
       break;
-    case "store":
-      thread.hear(message.message);
+    case "door":
+      ({ door } = message);
       break;
   }
 });
@@ -74,7 +75,7 @@ async function start({
         openStore: () =>
           isPostgresUrl(database)
             ? openStore(database)
-            : openSqliteStore({ path: database, startThread: () => thread }),
+            : openSqliteStore({ path: database, startThread: borrowThread }),
         load: () => {
           if (files === null) throw new Error("worker: no files");
           return Promise.resolve(files);
@@ -93,6 +94,12 @@ async function start({
   }
   process.disconnect?.();
   return null;
+}
+
+/** By the newest door: a thread that was started again has another one. */
+function borrowThread(): BorrowedThread {
+  if (door === null) throw new Error("worker: no way to the store");
+  return new BorrowedThread(door);
 }
 
 async function reload(message: Extract<ToWorkerProcess, { type: "reload" }>): Promise<void> {

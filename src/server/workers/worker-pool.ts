@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ConfigurationFiles } from "../../compile/load.ts";
 import type { Listening } from "../../http/listener/listen.ts";
-import type { ThreadDesk } from "../../store/sqlite/shared/thread-desk.ts";
+import type { LentThread } from "../../store/sqlite/shared/lent-thread.ts";
 import { StartError } from "../start-error.ts";
 import type { ServeOptions } from "../serve-options.ts";
 import type { WorkersStatus } from "./messages.ts";
@@ -23,7 +23,8 @@ export interface WorkerPoolOptions {
   /** The package's version. */
   readonly version: string;
   readonly count: number;
-  readonly desk: ThreadDesk | null;
+  /** The store's thread for all workers; `null` where each opens the store by itself. */
+  readonly thread: LentThread | null;
   /** What a worker that starts now is to serve: the last configuration without errors. */
   readonly files: () => ConfigurationFiles;
   /** A line for operators. */
@@ -53,6 +54,7 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
+    options.thread?.watch((door) => this.#broadcast({ type: "door", door }));
     this.#slots = Array.from({ length: options.count }, (_, index) => ({
       number: index + 1,
       restarts: new Restarts(),
@@ -138,12 +140,19 @@ export class WorkerPool {
   }
 
   #start(slot: Slot): void {
-    const { build, version, options, desk, files } = this.#options;
+    const { build, version, options, thread, files } = this.#options;
     slot.timer = null;
     let isOver = false;
     const process = new WorkerProcess(
-      { type: "start", worker: slot.number, build, version, options, files: files() },
-      desk,
+      {
+        type: "start",
+        worker: slot.number,
+        build,
+        version,
+        options,
+        files: files(),
+        door: thread?.door ?? null,
+      },
       {
         ready: (url) => {
           slot.readySince = performance.now();

@@ -1,7 +1,6 @@
 import cluster, { type Worker } from "node:cluster";
 import { fileURLToPath } from "node:url";
 import type { MetricsPage } from "../../http/runtime.ts";
-import type { Borrowing, ThreadDesk } from "../../store/sqlite/shared/thread-desk.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { FromWorkerProcess, ToWorkerProcess } from "./messages.ts";
 
@@ -21,19 +20,16 @@ export interface WorkerEvents {
 /** One process that serves, as the first one sees it. */
 export class WorkerProcess {
   readonly #worker: Worker;
-  readonly #borrowing: Borrowing | null;
   readonly #ended = Promise.withResolvers<void>();
   readonly #reloads = new Map<number, (ok: boolean) => void>();
   readonly #pages = new Map<number, (page: MetricsPage | null) => void>();
   #heartbeat: Heartbeat | null = null;
   #lastRound = 0;
 
-  /** @param desk lends the store's thread; `null` where the worker opens the store by itself. */
-  constructor(start: ToWorkerProcess, desk: ThreadDesk | null, events: WorkerEvents) {
+  constructor(start: ToWorkerProcess, events: WorkerEvents) {
     cluster.setupPrimary({ exec: fileURLToPath(WORKER_FILE), args: [], serialization: "advanced" });
     const worker = cluster.fork();
     this.#worker = worker;
-    this.#borrowing = desk?.lend((message) => this.send({ type: "store", message })) ?? null;
     worker.on("message", (message: FromWorkerProcess) => {
       switch (message.type) {
         case "hello":
@@ -63,16 +59,12 @@ export class WorkerProcess {
         case "metrics":
           this.#pages.get(message.round)?.(message.page);
           break;
-        case "store":
-          this.#borrowing?.receive(message.message);
-          break;
       }
     });
     // `exit` follows; without a listener a process that cannot be started would end this one.
     worker.on("error", () => {});
     worker.on("exit", (code: number | null, signal: string | null) => {
       this.#heartbeat?.stop();
-      this.#borrowing?.leave();
       for (const done of this.#reloads.values()) done(true);
       for (const done of this.#pages.values()) done(null);
       this.#ended.resolve();

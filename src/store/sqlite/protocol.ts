@@ -1,5 +1,6 @@
 import type { RecordBatch } from "../batch/frames.ts";
 import type { StoredBatch } from "../batch/stored-batch.ts";
+import type { Door } from "./shared/door.ts";
 import type { LimitLease, LimitLeased, LimitUsage } from "../../limits/limit-store.ts";
 import type { IssuerRecord } from "../../keys/tokens/issuer-store.ts";
 import type { PolicyLogRow } from "../../lifecycle/policy-log-store.ts";
@@ -20,6 +21,8 @@ export interface WorkerStart {
   readonly readOnly?: boolean;
   /** Opening fails where the log ends before the head that a server noted beside the file. */
   readonly refuseCutEnd?: boolean;
+  /** Where other processes reach the thread; nowhere where absent. */
+  readonly door?: Door;
 }
 
 /** What the main thread asks of the worker. */
@@ -142,4 +145,6 @@ export type FromWorker =
   | { readonly type: "reply"; readonly id: number; readonly reply: StoreReply }
   /** The database under the open connection has changed, or is as it was again: `null`. */
   | { readonly type: "fault"; readonly fault: EvidenceFault | null }
-  | { readonly type: "keys_changed"; readonly records: readonly KeyRecord[] };
+  | { readonly type: "keys_changed"; readonly records: readonly KeyRecord[] }
+  /** The thread has closed the connection of another process. */
+  | { readonly type: "refused"; readonly description: string };

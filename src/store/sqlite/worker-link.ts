@@ -154,6 +154,8 @@ export class WorkerLink {
         case "keys_changed":
           this.#options.onKeysChanged(message.records);
           break;
+        case "refused":
+          break;
       }
     });
     // `exit` follows and does the work; without a listener an `error` event would end the whole process.

@@ -2,6 +2,8 @@ import { parentPort, workerData } from "node:worker_threads";
 
 import { IN_MEMORY, openDatabase, openToRead, UnusableDatabaseError } from "./database.ts";
 import type { FromWorker, ToWorker, WorkerStart } from "./protocol.ts";
+import type { Door } from "./shared/door.ts";
+import { StoreDoor } from "./shared/store-door.ts";
 import { describeFailure } from "./sqlite-failure.ts";
 import { StoreEngine } from "./store-engine.ts";
 import { refuseMissingEnd } from "./watch/missing-end.ts";
@@ -14,13 +16,20 @@ const port = parentPort;
 if (port === null) throw new Error("this file is the store's worker thread; open the store with openSqliteStore");
 
 const post = (message: FromWorker): void => port.postMessage(message);
+let door: StoreDoor | null = null;
+
+/** What answers nobody is for all processes. */
+function postToAll(message: FromWorker): void {
+  post(message);
+  door?.broadcast(message);
+}
 
 function start({ path, busyTimeout, readOnly, refuseCutEnd }: WorkerStart): StoreEngine | null {
   try {
     const database = readOnly === true ? openToRead(path, busyTimeout) : openDatabase(path, busyTimeout);
     if (refuseCutEnd === true) refuseMissingEnd(database, path);
-    if (path === IN_MEMORY) return new StoreEngine(database, post);
-    return new StoreEngine(database, post, new StoreWatch(path, database, readOnly === true), readOnly);
+    if (path === IN_MEMORY) return new StoreEngine(database, postToAll);
+    return new StoreEngine(database, postToAll, new StoreWatch(path, database, readOnly === true), readOnly);
   } catch (error) {
     post({
       type: "not_opened",
@@ -30,14 +39,40 @@ function start({ path, busyTimeout, readOnly, refuseCutEnd }: WorkerStart): Stor
   }
 }
 
-const engine = start(workerData);
-if (engine !== null) {
+async function open(settings: WorkerStart): Promise<void> {
+  const engine = start(settings);
+  if (engine === null) return;
+  if (settings.door !== undefined && !(await openDoor(settings.door, engine))) return;
   const poll = setInterval(() => engine.poll(Date.now()), POLL);
-  port.on("message", ({ id, request }: ToWorker) => {
-    if (request.operation === "close") clearInterval(poll);
+  port?.on("message", ({ id, request }: ToWorker) => {
+    const isLast = request.operation === "close";
+    if (isLast) {
+      clearInterval(poll);
+      door?.close();
+    }
     post({ type: "reply", id, reply: engine.answer(request, Date.now()) });
-    if (request.operation === "close") port.close();
+    if (isLast) port.close();
     else engine.settle();
   });
   post({ type: "opened" });
 }
+
+/** Whether workers can connect. */
+async function openDoor(settings: Door, engine: StoreEngine): Promise<boolean> {
+  const opening = new StoreDoor(settings, {
+    answer: (request) => engine.answer(request, Date.now()),
+    settle: () => engine.settle(),
+    refused: (description) => post({ type: "refused", description }),
+  });
+  try {
+    await opening.listen();
+  } catch {
+    // The system's error has the address.
+    post({ type: "not_opened", description: "workers have no way to connect to it on this system; use --workers 1" });
+    return false;
+  }
+  door = opening;
+  return true;
+}
+
+await open(workerData);

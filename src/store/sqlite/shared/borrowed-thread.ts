@@ -1,35 +1,54 @@
+import { connect, type Socket } from "node:net";
 import type { FromWorker, ToWorker } from "../protocol.ts";
 import type { StoreThread } from "../worker-link.ts";
+import type { Door } from "./door.ts";
+import { encodeMessage, MessageReader } from "./frames.ts";
 
-/** The thread of another process, as the one that borrows it sees it (`ThreadDesk`). */
+/** The store's thread of another process, as the one that uses it sees it; the other end is a `StoreDoor`. */
 export class BorrowedThread implements StoreThread {
+  readonly #socket: Socket;
+  readonly #reader: MessageReader<FromWorker>;
   readonly #listeners: ((message: FromWorker) => void)[] = [];
-  readonly #send: (message: ToWorker) => void;
 
-  /** @param send brings a request to the process that has the thread; its messages come by {@link hear}. */
-  constructor(send: (message: ToWorker) => void) {
-    this.#send = send;
+  /** Connects. The end of the connection is the end of the thread to this process: `exit`. */
+  constructor({ address, workerSecret, threadSecret }: Door) {
+    this.#reader = new MessageReader(threadSecret, isFromThread);
+    this.#socket = connect(address);
+    this.#socket.write(workerSecret);
+    this.#socket.on("data", (chunk: Buffer) => this.#hear(chunk));
   }
 
-  /** A message of the thread. */
-  hear(message: FromWorker): void {
-    for (const listener of this.#listeners) listener(message);
-  }
-
+  on(event: "message", listener: (message: FromWorker) => void): this;
+  on(event: "error" | "exit", listener: () => void): this;
   on(event: "message" | "error" | "exit", listener: (message: FromWorker) => void): this {
-    // The end of the thread is told in replies; with the other process this one ends too.
-    if (event !== "message") return this;
-    this.#listeners.push(listener);
-    // Whoever lends a thread has one that runs.
-    setImmediate(() => listener({ type: "opened" }));
+    if (event === "message") this.#listeners.push(listener);
+    else this.#socket.on(event === "exit" ? "close" : "error", listener);
     return this;
   }
 
   postMessage(message: ToWorker): void {
-    this.#send(message);
+    this.#socket.write(encodeMessage(message));
   }
 
   terminate(): Promise<void> {
-    return Promise.resolve();
+    return new Promise((resolve) => {
+      if (this.#socket.closed) return resolve();
+      this.#socket.once("close", () => resolve());
+      this.#socket.destroy();
+    });
   }
+
+  #hear(chunk: Buffer): void {
+    try {
+      for (const message of this.#reader.read(chunk)) {
+        for (const listener of this.#listeners) listener(message);
+      }
+    } catch (error) {
+      this.#socket.destroy(error instanceof Error ? error : undefined);
+    }
+  }
+}
+
+function isFromThread(value: unknown): value is FromWorker {
+  return typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
 }

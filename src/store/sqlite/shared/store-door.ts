@@ -1,0 +1,134 @@
+import { createServer, type Server, type Socket } from "node:net";
+import { asWord } from "../../../evidence/record.ts";
+import { unknownOutcome } from "../../stored-evidence.ts";
+import { encodeBatch, FrameCursor } from "../../batch/frames.ts";
+import type { FromWorker, StoreReply, StoreRequest, ToWorker } from "../protocol.ts";
+import type { Door } from "./door.ts";
+import { DamagedLinkError, encodeMessage, MessageReader } from "./frames.ts";
+
+/** How long a connection may take to say the secret, milliseconds. */
+const PATIENCE = 5_000;
+
+/** Connections at a time: more than there are workers, fewer than would use up the process's files. */
+const MOST_LINKS = 128;
+
+/** What the door needs of the thread. */
+export interface StoreDoorThread {
+  /** Does what a worker asks, and gives the reply. */
+  readonly answer: (request: StoreRequest) => StoreReply;
+  /** What is left to do after the reply. */
+  readonly settle: () => void;
+  /** Why a connection was closed, without anything that it said. */
+  readonly refused: (description: string) => void;
+}
+
+/** The thread's end of the connections of workers. Runs in the store's thread. */
+export class StoreDoor {
+  readonly #door: Door;
+  readonly #thread: StoreDoorThread;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #workers = new Set<Socket>();
+  #fault: FromWorker | null = null;
+
+  constructor(door: Door, thread: StoreDoorThread) {
+    this.#door = door;
+    this.#thread = thread;
+    this.#server = createServer((socket) => this.#accept(socket));
+    this.#server.maxConnections = MOST_LINKS;
+  }
+
+  /** Resolves when workers can connect. Rejects with the system's error where they never can. */
+  listen(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(this.#door.address, resolve);
+    });
+  }
+
+  /** Sends every worker a message that answers nothing. */
+  broadcast(message: FromWorker): void {
+    if (message.type === "fault") this.#fault = message.fault === null ? null : message;
+    if (this.#workers.size === 0) return;
+    const bytes = encodeMessage(message);
+    for (const socket of this.#workers) socket.write(bytes);
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #accept(socket: Socket): void {
+    const reader = new MessageReader(this.#door.workerSecret, isRequest);
+    /** Requests whose decision was handed over and whose outcome was not written. */
+    const open = new Set<string>();
+    const late = setTimeout(() => socket.destroy(), PATIENCE);
+    this.#sockets.add(socket);
+    socket.on("data", (chunk: Buffer) => {
+      try {
+        for (const message of reader.read(chunk)) this.#ask(socket, open, message);
+        if (reader.trusted && !this.#workers.has(socket)) this.#welcome(socket);
+      } catch (error) {
+        this.#thread.refused(error instanceof DamagedLinkError ? error.message : "a message could not be handled");
+        socket.destroy();
+      } finally {
+        if (reader.trusted) clearTimeout(late);
+      }
+    });
+    // `close` follows.
+    socket.on("error", () => {});
+    socket.on("end", () => {
+      if (reader.trusted && !reader.complete) this.#thread.refused("it ended within a message");
+    });
+    socket.on("close", () => {
+      clearTimeout(late);
+      this.#sockets.delete(socket);
+      this.#workers.delete(socket);
+      this.#end(open);
+    });
+  }
+
+  #welcome(socket: Socket): void {
+    this.#workers.add(socket);
+    socket.write(this.#door.threadSecret);
+    socket.write(encodeMessage({ type: "opened" } satisfies FromWorker));
+    if (this.#fault !== null) socket.write(encodeMessage(this.#fault));
+  }
+
+  #ask(socket: Socket, open: Set<string>, { id, request }: ToWorker): void {
+    const ended: string[] = [];
+    if (request.operation === "evidence.append") {
+      const cursor = new FrameCursor(request.batch.bytes);
+      while (cursor.next()) {
+        if (cursor.kind === "decision") open.add(cursor.requestId);
+        else ended.push(cursor.requestId);
+      }
+    }
+    // A worker that closes its store cannot close the others'.
+    const reply: StoreReply = request.operation === "close" ? { kind: "done" } : this.#thread.answer(request);
+    if (reply.kind === "appended") for (const requestId of ended) open.delete(requestId);
+    socket.write(encodeMessage({ type: "reply", id, reply } satisfies FromWorker));
+    this.#thread.settle();
+  }
+
+  /** Otherwise they would be open for as long as this process lives, to which the store thinks they belong. */
+  #end(open: ReadonlySet<string>): void {
+    if (open.size === 0) return;
+    const at = Date.now();
+    const outcomes = [...open].flatMap((requestId) => [
+      at,
+      requestId,
+      JSON.stringify(unknownOutcome(asWord(requestId), at)),
+    ]);
+    this.#thread.answer({ operation: "evidence.append", batch: encodeBatch([], outcomes) });
+    this.#thread.settle();
+  }
+}
+
+function isRequest(value: unknown): value is ToWorker {
+  if (typeof value !== "object" || value === null || !("id" in value) || !("request" in value)) return false;
+  const { id, request } = value;
+  return typeof id === "number" && typeof request === "object" && request !== null && "operation" in request;
+}
