@@ -79,7 +79,7 @@ async function oldSchema(url: string, policies: readonly OldPolicy[]): Promise<v
   await sql.unsafe(`CREATE SCHEMA signalbox; CREATE TABLE signalbox.migrations (
     version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
   for (const { version, name, sql: step } of POSTGRES_MIGRATIONS.filter((one) => one.version < 9)) {
-    await sql.unsafe(step);
+    await sql.unsafe(String(step));
     await sql`INSERT INTO signalbox.migrations (version, name) VALUES (${version}, ${name})`;
   }
   const rows = JSON.stringify(policies.map((policy) => ({ ...policy, digest: policy.contents.at(-1)?.digest })));

@@ -25,6 +25,9 @@ const WORKSPACE = 16;
 const HASH = 20;
 const HASH_END = 52;
 
+/** Of one record. */
+export const HASH_BYTES = HASH_END - HASH;
+
 /** Request ids are ours and short; a longer one is a bug. */
 const LONGEST_ID = 0xff_ff;
 
@@ -150,6 +153,11 @@ export class FrameCursor {
   /** 64 lower-case hexadecimal digits. */
   get hash(): string {
     return this.bytes.toString("hex", this.#start + HASH, this.#start + HASH_END);
+  }
+
+  /** The same as {@link HASH_BYTES} bytes; writing to them changes the frame. */
+  get hashBytes(): Uint8Array {
+    return this.bytes.subarray(this.#start + HASH, this.#start + HASH_END);
   }
 
   set hash(digits: string) {

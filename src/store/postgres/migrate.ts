@@ -1,7 +1,8 @@
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import { UNIQUE_VIOLATION, StatementFailure } from "./failure.ts";
-import type { Pool, Row } from "./pool.ts";
+import type { Parameter, Pool, Row } from "./pool.ts";
 import { EVIDENCE } from "./schema/evidence.ts";
+import { migrateToEvidenceBatches } from "./schema/evidence-batches.ts";
 import { ISSUERS } from "./schema/issuers.ts";
 import { KEY_PAGES } from "./schema/key-pages.ts";
 import { KEY_REPLACED } from "./schema/key-replaced.ts";
@@ -16,7 +17,7 @@ export interface Migration {
   /** Rises by one. */
   readonly version: number;
   readonly name: string;
-  readonly sql: string;
+  readonly sql: string | ((query: Query) => Promise<void>);
 }
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -30,6 +31,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 8, name: "key pages", sql: KEY_PAGES },
   { version: 9, name: "policy log", sql: POLICY_LOG },
   { version: 10, name: "key replaced", sql: KEY_REPLACED },
+  { version: 11, name: "evidence batches", sql: migrateToEvidenceBatches },
 ];
 
 /** Any number, the same in every version of this program: who holds it changes the schema. */
@@ -46,7 +48,7 @@ CREATE TABLE IF NOT EXISTS signalbox.migrations (
   applied_at timestamptz NOT NULL DEFAULT now()
 )`;
 
-type Query = (text: string, parameters?: readonly (string | number)[]) => Promise<readonly Row[]>;
+type Query = (text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>;
 
 /**
  * Brings the schema up to date. Any number of replicas may do so at once: one does it, the others wait. A schema that is
@@ -83,7 +85,8 @@ async function applyMissing(query: Query): Promise<void> {
     if (version <= present) continue;
     await query("BEGIN");
     try {
-      await query(sql);
+      if (typeof sql === "string") await query(sql);
+      else await sql(query);
       await query("INSERT INTO signalbox.migrations (version, name) VALUES ($1, $2)", [version, name]);
       await query("COMMIT");
     } catch (error) {

@@ -8,7 +8,8 @@ import type { PostgresSettings } from "./settings.ts";
 /** A row as the driver gives it. */
 export type Row = Readonly<Record<string, unknown>>;
 
-export type Parameter = string | number | boolean | null;
+/** Bytes as `bytea`. */
+export type Parameter = string | number | boolean | null | Uint8Array;
 
 /** Bounds of one pool's connections; milliseconds. */
 export interface PoolBounds {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { toBatch } from "../../../src/store/postgres/evidence/batch.ts";
+import { FrameCursor } from "../../../src/store/batch/frames.ts";
+import { frameItems, toBatch } from "../../../src/store/postgres/evidence/batch.ts";
 
 describe("a batch", () => {
   it("leaves out what repeats within it, and says where a decision stood", () => {
@@ -24,5 +25,24 @@ describe("a batch", () => {
       duplicates: [2],
       lost: 1,
     });
+  });
+
+  it("is framed with the workspaces of outcomes, whose decisions are in it or before it", () => {
+    const { items } = toBatch([1, "a", "w", "{}", 2, "b", null, "{}"], [3, "a", "{}", 4, "b", "{}", 5, "c", "{}"]);
+    const framed = frameItems(items, (requestId) => (requestId === "c" ? "grüße" : "wrong"));
+    const cursor = new FrameCursor(new Uint8Array(framed.records));
+    const frames: unknown[] = [];
+    for (let index = 0; cursor.next(); index += 1) {
+      frames.push([cursor.kind, cursor.requestId, framed.workspaces[cursor.workspacePlace - 1] ?? null]);
+      expect([framed.starts[index], framed.ends[index]]).toEqual([cursor.recordStart, cursor.end]);
+    }
+    expect(frames).toEqual([
+      ["decision", "a", "w"],
+      ["decision", "b", null],
+      ["outcome", "a", "w"],
+      ["outcome", "b", null],
+      ["outcome", "c", "grüße"],
+    ]);
+    expect(framed).toMatchObject({ decided: ["a", "b"], places: [1, 0], ended: ["a", "b", "c"] });
   });
 });

@@ -111,7 +111,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       await sql`CREATE SCHEMA signalbox`;
       await sql`CREATE TABLE signalbox.migrations (version integer PRIMARY KEY, name text, applied_at timestamptz DEFAULT now())`;
       for (const { version, name, sql: step } of MIGRATIONS.filter((one) => one.version < 10)) {
-        await sql.unsafe(step);
+        await sql.unsafe(String(step));
         await sql`INSERT INTO signalbox.migrations (version, name) VALUES (${version}, ${name})`;
       }
       const later = { createdAt: 1_000_001, rotatedFrom: "a" };
@@ -202,16 +202,16 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       const sql = operator(url);
       for (const [statement, complaint] of [
         // First, because the store counts rows in the background.
-        ["DELETE FROM signalbox.evidence_log WHERE position = 1", "counted before it is deleted"],
+        ["DELETE FROM signalbox.evidence_batches WHERE last = 1", "counted before it is deleted"],
         ["UPDATE signalbox.keys SET status = 'active', revoked_at = NULL WHERE id = 'revoked'", "never comes back"],
         ["UPDATE signalbox.keys SET expires_at = expires_at + 1 WHERE id = 'active'", "only moves nearer"],
         ["UPDATE signalbox.keys SET scopes = '[]' WHERE id = 'active'", "never change"],
         ["DELETE FROM signalbox.keys", "revoke instead"],
         ["TRUNCATE signalbox.keys", "revoke instead"],
-        ["UPDATE signalbox.evidence_log SET record = '{}'", "only ever added"],
-        ["TRUNCATE signalbox.evidence_log", "only ever added"],
-        ["DELETE FROM signalbox.evidence_log", "up to an anchor only"],
-        ["DELETE FROM signalbox.evidence_log WHERE position = 2", "up to an anchor only"],
+        ["UPDATE signalbox.evidence_batches SET records = ''", "only ever added"],
+        ["TRUNCATE signalbox.evidence_batches", "only ever added"],
+        ["DELETE FROM signalbox.evidence_batches", "up to an anchor only"],
+        ["DELETE FROM signalbox.evidence_batches WHERE last = 2", "up to an anchor only"],
         ["DELETE FROM signalbox.evidence_anchors", "anchors are kept"],
         ["UPDATE signalbox.evidence_anchors SET hash = ''", "anchors are kept"],
         ["UPDATE signalbox.evidence_head SET position = 1", "only moves on"],
@@ -260,23 +260,23 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     async function fallBack(url: string, position: number): Promise<() => Promise<void>> {
       const sql = operator(url);
       const off = (table: string) => sql.unsafe(`ALTER TABLE signalbox.${table} DISABLE TRIGGER USER`);
-      await Promise.all(["evidence_log", "evidence_head"].map(off));
+      await Promise.all(["evidence_batches", "evidence_head"].map(off));
       const setHead = () => sql`
         UPDATE signalbox.evidence_head SET (position, hash) =
-          (SELECT position, hash FROM signalbox.evidence_log ORDER BY position DESC LIMIT 1)`;
-      await sql`CREATE TABLE public.away AS SELECT * FROM signalbox.evidence_log WHERE position > ${position}`;
+          (SELECT last, hash FROM signalbox.evidence_batches ORDER BY last DESC LIMIT 1)`;
+      await sql`CREATE TABLE public.away AS SELECT * FROM signalbox.evidence_batches WHERE last > ${position}`;
       await sql`CREATE TABLE public.open_away AS SELECT * FROM signalbox.evidence_open WHERE position > ${position}`;
-      await sql`DELETE FROM signalbox.evidence_log WHERE position > ${position}`;
+      await sql`DELETE FROM signalbox.evidence_batches WHERE last > ${position}`;
       await sql`DELETE FROM signalbox.evidence_open WHERE position > ${position}`;
       await setHead();
       return async () => {
-        await sql`INSERT INTO signalbox.evidence_log SELECT * FROM public.away`;
+        await sql`INSERT INTO signalbox.evidence_batches SELECT * FROM public.away`;
         await sql`INSERT INTO signalbox.evidence_open SELECT * FROM public.open_away`;
         await setHead();
       };
     }
     const rowsOf = async (url: string) =>
-      (await operator(url)`SELECT position, request_id FROM signalbox.evidence_log ORDER BY position`).length;
+      Number((await operator(url)`SELECT sum(last - first + 1) AS rows FROM signalbox.evidence_batches`)[0]?.["rows"]);
 
     it("gets nothing while it ends too early, and goes on once it is whole", async () => {
       const url = await server.database();

@@ -90,8 +90,8 @@ describe.skipIf(NO_POSTGRES !== null)(`counts over PostgreSQL ${NO_POSTGRES ?? "
     const sql = postgres(url, { max: 1 });
     onTestFinished(() => sql.end({ timeout: 0 }));
     await write(store, ["r2"]);
-    await sql`ALTER TABLE signalbox.evidence_log DISABLE TRIGGER USER`;
-    await sql`DELETE FROM signalbox.evidence_log WHERE position > 2`;
+    await sql`ALTER TABLE signalbox.evidence_batches DISABLE TRIGGER USER`;
+    await sql`DELETE FROM signalbox.evidence_batches WHERE last > 2`;
     expect((await counted(store)).requests).toBeGreaterThan(0);
   });
 

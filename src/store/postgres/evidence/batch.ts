@@ -1,6 +1,7 @@
+import { encodeBatch, FrameCursor, placeOf } from "../../batch/frames.ts";
 import { DECISION_FIELDS, OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "../../evidence-batch.ts";
 
-/** One row to add, with the names that the function `append_evidence` reads. */
+/** One record to add. */
 export interface BatchItem {
   /** Kind. */
   readonly k: "decision" | "outcome";
@@ -56,4 +57,57 @@ export function toBatch(decisions: DecisionFields, outcomes: OutcomeFields): Evi
     positions.push(null);
   }
   return { items, positions, duplicates, lost };
+}
+
+/** A batch as the function `append_evidence` takes it: decisions first. */
+export interface FramedBatch {
+  /** Request ids of its decisions. */
+  readonly decided: readonly string[];
+  /** Of each decision: its workspace's place in `workspaces`, from 1; 0 for none. */
+  readonly places: readonly number[];
+  /** Request ids of its outcomes. */
+  readonly ended: readonly string[];
+  /** Where the text of each record begins and ends in `records`. */
+  readonly starts: readonly number[];
+  readonly ends: readonly number[];
+  readonly workspaces: readonly string[];
+  readonly records: Uint8Array;
+}
+
+/**
+ * Frames items whose decisions stand first.
+ *
+ * @param workspaceOf the workspace of a request whose decision is in an earlier batch; `null` for none
+ */
+export function frameItems(
+  items: readonly BatchItem[],
+  workspaceOf: (requestId: string) => string | null,
+): FramedBatch {
+  const decisions: DecisionFields = [];
+  const outcomes: OutcomeFields = [];
+  const within = new Map<string, string | null>();
+  for (const { k, r, a, w, t } of items) {
+    if (k === "decision") decisions.push(a, r, w, t);
+    else outcomes.push(a, r, t);
+    if (k === "decision") within.set(r, w);
+  }
+  const batch = encodeBatch(decisions, outcomes);
+  const workspaces = [...batch.workspaces];
+  const [decided, ended]: [string[], string[]] = [[], []];
+  const [places, starts, ends]: [number[], number[], number[]] = [[], [], []];
+  const cursor = new FrameCursor(batch.bytes);
+  for (const { k, r } of items) {
+    cursor.next();
+    if (k === "decision") {
+      decided.push(r);
+      places.push(cursor.workspacePlace);
+    } else {
+      ended.push(r);
+      const workspace = within.has(r) ? within.get(r) : workspaceOf(r);
+      if (typeof workspace === "string") cursor.workspacePlace = placeOf(workspace, workspaces);
+    }
+    starts.push(cursor.recordStart);
+    ends.push(cursor.end);
+  }
+  return { decided, places, ended, starts, ends, workspaces, records: cursor.bytes };
 }

@@ -1,28 +1,20 @@
 import type { EvidenceAnchor, EvidenceHead, EvidenceLog, LogRow } from "../../../evidence/evidence-log.ts";
 import { refuseRange } from "../../evidence-range.ts";
-import { PruneScan, type ScannedRow } from "../../prune-scan.ts";
+import { logRows, scannedRows } from "../../batch/decode.ts";
+import { PruneScan } from "../../prune-scan.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
-import { readNumber, readNumberOrNull, readText, readTextOrNull } from "../../rows/row.ts";
-
-/** Rows read at a time, so that no statement is long. */
-const PAGE = 2_000;
+import { readNumber, readText } from "../../rows/row.ts";
+import { batchesAfter, scanBatches } from "./batch-rows.ts";
 
 /** Rows deleted at a time; each step ends at an anchor. */
 const STEP = 5_000;
 
 const HEAD = "SELECT position, hash FROM signalbox.evidence_head";
-const LOG = `
-SELECT position, kind, at, request_id, workspace, record, hash FROM signalbox.evidence_log WHERE position > $1 ORDER BY position LIMIT $2`;
 const OPEN = "SELECT position FROM signalbox.evidence_open ORDER BY position";
 const ANCHORS = "SELECT position, hash, at FROM signalbox.evidence_anchors ORDER BY position";
 const ANCHOR = "SELECT position, hash, at FROM signalbox.anchor_evidence($1)";
-// In one statement: a request that ends between two of them would neither run nor have an end.
-const SCAN = `
-SELECT entry.position, entry.at, entry.kind, entry.request_id,
-  (SELECT min(running.position) FROM signalbox.evidence_open AS running) AS oldest_open
-FROM signalbox.evidence_log AS entry WHERE entry.position > $1 ORDER BY entry.position LIMIT ${PAGE}`;
-const FIRST = "SELECT min(position) AS position FROM signalbox.evidence_log";
+const ENDS = "SELECT last FROM signalbox.evidence_batches WHERE last <= $1 ORDER BY last";
 const PRUNE = "SELECT hash, at, removed FROM signalbox.prune_evidence($1, $2)";
 
 /** What is done before rows are deleted. */
@@ -40,13 +32,7 @@ export function postgresLog(link: PostgresLink, steps: PruneSteps): EvidenceLog 
     notedHead: () => Promise.resolve(null),
     async log(query) {
       refuseRange(query);
-      const found: LogRow[] = [];
-      for (;;) {
-        const limit = Math.min(PAGE, query.limit - found.length);
-        const rows = await link.query(LOG, [found.at(-1)?.position ?? query.after, limit]);
-        found.push(...rows.map(readLogRow));
-        if (rows.length < limit || found.length >= query.limit) return found;
-      }
+      return readLogPage(link, query.after, query.limit);
     },
     async openDecisions() {
       return (await link.query(OPEN)).map((row) => readNumber(row, "position"));
@@ -66,14 +52,13 @@ export function postgresLog(link: PostgresLink, steps: PruneSteps): EvidenceLog 
       let rows = 0;
       if (last === 0) return { anchor, rows };
       await steps.countTo(last);
-      const first = readNumberOrNull((await link.query(FIRST))[0] ?? {}, "position") ?? last;
-      for (let end = Math.min(first + STEP - 1, last); ; end = Math.min(end + STEP, last)) {
+      for (const end of stepEnds((await link.query(ENDS, [last])).map((row) => readNumber(row, "last")))) {
         const row = (await link.query(PRUNE, [end, Math.trunc(now)]))[0] ?? {};
         const removed = readNumber(row, "removed");
         rows += removed;
         if (removed > 0) anchor = { position: end, hash: readText(row, "hash"), at: readNumber(row, "at") };
-        if (end === last) return { anchor, rows };
       }
+      return { anchor, rows };
     },
   };
 }
@@ -83,24 +68,41 @@ export async function readLogHead(link: PostgresLink): Promise<EvidenceHead> {
   return readHead((await link.query(HEAD))[0] ?? {});
 }
 
+async function readLogPage(link: PostgresLink, after: number, limit: number): Promise<readonly LogRow[]> {
+  const read: LogRow[] = [];
+  let highWater = "";
+  for (let end = after; ;) {
+    const batches = await batchesAfter(link, end);
+    for (const batch of batches) {
+      for (const row of logRows(batch, after, highWater)) {
+        read.push(row);
+        if (read.length === limit) return read;
+      }
+      end = batch.last;
+      highWater = batch.highWater;
+    }
+    if (batches.length === 0) return read;
+  }
+}
+
 /** The last position that can go, once requests of processes that are gone have been ended; 0 for none. */
 async function findEnd(link: PostgresLink, before: number): Promise<number> {
   const scan = new PruneScan(before);
   for (let more = true; more;) {
-    const rows = await link.query(SCAN, [scan.end]);
-    more = scan.take(rows.map(readScanned), readNumberOrNull(rows[0] ?? { oldest_open: null }, "oldest_open"));
+    const { batches, oldestOpen } = await scanBatches(link, scan.end);
+    more = batches.length > 0 && batches.every((batch) => scan.take(scannedRows(batch), oldestOpen));
   }
   return scan.through;
 }
 
-function readScanned(row: Row): ScannedRow {
-  return {
-    position: readNumber(row, "position"),
-    at: readNumber(row, "at"),
-    kind: readText(row, "kind") === "decision" ? "decision" : "outcome",
-    requestId: readText(row, "request_id"),
-    isEnd: true,
-  };
+/** Ends of batches, so that about {@link STEP} rows are between two. */
+function stepEnds(ends: readonly number[]): readonly number[] {
+  const steps: number[] = [];
+  for (const [index, end] of ends.entries()) {
+    const next = ends[index + 1];
+    if (next === undefined || next - (steps.at(-1) ?? ends[0] ?? 0) > STEP) steps.push(end);
+  }
+  return steps;
 }
 
 function readHead(row: Row): EvidenceHead {
@@ -109,14 +111,4 @@ function readHead(row: Row): EvidenceHead {
 
 function readAnchor(row: Row): EvidenceAnchor {
   return { ...readHead(row), at: readNumber(row, "at") };
-}
-
-function readLogRow(row: Row): LogRow {
-  const kind = readText(row, "kind") === "decision" ? "decision" : "outcome";
-  const columns = {
-    requestId: readText(row, "request_id"),
-    at: readNumber(row, "at"),
-    workspace: readTextOrNull(row, "workspace"),
-  };
-  return { ...readHead(row), kind, record: readText(row, "record"), columns };
 }

@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
 
 import type { PostgresLink } from "../link.ts";
-import type { Row } from "../pool.ts";
-import { readBytes, readNumber, readText, readTextOrNull } from "../../rows/row.ts";
-import { countRows } from "./count-rows.ts";
+import { readBytes, readNumber } from "../../rows/row.ts";
+import { batchesAfter, findDecided } from "../evidence/batch-rows.ts";
+import { BatchCounter, type FindDecided } from "./batch-counter.ts";
 
-/** Rows counted at a time: some milliseconds of this thread. */
-const PAGE = 400;
+/** Bytes of records after which a page is full: then more may follow. */
+const FULL = 256 * 1024;
 
 /** How often what was written is counted, milliseconds. */
-const INTERVAL = 2_000;
+const INTERVAL = 1_000;
 
 /** For how long a replica says that it does so; then another may. Milliseconds. */
 const TERM = 6_000;
@@ -18,18 +18,6 @@ const TERM = 6_000;
 const ROUNDS_OUT = 5;
 
 const CURSOR = "SELECT position FROM signalbox.roll_up_cursor";
-
-/** The rows after the cursor, and of outcomes among them the decisions that stand before it. */
-const ROWS = `
-SELECT cursor.position AS folded, entry.position, entry.kind, entry.record,
-  CASE entry.kind WHEN 'outcome' THEN (
-    SELECT decision.record FROM signalbox.evidence_log AS decision
-    WHERE decision.request_id = entry.request_id AND decision.kind = 'decision' AND decision.position <= cursor.position
-  ) END AS decision
-FROM signalbox.roll_up_cursor AS cursor CROSS JOIN LATERAL (
-  SELECT following.position, following.kind, following.record, following.request_id
-  FROM signalbox.evidence_log AS following WHERE following.position > cursor.position
-  ORDER BY following.position LIMIT ${PAGE}) AS entry`;
 
 /** By a query of its own each: joined, they could be found by reading all cells. */
 const CELLS = `
@@ -54,7 +42,8 @@ export class RollUpFolder {
   readonly #works: () => boolean;
   readonly #id = randomUUID();
   readonly #timer: ReturnType<typeof setInterval>;
-  #step: Promise<number | null> | null = null;
+  readonly #counter = new BatchCounter();
+  #step: Promise<Step | null> | null = null;
   #round: Promise<void> | null = null;
   #roundsOut = 0;
   #closed = false;
@@ -71,7 +60,7 @@ export class RollUpFolder {
   /** Resolves when every row up to `position` is counted. @throws {StoreUnavailableError} */
   async foldTo(position: number): Promise<void> {
     let folded: number | null = readNumber((await this.#link.query(CURSOR))[0] ?? {}, "position");
-    while (folded !== null && folded < position) folded = await this.#stepOnce();
+    while (folded !== null && folded < position) folded = (await this.#stepOnce())?.folded ?? null;
   }
 
   async close(): Promise<void> {
@@ -87,30 +76,27 @@ export class RollUpFolder {
       return;
     }
     try {
-      let row = (await this.#link.query(CLAIM, [this.#id]))[0];
-      while (row !== undefined && !this.#closed) {
-        const before = readNumber(row, "position");
-        const folded = await this.#stepOnce();
-        if (folded === null || folded < before + PAGE) return;
-        row = (await this.#link.query(CLAIM, [this.#id]))[0];
+      while ((await this.#link.query(CLAIM, [this.#id]))[0] !== undefined && !this.#closed) {
+        if ((await this.#stepOnce())?.full !== true) return;
       }
     } catch {
       this.#roundsOut = ROUNDS_OUT;
     }
   }
 
-  /** One page at a time in this process; gives the position up to which rows are counted, `null` where no row is left. */
-  #stepOnce(): Promise<number | null> {
+  /** One page at a time in this process; `null` where nothing is left. */
+  #stepOnce(): Promise<Step | null> {
     this.#step ??= this.#fold().finally(() => (this.#step = null));
     return this.#step;
   }
 
-  async #fold(): Promise<number | null> {
-    const rows = (await this.#link.query(ROWS)).toSorted(byPosition);
-    const [first, last] = [rows[0], rows.at(-1)];
-    if (first === undefined || last === undefined) return null;
-    const [from, to] = [readNumber(first, "folded"), readNumber(last, "position")];
-    const entries = countRows(rows.map(readCounted)).entries();
+  async #fold(): Promise<Step | null> {
+    const from = readNumber((await this.#link.query(CURSOR))[0] ?? {}, "position");
+    const batches = await batchesAfter(this.#link, from);
+    const to = batches.at(-1)?.last;
+    if (to === undefined) return null;
+    const find: FindDecided = (requestId) => findDecided(this.#link, requestId);
+    const entries = (await this.#counter.count(batches, find)).entries();
     const positions = entries.map(({ workspace, facet, hour, labels }) => ({
       w: workspace ?? "",
       f: facet,
@@ -125,16 +111,14 @@ export class RollUpFolder {
       c: Buffer.from(cell.encode()).toString("base64"),
     }));
     const done = (await this.#link.query(FOLD, [from, to, JSON.stringify(cells)]))[0]?.["folded"];
-    return done === true ? to : from;
+    const bytes = batches.reduce((sum, { records }) => sum + records.length, 0);
+    return { folded: done === true ? to : from, full: bytes >= FULL };
   }
 }
 
-const byPosition = (left: Row, right: Row): number => readNumber(left, "position") - readNumber(right, "position");
-
-function readCounted(row: Row): Parameters<typeof countRows>[0][number] {
-  return {
-    kind: readText(row, "kind") === "decision" ? "decision" : "outcome",
-    record: readText(row, "record"),
-    decision: readTextOrNull(row, "decision"),
-  };
+interface Step {
+  /** The position up to which rows are counted. */
+  readonly folded: number;
+  /** More may be left to count. */
+  readonly full: boolean;
 }

@@ -4,12 +4,10 @@ import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
 import { FrameCursor } from "../../batch/frames.ts";
 import type { OpenDecision } from "../batch/open-decision.ts";
 import type { KnownLog, LogStep, SealedBatch } from "../batch/seal.ts";
+import { RecentIds } from "../../batch/recent-ids.ts";
 import type { StoredBatch } from "../../batch/stored-batch.ts";
 import { readNumber, readText, readTextOrNull } from "../../rows/row.ts";
 import type { BatchTable } from "./batch-table.ts";
-
-/** Request ids of decisions that are remembered at least, to refuse one that is sent again; at most twice as many. */
-const REMEMBERED = 50_000;
 
 /** Told of each batch when it is part of the log, in order. */
 export interface BatchCounter {
@@ -40,8 +38,7 @@ export class LogState implements KnownLog {
   #fresh = new Set<OpenDecision>();
   /** Positions that the newest checkpoint has as open, and that have ended. */
   #ended: number[] = [];
-  #recent = new Set<string>();
-  #older = new Set<string>();
+  readonly #recent = new RecentIds();
   #head = GENESIS;
   #highWater = "";
   /** Position of the newest checkpoint; `null` while nothing has been read. */
@@ -71,7 +68,7 @@ export class LogState implements KnownLog {
   }
 
   knows(requestId: string): boolean {
-    return this.#recent.has(requestId) || this.#older.has(requestId) || this.#open.has(requestId);
+    return this.#recent.has(requestId) || this.#open.has(requestId);
   }
 
   open(requestId: string): OpenDecision | undefined {
@@ -195,19 +192,11 @@ export class LogState implements KnownLog {
       if (!ends) {
         this.#open.set(requestId, decision);
         this.#fresh.add(decision);
-        this.#remember(requestId);
+        this.#recent.add(requestId);
       } else {
         this.#open.delete(requestId);
         if (!this.#fresh.delete(decision)) this.#ended.push(decision.position);
       }
     }
-  }
-
-  #remember(requestId: string): void {
-    if (this.#recent.size >= REMEMBERED) {
-      this.#older = this.#recent;
-      this.#recent = new Set();
-    }
-    this.#recent.add(requestId);
   }
 }
