@@ -166,6 +166,33 @@ describe("a file of the version before batches, with a prune, an anchor and runn
     });
   });
 
+  it("stays as it is while a server of that version has it open, also one that has not written", async () => {
+    const path = version11();
+    const server = new DatabaseSync(path);
+    const version = () => server.prepare("SELECT max(version) AS version FROM migrations").get();
+    server.exec("PRAGMA journal_mode = WAL");
+    expect(version()).toEqual({ version: 11 });
+    await expect(openSqliteStore({ path })).rejects.toThrow(
+      /signalbox\.db has the older schema version 11, and another process has it open.*stop it, then try again/,
+    );
+    expect(version()).toEqual({ version: 11 });
+    expect(server.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+    server.close();
+    await reopened(path, async (store) => {
+      expect((await store.evidence.head()).position).toBe(98);
+    });
+  }, 20_000);
+
+  it("is taken over once by processes that start together", async () => {
+    const path = version11();
+    const stores = await Promise.all([1, 2, 3].map(() => openSqliteStore({ path })));
+    for (const store of stores) expect((await store.evidence.head()).position).toBe(98);
+    await Promise.all(stores.map((store) => store.close()));
+    const database = new DatabaseSync(path);
+    expect(database.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+    database.close();
+  }, 20_000);
+
   it("keeps its counts, also those of the rows that are gone, and counts what follows", async () => {
     const path = version11();
     const database = new DatabaseSync(path);

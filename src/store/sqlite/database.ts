@@ -1,5 +1,5 @@
 import { chmodSync, closeSync, existsSync, constants, mkdirSync, openSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 
@@ -24,22 +24,68 @@ export class UnusableDatabaseError extends Error {
  * synchronisation and brings its tables up to date. Several processes may do so at once.
  *
  * @param busyTimeout how long a statement waits for another process's write, milliseconds
- * @throws {UnusableDatabaseError} when the file belongs to another program or a newer version
+ * @throws {UnusableDatabaseError} when the file belongs to another program or a newer version, or to an older one while
+ * another process has it open
  */
 export function openDatabase(path: string, busyTimeout: number): DatabaseSync {
-  if (path !== IN_MEMORY) prepareFile(path, busyTimeout);
+  if (path === IN_MEMORY) return openUpToDate(path, busyTimeout);
+  prepareFile(path, busyTimeout);
+  // Processes that start together on an older file see each other; each lets go of it for a random time.
+  for (const end = Date.now() + OPENING_WAIT; ; sleep(20 + 80 * Math.random())) {
+    try {
+      return openUpToDate(path, busyTimeout);
+    } catch (error) {
+      if (!(error instanceof OpenElsewhereError) || Date.now() >= end) throw error;
+    }
+  }
+}
+
+/** Another process has a database of an older version open. */
+class OpenElsewhereError extends UnusableDatabaseError {
+  constructor(path: string, present: number) {
+    super(
+      `${basename(path)} has the older schema version ${present}, and another process has it open, such as a server of that version; converting it would make that server refuse every request: stop it, then try again`,
+    );
+  }
+}
+
+function openUpToDate(path: string, busyTimeout: number): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeout });
   try {
     retryWhileBusy(() => refuseForeignFile(database));
+    database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
+    if (path !== IN_MEMORY) convertAlone(database, path);
     // The busy timeout does not cover the switch to WAL: without the retry, two processes that start together fail.
     retryWhileBusy(() => database.exec("PRAGMA journal_mode = WAL"));
-    database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
     retryWhileBusy(() => migrate(database));
   } catch (error) {
     database.close();
     throw error;
   }
   return database;
+}
+
+/**
+ * Brings a database of an older version up to date, if no other process has it open: each connection to a file with a WAL
+ * holds a lock, without which the file cannot leave that mode.
+ *
+ * @throws {OpenElsewhereError}
+ */
+function convertAlone(database: DatabaseSync, path: string): void {
+  const present = retryWhileBusy(() => readVersion(database));
+  if (present === 0 || present >= newestVersion()) return;
+  try {
+    // From here on, and until the mode is normal again, no other process can open it.
+    database.exec("PRAGMA locking_mode = EXCLUSIVE");
+    database.exec("PRAGMA journal_mode = DELETE");
+    database.exec("BEGIN EXCLUSIVE; COMMIT");
+  } catch (error) {
+    throw isBusy(error) ? new OpenElsewhereError(path, present) : error;
+  }
+  migrate(database);
+  database.exec("PRAGMA locking_mode = NORMAL");
+  // The lock goes with the next look at the file.
+  readVersion(database);
 }
 
 /**
@@ -64,12 +110,10 @@ function openChecked(path: string | URL, busyTimeout: number): DatabaseSync {
   try {
     database.exec("PRAGMA trusted_schema = OFF");
     retryWhileBusy(() => refuseForeignFile(database));
-    const newest = MIGRATIONS.at(-1)?.version ?? 0;
-    const tables = readInteger(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'");
-    const present = tables === 0 ? 0 : readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
-    if (present !== newest) {
+    const present = readVersion(database);
+    if (present !== newestVersion()) {
       throw new UnusableDatabaseError(
-        `this database has schema version ${present}, and this program reads version ${newest} only; read it with the program that wrote it, or let "signalbox serve" bring it up to date`,
+        `this database has schema version ${present}, and this program reads version ${newestVersion()} only; read it with the program that wrote it, or let "signalbox serve" bring it up to date`,
       );
     }
   } catch (error) {
@@ -117,7 +161,7 @@ function migrate(database: DatabaseSync): void {
     database.exec(
       "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT",
     );
-    const newest = MIGRATIONS.at(-1)?.version ?? 0;
+    const newest = newestVersion();
     const present = readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
     if (present > newest) {
       throw new UnusableDatabaseError(
@@ -144,15 +188,25 @@ function readInteger(database: DatabaseSync, sql: string): number {
   return value;
 }
 
-function retryWhileBusy(action: () => void): void {
-  const sleeper = new Int32Array(new SharedArrayBuffer(4));
-  for (const end = Date.now() + OPENING_WAIT; ;) {
+/** 0 for a file without our tables. */
+function readVersion(database: DatabaseSync): number {
+  const tables = readInteger(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'");
+  return tables === 0 ? 0 : readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
+}
+
+const newestVersion = (): number => MIGRATIONS.at(-1)?.version ?? 0;
+
+function retryWhileBusy<Result>(action: () => Result): Result {
+  for (const end = Date.now() + OPENING_WAIT; ; sleep(10)) {
     try {
-      action();
-      return;
+      return action();
     } catch (error) {
       if (!isBusy(error) || Date.now() >= end) throw error;
-      Atomics.wait(sleeper, 0, 0, 10);
     }
   }
+}
+
+/** @param time milliseconds */
+function sleep(time: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, time);
 }
