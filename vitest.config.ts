@@ -49,6 +49,7 @@ const long = [
   "test/clients/failures.test.ts",
   "test/clients/matrix/**/*.test.ts",
   "test/compile/properties.test.ts",
+  "test/conformance/conformance.test.ts",
   "test/conformance/main.test.ts",
   "test/contract/fuzz/*.test.ts",
   "test/contract/schemathesis/*.test.ts",
@@ -70,6 +71,8 @@ const long = [
   "test/security/forged-cache.test.ts",
   "test/security/forged-module.test.ts",
   "test/simulate/brute-force.test.ts",
+  "test/simulate/distinguished.test.ts",
+  "test/simulate/remembering-set.test.ts",
   "test/store/crash.test.ts",
   "test/store/lost-file.test.ts",
   "test/store/policy-log-crash.test.ts",
@@ -83,17 +86,24 @@ const scaled = [
   "test/chaos/matrix.test.ts",
   "test/clients/failures.test.ts",
   "test/compile/properties.test.ts",
+  "test/conformance/conformance.test.ts",
   "test/dispatch/limiters/concurrency-limiter.test.ts",
   "test/evidence/kill.test.ts",
   "test/policy/policy-set.test.ts",
   "test/security/forged-cache.test.ts",
   "test/security/forged-module.test.ts",
+  "test/simulate/distinguished.test.ts",
+  "test/simulate/remembering-set.test.ts",
   "test/store/lost-file.test.ts",
   "test/store/sqlite.test.ts",
 ];
 
-/** Test files share a process and its modules, which one of its own for each would load again: each leaves both as they were, so `vi.mock` has no place. */
-const quick = { ...repeated, isolate: false };
+/**
+ * Test files share a process and its modules, which one of its own for each would load again: each leaves both as they were, so
+ * `vi.mock` has no place. WebAssembly is not optimised: the Rego toolchain runs too shortly to earn what that costs
+ * (ten compilations take 2.0 s of a core instead of 4.6). `npm run test:long` runs it as users do.
+ */
+const quick = { ...repeated, isolate: false, execArgv: ["--liftoff-only"] };
 
 const modules = "**/node_modules/**";
 const onlyLong = long.filter((path) => !scaled.includes(path));

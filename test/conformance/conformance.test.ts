@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
+import { fewOrMany } from "../support/long.ts";
 import { assess, isAsKnown } from "./assessment.ts";
 import { casesAtHand } from "./cases/cases-at-hand.ts";
 import { readCases } from "./cases/read-cases.ts";
@@ -10,7 +11,7 @@ const path = casesAtHand();
 const whole = process.env["SIGNALBOX_CONFORMANCE"] === "all";
 
 /** Neighbouring cases ask about the same thing: a step visits all groups of them. */
-const STEP = 20;
+const STEP = fewOrMany(40, 20);
 
 test.skipIf(path === null)(
   `OPA's compliance cases come out as known: ${whole ? "all" : `every ${STEP}th`} (set SIGNALBOX_OPA_CASES where skipped)`,

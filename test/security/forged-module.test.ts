@@ -18,6 +18,9 @@ import { policySource } from "../policy/samples.ts";
 import { TEST_CACHE } from "../support/cache.ts";
 import { fewOrMany } from "../support/long.ts";
 
+/** `npm test` has one false claim that a server meets, a promotion and a damaged content. */
+const LONG = fewOrMany(false, true);
+
 interface Compiled {
   readonly policy: CompiledPolicy;
   readonly module: PolicyModule;
@@ -60,7 +63,7 @@ describe("a module in the store that its sources do not compile to", { timeout: 
     ["that an older version could have written", () => Promise.resolve(null), "differs", 1],
   ] as const;
 
-  test.for(fewOrMany<readonly (typeof claims)[number][]>(claims.slice(0, 2), claims))(
+  test.for(fewOrMany<readonly (typeof claims)[number][]>(claims.slice(0, 1), claims))(
     "%s: is not run by a server that needs it",
     async ([, build, result, code]) => {
       const [honest, weak] = [await compiled("nothing"), await compiled("everything")];
@@ -85,13 +88,16 @@ describe("a module in the store that its sources do not compile to", { timeout: 
     },
   );
 
-  test("a server with the content in its files enforces those, and reports the store's after its start", async () => {
-    const [honest, weak] = [await compiled("nothing"), await compiled("everything")];
-    const first = await poisoned(forged(honest, weak, await buildOf(honest)), "nothing");
-    const replica = await Replica.over(first.folder, first.database);
-    expect((await replica.ask()).status).toBe(403);
-    await expect.poll(async () => (await replica.status())["degraded"]).toEqual(["policy_modules"]);
-  });
+  test.runIf(LONG)(
+    "a server with the content in its files enforces those, and reports the store's after its start",
+    async () => {
+      const [honest, weak] = [await compiled("nothing"), await compiled("everything")];
+      const first = await poisoned(forged(honest, weak, await buildOf(honest)), "nothing");
+      const replica = await Replica.over(first.folder, first.database);
+      expect((await replica.ask()).status).toBe(403);
+      await expect.poll(async () => (await replica.status())["degraded"]).toEqual(["policy_modules"]);
+    },
+  );
 
   test("a promotion is simulated with what the sources compile to, and rolled back to it", async () => {
     const [honest, weak] = [await compiled("nothing"), await compiled("everything")];
@@ -109,7 +115,7 @@ describe("a module in the store that its sources do not compile to", { timeout: 
     expect((await again.ask()).status).toBe(403);
   });
 
-  test("a description that says that a policy reads nothing changes no answer", async () => {
+  test.runIf(LONG)("a description that says that a policy reads nothing changes no answer", async () => {
     const honest = await compiled("streams");
     const lying = { ...honest, policy: { ...honest.policy, reads: [] } };
     const first = await poisoned(forged(lying, honest, await buildOf(honest)), "streams");
@@ -120,7 +126,7 @@ describe("a module in the store that its sources do not compile to", { timeout: 
 });
 
 describe("a store of an older version", { timeout: 180_000 }, () => {
-  test("with honest modules is as it should be after the upgrade", async () => {
+  test.runIf(LONG)("with honest modules is as it should be after the upgrade", async () => {
     const honest = await compiled("nothing");
     const first = await poisoned(storedContent(honest.policy, honest.module, null), "nothing");
     const replica = await Replica.over(first.folder, first.database);
