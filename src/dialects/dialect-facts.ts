@@ -1,6 +1,11 @@
 import type { Capability } from "../canon/capability.ts";
 import type { Feature } from "../canon/generate/feature.ts";
 import type { ModelOperation } from "../canon/operation.ts";
+import type { EmbedRequest, EmbedResult } from "../canon/unary/embed.ts";
+import type { ModerateRequest, ModerateResult } from "../canon/unary/moderate.ts";
+import type { RerankRequest, RerankResult } from "../canon/unary/rerank.ts";
+import type { Upstream } from "./dialect.ts";
+import type { UnaryUpstream } from "./unary/upstream.ts";
 
 /** What the compiler needs to know of a wire protocol without loading its translator. */
 export interface DialectFacts {
@@ -54,3 +59,45 @@ export const UNARY_FACTS = {
   flags: {},
   demandsOutputLimit: false,
 } as const satisfies Partial<DialectFacts>;
+
+/** How providers of a wire protocol are called, for each of the protocol's operations (`DialectFacts.operations`). */
+export interface Dialect extends Partial<Record<ModelOperation, unknown>> {
+  readonly generate?: Upstream;
+  readonly embed?: UnaryUpstream<EmbedRequest, EmbedResult>;
+  readonly rerank?: UnaryUpstream<RerankRequest, RerankResult>;
+  readonly moderate?: UnaryUpstream<ModerateRequest, ModerateResult>;
+}
+
+/** A wire protocol's row: its facts, and its translator. Checking a configuration needs the facts only, so it does not load translators. */
+export interface DialectRow extends DialectFacts {
+  readonly load: () => Promise<{ readonly dialect: Dialect }>;
+}
+
+/** Members of sampling. */
+export const SAMPLING = [
+  "sampling",
+  "temperature_above_1",
+  "penalties",
+  "penalties_outside_0_1",
+  "logit_bias",
+  "seed",
+] as const satisfies readonly Feature[];
+/** Every effort of reasoning. */
+export const EFFORTS = [
+  "effort_none",
+  "effort_minimal",
+  "effort_low",
+  "effort_medium",
+  "effort_high",
+  "effort_xhigh",
+  "effort_max",
+] as const satisfies readonly Feature[];
+/** Every way to choose among tools. */
+export const TOOL_CHOICES = [
+  "tool_choice_required",
+  "tool_choice_named",
+  "tool_choice_allowed",
+  "parallel_tool_calls_off",
+  "one_tool_called_once",
+  "tool_strict",
+] as const satisfies readonly Feature[];

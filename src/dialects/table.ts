@@ -1,4 +1,4 @@
-import type { DialectRow } from "./dialect-row.ts";
+import type { DialectRow } from "./dialect-facts.ts";
 import { ANTHROPIC_MESSAGES } from "./anthropic-messages/facts.ts";
 import { BEDROCK_CONVERSE } from "./bedrock-converse/facts.ts";
 import { BEDROCK_NOVA_EMBED } from "./bedrock-nova-embed/facts.ts";

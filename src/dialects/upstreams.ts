@@ -1,5 +1,5 @@
 import type { ModelOperation } from "../canon/operation.ts";
-import type { Dialect } from "./dialect-row.ts";
+import type { Dialect } from "./dialect-facts.ts";
 import { DIALECTS } from "./table.ts";
 
 const loaded = Object.entries(DIALECTS).map(async ([name, { load }]) => [name, (await load()).dialect] as const);

@@ -18,7 +18,7 @@ import {
 } from "../evidence/record.ts";
 import { beforeDeadline } from "./bounds.ts";
 import { routeHeader } from "./send.ts";
-import { decisionId } from "../dialects/openai-family/errors.ts";
+import { decisionId } from "../dialects/openai-family/family.ts";
 import {
   answerRecord,
   attemptRecords,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { type ControlEndpoint, type Endpoint, type InferenceEndpoint, TAGS } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { MESSAGE_STREAM } from "../../src/dialects/anthropic-messages/events.ts";
-import { CHAT_STREAM } from "../../src/dialects/openai-chat/events.ts";
+import { MESSAGE_STREAM } from "../../src/dialects/anthropic-messages/contract.ts";
+import { CHAT_STREAM } from "../../src/dialects/openai-chat/contract.ts";
 import { contractSha256, openApiDocument } from "../../src/http/contract/openapi.ts";
 
 type Field = keyof InferenceEndpoint | keyof ControlEndpoint;

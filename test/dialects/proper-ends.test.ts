@@ -3,16 +3,15 @@ import type { JsonObject } from "../../src/canon/json.ts";
 import type { UpstreamFailure } from "../../src/canon/failure.ts";
 import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
-import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/usage.ts";
+import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/finish.ts";
 import { readUsage as readGeminiUsage } from "../../src/dialects/gemini/usage.ts";
 import { readUsage as readResponsesUsage } from "../../src/dialects/openai-responses/usage.ts";
-import { UsageTally } from "../../src/dialects/anthropic-messages/usage.ts";
-import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/usage.ts";
+import { UsageTally } from "../../src/dialects/anthropic-messages/finish.ts";
+import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/upstream/message-reader.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface, responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
-import { planExchange } from "../../src/dialects/translation/exchange-plan.ts";
-import { prepareTranslation } from "../../src/dialects/translation/prepare.ts";
+import { planExchange, prepareTranslation } from "../../src/dialects/translation/exchange-plan.ts";
 import { route } from "../support/table.ts";
 import {
   body as messagesBody,

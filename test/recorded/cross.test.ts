@@ -7,9 +7,8 @@ import type { AnswerContext, Surface } from "../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../src/dialects/table.ts";
 import { SseFramer } from "../../src/dialects/sse.ts";
 import { upstreamFor } from "../../src/dialects/upstreams.ts";
-import { refusingEnds } from "../../src/dialects/translation/impossible-ends.ts";
+import { refusingEnds, TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
 import { forOneTool } from "../../src/dialects/translation/one-tool.ts";
-import { TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
 import {
   contextOf,
   DIALECT_NAMES,

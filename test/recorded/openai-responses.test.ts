@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
 import { responsesSurface, responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
 import { RESPONSES_FIELDS } from "../../src/dialects/openai-responses/fields.ts";
-import { fillEvent } from "../../src/dialects/openai-responses/relay/fill-parts.ts";
+import { fillEvent } from "../../src/dialects/openai-responses/relay/fill-resource.ts";
 import { RESOURCE_MEMBERS } from "../../src/dialects/openai-responses/render/resource.ts";
 import { RESPONSES_SCHEMA } from "../../src/dialects/openai-responses/schema.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";

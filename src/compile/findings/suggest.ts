@@ -1,4 +1,4 @@
-import { editDistance } from "../../dialects/edit-distance.ts";
+import { editDistance } from "../../dialects/fields.ts";
 import { isShowable, quote } from "../authored/literal-secrets.ts";
 
 /** The shortest list of known names that a hint still prints whole. */

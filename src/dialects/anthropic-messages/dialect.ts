@@ -1,25 +1,27 @@
-import type { Dialect } from "../dialect-row.ts";
+import type { Dialect } from "../dialect-facts.ts";
 import { ANTHROPIC_FAMILY } from "./family.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { refuseUnknownFields } from "../fields.ts";
-import { COUNT_TOKENS_FIELDS, MESSAGES_FIELDS } from "./fields.ts";
+import { COUNT_PATH, COUNT_TOKENS_FIELDS, MESSAGES_FIELDS, MESSAGES_PATH } from "./fields.ts";
 import { hostMessages } from "./hosting/host.ts";
-import { COUNT_PATH, MESSAGES_PATH } from "./paths.ts";
 import { readMessagesError } from "./read-error.ts";
 import { editMessagesRequest } from "./relay/edit-request.ts";
 import { observeMessagesStream } from "./relay/observe.ts";
 import { readCountAnswer, readMessagesAnswer } from "./relay/read-answer.ts";
-import { parseMessagesRequest } from "./surface/parse-request.ts";
+import { messagesToCanon, parseMessagesRequest } from "./surface/parse-request.ts";
 import { renderCount, renderMessagesAnswer } from "./translation/render-answer.ts";
 import { renderMessagesStream } from "./translation/render-stream.ts";
-import { messagesToCanon } from "./translation/to-canon.ts";
 import { formatMessages } from "./upstream/format.ts";
 import { parseMessagesAnswer } from "./upstream/parse-answer.ts";
-import { parseMessagesStream } from "./upstream/parse-stream.ts";
-import { MESSAGE, TOKEN_COUNT } from "./answer-schema.ts";
-import { COUNT_EXAMPLES, MESSAGES_EXAMPLES } from "./examples.ts";
-import { MESSAGE_STREAM } from "./events.ts";
-import { MESSAGES_HEADERS } from "./protocol-headers.ts";
+import { parseMessagesStream } from "./upstream/message-reader.ts";
+import {
+  COUNT_EXAMPLES,
+  MESSAGE,
+  MESSAGE_STREAM,
+  MESSAGES_EXAMPLES,
+  MESSAGES_HEADERS,
+  TOKEN_COUNT,
+} from "./contract.ts";
 import { COUNT_TOKENS_SCHEMA, MESSAGES_SCHEMA } from "./schema.ts";
 
 /** Messages as products speak them to us. */

@@ -1,5 +1,4 @@
-import type { DialectFacts } from "../dialect-facts.ts";
-import { TOOL_CHOICES } from "../feature-sets.ts";
+import { type DialectFacts, TOOL_CHOICES } from "../dialect-facts.ts";
 
 /** Messages, at Anthropic and where clouds serve its models. */
 export const ANTHROPIC_MESSAGES = {

@@ -1,5 +1,5 @@
 import type { AnswerBytes } from "../unary/answer-bytes.ts";
-import type { Dialect } from "../dialect-row.ts";
+import type { Dialect } from "../dialect-facts.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject } from "../../canon/json.ts";
@@ -9,9 +9,13 @@ import type { FormattedRequest, Target } from "../dialect.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
 import { faultyAnswer } from "../unary/answer-codes.ts";
 import { bedrockErrorIn } from "../bedrock-converse/invoke-model.ts";
-import { droppedTruncation } from "../unary/truncation.ts";
-import { readRanking, wantedResults } from "../unary/rerank/ranking.ts";
-import { foreignRefusal, droppedPriority } from "../unary/rerank/refusals.ts";
+import {
+  droppedPriority,
+  droppedTruncation,
+  foreignRefusal,
+  readRanking,
+  wantedResults,
+} from "../unary/rerank/ranking.ts";
 
 /** Where the agent runtime answers, after its base URL. */
 const PATH = "/rerank";

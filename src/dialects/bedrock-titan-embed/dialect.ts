@@ -1,11 +1,11 @@
-import type { Dialect } from "../dialect-row.ts";
+import type { Dialect } from "../dialect-facts.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { EmbedRequest } from "../../canon/unary/embed.ts";
 import { readConverseError } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { countIn } from "../unary/answer-members.ts";
 import { bedrockErrorIn, invokePath } from "../bedrock-converse/invoke-model.ts";
-import { droppedTruncation } from "../unary/truncation.ts";
+import { droppedTruncation } from "../unary/rerank/ranking.ts";
 import { readInOrder } from "../unary/embed/checks.ts";
 import { onlyText, purposeWord } from "../unary/embed/inputs.ts";
 

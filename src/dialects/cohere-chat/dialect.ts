@@ -1,4 +1,4 @@
-import type { Dialect } from "../dialect-row.ts";
+import type { Dialect } from "../dialect-facts.ts";
 import type { Upstream } from "../dialect.ts";
 import { cohereEmbedder } from "./embed.ts";
 import { cohereReranker } from "./rerank/upstream.ts";

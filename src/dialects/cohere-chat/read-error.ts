@@ -1,7 +1,9 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
 import { answerFailure, kindOfStatus } from "../translation/answer-failure.ts";
+import { readConverseError } from "../bedrock-converse/read-error.ts";
+import { bedrockErrorIn } from "../bedrock-converse/invoke-model.ts";
 
 /**
  * Beginnings of messages that stand for a machine code; the protocol's errors have nothing but a message. Coding agents make room in the
@@ -26,4 +28,19 @@ function safeCode(error: JsonValue | undefined): string | null {
   const message = isJsonObject(error) ? error["message"] : null;
   if (typeof message !== "string") return null;
   return TELLING_MESSAGES.find(([beginning]) => beginning.test(message))?.[1] ?? null;
+}
+
+/**
+ * Makes a failure of an error status where Cohere's models answer, at Cohere or through Bedrock. What the status means Bedrock knows best: it has
+ * one more than Cohere. What Cohere's message says is finer than the type that Bedrock puts around it.
+ */
+export function readCohereModelError(status: number, bytes: Uint8Array): UpstreamFailure {
+  const failure = readConverseError(status, bytes);
+  return { ...failure, code: readCohereError(status, bytes).code ?? failure.code };
+}
+
+/** The same for an answer that said 200 and has no results; `null` where it is no error. */
+export function cohereErrorIn(answer: JsonObject): UpstreamFailure | null {
+  const failure = bedrockErrorIn(answer);
+  return failure === null ? null : { ...failure, code: readErrorObject(answer).code ?? failure.code };
 }

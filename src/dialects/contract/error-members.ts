@@ -19,3 +19,11 @@ export const ERROR_MESSAGE = {
   ...text,
   description: "One sentence for people. It never repeats a value of the request.",
 } as const;
+
+/** Arguments of the tool in examples. */
+export const WEATHER = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false,
+} as const;

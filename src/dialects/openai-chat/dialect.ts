@@ -1,4 +1,4 @@
-import type { Dialect } from "../dialect-row.ts";
+import type { Dialect } from "../dialect-facts.ts";
 import { openAiEmbedder } from "./embeddings/upstream.ts";
 import { moderationsUpstream } from "./moderations/upstream.ts";
 import { jinaReranker } from "./rerank.ts";
@@ -15,9 +15,7 @@ import { renderChatAnswer } from "./surface/render-answer.ts";
 import { renderChatStream } from "./surface/render-stream.ts";
 import { formatChat } from "./upstream/format.ts";
 import { parseChatAnswer, parseChatStream } from "./upstream/parse.ts";
-import { CHAT_COMPLETION } from "./answer-schema.ts";
-import { CHAT_EXAMPLES } from "./examples.ts";
-import { CHAT_STREAM } from "./events.ts";
+import { CHAT_COMPLETION, CHAT_EXAMPLES, CHAT_STREAM } from "./contract.ts";
 import { CHAT_COMPLETIONS_SCHEMA } from "./schema.ts";
 
 /** Where providers answer, after their base URL. */

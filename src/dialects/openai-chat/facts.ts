@@ -1,5 +1,4 @@
-import type { DialectFacts, FlagFacts } from "../dialect-facts.ts";
-import { EFFORTS, SAMPLING, TOOL_CHOICES } from "../feature-sets.ts";
+import { type DialectFacts, EFFORTS, type FlagFacts, SAMPLING, TOOL_CHOICES } from "../dialect-facts.ts";
 import { DEPLOYMENT_PATHS, NO_LOGIT_BIAS, NO_SEED, NO_STREAM_OPTIONS } from "../openai-family/flags.ts";
 
 /** Of embeddings, which the providers of chat completions serve beside them. */

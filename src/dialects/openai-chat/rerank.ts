@@ -9,10 +9,14 @@ import { deploymentHost } from "./deployment-paths.ts";
 import { errorIn, readChatError, readErrorFrame } from "./read-error.ts";
 import { faultyAnswer } from "../unary/answer-codes.ts";
 import { countIn, textIn } from "../unary/answer-members.ts";
-import { droppedTruncation } from "../unary/truncation.ts";
+import {
+  droppedPriority,
+  droppedTruncation,
+  foreignRefusal,
+  readRanking,
+  wantedResults,
+} from "../unary/rerank/ranking.ts";
 import type { UnaryUpstream } from "../unary/upstream.ts";
-import { readRanking, wantedResults } from "../unary/rerank/ranking.ts";
-import { foreignRefusal, droppedPriority } from "../unary/rerank/refusals.ts";
 
 /** Where providers answer, after their base URL. */
 const PATH = "/rerank";

@@ -1,4 +1,4 @@
-import type { Dialect } from "../dialect-row.ts";
+import type { Dialect } from "../dialect-facts.ts";
 import { deploymentHost } from "../openai-chat/deployment-paths.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
@@ -6,15 +6,11 @@ import { observeChatStream, readChatAnswer } from "../openai-chat/relay/observe.
 import { OPENAI_FAMILY } from "../openai-family/family.ts";
 import { refuseUnknownFields } from "../fields.ts";
 import { editCompletionsRequest } from "./edit-request.ts";
-import { COMPLETIONS_FIELDS } from "./fields.ts";
+import { choicesAsked, COMPLETIONS_FIELDS, completionsToCanon, parseCompletionsRequest } from "./parse-request.ts";
 import { COMPLETIONS_PATH, formatCompletionsRequest } from "./format.ts";
 import { parseCompletionsAnswer, parseCompletionsStream } from "./parse-answer.ts";
-import { choicesAsked, completionsToCanon, parseCompletionsRequest } from "./parse-request.ts";
 import { renderCompletionsAnswer, renderCompletionsStream } from "./render.ts";
-import { COMPLETION } from "./answer-schema.ts";
-import { COMPLETIONS_EXAMPLES } from "./examples.ts";
-import { COMPLETION_STREAM } from "./events.ts";
-import { COMPLETIONS_SCHEMA } from "./schema.ts";
+import { COMPLETION, COMPLETION_STREAM, COMPLETIONS_EXAMPLES, COMPLETIONS_SCHEMA } from "./contract.ts";
 
 /** Legacy completions for clients (docs/protocols.md#completions). */
 export const completionsSurface: Surface = {

@@ -5,9 +5,8 @@ import type { InferenceRequest } from "../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../canon/table.ts";
 import type { EditedRequest } from "../dialect.ts";
 import { editedBody } from "../relay/edited-body.ts";
-import { leaveOut } from "../openai-chat/deviations/body-members.ts";
-import type { Changes } from "../openai-chat/deviations/changes.ts";
-import { COMPLETIONS_FIELDS } from "./fields.ts";
+import { type Changes, leaveOut } from "../openai-chat/deviations/body-members.ts";
+import { COMPLETIONS_FIELDS } from "./parse-request.ts";
 
 const USAGE_REQUESTED = editSet("usage_requested");
 const OUTPUT_LIMIT_SET = editSet("output_limit_set");

@@ -1,5 +1,4 @@
-import type { DialectFacts } from "../dialect-facts.ts";
-import { SAMPLING } from "../feature-sets.ts";
+import { type DialectFacts, SAMPLING } from "../dialect-facts.ts";
 import { DEPLOYMENT_PATHS, NO_LOGIT_BIAS, NO_SEED, NO_STREAM_OPTIONS } from "../openai-family/flags.ts";
 
 /** Legacy completions of a plain prompt. */

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { InferenceRequest, ProtocolHeaders } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import type { CanonicalRequest } from "../dialect.ts";
-import { shownName } from "../fields.ts";
+import { type FieldRegistry, shownName } from "../fields.ts";
 import { STREAM_OPTION_MEMBERS } from "../openai-chat/fields.ts";
 import { CHAT_STATEFUL } from "../openai-chat/surface/parse-request.ts";
 import {
@@ -17,9 +17,40 @@ import {
   statefulMember,
 } from "../openai-family/read-members.ts";
 import { inferenceRequest, RequestReading } from "../request-reading.ts";
-import { canonicalRequest, untranslatable, type CanonReader } from "../translation/kept-members.ts";
-import { COMPLETIONS_BODY } from "./body.ts";
-import { COMPLETIONS_FIELDS } from "./fields.ts";
+import { canonicalRequest, type CanonReader, untranslatable } from "../translation/kept-members.ts";
+import type { BodyReader } from "../../canon/body-reader.ts";
+import { PLAIN_BODY, promptOpening } from "../body-reader.ts";
+
+/** Every known top-level member of a legacy completions request (docs/protocols.md#classes-of-request-members). */
+export const COMPLETIONS_FIELDS: FieldRegistry = {
+  model: { class: "core" },
+  prompt: { class: "core" },
+  stream: { class: "core" },
+  stream_options: { class: "core" },
+  suffix: { class: "core", uses: "native_completions" },
+  echo: { class: "core", uses: "native_completions" },
+  best_of: { class: "core" },
+  n: { class: "core" },
+  logprobs: { class: "core", needs: "logprobs", uses: "native_completions" },
+  max_tokens: { class: "core" },
+  temperature: { class: "core", uses: "sampling" },
+  top_p: { class: "core", uses: "sampling" },
+  frequency_penalty: { class: "core" },
+  presence_penalty: { class: "core" },
+  logit_bias: { class: "core" },
+  seed: { class: "core", uses: "seed" },
+  stop: { class: "core" },
+  user: { class: "identity" },
+  provider: { class: "ours" },
+};
+
+/** What limits and balancing read of a request. Each prompt of a list is read and answered by itself; a list of numbers is one prompt, of tokens. */
+export const COMPLETIONS_BODY: BodyReader = {
+  ...PLAIN_BODY,
+  prompts: ({ prompt }) =>
+    Array.isArray(prompt) && !prompt.every((token) => typeof token === "number") ? prompt.length : 1,
+  conversationOpening: ({ prompt }) => promptOpening(prompt),
+};
 
 /** Stop sequences that every speaker of the protocol takes. */
 const COMMON_STOP_SEQUENCES = 4;

@@ -5,9 +5,8 @@ import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { mergeUsage, type TokenUsage } from "../../canon/generate/usage.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";
-import { finishWord } from "../openai-chat/finish.ts";
-import { printUsage } from "../openai-chat/usage.ts";
-import { renderOpenAiStreamFailure } from "../openai-family/errors.ts";
+import { finishWord, printUsage } from "../openai-chat/finish.ts";
+import { renderOpenAiStreamFailure } from "../openai-family/family.ts";
 import { formatSseEvent } from "../sse.ts";
 
 /** What an answer says in this protocol, and what it cannot say. Streams and whole answers share it, so that both say the same. */

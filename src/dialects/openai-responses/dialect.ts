@@ -1,4 +1,4 @@
-import type { Dialect } from "../dialect-row.ts";
+import type { Dialect } from "../dialect-facts.ts";
 import { deploymentHost } from "../openai-chat/deployment-paths.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { refuseUnknownFields } from "../fields.ts";
@@ -14,9 +14,7 @@ import { parseResponsesRequest, responsesToCanon } from "./surface/parse-request
 import { formatResponsesRequest } from "./upstream/format.ts";
 import { parseResponsesAnswer, parseTokenCount } from "./upstream/parse-answer.ts";
 import { parseResponsesStream } from "./upstream/parse-stream.ts";
-import { RESPONSE } from "./answer-schema.ts";
-import { RESPONSES_EXAMPLES } from "./examples.ts";
-import { RESPONSE_STREAM } from "./events.ts";
+import { RESPONSE, RESPONSE_STREAM, RESPONSES_EXAMPLES } from "./contract.ts";
 import { RESPONSES_SCHEMA } from "./schema.ts";
 
 /** Responses as products speak them to us, and their relay to providers that speak them too. */

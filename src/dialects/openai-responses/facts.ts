@@ -1,5 +1,4 @@
-import type { DialectFacts } from "../dialect-facts.ts";
-import { EFFORTS, TOOL_CHOICES } from "../feature-sets.ts";
+import { type DialectFacts, EFFORTS, TOOL_CHOICES } from "../dialect-facts.ts";
 
 /** Responses, of which nothing is stored. */
 export const OPENAI_RESPONSES = {

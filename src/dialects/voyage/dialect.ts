@@ -1,6 +1,56 @@
-import type { Dialect } from "../dialect-row.ts";
+import type { Dialect } from "../dialect-facts.ts";
 import { voyageEmbedder } from "./embed.ts";
-import { voyageReranker } from "./rerank.ts";
+import type { AnswerBytes } from "../unary/answer-bytes.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import { isJsonObject } from "../../canon/json.ts";
+import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
+import { parseAnswerBytes } from "../json-bytes.ts";
+import { errorIn, readChatError, readErrorFrame } from "../openai-chat/read-error.ts";
+import { faultyAnswer } from "../unary/answer-codes.ts";
+import { countIn, textIn } from "../unary/answer-members.ts";
+import type { UnaryUpstream } from "../unary/upstream.ts";
+import { droppedPriority, foreignRefusal, readRanking, wantedResults } from "../unary/rerank/ranking.ts";
+
+/** Where providers answer, after their base URL. */
+const PATH = "/rerank";
+
+/** Rerank as Voyage AI speaks it. */
+const voyageReranker: UnaryUpstream<RerankRequest, RerankResult> = {
+  format: formatVoyage,
+  parseAnswer,
+  // Its errors are a text under `detail` and no code; where the protocol is served by others, theirs are OpenAI's.
+  readError: readChatError,
+};
 
 /** Voyage AI's protocol as providers speak it. */
 export const dialect: Dialect = { embed: voyageEmbedder, rerank: voyageReranker };
+
+function formatVoyage(request: RerankRequest, { endpoint }: Target): FormattedRequest | ServiceError {
+  const refusal = foreignRefusal(request);
+  if (refusal !== null) return refusal;
+  const { query, documents, topN, mayTruncate } = request;
+  const body = {
+    model: endpoint.upstreamModel,
+    query,
+    documents,
+    ...(topN === null ? {} : { top_k: wantedResults(request) }),
+    // Texts that are too long are cut in silence unless told otherwise.
+    truncation: mayTruncate ?? false,
+    return_documents: false,
+  };
+  return { path: PATH, body, headers: [], dropped: droppedPriority(request) };
+}
+
+function parseAnswer({ whole: bytes }: AnswerBytes, request: RerankRequest): RerankResult | UpstreamFailure {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return faultyAnswer("not_json");
+  const error = errorIn(answer, null);
+  if (error !== null) return readErrorFrame(error);
+  return readRanking(answer["data"], "relevance_score", request, {
+    inputTokens: countIn(answer["usage"], "total_tokens"),
+    searchUnits: null,
+    model: textIn(answer, "model"),
+  });
+}

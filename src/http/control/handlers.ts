@@ -3,7 +3,7 @@ import { invalidRequest, serviceError, type ServiceError } from "../../canon/err
 import { codedError } from "../../canon/errors/coded-error.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
-import { PLAIN_BODY } from "../../dialects/body/plain-body.ts";
+import { PLAIN_BODY } from "../../dialects/body-reader.ts";
 import { modelInfo } from "../../dialects/anthropic-messages/model-info.ts";
 import { openAiModel, routeFacts } from "./catalogue/openai-model.ts";
 import { page } from "./catalogue/page.ts";

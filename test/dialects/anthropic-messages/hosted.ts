@@ -3,8 +3,12 @@ import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/reque
 import type { ModelRow, ProviderRow, RouteRow } from "../../../src/canon/table.ts";
 import { messagesUpstream } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import type { Surface, Target } from "../../../src/dialects/dialect.ts";
-import { planExchange, type ExchangePlan } from "../../../src/dialects/translation/exchange-plan.ts";
-import { prepareTranslation, type PreparedTranslation } from "../../../src/dialects/translation/prepare.ts";
+import {
+  type ExchangePlan,
+  planExchange,
+  type PreparedTranslation,
+  prepareTranslation,
+} from "../../../src/dialects/translation/exchange-plan.ts";
 import { route } from "../../support/table.ts";
 import { NO_EDITS, NO_HEADERS, contextOf, read, targetWith } from "./place.ts";
 

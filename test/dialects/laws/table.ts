@@ -7,7 +7,7 @@ import type { Surface, Target, Upstream } from "../../../src/dialects/dialect.ts
 import type { FieldRegistry } from "../../../src/dialects/fields.ts";
 import type { GenerateDialect } from "../../../src/dialects/table.ts";
 import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/fields.ts";
-import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/fields.ts";
+import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/parse-request.ts";
 import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/fields.ts";
 import { upstreamFor } from "../../../src/dialects/upstreams.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";

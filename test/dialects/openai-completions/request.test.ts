@@ -5,8 +5,8 @@ import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { UnknownFields } from "../../../src/canon/table.ts";
 import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
 import { completionsSurface, completionsUpstream } from "../../../src/dialects/openai-completions/dialect.ts";
-import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/fields.ts";
-import { COMPLETIONS_SCHEMA } from "../../../src/dialects/openai-completions/schema.ts";
+import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/parse-request.ts";
+import { COMPLETIONS_SCHEMA } from "../../../src/dialects/openai-completions/contract.ts";
 import { PROVIDER_PREFERENCES_SCHEMA } from "../../../src/dialects/preferences.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/place.ts";
 

@@ -4,15 +4,14 @@ import { NO_EDITS, SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
 import type { FinishReason } from "../../../canon/generate/event.ts";
 import type { TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { renderAnthropicError } from "../errors.ts";
+import { renderAnthropicError } from "../family.ts";
 import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
 import { parseJsonText } from "../../json-bytes.ts";
 import { outputCharacters } from "../../relay/output-characters.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
-import { asksNothing, readStopReason } from "../finish.ts";
+import { asksNothing, readStopReason, UsageTally } from "../finish.ts";
 import { eventFailure, readErrorFrame } from "../read-error.ts";
-import { UsageTally } from "../usage.ts";
 import { EventTagger } from "./tag-signatures.ts";
 
 /** Ends an event whose provider left the blank line out. */

@@ -4,9 +4,8 @@ import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext, Ending, WholeAnswer } from "../../dialect.ts";
 import { parseAnswerBytes, parseJsonBytes } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { asksNothing, readStopReason } from "../finish.ts";
+import { asksNothing, readCount, readStopReason, UsageTally } from "../finish.ts";
 import { messageFailure, readErrorFrame } from "../read-error.ts";
-import { readCount, UsageTally } from "../usage.ts";
 import { tagMessage } from "./tag-signatures.ts";
 
 /** Judges a whole message: content, and a reason why it ended. Unknown reasons and blocks are the caller's to read. */

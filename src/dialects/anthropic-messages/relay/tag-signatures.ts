@@ -1,7 +1,7 @@
 import { relayedSignature } from "../../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { NATIVE_FAMILY, SIGNATURE_MEMBERS } from "../signed-reasoning.ts";
-import { typeOf } from "../type-of.ts";
+import { typeOf } from "../fields.ts";
 
 /** A whole message with its signatures tagged for the client; the message itself where nothing changes. */
 export function tagMessage(message: JsonObject, family: string | null): JsonObject {

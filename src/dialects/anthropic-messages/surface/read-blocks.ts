@@ -12,7 +12,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import { textToBase64 } from "../../../canon/json/text-base64.ts";
 import type { RequestReading } from "../../request-reading.ts";
 import { isSummary, readSigned, redactedSignature } from "../signed-reasoning.ts";
-import { typeOf } from "../type-of.ts";
+import { typeOf } from "../fields.ts";
 import { blockFacts, blocksOf, serverToolNeeds, type BlockContext } from "./block-facts.ts";
 import { storedFile } from "./refusals.ts";
 import { goneUnder, type Version } from "./version.ts";

@@ -1,7 +1,7 @@
 import type { AssistantPart, InputPart, TextPart, ToolResult, Turn } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { RequestReading } from "../../request-reading.ts";
-import { typeOf } from "../type-of.ts";
+import { typeOf } from "../fields.ts";
 import { blockFacts } from "./block-facts.ts";
 import { isInput, isSaid, isText, plainText, readBlocks } from "./read-blocks.ts";
 import type { Version } from "./version.ts";

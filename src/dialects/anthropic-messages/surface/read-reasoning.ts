@@ -2,7 +2,7 @@ import type { ReasoningRequest } from "../../../canon/generate/generate-request.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { ReasoningEffort } from "../../../canon/request.ts";
 import type { RequestReading } from "../../request-reading.ts";
-import { typeOf } from "../type-of.ts";
+import { typeOf } from "../fields.ts";
 
 /** Efforts that the protocol writes as words. That there shall be no reasoning is said in `thinking`. */
 export const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const satisfies readonly ReasoningEffort[];

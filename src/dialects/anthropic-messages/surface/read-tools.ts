@@ -3,7 +3,7 @@ import type { GenerateRequest } from "../../../canon/generate/generate-request.t
 import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { RequestReading } from "../../request-reading.ts";
-import { typeOf } from "../type-of.ts";
+import { typeOf } from "../fields.ts";
 import { TOOL_TYPE_LIST, toolTypeNeeds } from "./block-facts.ts";
 import { cacheMark, isPlainMark } from "./read-blocks.ts";
 import { namedToolFeature, singleCallFeature } from "../../translation/one-tool.ts";

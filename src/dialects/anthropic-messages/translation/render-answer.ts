@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext } from "../../dialect.ts";
 import { isDeeperThan, MAXIMUM_DEPTH, parseExactJsonText } from "../../json-bytes.ts";
 import { redactedData, tagThinking, UNSIGNED, UNSIGNED_SUMMARY } from "../signed-reasoning.ts";
-import { formatUsage, hasUnknownCounts } from "../usage.ts";
+import { formatUsage, hasUnknownCounts } from "../finish.ts";
 import { emptyMessage, stopOf } from "./message.ts";
 
 interface RenderedAnswer {

@@ -4,11 +4,11 @@ import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { tagSignature } from "../../../canon/generate/signature.ts";
 import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { renderAnthropicError } from "../errors.ts";
+import { renderAnthropicError } from "../family.ts";
 import type { AnswerContext, EventRenderer } from "../../dialect.ts";
 import { formatSseEvent } from "../../sse.ts";
 import { redactedData, tagThinking, UNSIGNED, UNSIGNED_SUMMARY } from "../signed-reasoning.ts";
-import { formatUsage, hasUnknownCounts } from "../usage.ts";
+import { formatUsage, hasUnknownCounts } from "../finish.ts";
 import { emptyMessage, stopOf } from "./message.ts";
 
 /**

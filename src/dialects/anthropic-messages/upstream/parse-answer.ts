@@ -6,7 +6,7 @@ import type { Target } from "../../dialect.ts";
 import { parseAnswerBytes } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { messageFailure } from "../read-error.ts";
-import { readCount } from "../usage.ts";
+import { readCount } from "../finish.ts";
 import { MessageReader } from "./message-reader.ts";
 
 /** A whole message, or the answer to a count, as the events of a stream of it. */

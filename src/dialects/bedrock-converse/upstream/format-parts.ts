@@ -6,9 +6,27 @@ import type {
   InputPart,
   TextPart,
 } from "../../../canon/generate/message.ts";
-import type { JsonObject } from "../../../canon/json.ts";
-import type { DocumentNames } from "./document-names.ts";
-import type { Draft } from "./draft.ts";
+import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
+
+/** The body of a request while it is made, what could not be said in it, and why it cannot be sent at all. */
+export class Draft {
+  readonly body: Record<string, JsonValue> = {};
+  /** Members of `additionalModelRequestFields`: what only some models have. */
+  readonly additional: Record<string, JsonValue> = {};
+  readonly dropped = new Set<DroppedField>();
+  #refusal: ServiceError | null = null;
+
+  /** The first 400; what is written after it is never sent. */
+  get refusal(): ServiceError | null {
+    return this.#refusal;
+  }
+
+  refuse(code: string, message: string): void {
+    this.#refusal ??= invalidRequest(code, message);
+  }
+}
 
 const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
   ["image/png", "png"],
@@ -130,4 +148,48 @@ export function cachePoint(cache: CacheMark | null): readonly JsonObject[] {
 /** A media type without its parameters. */
 function essenceOf(mediaType: string): string {
   return (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase();
+}
+
+/** What to call a document that came without a name, or whose name has no character that the protocol takes. */
+const UNNAMED = "document";
+
+/** Characters; the protocol's limit. */
+const MAXIMUM_LENGTH = 200;
+
+/**
+ * Names of the documents of one request. The protocol takes letters, digits, single spaces, hyphens, parentheses and square brackets, and models refuse
+ * two documents of one name.
+ */
+export class DocumentNames {
+  readonly #used = new Set<string>();
+  readonly #dropped: Set<DroppedField>;
+
+  constructor(dropped: Set<DroppedField>) {
+    this.#dropped = dropped;
+  }
+
+  of(name: string | null): string {
+    const sent = this.#free(name === null ? UNNAMED : plain(name));
+    this.#used.add(sent);
+    if (name === null) this.#dropped.add("file_name_made");
+    else if (sent !== name) this.#dropped.add("file_name_changed");
+    return sent;
+  }
+
+  #free(wanted: string): string {
+    for (let number = 1; ; number += 1) {
+      const ending = number === 1 ? "" : ` ${number}`;
+      const name = wanted.slice(0, MAXIMUM_LENGTH - ending.length).trimEnd() + ending;
+      if (!this.#used.has(name)) return name;
+    }
+  }
+}
+
+/** `Report (v2).pdf` becomes `Report (v2)-pdf`. */
+function plain(name: string): string {
+  const taken = name
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(/[^a-zA-Z0-9 ()[\]-]+/g, "-")
+    .replaceAll(/^[\s-]+|[\s-]+$/g, "");
+  return taken === "" ? UNNAMED : taken;
 }

@@ -4,7 +4,7 @@ import type { ModelReasoning } from "../../../canon/table.ts";
 import type { Target } from "../../dialect.ts";
 import { budgetOfEffort, effortOfBudget } from "../../translation/reasoning-effort.ts";
 import { continuesUnthought } from "../../translation/unthought-turn.ts";
-import type { Draft } from "./draft.ts";
+import type { Draft } from "./format-parts.ts";
 
 /** Efforts that the protocol's own member takes as words. */
 const WORDS: readonly ReasoningEffort[] = ["low", "medium", "high", "xhigh", "max"];

@@ -1,8 +1,7 @@
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
 import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import type { Draft } from "./draft.ts";
-import { cachePoint } from "./format-parts.ts";
+import { cachePoint, type Draft } from "./format-parts.ts";
 import { hasToolHistory } from "./format-turns.ts";
 import { offeredTools } from "./offered-tools.ts";
 

@@ -3,9 +3,7 @@ import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import { redactedData } from "../../anthropic-messages/signed-reasoning.ts";
 import { parseExactJsonText } from "../../json-bytes.ts";
 import { CallIds } from "../../translation/call-ids.ts";
-import { DocumentNames } from "./document-names.ts";
-import type { Draft } from "./draft.ts";
-import { cachePoint, PartFormatter } from "./format-parts.ts";
+import { cachePoint, DocumentNames, type Draft, PartFormatter } from "./format-parts.ts";
 
 type Role = "user" | "assistant";
 

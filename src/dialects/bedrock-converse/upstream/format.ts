@@ -2,7 +2,7 @@ import type { ServiceError } from "../../../canon/error.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
-import { Draft } from "./draft.ts";
+import { Draft } from "./format-parts.ts";
 import { formatReasoning } from "./format-reasoning.ts";
 import { formatTools } from "./format-tools.ts";
 import { formatTurns } from "./format-turns.ts";

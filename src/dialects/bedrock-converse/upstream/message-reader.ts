@@ -7,10 +7,8 @@ import { redactedSignature } from "../../anthropic-messages/signed-reasoning.ts"
 import { BlockSequencer } from "../../block-sequencer.ts";
 import type { Target } from "../../dialect.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { readStopReason } from "../finish.ts";
-import { readUsage } from "../usage.ts";
-import { joinBase64 } from "./join-base64.ts";
 import { offeredTools } from "./offered-tools.ts";
+import type { TokenUsage } from "../../../canon/generate/usage.ts";
 
 type Kind = "text" | "reasoning" | "tool";
 
@@ -217,4 +215,54 @@ function readCitation({ title, location }: JsonObject): Citation | null {
   return typeof url === "string"
     ? { url, title: typeof title === "string" ? title : null, start: null, end: null }
     : null;
+}
+
+/** The protocol's words for why an answer ended properly. A guardrail that stepped in is a filter, never a normal end. */
+const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop_sequence"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "context_window"],
+  ["tool_use", "tool_calls"],
+  ["guardrail_intervened", "content_filter"],
+  ["content_filtered", "content_filter"],
+]);
+
+/** Words that say that the model made something that is no answer. They are told as they are: the list is closed. */
+const FAILURES: ReadonlySet<string> = new Set(["malformed_model_output", "malformed_tool_use"]);
+
+/** Why an answer ended; an unknown value, and none at all, are failures. */
+function readStopReason(word: JsonValue | undefined): FinishReason | UpstreamFailure {
+  if (typeof word !== "string") return answerFailure("malformed", "unknown_finish_reason");
+  const failure = answerFailure("malformed", FAILURES.has(word) ? word : "unknown_finish_reason");
+  return REASONS.get(word) ?? failure;
+}
+
+/** Base64 of the bytes of several pieces of base64, one after the other; `null` where one of them is not base64. */
+function joinBase64(pieces: readonly string[]): string | null {
+  if (pieces.length < 2) return pieces[0] ?? "";
+  try {
+    return btoa(pieces.map((piece) => atob(piece)).join(""));
+  } catch {
+    return null;
+  }
+}
+
+/** Reads the counts of an answer; `null` where there are none. The protocol's input leaves cached tokens out; canon's has them in. */
+export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
+  if (!isJsonObject(usage)) return null;
+  const fresh = readCount(usage["inputTokens"]);
+  const cacheRead = readCount(usage["cacheReadInputTokens"]);
+  const cacheWrite = readCount(usage["cacheWriteInputTokens"]);
+  return {
+    input: fresh === null ? null : fresh + (cacheRead ?? 0) + (cacheWrite ?? 0),
+    output: readCount(usage["outputTokens"]),
+    cacheRead,
+    cacheWrite,
+    reasoning: null,
+  };
+}
+
+export function readCount(value: JsonValue | undefined): number | null {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }

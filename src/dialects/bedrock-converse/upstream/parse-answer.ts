@@ -5,8 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import type { Target } from "../../dialect.ts";
 import { parseJsonBytes } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { readCount } from "../usage.ts";
-import { MessageReader } from "./message-reader.ts";
+import { MessageReader, readCount } from "./message-reader.ts";
 
 /** A whole answer of Converse, or of CountTokens, as the events of a stream of it. */
 export function parseConverseAnswer(

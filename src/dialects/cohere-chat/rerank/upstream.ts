@@ -8,11 +8,15 @@ import { parseAnswerBytes } from "../../json-bytes.ts";
 import { faultyAnswer } from "../../unary/answer-codes.ts";
 import { countIn, textIn } from "../../unary/answer-members.ts";
 import { invokePath } from "../../bedrock-converse/invoke-model.ts";
-import { cohereErrorIn, readCohereModelError } from "../model-errors.ts";
-import { droppedTruncation } from "../../unary/truncation.ts";
+import { cohereErrorIn, readCohereModelError } from "../read-error.ts";
+import {
+  documentLimitRefusal,
+  droppedPriority,
+  droppedTruncation,
+  readRanking,
+  wantedResults,
+} from "../../unary/rerank/ranking.ts";
 import type { UnaryUpstream } from "../../unary/upstream.ts";
-import { readRanking, wantedResults } from "../../unary/rerank/ranking.ts";
-import { documentLimitRefusal, droppedPriority } from "../../unary/rerank/refusals.ts";
 
 /** Where providers answer, after their base URL. */
 const PATH = "/v2/rerank";

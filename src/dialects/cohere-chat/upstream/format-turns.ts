@@ -1,4 +1,4 @@
-import type { ServiceError } from "../../../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type {
   AssistantPart,
   AssistantTurn,
@@ -16,7 +16,18 @@ import type {
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { Target } from "../../dialect.ts";
 import { printDataUrl } from "../../translation/data-url.ts";
-import { lacking, type Draft } from "./draft.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
+
+/** The body of a request while it is made, and what could not be said in it. */
+export interface Draft {
+  readonly body: Record<string, JsonValue>;
+  readonly dropped: Set<DroppedField>;
+}
+
+/** The 400 for what the protocol has no words for. */
+export function lacking(what: string): ServiceError {
+  return invalidRequest("feature_not_supported", `An endpoint that may get the request has no ${what}`);
+}
 
 /** Writes `messages`; the error is a 400 for what this protocol cannot say. */
 export function formatTurns(turns: readonly Turn[], target: Target, draft: Draft): ServiceError | null {

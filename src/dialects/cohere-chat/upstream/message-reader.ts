@@ -1,15 +1,13 @@
 import type { UpstreamFailure } from "../../../canon/failure.ts";
-import type { InferenceEvent } from "../../../canon/generate/event.ts";
+import type { FinishReason, InferenceEvent, TokenLogprob } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
 import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { BlockSequencer } from "../../block-sequencer.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { finishFailure, finishReason } from "../finish.ts";
-import { readUsage } from "../usage.ts";
 import { CallReader } from "./call-reader.ts";
 import { readCitation } from "./read-citations.ts";
-import { logprobsOf, readLogprobs, type ReadLogprobs } from "./read-logprobs.ts";
+import type { TokenUsage } from "../../../canon/generate/usage.ts";
 
 /**
  * Reads a message piece by piece; streams and whole answers are told of in the same words, so there is one mapping.
@@ -179,3 +177,95 @@ export class MessageReader {
 }
 
 const NOTHING: ReadLogprobs = Object.freeze({ logprobs: [], joined: false });
+
+/** The protocol's reasons for a proper end (docs/protocols.md#finish-reasons). */
+const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
+  ["COMPLETE", "stop"],
+  ["STOP_SEQUENCE", "stop_sequence"],
+  ["MAX_TOKENS", "length"],
+  ["TOOL_CALL", "tool_calls"],
+]);
+
+/** Words in the place of a finish reason that say that there is no answer, with the code that tells more. */
+const FAILURES: ReadonlyMap<string, string | null> = new Map([
+  ["ERROR", null],
+  ["TIMEOUT", "generation_timeout"],
+]);
+
+/** Kinds of errors beside the word ERROR that say something to a caller and nothing of its content, in the words that we have for them. */
+const ERROR_TYPES: ReadonlyMap<string, string> = new Map([["INVALID_TOOL_GENERATION", "tool_use_failed"]]);
+
+/** The reason of a finish word; `other` for an unknown value, `null` where there is none. */
+function finishReason(word: JsonValue | undefined): FinishReason | null {
+  if (typeof word !== "string" || word === "") return null;
+  return REASONS.get(word) ?? "other";
+}
+
+/**
+ * The failure that a finish word tells of; `null` for every other word.
+ *
+ * @param type what stands beside it as `error_type`.
+ */
+function finishFailure(word: JsonValue | undefined, type: JsonValue | undefined): UpstreamFailure | null {
+  if (typeof word !== "string" || !FAILURES.has(word)) return null;
+  const told = typeof type === "string" ? ERROR_TYPES.get(type) : undefined;
+  return answerFailure("error_frame", told ?? FAILURES.get(word) ?? null);
+}
+
+/**
+ * The counts of an answer; `null` where it has none. `tokens` are what the model read and made; `billed_units` leave out what the provider
+ * adds to every prompt, so they are a price and not a count. Cached tokens are part of the input, reasoning is part of the output.
+ */
+function readUsage(usage: JsonValue | undefined): TokenUsage | null {
+  if (!isJsonObject(usage)) return null;
+  const { tokens } = usage;
+  const made: TokenUsage = {
+    input: countIn(tokens, "input_tokens"),
+    output: countIn(tokens, "output_tokens"),
+    cacheRead: countIn(usage, "cached_tokens"),
+    cacheWrite: null,
+    reasoning: countIn(tokens, "reasoning_tokens"),
+  };
+  return Object.values(made).every((count) => count === null) ? null : made;
+}
+
+function countIn(counts: JsonValue | undefined, name: string): number | null {
+  const value = isJsonObject(counts) ? counts[name] : null;
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;
+}
+
+/** Log probabilities of a text, and whether some stand for several tokens at once. */
+interface ReadLogprobs {
+  readonly logprobs: readonly TokenLogprob[];
+  readonly joined: boolean;
+}
+
+/**
+ * Entries of `logprobs`: each a piece of text with the numbers of the tokens that make it up. Where those are several, nobody says which letters
+ * belong to which; the sum of their logarithms is the piece's own, and that is what is told.
+ */
+function readLogprobs(value: JsonValue | undefined): ReadLogprobs {
+  const entries: readonly JsonValue[] = Array.isArray(value) ? value : isJsonObject(value) ? [value] : [];
+  let joined = false;
+  const logprobs = entries.flatMap((entry): readonly TokenLogprob[] => {
+    const { text, logprobs: numbers } = isJsonObject(entry) ? entry : {};
+    if (typeof text !== "string" || !Array.isArray(numbers)) return [];
+    const known = numbers.filter((number) => typeof number === "number");
+    if (known.length === 0 || known.length < numbers.length) return [];
+    joined ||= known.length > 1;
+    return [{ token: text, logprob: known.reduce((sum, number) => sum + number, 0), bytes: null, top: [] }];
+  });
+  return { logprobs, joined };
+}
+
+/** Those at the end of the list that make up the text: a whole answer's list may begin with those of its reasoning. */
+function logprobsOf(text: string, { logprobs, joined }: ReadLogprobs): ReadLogprobs {
+  let length = 0;
+  let first = logprobs.length;
+  while (first > 0 && length < text.length) {
+    first -= 1;
+    length += logprobs[first]?.token.length ?? 0;
+  }
+  const own = logprobs.slice(first);
+  return own.map(({ token }) => token).join("") === text ? { logprobs: own, joined } : { logprobs: [], joined: false };
+}

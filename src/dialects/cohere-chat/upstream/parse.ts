@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import type { EventParser } from "../../dialect.ts";
 import { parseAnswerBytes, parseJsonText } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { SseEventParser } from "../../translation/sse-event-parser.ts";
+import { SseEventParser } from "../../sse.ts";
 import { readErrorObject } from "../read-error.ts";
 import { MessageReader } from "./message-reader.ts";
 

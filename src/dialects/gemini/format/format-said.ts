@@ -2,8 +2,7 @@ import type { AssistantPart, ReasoningPart, ToolCallPart } from "../../../canon/
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { parseExactJsonText } from "../../json-bytes.ts";
 import { readMarked, UNSIGNED_CALL } from "../signed-parts.ts";
-import { dropMark, type Draft } from "./draft.ts";
-import { formatText } from "./format-parts.ts";
+import { type Draft, dropMark, formatText } from "./format-parts.ts";
 
 type Made = Record<string, JsonValue | undefined>;
 

@@ -1,9 +1,7 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import type { AssistantTurn, SystemTurn, ToolResult, ToolTurn, Turn } from "../../../canon/generate/message.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import type { Draft } from "./draft.ts";
-import { formatInput, formatText } from "./format-parts.ts";
-import { formatResults, OpenCalls } from "./format-results.ts";
+import { type Draft, formatInput, formatResults, formatText, OpenCalls } from "./format-parts.ts";
 import { SaidParts, type CallStyle } from "./format-said.ts";
 
 /** Writes `systemInstruction` and `contents`. The error is for a tool result that answers no call. */

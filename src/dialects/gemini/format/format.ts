@@ -1,13 +1,13 @@
-import type { ServiceError } from "../../../canon/error.ts";
-import type { GenerateRequest, OutputFormat } from "../../../canon/generate/generate-request.ts";
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import type { GenerateRequest, OutputFormat, ReasoningRequest } from "../../../canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
 import { methodPath, resourceName } from "../paths.ts";
-import type { Draft } from "./draft.ts";
-import { formatReasoning } from "./format-reasoning.ts";
-import { formatSampling } from "./format-sampling.ts";
-import { formatTools } from "./format-tools.ts";
+import { type Draft, dropMark } from "./format-parts.ts";
 import { formatTurns } from "./format-turns.ts";
+import type { ReasoningEffort } from "../../../canon/request.ts";
+import type { ModelReasoning } from "../../../canon/table.ts";
+import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
 
 /** Prints a request for generateContent, its stream, or countTokens (docs/protocols.md#gemini). */
 export function formatGemini(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
@@ -78,4 +78,124 @@ function formatHints({ hints, purpose }: GenerateRequest, { body, dropped }: Dra
   const word = Object.hasOwn(TIERS, serviceTier) ? TIERS[serviceTier] : undefined;
   if (word !== undefined) body["serviceTier"] = word;
   if (word !== serviceTier) dropped.add("service_tier_changed");
+}
+
+/** Efforts that the protocol has words for. */
+const LEVELS: readonly ReasoningEffort[] = ["minimal", "low", "medium", "high"];
+
+/** The budget with which a model thinks as much as it likes. */
+const DYNAMIC = -1;
+
+/**
+ * Writes `thinkingConfig`. Models take levels or budgets, never both at once: the table in routes.yaml says which, and a model that takes
+ * no words has an empty list of efforts there.
+ */
+function formatReasoning(reasoning: ReasoningRequest | null, table: ModelReasoning | null, draft: Draft): void {
+  if (reasoning === null) return;
+  const { effort, display } = reasoning;
+  const amount = amountOf(reasoning, table, draft);
+  if (display === "concise" || display === "detailed") draft.dropped.add("reasoning_display_dropped");
+  const shown = display === "omitted" || effort === "none" ? {} : { includeThoughts: true };
+  const config: JsonObject = { ...amount, ...shown };
+  if (Object.keys(config).length > 0) draft.config["thinkingConfig"] = config;
+}
+
+function amountOf(
+  { effort, budget, adaptive }: ReasoningRequest,
+  table: ModelReasoning | null,
+  draft: Draft,
+): JsonObject {
+  if (effort === "none") return { thinkingBudget: table?.budgets?.none ?? 0 };
+  if (budget !== null) return { thinkingBudget: budget };
+  if (effort === "unspecified") return adaptive && table?.efforts?.length === 0 ? { thinkingBudget: DYNAMIC } : {};
+  const tabled = table?.budgets?.[effort];
+  if ((table?.efforts ?? LEVELS).includes(effort) || tabled === undefined) return { thinkingLevel: effort };
+  draft.dropped.add("effort_as_budget");
+  return { thinkingBudget: tabled };
+}
+
+/** The most stop sequences that the protocol takes. */
+const MOST_STOPS = 5;
+
+/** Seeds are 32 bits. */
+const GREATEST_SEED = 2 ** 31 - 1;
+const LEAST_SEED = -(2 ** 31);
+
+/** Writes the members of `generationConfig` that are numbers and texts of the caller. */
+function formatSampling(request: GenerateRequest, draft: Draft): ServiceError | null {
+  const { config, dropped } = draft;
+  const { seed, stop, logprobs, maxOutputTokens } = request;
+  if (stop.length > MOST_STOPS) {
+    return invalidRequest(
+      "too_many_stop_sequences",
+      `An endpoint that may get the request takes at most ${MOST_STOPS} stop sequences`,
+    );
+  }
+  if (seed !== null && (seed > GREATEST_SEED || seed < LEAST_SEED)) {
+    return invalidRequest(
+      "invalid_seed",
+      `An endpoint that may get the request takes seeds from ${LEAST_SEED} to ${GREATEST_SEED}`,
+    );
+  }
+  if (maxOutputTokens !== null) {
+    // On the wire zero is the same as no limit at all.
+    if (maxOutputTokens < 1) dropped.add("output_limit_raised");
+    config["maxOutputTokens"] = Math.max(maxOutputTokens, 1);
+  }
+  if (request.temperature !== null) config["temperature"] = request.temperature;
+  if (request.topP !== null) config["topP"] = request.topP;
+  if (request.topK !== null) config["topK"] = request.topK;
+  if (request.frequencyPenalty !== null) config["frequencyPenalty"] = request.frequencyPenalty;
+  if (request.presencePenalty !== null) config["presencePenalty"] = request.presencePenalty;
+  if (seed !== null) config["seed"] = seed;
+  if (stop.length > 0) config["stopSequences"] = stop;
+  if (logprobs !== null) {
+    config["responseLogprobs"] = true;
+    if (logprobs > 0) config["logprobs"] = logprobs;
+    dropped.add("token_bytes_unknown");
+  }
+  return null;
+}
+
+/** Writes `tools` and `toolConfig`. Schemas go whole: `parameters` would take a dialect of OpenAPI only. */
+function formatTools({ tools, toolChoice }: GenerateRequest, draft: Draft): void {
+  if (tools.length > 0) {
+    draft.body["tools"] = [{ functionDeclarations: tools.map((tool) => formatTool(tool, draft)) }];
+  }
+  const isStrict = tools.some(({ strict }) => strict === true);
+  const isFree = toolChoice === null || toolChoice.mode === "auto";
+  // Calls that are forced, limited to names or forbidden keep to their schemas without being asked.
+  if (isStrict && !isFree) draft.dropped.add("hint_dropped");
+  else if (isStrict && tools.some(({ strict }) => strict !== true)) draft.dropped.add("tool_strictness_widened");
+  const config = callingConfig(tools.length === 0, toolChoice, isStrict);
+  if (config !== null) draft.body["toolConfig"] = { functionCallingConfig: config };
+}
+
+function formatTool({ name, description, parameters, cache }: Tool, draft: Draft): JsonObject {
+  dropMark(cache, draft);
+  return {
+    name,
+    ...(description === null ? {} : { description }),
+    ...(parameters === null ? {} : { parametersJsonSchema: parameters }),
+  };
+}
+
+/** `null` where nothing is said that the absence of the member would not say. A call that must be made and cannot is for the provider to refuse. */
+function callingConfig(isWithoutTools: boolean, choice: ToolChoice | null, isStrict: boolean): JsonObject | null {
+  const free = isStrict ? { mode: "VALIDATED" } : null;
+  switch (choice?.mode) {
+    case undefined:
+      return free;
+    case "auto":
+      return isWithoutTools ? null : (free ?? { mode: "AUTO" });
+    case "none":
+      return isWithoutTools ? null : { mode: "NONE" };
+    case "required":
+      return { mode: "ANY" };
+    case "named":
+      return { mode: "ANY", allowedFunctionNames: [choice.name] };
+    case "allowed":
+      // AUTO takes no names; VALIDATED is free to answer in text too.
+      return { mode: choice.required ? "ANY" : "VALIDATED", allowedFunctionNames: choice.names };
+  }
 }

@@ -1,4 +1,5 @@
-import type { JsonValue } from "../../../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import type { Citation } from "../../../canon/generate/event.ts";
 
 /** Ids of answers that may stand in an id of ours; with it the id has 40 characters at most, which is all that some clients' stores take. */
 const PLAIN_ID = /^[a-zA-Z0-9_-]{1,30}$/;
@@ -28,4 +29,30 @@ export class AnswerCallIds {
       if (!this.#used.has(made)) return made;
     }
   }
+}
+
+interface CandidateCitations {
+  readonly citations: readonly Citation[];
+  /** Whether nothing was left out. */
+  readonly complete: boolean;
+}
+
+const NONE: CandidateCitations = { citations: [], complete: true };
+
+/**
+ * The sources that an answer repeats. Their places count bytes of the whole answer, so they are not told. Sources of a search have marks of their own,
+ * which only callers of this protocol can have asked for.
+ */
+export function readCitations({ citationMetadata, groundingMetadata }: JsonObject): CandidateCitations {
+  const isGrounded = isJsonObject(groundingMetadata) && Object.keys(groundingMetadata).length > 0;
+  if (!isJsonObject(citationMetadata)) return isGrounded ? { citations: [], complete: false } : NONE;
+  // One name in the Gemini API, another in Vertex AI.
+  const listed = citationMetadata["citationSources"] ?? citationMetadata["citations"];
+  const sources = Array.isArray(listed) ? listed.filter(isJsonObject) : [];
+  const citations = sources.flatMap(({ uri, title }): readonly Citation[] =>
+    typeof uri === "string" && uri !== ""
+      ? [{ url: uri, title: typeof title === "string" ? title : null, start: null, end: null }]
+      : [],
+  );
+  return { citations, complete: !isGrounded && citations.length === sources.length };
 }

@@ -6,13 +6,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import { BlockSequencer } from "../../block-sequencer.ts";
 import type { Target } from "../../dialect.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { readFinishReason } from "../finish.ts";
 import { readErrorFrame } from "../read-error.ts";
 import { markSignature, type SignedPart } from "../signed-parts.ts";
 import { readUsage } from "../usage.ts";
-import { AnswerCallIds } from "./answer-call-ids.ts";
-import { readCitations } from "./read-citations.ts";
-import { readLogprobs } from "./read-logprobs.ts";
+import { AnswerCallIds, readCitations } from "./answer-call-ids.ts";
 
 /** Signatures have blocks of their own, so that none lands on a thought that stands before its part. */
 const SIGNATURE_BLOCK = "signature";
@@ -215,4 +212,66 @@ function isSame(left: TokenUsage, right: TokenUsage): boolean {
     left.cacheRead === right.cacheRead &&
     left.reasoning === right.reasoning
   );
+}
+
+/** The protocol's reasons for a proper end (docs/protocols.md#finish-reasons); a reason in neither table is the failure `unknown_finish_reason`. */
+const ENDINGS: Readonly<Record<string, FinishReason>> = {
+  STOP: "stop",
+  MAX_TOKENS: "length",
+  SAFETY: "content_filter",
+  RECITATION: "content_filter",
+  // The text was held back because it is in a language that the service does not serve.
+  LANGUAGE: "content_filter",
+  BLOCKLIST: "content_filter",
+  PROHIBITED_CONTENT: "content_filter",
+  SPII: "content_filter",
+  MODEL_ARMOR: "content_filter",
+  IMAGE_SAFETY: "content_filter",
+  IMAGE_PROHIBITED_CONTENT: "content_filter",
+  IMAGE_RECITATION: "content_filter",
+  IMAGE_OTHER: "content_filter",
+};
+
+/** Words for an answer that went wrong in the making, with our codes for them. */
+const FAILURES: Readonly<Record<string, string>> = {
+  MALFORMED_FUNCTION_CALL: "malformed_function_call",
+  MALFORMED_RESPONSE: "malformed_response",
+  UNEXPECTED_TOOL_CALL: "unexpected_tool_call",
+  TOO_MANY_TOOL_CALLS: "too_many_tool_calls",
+  MISSING_THOUGHT_SIGNATURE: "missing_thought_signature",
+  NO_IMAGE: "no_image",
+};
+
+/**
+ * What a finish reason says: a word of ours, or the failure that it stands for. FINISH_REASON_UNSPECIFIED, OTHER and CONTINUATION end nothing
+ * that a caller of another protocol could make use of.
+ */
+function readFinishReason(word: string): FinishReason | UpstreamFailure {
+  const ending = Object.hasOwn(ENDINGS, word) ? ENDINGS[word] : undefined;
+  if (ending !== undefined) return ending;
+  const code = Object.hasOwn(FAILURES, word) ? FAILURES[word] : undefined;
+  return code === undefined ? answerFailure("malformed", "unknown_finish_reason") : answerFailure("error_frame", code);
+}
+
+/** Reads `logprobsResult`: what was chosen, and for each place what might have been. The protocol does not give a token's bytes. */
+function readLogprobs(result: JsonValue | undefined): readonly TokenLogprob[] {
+  if (!isJsonObject(result)) return [];
+  const alternatives = listOf(result["topCandidates"]).map((place) => listOf(place["candidates"]));
+  return listOf(result["chosenCandidates"]).map((chosen, index) => ({
+    ...readToken(chosen),
+    bytes: null,
+    top: (alternatives[index] ?? []).map((candidate): JsonObject => ({ ...readToken(candidate), bytes: null })),
+  }));
+}
+
+/** Left out on the wire where it is zero: the token was certain. */
+function readToken({ token, logProbability }: JsonObject): { readonly token: string; readonly logprob: number } {
+  return {
+    token: typeof token === "string" ? token : "",
+    logprob: typeof logProbability === "number" ? logProbability : 0,
+  };
+}
+
+function listOf(value: JsonValue | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }

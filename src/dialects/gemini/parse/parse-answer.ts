@@ -2,12 +2,13 @@ import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { InferenceEvent } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
-import type { Target } from "../../dialect.ts";
-import { parseJsonBytes } from "../../json-bytes.ts";
+import type { EventParser, Target } from "../../dialect.ts";
+import { parseExactJsonText, parseJsonBytes } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { errorOf, readErrorFrame } from "../read-error.ts";
 import { readCount } from "../usage.ts";
 import { AnswerReader } from "./answer-reader.ts";
+import { SseEventParser } from "../../sse.ts";
 
 /** A whole answer, or the answer to a count, as the events of a stream of it. */
 export function parseGeminiAnswer(
@@ -41,4 +42,20 @@ function parseCount(answer: JsonObject): readonly InferenceEvent[] {
 
 function failed(failure: UpstreamFailure): readonly InferenceEvent[] {
   return [{ type: "failure", failure }];
+}
+
+/** Reads a stream of generateContent. There is no mark at its end: only a finish reason says that the answer is whole. */
+class GeminiParser extends SseEventParser<AnswerReader> {
+  protected override take(data: string): void {
+    // Arguments of calls come as JSON and go on as JSON: a number keeps its digits.
+    const piece = parseExactJsonText(data);
+    const error = errorOf(piece);
+    if (error !== null) this.reader.fail(readErrorFrame(error));
+    else if (isJsonObject(piece)) this.reader.take(piece);
+    else this.reader.fail(answerFailure("malformed"));
+  }
+}
+
+export function parseGeminiStream(request: GenerateRequest, target: Target, answerId = ""): EventParser {
+  return new GeminiParser(new AnswerReader(request, target, answerId));
 }

@@ -1,9 +1,6 @@
 import { NO_EDITS } from "../../../canon/generate/edit.ts";
-import { leaveOut, rename } from "./body-members.ts";
-import type { Changes, EditableBody } from "./changes.ts";
-import { shortenCallIds } from "./call-ids.ts";
-import { fitMessages } from "./messages.ts";
-import { fitReasoning } from "./reasoning.ts";
+import { type Changes, type EditableBody, leaveOut, rename } from "./body-members.ts";
+import { fitMessages, fitReasoning, shortenCallIds } from "./messages.ts";
 import { fitTools } from "./tools.ts";
 
 /**

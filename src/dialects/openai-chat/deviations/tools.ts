@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { readToolChoice } from "../surface/read-tools.ts";
-import { MEMBER_REWRITTEN, type Changes, type EditableBody, without } from "./changes.ts";
+import { MEMBER_REWRITTEN, type Changes, type EditableBody, without } from "./body-members.ts";
 
 /** Tools and the choice among them. */
 export function fitTools(body: EditableBody, flags: readonly string[], changes: Changes): void {

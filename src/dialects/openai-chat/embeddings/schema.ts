@@ -1,6 +1,6 @@
 import { EMBED_PURPOSES } from "../../../canon/unary/embed.ts";
 import { VECTOR_ENCODINGS } from "../../../canon/unary/vector.ts";
-import { itemsByFirst } from "../../unary/items-by-first.ts";
+import { itemsByFirst } from "../moderations/schema.ts";
 import { NO_UNKNOWN } from "../../contract/parser-rules.ts";
 
 const token = { type: "integer", minimum: 0, maximum: 4_294_967_295 } as const;
@@ -59,4 +59,55 @@ export const EMBEDDINGS_SCHEMA = {
     user: { type: ["string", "null"] },
     provider: { $ref: "#/components/schemas/ProviderPreferences" },
   },
+} as const;
+
+const text = { type: "string" } as const;
+const count = { type: "integer", minimum: 0 } as const;
+
+/** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
+export const EMBEDDING_LIST = {
+  title: "EmbeddingList",
+  type: "object",
+  required: ["object", "data", "model", "usage"],
+  properties: {
+    object: { const: "list" },
+    data: {
+      type: "array",
+      description:
+        "One vector for each input, in the order of the request; with `on_partial: report`, those that there are.",
+      items: {
+        type: "object",
+        required: ["object", "index", "embedding"],
+        properties: {
+          object: { const: "embedding" },
+          index: count,
+          embedding: {
+            description: "Numbers, or base64 of little-endian single-precision numbers, as `encoding_format` asked.",
+            anyOf: [{ type: "array", minItems: 1, items: { type: "number" } }, text],
+          },
+        },
+      },
+    },
+    model: text,
+    usage: {
+      type: "object",
+      required: ["prompt_tokens", "total_tokens"],
+      properties: { prompt_tokens: count, total_tokens: count },
+    },
+    errors: {
+      type: "array",
+      description: "With `on_partial: report`: the inputs that have no vector.",
+      items: {
+        type: "object",
+        required: ["index", "code", "message"],
+        properties: { index: count, code: text, message: text },
+      },
+    },
+  },
+} as const;
+
+/** Requests of the contract, in the order to try them. */
+export const EMBEDDINGS_EXAMPLES = {
+  one: { model: "embed-small", input: "A text.", dimensions: 512 },
+  batch: { model: "embed-small", input: ["One text.", "Another."], encoding_format: "base64", on_partial: "report" },
 } as const;

@@ -12,14 +12,10 @@ import { refuseExtras } from "../../unary/extras.ts";
 import { callTo } from "../../unary/single-part.ts";
 import type { UnaryCall, UnaryOptions, UnaryPart, UnarySurface, UnaryTask } from "../../unary/surface.ts";
 import { renderEmbeddings } from "./answer.ts";
-import { EMBEDDINGS_FIELDS } from "./fields.ts";
-import { parseEmbeddingsRequest } from "./parse-request.ts";
-import { readEmbeddingsRequest } from "./read-request.ts";
+import { EMBEDDINGS_FIELDS, parseEmbeddingsRequest, readEmbeddingsRequest } from "./read-request.ts";
 import { splitBatch, type BatchBounds } from "./split.ts";
 import { asBase64Text, asFloatText } from "../../unary/vectors/encode.ts";
-import { EMBEDDING_LIST } from "./answer-schema.ts";
-import { EMBEDDINGS_EXAMPLES } from "./examples.ts";
-import { EMBEDDINGS_SCHEMA } from "./schema.ts";
+import { EMBEDDING_LIST, EMBEDDINGS_EXAMPLES, EMBEDDINGS_SCHEMA } from "./schema.ts";
 
 /** Where unknown members are forwarded to. */
 const OWN_DIALECT = "openai-chat";

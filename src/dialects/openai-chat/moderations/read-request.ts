@@ -1,13 +1,59 @@
 import type { RequestEdits } from "../../../canon/decision.ts";
-import type { ServiceError } from "../../../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
 import type { ModerateRequest, ModerationInput, ModerationPart } from "../../../canon/unary/moderate.ts";
-import { TranslationRecord, Members } from "../../members.ts";
+import { Members, TranslationRecord } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/single-part.ts";
-import { MODERATIONS_FIELDS } from "./fields.ts";
-import { strangeMemberOfPart, strangePartError, strangePartMember } from "./parts.ts";
+import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
+import { inferenceRequest, RequestReading, UNSPECIFIED } from "../../request-reading.ts";
+import { isWebUrl } from "../../translation/data-url.ts";
+import { INPUT_BODY } from "../../body-reader.ts";
+import type { FieldRegistry } from "../../fields.ts";
+
+/** Every top-level member of a moderations request that we know. */
+export const MODERATIONS_FIELDS: FieldRegistry = {
+  model: { class: "core" },
+  input: { class: "core" },
+  user: { class: "identity" },
+  provider: { class: "ours" },
+};
+
+/** Reads a validated moderations body as far as the decision needs it. Without a model, the workspace's default route is meant. */
+export function parseModerationsRequest(
+  body: JsonObject,
+  bytes: number,
+  headers: ProtocolHeaders,
+): InferenceRequest | ServiceError {
+  const reading = new RequestReading();
+  const problem = askImages(body["input"], reading);
+  if (problem !== null) return problem;
+  const parsed = { ...UNSPECIFIED, operation: "moderations", body, bytes, headers, reader: INPUT_BODY } as const;
+  return inferenceRequest(reading, parsed);
+}
+
+function askImages(input: JsonValue | undefined, reading: RequestReading): ServiceError | null {
+  if (!Array.isArray(input)) return null;
+  const items: readonly JsonValue[] = input;
+  for (const [index, item] of items.entries()) {
+    const image = isJsonObject(item) && item["type"] === "image_url" ? item["image_url"] : undefined;
+    if (!isJsonObject(image)) continue;
+    reading.need("image_input", `input[${index}]`);
+    const path = `input[${index}].image_url.url`;
+    const { url } = image;
+    if (typeof url === "string" && isDataUrl(url)) continue;
+    if (typeof url !== "string" || !isWebUrl(url)) {
+      return invalidRequest("invalid_value", `${path} must be a data URL or begin with http:// or https://`, path);
+    }
+    reading.use("image_url", path);
+  }
+  return null;
+}
+
+function isDataUrl(url: string): boolean {
+  return /^data:/i.test(url);
+}
 
 /** A moderations body in canon, every leaf of it. */
 export function readModerationsRequest(
@@ -50,4 +96,52 @@ function readPart(item: JsonValue, forwards: boolean): ModerationPart | null {
   if (type === "text") return typeof text === "string" ? { type, text, forwarded } : null;
   const url = type === "image_url" && isJsonObject(image) ? image["url"] : undefined;
   return typeof url === "string" ? { type: "image", url, forwarded } : null;
+}
+
+/** Members that canon has a place for, by the object they stand in. */
+const MEMBERS = {
+  text: new Set(["type", "text"]),
+  image_url: new Set(["type", "image_url"]),
+  image: new Set(["url"]),
+} as const;
+
+/** Path of the first unknown member of a part; `null` where there is none. Null counts as absent. */
+export function strangePartMember(input: JsonValue | undefined): string | null {
+  if (!Array.isArray(input)) return null;
+  const items: readonly JsonValue[] = input;
+  for (const [index, item] of items.entries()) {
+    const found = isJsonObject(item) ? strangeMemberOfPart(item, `input[${index}]`) : null;
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/**
+ * The same for one part.
+ *
+ * @param path where it stands in the body.
+ */
+function strangeMemberOfPart(part: JsonObject, path: string): string | null {
+  const { type, image_url: image } = part;
+  return (
+    strangeMember(part, type === "text" ? MEMBERS.text : MEMBERS.image_url, path) ??
+    (isJsonObject(image) ? strangeMember(image, MEMBERS.image, `${path}.image_url`) : null)
+  );
+}
+
+function strangeMember(object: JsonObject, known: ReadonlySet<string>, path: string): string | null {
+  for (const name in object) {
+    if (known.has(name) || object[name] === null || object[name] === undefined) continue;
+    return /^[A-Za-z_$][\w$-]{0,63}$/.test(name) ? `${path}.${name}` : `${path}.*`;
+  }
+  return null;
+}
+
+/** The 400 for such a member, where the route refuses what it does not know. */
+export function strangePartError(path: string): ServiceError {
+  return invalidRequest(
+    "unknown_field",
+    `Unknown field ${path}: parts of a moderation input have no such member`,
+    path,
+  );
 }

@@ -1,6 +1,25 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { itemsByFirst } from "../../unary/items-by-first.ts";
 import { NO_UNKNOWN } from "../../contract/parser-rules.ts";
+
+/** What all items of a list are, where its first item is of a type. */
+interface ItemsOfType {
+  readonly type: "string" | "number" | "array" | "object";
+  readonly items: JsonObject;
+}
+
+/**
+ * Members of a JSON Schema (2020-12) for a list whose items are all of one kind, of several that it may be. The first item tells which, so that
+ * what is refused is the item that is wrong; with `anyOf` a validator could only name a list that nobody meant. Says nothing of what is no list.
+ */
+export function itemsByFirst([kind, ...others]: readonly ItemsOfType[], tried: readonly string[] = []): JsonObject {
+  if (kind === undefined) return { prefixItems: [{ type: tried }] };
+  return {
+    if: { type: "array", minItems: 1, prefixItems: [{ type: kind.type }] },
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+    then: { items: kind.items },
+    else: itemsByFirst(others, [...tried, kind.type]),
+  };
+}
 
 const text = { type: "string" } as const;
 
@@ -51,4 +70,35 @@ export const MODERATIONS_SCHEMA = {
     user: { type: ["string", "null"] },
     provider: { $ref: "#/components/schemas/ProviderPreferences" },
   },
+} as const;
+
+/** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
+export const MODERATION = {
+  title: "Moderation",
+  type: "object",
+  required: ["id", "model", "results"],
+  properties: {
+    id: text,
+    model: text,
+    results: {
+      type: "array",
+      description: "One for each text of the request, or one for all its parts together.",
+      items: {
+        type: "object",
+        required: ["flagged", "categories", "category_scores"],
+        properties: {
+          flagged: { type: "boolean" },
+          categories: { type: "object", additionalProperties: { type: ["boolean", "null"] } },
+          category_scores: { type: "object", additionalProperties: { type: ["number", "null"] } },
+          category_applied_input_types: { type: "object", additionalProperties: { type: "array", items: text } },
+        },
+      },
+    },
+  },
+} as const;
+
+/** Requests of the contract, in the order to try them. */
+export const MODERATIONS_EXAMPLES = {
+  named: { model: "moderation", input: ["A text to look at."] },
+  default: { input: "A text to look at." },
 } as const;

@@ -2,21 +2,24 @@ import type { ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
-
 import { upstreamFor } from "../../upstreams.ts";
 import { OPENAI_FAMILY } from "../../openai-family/family.ts";
 import { refuseUnknownFields } from "../../fields.ts";
 import { singlePartTask } from "../../unary/single-part.ts";
-import type { UnaryOptions, UnarySurface, UnaryTask } from "../../unary/surface.ts";
-import { MODERATIONS_FIELDS } from "./fields.ts";
-import { parseModerationsRequest } from "./parse-request.ts";
-import { strangePartError, strangePartMember } from "./parts.ts";
-import { readModerationsRequest } from "./read-request.ts";
-import { renderModerations } from "./render.ts";
+import type { PartEnd, UnaryAnswer, UnaryOptions, UnarySurface, UnaryTask } from "../../unary/surface.ts";
+import {
+  MODERATIONS_FIELDS,
+  parseModerationsRequest,
+  readModerationsRequest,
+  strangePartError,
+  strangePartMember,
+} from "./read-request.ts";
 import { verdictsOf } from "./upstream.ts";
-import { MODERATION } from "./answer-schema.ts";
-import { MODERATIONS_EXAMPLES } from "./examples.ts";
-import { MODERATIONS_SCHEMA } from "./schema.ts";
+import { MODERATION, MODERATIONS_EXAMPLES, MODERATIONS_SCHEMA } from "./schema.ts";
+import { AnswerBytes } from "../../unary/answer-bytes.ts";
+import type { CategoryVerdict, ModerateResult, ModerationVerdict } from "../../../canon/unary/moderate.ts";
+import type { AnswerContext } from "../../dialect.ts";
+import { categoryRecord } from "./categories.ts";
 
 /** Moderations for clients: OpenAI's request and answer (docs/protocols.md#moderations). */
 export const moderationsSurface: UnarySurface = {
@@ -47,4 +50,41 @@ function openModerations({ body }: InferenceRequest, options: UnaryOptions): Una
     ({ endpoint }) => upstreamFor("moderate", endpoint.dialect),
     renderModerations,
   );
+}
+
+/** OpenAI's answer. One that is already that goes on as it came. */
+function renderModerations(ends: readonly PartEnd[], context: AnswerContext): UnaryAnswer {
+  const [end] = ends;
+  if (end === undefined || ends.length > 1 || "failure" in end) {
+    throw new Error("moderations: an answer of anything but one whole part");
+  }
+  const { result, bytes } = end;
+  if (result.operation !== "moderate") throw new Error("moderations: the result of another operation");
+  return {
+    bytes: result.isVerbatim ? bytes : new AnswerBytes([encoder.encode(JSON.stringify(printAnswer(result, context)))]),
+    dropped: result.hasUnjudged && !result.isVerbatim ? ["categories_unjudged"] : [],
+    inputTokens: result.inputTokens,
+    gaps: 0,
+  };
+}
+
+const encoder = new TextEncoder();
+
+function printAnswer(
+  { id, model, verdicts }: ModerateResult,
+  { answerId, model: fallback }: AnswerContext,
+): JsonObject {
+  return { id: id ?? `modr-${answerId}`, model: model ?? fallback, results: verdicts.map(printVerdict) };
+}
+
+function printVerdict({ flagged, categories }: ModerationVerdict): JsonObject {
+  const each = <Value>(read: (verdict: CategoryVerdict) => Value): Readonly<Record<string, Value>> =>
+    categoryRecord((name) => read(categories[name]));
+  return {
+    flagged,
+    categories: each((verdict) => verdict.flagged),
+    // Clients count on a number; that nothing was judged stands in the other two.
+    category_scores: each(({ score }) => score ?? 0),
+    category_applied_input_types: each(({ appliedTo }) => appliedTo),
+  };
 }

@@ -13,7 +13,7 @@ import type { FormattedRequest, Target } from "../../dialect.ts";
 import { parseAnswerBytes } from "../../json-bytes.ts";
 import { deploymentHost } from "../deployment-paths.ts";
 import { errorIn, readChatError, readErrorFrame } from "../read-error.ts";
-import { readUsage } from "../usage.ts";
+import { readUsage } from "../finish.ts";
 import { faultyAnswer, type AnswerFault } from "../../unary/answer-codes.ts";
 import { textIn } from "../../unary/answer-members.ts";
 import { hasOneMeaning } from "../../unary/one-meaning.ts";

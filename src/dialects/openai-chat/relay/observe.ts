@@ -7,13 +7,12 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import type { AnswerContext, AnswerStream, Ending, WholeAnswer } from "../../dialect.ts";
 import { parseAnswerBytes, parseExactJsonText, parseJsonBytes, parseJsonText } from "../../json-bytes.ts";
 import { charactersIn, outputCharacters } from "../../relay/output-characters.ts";
-import { renderOpenAiStreamFailure } from "../../openai-family/errors.ts";
+import { renderOpenAiStreamFailure } from "../../openai-family/family.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
-import { finishReason, holdsAnswer, MISSING_FINISH_REASON } from "../finish.ts";
+import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "../finish.ts";
 import { choiceFailure, errorIn, readErrorFrame } from "../read-error.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { tagAnswer } from "../signatures.ts";
-import { readUsage } from "../usage.ts";
 
 const DONE = formatSseEvent("[DONE]");
 

@@ -4,10 +4,8 @@ import { tagSignature } from "../../../canon/generate/signature.ts";
 import type { TokenLogprob } from "../../../canon/generate/event.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext } from "../../dialect.ts";
-import { finishWord } from "../finish.ts";
+import { codePoints, finishWord, printUsage } from "../finish.ts";
 import { pieceName, reasoningDetails } from "../reasoning-details.ts";
-import { printUsage } from "../usage.ts";
-import { codePoints } from "../code-points.ts";
 import { printCitation, printLogprobs } from "./print-parts.ts";
 
 /** A whole answer as one completion with one choice. */

@@ -5,12 +5,10 @@ import { tagSignature } from "../../../canon/generate/signature.ts";
 import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../../dialect.ts";
-import { renderOpenAiStreamFailure } from "../../openai-family/errors.ts";
+import { renderOpenAiStreamFailure } from "../../openai-family/family.ts";
 import { formatSseEvent } from "../../sse.ts";
-import { finishWord } from "../finish.ts";
+import { codePoints, finishWord, printUsage } from "../finish.ts";
 import { pieceName, reasoningDetails } from "../reasoning-details.ts";
-import { printUsage } from "../usage.ts";
-import { codePoints } from "../code-points.ts";
 import { printCitation, printLogprobs } from "./print-parts.ts";
 
 const NONE: readonly Uint8Array[] = Object.freeze([]);

@@ -1,15 +1,13 @@
 import type { UpstreamFailure } from "../../../canon/failure.ts";
-import type { FinishReason, InferenceEvent } from "../../../canon/generate/event.ts";
+import type { FinishReason, InferenceEvent, TokenLogprob } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { BlockSequencer } from "../../block-sequencer.ts";
 import type { Target } from "../../dialect.ts";
-import { finishReason, holdsAnswer, MISSING_FINISH_REASON } from "../finish.ts";
+import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "../finish.ts";
 import { choiceFailure, errorIn, readErrorFrame } from "../read-error.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { readUsage } from "../usage.ts";
 import { CitationPositions, readCitations } from "./read-citations.ts";
-import { readLogprobs } from "./read-logprobs.ts";
 import { ReasoningReader } from "./read-reasoning.ts";
 import { ToolFragments } from "./tool-fragments.ts";
 
@@ -215,4 +213,25 @@ export class ChatAnswerReader {
 
 function isSaid(value: JsonValue | undefined, member: string): boolean {
   return isJsonObject(value) && typeof value[member] === "string" && value[member] !== "";
+}
+
+/** `logprobs.content` of a choice; entries without a token or a number are no log probabilities. */
+function readLogprobs(logprobs: JsonValue | undefined): readonly TokenLogprob[] {
+  const content = isJsonObject(logprobs) ? logprobs["content"] : null;
+  if (!Array.isArray(content)) return NONE;
+  return content.flatMap((entry) => readLogprob(entry) ?? []);
+}
+
+const NONE: readonly TokenLogprob[] = Object.freeze([]);
+
+function readLogprob(entry: JsonValue): TokenLogprob | null {
+  if (!isJsonObject(entry)) return null;
+  const { token, logprob, bytes, top_logprobs: top } = entry;
+  if (typeof token !== "string" || typeof logprob !== "number") return null;
+  return {
+    token,
+    logprob,
+    bytes: Array.isArray(bytes) ? bytes.filter((byte) => typeof byte === "number") : null,
+    top: Array.isArray(top) ? top.filter((other) => isJsonObject(other)) : [],
+  };
 }

@@ -7,7 +7,7 @@ import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.
 import type { ModelReasoning } from "../../../canon/table.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
 import { applyFlags } from "../deviations/apply-flags.ts";
-import type { EditableBody } from "../deviations/changes.ts";
+import type { EditableBody } from "../deviations/body-members.ts";
 import { effortOfBudget } from "../../translation/reasoning-effort.ts";
 import { SERVICE_TIERS } from "../../translation/service-tiers.ts";
 import { formatTurns } from "./format-turns.ts";

@@ -14,10 +14,9 @@ import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from ".
 import { DONE, failureObject, printErrorEvent, printFailed } from "../render/failure.ts";
 import { terminalOf, terminalStatus } from "../terminal.ts";
 import { readUsage } from "../usage.ts";
-import { fillEvent, fillItem, isFullEvent } from "./fill-parts.ts";
-import { fillResource, isFullResource } from "./fill-resource.ts";
+import { fillEvent, fillItem, fillResource, isFullEvent, isFullResource } from "./fill-resource.ts";
 import { PartialOutput } from "./partial-output.ts";
-import { tagEvent } from "./tag-signatures.ts";
+import { tagEvent } from "../sealed-reasoning.ts";
 
 const encoder = new TextEncoder();
 

@@ -10,7 +10,7 @@ import { failedObject } from "../render/failure.ts";
 import { saidIn, wholeTerminal } from "../terminal.ts";
 import { readUsage } from "../usage.ts";
 import { fillResource, isFullResource } from "./fill-resource.ts";
-import { tagResource } from "./tag-signatures.ts";
+import { tagResource } from "../sealed-reasoning.ts";
 
 /**
  * Judges a whole answer: a response resource whose status says that it is at its end. Its bytes go on as they came, unless it lacks

@@ -1,5 +1,10 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import type { GenerateRequest, Hints, OutputFormat } from "../../../canon/generate/generate-request.ts";
+import type {
+  GenerateRequest,
+  Hints,
+  OutputFormat,
+  ReasoningRequest,
+} from "../../../canon/generate/generate-request.ts";
 import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
@@ -7,7 +12,9 @@ import type { FormattedRequest, Target } from "../../dialect.ts";
 import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, OUTPUT_LOGPROBS } from "../fields.ts";
 import { SERVICE_TIERS } from "../../translation/service-tiers.ts";
 import { formatInput } from "./format-input.ts";
-import { formatReasoning } from "./format-reasoning.ts";
+import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
+import type { ModelRow } from "../../../canon/table.ts";
+import { effortOfBudget } from "../../translation/reasoning-effort.ts";
 
 /**
  * Prints a request in canon as a provider of this protocol takes it. Nothing is kept there (`store: false`); reasoning is asked for sealed, so that clients
@@ -131,4 +138,33 @@ function addHints(hints: Hints, body: Record<string, JsonValue>, dropped: Set<Dr
   // The nearest word to another protocol's tier is the one without promises.
   body["service_tier"] = "default";
   dropped.add("service_tier_changed");
+}
+
+/** `reasoning` as the protocol takes it: words. `null` where there is nothing to say. */
+function formatReasoning(
+  reasoning: ReasoningRequest | null,
+  model: ModelRow,
+  dropped: Set<DroppedField>,
+): JsonObject | null {
+  if (reasoning === null) return null;
+  const effort = effortWord(reasoning, model, dropped);
+  const summary = summaryWord(reasoning.display);
+  if (effort === null && summary === null) return null;
+  return { ...(effort === null ? {} : { effort }), ...(summary === null ? {} : { summary }) };
+}
+
+function effortWord(
+  { effort, budget }: ReasoningRequest,
+  model: ModelRow,
+  dropped: Set<DroppedField>,
+): ReasoningEffort | null {
+  if (budget !== null) dropped.add("budget_as_effort");
+  if (effort !== "unspecified") return effort;
+  return budget === null ? null : effortOfBudget(budget, model.reasoning, REASONING_EFFORTS);
+}
+
+/** Leaving reasoning out of the answer is what the protocol does unasked. */
+function summaryWord(display: ReasoningRequest["display"]): string | null {
+  if (display === "summarized") return "auto";
+  return display === "omitted" ? null : display;
 }

@@ -2,6 +2,9 @@ import type { UpstreamFailure } from "../../../canon/failure.ts";
 import { isJsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { RankedDocument, RerankRequest, RerankResult } from "../../../canon/unary/rerank.ts";
 import { faultyAnswer } from "../answer-codes.ts";
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
+import { refuseExtras } from "../extras.ts";
 
 /** What an answer says besides its results. */
 export type RankingFacts = Pick<RerankResult, "inputTokens" | "searchUnits" | "model">;
@@ -51,4 +54,26 @@ function isPlace(index: JsonValue | undefined, documents: number): index is numb
 /** Best first; equals as they stood in the request, so that the same scores give the same order. */
 function byScore(left: RankedDocument, right: RankedDocument): number {
   return right.score - left.score || left.index - right.index;
+}
+
+/** The 400 for what only the surface's own protocol can be told; `null` where a request says nothing of the kind. */
+export function foreignRefusal(request: RerankRequest): ServiceError | null {
+  return refuseExtras(request.extras) ?? documentLimitRefusal(request);
+}
+
+/** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
+export function documentLimitRefusal({ maxTokensPerDocument }: RerankRequest): ServiceError | null {
+  if (maxTokensPerDocument === null) return null;
+  const message = "max_tokens_per_doc cannot be said to an endpoint that may get the request";
+  return invalidRequest("feature_not_supported", message, "max_tokens_per_doc");
+}
+
+/** Who is handled first may be left to a provider that cannot be told: the answer is the same. */
+export function droppedPriority({ priority }: RerankRequest): readonly DroppedField[] {
+  return priority === null ? [] : ["hint_dropped"];
+}
+
+/** What a protocol drops that cannot express whether inputs may be cut: nothing unless the caller set it. */
+export function droppedTruncation({ mayTruncate }: { readonly mayTruncate: boolean | null }): readonly DroppedField[] {
+  return mayTruncate === null ? [] : ["truncation_unspoken"];
 }

@@ -1,7 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { asBase64Text, asFloatText, vectorFromBase64 } from "../../../../src/dialects/unary/vectors/encode.ts";
-import { shortestDecimal } from "../../../../src/dialects/unary/vectors/shortest-float.ts";
+import {
+  asBase64Text,
+  asFloatText,
+  shortestDecimal,
+  vectorFromBase64,
+} from "../../../../src/dialects/unary/vectors/encode.ts";
 import type { Vector } from "../../../../src/canon/unary/vector.ts";
 import { base64Of } from "./place.ts";
 

@@ -1,7 +1,40 @@
+import { WEATHER } from "../contract/error-members.ts";
 import type { EventStream } from "../contract/event-stream.ts";
 import { OPENAI_ERROR } from "../openai-family/family.ts";
 
 const text = { type: "string" } as const;
+
+/** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
+export const CHAT_COMPLETION = {
+  title: "ChatCompletion",
+  type: "object",
+  description: "As the provider answered; streams are chat.completion.chunk events, then [DONE].",
+  required: ["choices"],
+  properties: { id: text, object: text, model: text, choices: { type: "array" }, usage: { type: ["object", "null"] } },
+} as const;
+
+/** Requests of the contract, in the order to try them. */
+export const CHAT_EXAMPLES = {
+  plain: { model: "chat-small", messages: [{ role: "user", content: "Say hello." }] },
+  streamed: {
+    model: "chat-small",
+    messages: [{ role: "user", content: "Say hello." }],
+    stream: true,
+    stream_options: { include_usage: true },
+  },
+  tools: {
+    model: "chat-small",
+    messages: [{ role: "user", content: "What is the weather in Lisbon?" }],
+    tools: [{ type: "function", function: { name: "weather", description: "Of a city, now.", parameters: WEATHER } }],
+  },
+  preferences: {
+    model: "chat-large",
+    messages: [{ role: "user", content: "Say hello." }],
+    max_completion_tokens: 100,
+    provider: { region: "eu", data_collection: "deny" },
+  },
+} as const;
+
 const usage = { type: ["object", "null"] } as const;
 
 /** Members of every chunk. Providers leave out what they have nothing to say in, and a provider of the same protocol is relayed as it speaks. */

@@ -1,10 +1,60 @@
+import type { EventStream } from "../contract/event-stream.ts";
+import { OPENAI_ERROR } from "../openai-family/family.ts";
+import { CHAT_STREAM, CHUNK_MEMBERS } from "../openai-chat/contract.ts";
 import { STREAMING_RULES } from "../contract/parser-rules.ts";
+
+const text = { type: "string" } as const;
+
+/** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
+export const COMPLETION = {
+  title: "Completion",
+  type: "object",
+  description: "As the provider answered, or translated; streams are text_completion chunks, then [DONE].",
+  required: ["choices"],
+  properties: { id: text, object: text, model: text, choices: { type: "array" }, usage: { type: ["object", "null"] } },
+} as const;
+
+/** Requests of the contract, in the order to try them. */
+export const COMPLETIONS_EXAMPLES = {
+  plain: { model: "chat-small", prompt: "Say hello.", max_tokens: 20 },
+  streamed: { model: "chat-small", prompt: "Say hello.", max_tokens: 20, stream: true },
+} as const;
+
+const COMPLETION_CHUNK = {
+  title: "CompletionChunk",
+  type: "object",
+  required: ["choices"],
+  properties: {
+    ...CHUNK_MEMBERS,
+    choices: {
+      type: "array",
+      items: {
+        type: "object",
+        required: ["index"],
+        properties: {
+          index: { type: "integer", minimum: 0 },
+          text: { type: ["string", "null"] },
+          finish_reason: { type: ["string", "null"] },
+        },
+      },
+    },
+  },
+} as const;
+
+/** JSON Schema of the events; tests validate real streams against it. */
+const COMPLETION_EVENT = {
+  title: "CompletionEvent",
+  description: "A chunk of the answer, or what has gone wrong.",
+  anyOf: [COMPLETION_CHUNK, OPENAI_ERROR],
+} as const;
+
+/** How an answer streams. */
+export const COMPLETION_STREAM: EventStream = { ...CHAT_STREAM, events: COMPLETION_EVENT };
 
 /**
  * JSON Schema (2020-12) of the body of POST /v1/completions (docs/protocols.md#completions). It validates requests and is part of /openapi.json. The field
  * registry (`fields.ts`) decides about members that it does not list, by the setting of the route.
  */
-const text = { type: "string" } as const;
 const token = { type: "integer", minimum: 0 } as const;
 const nullableNumber = (minimum: number, maximum: number) => ({ type: ["number", "null"], minimum, maximum }) as const;
 const nullableInteger = (minimum: number, maximum?: number) =>

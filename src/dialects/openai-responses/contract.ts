@@ -1,10 +1,60 @@
+import { WEATHER } from "../contract/error-members.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { EventStream } from "../contract/event-stream.ts";
-import { RESPONSE } from "./answer-schema.ts";
-import { eventSchema, eventUnion, type EventFacts } from "../contract/event-union.ts";
+import { type EventFacts, eventSchema, eventUnion } from "../contract/event-union.ts";
+
+const text = { type: "string" } as const;
+
+/** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
+export const RESPONSE = {
+  title: "Response",
+  type: "object",
+  description:
+    "The whole resource of the Open Responses specification; streams are its events, then [DONE]. `store` is always false.",
+  required: [
+    "id",
+    "object",
+    "created_at",
+    "status",
+    "error",
+    "incomplete_details",
+    "model",
+    "output",
+    "usage",
+    "store",
+  ],
+  properties: {
+    id: text,
+    object: { const: "response" },
+    created_at: { type: "integer" },
+    status: { enum: ["completed", "incomplete", "failed"] },
+    error: { type: ["object", "null"] },
+    incomplete_details: { type: ["object", "null"] },
+    model: text,
+    output: { type: "array", items: { type: "object" } },
+    usage: { type: ["object", "null"] },
+    store: { const: false },
+    request_id: {
+      type: "string",
+      description:
+        "The same as the header x-request-id. Resources that the router prints have it; a provider's whole resource is passed on byte for byte, without it.",
+    },
+  },
+} as const;
+
+/** Requests of the contract, in the order to try them. */
+export const RESPONSES_EXAMPLES = {
+  plain: { model: "large-any", input: "Say hello." },
+  streamed: { model: "large-any", input: "Say hello.", stream: true },
+  schema: {
+    model: "chat-large",
+    input: [{ role: "user", content: [{ type: "input_text", text: "What is the weather in Lisbon?" }] }],
+    text: { format: { type: "json_schema", name: "weather", schema: WEATHER, strict: true } },
+    store: false,
+  },
+} as const;
 
 /** JSON Schema of the events of POST /v1/responses; tests validate real streams against it. */
-const text = { type: "string" } as const;
 const object = { type: "object" } as const;
 const index = { type: "integer", minimum: 0 } as const;
 

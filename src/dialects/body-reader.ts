@@ -1,0 +1,210 @@
+import type { Capability } from "../canon/capability.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import type { BodyReader } from "../canon/body-reader.ts";
+
+/** Characters of a prompt without turns that tell conversations apart: they grow at the end, and all of it would change with every request. */
+const PROMPT_HEAD = 1_024;
+
+/** Tokens of one that is given as numbers. */
+const PROMPT_HEAD_TOKENS = 256;
+
+/** Instructions before the first turn that are looked at. */
+const MOST_INSTRUCTIONS = 8;
+
+/** The caller's own name for a conversation, which providers' caches get; `null` where there is none. */
+function conversationName({ prompt_cache_key: name }: JsonObject): string | null {
+  return typeof name === "string" && name !== "" ? endsOf(name) : null;
+}
+
+/**
+ * What the requests of a conversation have in common however long it grows: its first turn, and the instructions before it. The turn comes first, so that long
+ * instructions, which many conversations share, do not use up the text. Tools are left out: they are long, and change between turns.
+ *
+ * @param turns a list, or one text. @param instructions of the whole conversation.
+ */
+export function turnsOpening(turns: JsonValue | undefined, instructions?: JsonValue): string | null {
+  const opening = Array.isArray(turns) ? firstTurn(turns) : headOf(turns);
+  return summaryOf(instructions === undefined ? opening : [...opening, instructions]);
+}
+
+/** The beginning of a prompt without turns. */
+export function promptOpening(prompt: JsonValue | undefined): string | null {
+  return summaryOf(headOf(prompt));
+}
+
+function summaryOf(values: readonly JsonValue[]): string | null {
+  if (values.length === 0) return null;
+  const summary = new Summary();
+  for (const value of values) summary.add(value, 0);
+  return summary.text;
+}
+
+function firstTurn(turns: readonly JsonValue[]): readonly JsonValue[] {
+  const first = turns.findIndex((turn) => isJsonObject(turn) && turn["role"] === "user");
+  if (first === -1) return turns.slice(0, 1);
+  return [...turns.slice(first, first + 1), ...turns.slice(0, Math.min(first, MOST_INSTRUCTIONS))];
+}
+
+/** The beginning of a prompt: a text, the first of several, or tokens. */
+function headOf(prompt: JsonValue | undefined): readonly JsonValue[] {
+  if (typeof prompt === "string") return [prompt.slice(0, PROMPT_HEAD)];
+  if (!Array.isArray(prompt)) return [];
+  const items: readonly JsonValue[] = prompt;
+  return typeof items[0] === "number" ? [items.slice(0, PROMPT_HEAD_TOKENS)] : headOf(items[0]);
+}
+
+/** Longest text that counts whole, and what is taken of both ends of a longer one, such as an image. Characters. */
+const WHOLE_TEXT = 8_192;
+const TEXT_END = 4_096;
+
+/** Characters that count, and levels that are looked into: a request may be large and deep, and its beginning tells enough. */
+const LONGEST_SUMMARY = 65_536;
+const DEEPEST = 32;
+
+/** Members that clients move or add from turn to turn while the turn stays the same. */
+const UNSTABLE_MEMBERS: ReadonlySet<string> = new Set(["cache_control", "id", "status"]);
+
+function endsOf(text: string): string {
+  return text.length <= WHOLE_TEXT ? text : text.slice(0, TEXT_END) + text.slice(-TEXT_END);
+}
+
+/** The beginning of some values, in few enough characters to digest with every request. */
+class Summary {
+  #text = "";
+
+  get text(): string {
+    return this.#text;
+  }
+
+  add(value: JsonValue | undefined, depth: number): void {
+    if (this.#text.length >= LONGEST_SUMMARY || depth > DEEPEST) return;
+    if (typeof value === "string") {
+      // With its length before it, a text cannot pass for the end of one and the beginning of the next.
+      this.#text += `${value.length}"${endsOf(value)}`;
+    } else if (isJsonObject(value)) {
+      this.#text += "{";
+      for (const [name, member] of Object.entries(value)) {
+        if (UNSTABLE_MEMBERS.has(name)) continue;
+        this.add(name, depth + 1);
+        this.add(member, depth + 1);
+      }
+      this.#text += "}";
+    } else if (typeof value === "object" && value !== null) {
+      this.#text += "[";
+      for (const item of value) this.add(item, depth + 1);
+      this.#text += "]";
+    } else {
+      this.#text += `${value},`;
+    }
+  }
+}
+
+/** Tokens of a picture, more than the protocols' tables say for the largest ones. */
+const PICTURE = 16_384;
+
+/** Tokens of a document, recording or film that the body only names. */
+const DOCUMENT = 131_072;
+
+/** Tokens that providers add of their own: frames of messages, and instructions for tools. */
+const FRAME = 64;
+const TOOL_FRAME = 1_024;
+
+/** The most tokens of input beyond one for each byte: of what has no bytes in the body (pictures by address, documents) an allowance is added. */
+function inputAllowance(body: JsonObject, needs: readonly Capability[]): number {
+  const frame = FRAME + (body["tools"] === undefined ? 0 : TOOL_FRAME);
+  return frame + (bringsMedia(needs) ? mediaAllowance(body, 0) : 0);
+}
+
+/** ASCII characters for one token. Texts of other scripts have about one token a character. */
+export const ASCII_PER_TOKEN = 4;
+
+/** Tokens of the input as they are likely to be counted. */
+function likelyInput(body: JsonObject, needs: readonly Capability[]): number {
+  let media = 0;
+  const text = JSON.stringify(body, (_name, value: JsonValue) => {
+    const allowance = isJsonObject(value) ? allowanceOf(value["type"]) : 0;
+    if (allowance === 0) return value;
+    media += allowance;
+    return null;
+  });
+  let ascii = 0;
+  for (let index = 0; index < text.length; index += 1) if (text.charCodeAt(index) < 128) ascii += 1;
+  const read = Math.ceil(ascii / ASCII_PER_TOKEN) + (text.length - ascii);
+  return read + (bringsMedia(needs) ? media : 0);
+}
+
+function bringsMedia(needs: readonly Capability[]): boolean {
+  return needs.some((capability) => MEDIA.has(capability));
+}
+
+/** Types of parts, over all protocols of products, whose tokens their bytes do not tell. */
+const PICTURES: ReadonlySet<string> = new Set(["image", "image_url", "input_image"]);
+const DOCUMENTS: ReadonlySet<string> = new Set([
+  "document",
+  "file",
+  "input_file",
+  "input_audio",
+  "audio",
+  "video",
+  "video_url",
+]);
+
+const MEDIA: ReadonlySet<Capability> = new Set(["image_input", "audio_input", "video_input", "file_input"]);
+
+const DEEPEST_MEDIA = 12;
+
+function mediaAllowance(value: JsonValue | undefined, depth: number): number {
+  if (depth > DEEPEST_MEDIA) return 0;
+  let sum = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) sum += mediaAllowance(item, depth + 1);
+  } else if (isJsonObject(value)) {
+    sum += allowanceOf(value["type"]);
+    for (const name in value) sum += mediaAllowance(value[name], depth + 1);
+  }
+  return sum;
+}
+
+function allowanceOf(type: JsonValue | undefined): number {
+  if (typeof type !== "string") return 0;
+  if (PICTURES.has(type)) return PICTURE;
+  return DOCUMENTS.has(type) ? DOCUMENT : 0;
+}
+
+const OUTPUT_LIMITS = ["max_completion_tokens", "max_tokens", "max_output_tokens"] as const;
+
+/**
+ * The largest output limit of all protocols that generate. A route may forward members that the surface does not have, and a provider may read them: nothing less
+ * than what it may make is reserved.
+ */
+function outputLimit(body: JsonObject): number | null {
+  let limit = Number.NEGATIVE_INFINITY;
+  for (const name of OUTPUT_LIMITS) {
+    const value = body[name];
+    if (typeof value === "number" && Number.isFinite(value)) limit = Math.max(limit, Math.ceil(value));
+  }
+  return limit > 0 ? limit : null;
+}
+
+/** Answers to one prompt, by the members of all protocols for the same reason. */
+function choices({ n, best_of: bestOf }: JsonObject): number {
+  const many = [n, bestOf].map((value) => (typeof value === "number" && Number.isFinite(value) ? Math.ceil(value) : 1));
+  return Math.max(1, ...many);
+}
+
+/** Reads bodies of one prompt; a protocol adds what is its own. */
+export const PLAIN_BODY: BodyReader = {
+  outputLimit,
+  prompts: () => 1,
+  choices,
+  inputAllowance,
+  likelyInput,
+  conversationName,
+  conversationOpening: () => null,
+};
+
+/** What limits and balancing read of a request whose content is its `input`. */
+export const INPUT_BODY: BodyReader = {
+  ...PLAIN_BODY,
+  conversationOpening: ({ input }) => turnsOpening(input),
+};

@@ -1,9 +1,0 @@
-import type { BodyReader } from "../../canon/body-reader.ts";
-import { turnsOpening } from "../body/conversation.ts";
-import { PLAIN_BODY } from "../body/plain-body.ts";
-
-/** What limits and balancing read of a request. */
-export const RESPONSES_BODY: BodyReader = {
-  ...PLAIN_BODY,
-  conversationOpening: ({ input, instructions }) => turnsOpening(input, instructions),
-};
