@@ -14,13 +14,41 @@ const FORGED = {
   assertions: { passed: 99, failed: 0, waived: 0 },
 };
 
+const ASSERTIONS = `version: 1
+assertions:
+  - kind: no_new_access
+    id: nothing-new
+    title: No workspace reaches a provider that it did not reach before
+`;
+
+/** Two workspaces and one endpoint: simulating the repository's own table eight times takes a quarter of a minute. */
+const ROUTES = `version: 1
+regions: { eu: [europe], us: [united-states] }
+providers:
+  p:
+    dialect: openai-chat
+    base_url: https://provider.example/v1
+    region: europe
+    auth: { bearer: { env: ABSENT }, on_missing_secret: simulate }
+    retention: none
+    trains_on_data: false
+models:
+  m: { operations: [generate], context_window: 20000, max_output_tokens: 1000, capabilities: [] }
+endpoints: [{ id: e, model: m, provider: p, upstream_model: upstream }]
+routes: { r: { primary: e } }
+workspaces:
+  acme-prod: &approved
+    tier: regulated
+    approve: { routes: [r], regions: [eu], providers: [p], capabilities: [], context_window: 20000 }
+  demo: *approved
+policies:
+  promotion: { "*": { approvals: 1, report: true, assertions: true } }
+  managed_by: [acme-prod]
+`;
+
 /** A server whose policy `a` has a candidate; promotions require a report with assertions that passed. */
 async function serverWithCandidate() {
-  const running = await startTestServer((routes) =>
-    routes
-      .replace("policies:\n", "policies:\n  promotion: { '*': { approvals: 1, report: true, assertions: true } }\n")
-      .replace("managed_by: [demo]", "managed_by: [acme-prod]"),
-  );
+  const running = await startTestServer(() => ROUTES);
   const { server, folder } = running;
   const [approver, promoter] = [
     await running.key("acme-prod", ["operations:manage"]),
@@ -29,6 +57,7 @@ async function serverWithCandidate() {
   const [{ id }] = (await call(server, promoter, "GET", "/v1/policies")).json.data;
   const file = join(folder, "policies", `${id}.rego`);
   writeFileSync(file, readFileSync(file, "utf8").replace(/"?title"?: .*/, "title: Another title"));
+  writeFileSync(join(folder, "policies/assertions.yaml"), ASSERTIONS);
   expect((await server.reload()).ok).toBe(true);
   const path = `/v1/policies/${id}`;
   const promote = async () => {
@@ -59,13 +88,6 @@ async function serverWithCandidate() {
 
 const { running, path, digest, approve, promote, simulation } = await serverWithCandidate();
 const { server, folder } = running;
-
-const ASSERTIONS = `version: 1
-assertions:
-  - kind: no_new_access
-    id: nothing-new
-    title: No workspace reaches a provider that it did not reach before
-`;
 
 function referenceOf(text: string) {
   const { head, complete, assertions } = JSON.parse(text);
