@@ -3,7 +3,7 @@ import type { Diagnostic } from "../canon/diagnostic.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import type { ConfigurationFiles } from "../compile/load.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
-import type { SimulationReport } from "./report/report.ts";
+import type { SettingChange, SimulationReport } from "./report/report.ts";
 import type { ChangedEntry } from "./report/cause-report.ts";
 
 /** One of the two trees that are compared, compiled without errors. */
@@ -33,9 +33,9 @@ export interface Promotion {
 export interface HeldFile {
   readonly file: string;
   readonly assertions: Assertions;
-  /** What head has changed of base's: `- assertions.eu-stays-in-the-eu`. */
-  readonly changes: readonly string[];
-  /** The same with the changed lines; none unless set. */
+  /** What head has changed of base's. */
+  readonly changes: readonly SettingChange[];
+  /** The same as entries of causes; none unless set. */
   readonly entries?: readonly ChangedEntry[];
 }
 

@@ -15,9 +15,10 @@ import { JobRunner } from "./jobs/job-runner.ts";
 import { comparisonReport, type ComparisonContext } from "./report/comparison-report.ts";
 import { dimensionReports } from "./report/dimension-report.ts";
 import { coverageFacts, unusedRuleFindings } from "./report/unused-findings.ts";
-import { otherChanges } from "./report/other-changes.ts";
 import type { AssertionsReport, DimensionCut, SimulationReport } from "./report/report.ts";
 import { promotedPolicies, sideReport } from "./report/side-report.ts";
+import { changedSettings } from "./settings/changed-settings.ts";
+import { hostOf } from "./compare/change-kinds.ts";
 import type { ReportedSide, RunSimulation, Side, SimulationRequest, SimulationWatch } from "./request.ts";
 import { compiledSides, type CompiledSide, type CompiledSides, type CompiledTree } from "./side-contents.ts";
 import type { Member, View } from "./sample-request.ts";
@@ -53,6 +54,7 @@ export async function simulateSides(
   const context = (view: View): ComparisonContext => ({
     universe: plan.runner.plan.space.universe,
     locations: { base: locationsOf(base.files), head: locationsOf(head.files) },
+    hostOf: { base: hostIn(base), head: hostIn(head) },
     explain,
     kept: keptPolicies(compiled.head, view === "promoted" ? request.promote : []),
     seenInGroup: evidence === null ? null : (key) => evidence.seen[view].groups.get(key) ?? 0,
@@ -67,7 +69,7 @@ export async function simulateSides(
   const promoted = comparisonReport(tally.promoted, context("promoted"));
   const promotedIds = promotedPolicies(sides.base, sides.head, request.promote?.map(({ id }) => id) ?? null);
   const report: SimulationReport = {
-    format: "signalbox.simulation.v2",
+    format: "signalbox.simulation.v3",
     ...sides,
     fresh: request.fresh,
     complete: plan.cut.length === 0,
@@ -94,8 +96,11 @@ export async function simulateSides(
       plan.cut.length > 0
         ? []
         : unusedRuleFindings(compiled.base, tally.baseUsage, compiled.head, tally.headUsage, locationsOf(head.files)),
-    other_changes: [
-      ...otherChanges(base.table, head.table, request.fresh ? null : newPolicies(compiled)),
+    changed_settings: [
+      ...changedSettings(base, head, {
+        newPolicies: request.fresh ? null : newPolicies(compiled),
+        samePolicies: samePolicies(compiled),
+      }),
       ...(request.assertions?.changes ?? []),
     ],
     evidence: evidence?.report() ?? null,
@@ -220,6 +225,15 @@ function newPolicies({ base, head }: CompiledSides): readonly string[] {
   return head.contents.map(({ contract }) => contract.id).filter((id) => !known.has(id));
 }
 
+/** Whether the files of both sides compile to the same contents. */
+function samePolicies({ base, head }: CompiledSides): boolean {
+  const own = ({ contents }: CompiledSide): string =>
+    JSON.stringify(
+      contents.flatMap(({ isKept, rules, digest }) => (isKept || rules === null ? [] : [digest])).toSorted(),
+    );
+  return own(base) === own(head);
+}
+
 /** Without the files' texts, which no thread needs. */
 function compiledOf({ table, policies: { policies, modules } }: Side): CompiledTree {
   return { table, policies: { policies, modules } };
@@ -239,6 +253,10 @@ function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArgu
     JSON.stringify(contents.map(({ contract, digest, slot }) => [contract.id, digest, slot]));
   const name = slots(alone) === slots(compiled.head) ? null : (base.commit?.slice(0, 12) ?? base.name);
   return (sample) => explainArguments(sample, name);
+}
+
+function hostIn({ table: { providers } }: ReportedSide): (provider: string) => string {
+  return (provider) => (Object.hasOwn(providers, provider) ? hostOf(providers[provider]?.baseUrl ?? "") : "");
 }
 
 /** As many jobs from the first as have no more classes than allowed. */

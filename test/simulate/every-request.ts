@@ -275,7 +275,7 @@ export async function decideBothWays(
 type Reached = Readonly<Record<"base" | "head", (outcome: Outcome) => ReadonlySet<string>>>;
 
 function reachedOf({ plan }: Outcome, destinations: Destinations): ReadonlySet<string> {
-  return new Set(plan.map(({ endpoint }) => destinations.get(endpoint) ?? endpoint));
+  return new Set(plan.map(({ endpoint }) => destinations.get(endpoint)?.identity ?? endpoint));
 }
 
 /** How many requests have each fate, and how many of them each assertion is held against and violated by. */

@@ -1,10 +1,9 @@
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
-import { canonicalJson } from "../../canon/json.ts";
-import type { Assertions } from "../../simulate/assertions/assertion.ts";
 import { parseAssertions } from "../../simulate/assertions/file/parse.ts";
-import type { SideLocation } from "../../simulate/report/location.ts";
 import type { ChangedEntry } from "../../simulate/report/cause-report.ts";
+import type { SettingChange } from "../../simulate/report/report.ts";
 import type { Side, SimulationRequest } from "../../simulate/request.ts";
+import { changedAssertions } from "../../simulate/settings/changed-assertions.ts";
 import { readAssertions, type SideTree } from "./sides.ts";
 
 /** What head is held against. */
@@ -35,10 +34,17 @@ export async function heldAssertions(
   if (source === null) return { assertions: null, diagnostics: [], source, failed: false };
   const { assertions, diagnostics } = parseAssertions(source, sidesOf(base, head));
   if (assertions === null) return { assertions: null, diagnostics, source, failed: true };
-  const old = before === null ? null : parseAssertions(before, sidesOf(base, base)).assertions;
-  const changes = changesOf(own, before, assertions, old);
-  const entries = assertionEntries(changes, { own, before }, { now: assertions, old });
-  return { assertions: { file: source.path, assertions, changes, entries }, diagnostics, source, failed: false };
+  const changes = changedAssertions(
+    // Base's own file may have errors; that it differs is known.
+    before === null ? null : { source: before, assertions: parseAssertions(before, sidesOf(base, base)).assertions },
+    own === null ? null : { source: own, assertions },
+  );
+  return {
+    assertions: { file: source.path, assertions, changes, entries: changes.map(entryOf) },
+    diagnostics,
+    source,
+    failed: false,
+  };
 }
 
 /** Names in the file may be of either side: an assertion may keep out what base had. */
@@ -47,51 +53,8 @@ function sidesOf(base: Side, head: Side) {
   return { base: side(base), head: side(head) };
 }
 
-function changesOf(
-  own: Source | null,
-  before: Source | null,
-  now: Assertions,
-  old: Assertions | null,
-): readonly string[] {
-  if (own === null) return [`- ${before?.path ?? ""} (base's is held)`];
-  if (before === null) return [`+ ${own.path}`];
-  if (before.text === own.text) return [];
-  // Base's own file cannot be read; that it differs is known.
-  if (old === null) return [own.path];
-  const [was, is] = [rowsOf(old), rowsOf(now)];
-  return [...new Set([...was.keys(), ...is.keys()])].toSorted().flatMap((name) => {
-    if (!is.has(name)) return [`- ${name}`];
-    if (!was.has(name)) return [`+ ${name}`];
-    return was.get(name) === is.get(name) ? [] : [name];
-  });
-}
-
-/** The changes with their lines: of what is gone the line in base's file. */
-function assertionEntries(
-  changes: readonly string[],
-  { own, before }: { readonly own: Source | null; readonly before: Source | null },
-  { now, old }: { readonly now: Assertions; readonly old: Assertions | null },
-): readonly ChangedEntry[] {
-  return changes.map((text): ChangedEntry => {
-    const [, mark, path = text] = /^([+-]) (\S+)/.exec(text) ?? [];
-    const id = path.replace(/^assertions\./, "");
-    const placeOf = (of: Assertions | null, side: "base" | "head"): SideLocation | null => {
-      const file = (side === "head" ? own : before)?.path;
-      if (file === undefined || of === null) return null;
-      const found = of.assertions.find((each) => each.id === id)?.location ?? of.coverage.gates[0]?.location;
-      return { file, line: found?.line ?? 1, column: found?.column ?? 1, side };
-    };
-    const change = mark === "+" ? "added" : mark === "-" ? "removed" : "changed";
-    const place = (change === "removed" ? null : placeOf(now, "head")) ?? placeOf(old, "base");
-    return { path, kind: "assertion", subject: id, change, before: null, after: null, place };
-  });
-}
-
-/** Each assertion and the gates as text, without their locations. */
-function rowsOf({ assertions, coverage }: Assertions): ReadonlyMap<string, string> {
-  const text = (value: object): string => canonicalJson({ ...value, location: undefined });
-  return new Map([
-    ...assertions.map((assertion) => [`assertions.${assertion.id}`, text(assertion)] as const),
-    ["coverage", canonicalJson([coverage.gates.map(text), coverage.except])] as const,
-  ]);
+function entryOf({ path, before, after, where }: SettingChange): ChangedEntry {
+  const subject = path.split(".")[1] ?? path;
+  const change = before === null ? "added" : after === null ? "removed" : "changed";
+  return { path, kind: "assertion", subject, change, before, after, place: where };
 }

@@ -2,24 +2,38 @@ import type { RoutingTable } from "../../canon/table.ts";
 import type { ChangeKind } from "../change-kind.ts";
 import type { Outcome, PlannedEndpoint } from "../sample-request.ts";
 
-/** The destinations of a table's endpoints, independent of their ids. */
-export type Destinations = ReadonlyMap<string, string>;
+/** Where an endpoint's requests go. */
+export interface Destination {
+  /** With the port, where it is not the scheme's own. */
+  readonly host: string;
+  /** Everything that makes it another destination, as text; independent of the endpoint's id. */
+  readonly identity: string;
+}
+
+/** The destinations of a table's endpoints, by the endpoint's id. */
+export type Destinations = ReadonlyMap<string, Destination>;
 
 /**
  * Everything that makes an endpoint another destination for a reviewer: who processes a request, where, under which address and contract. Prices, limits
  * and timeouts are no part of it.
  */
 export function destinationsOf(table: RoutingTable): Destinations {
-  const destinations = new Map<string, string>();
+  const destinations = new Map<string, Destination>();
   for (const { id, model, provider, region, dialect, upstreamModel } of Object.values(table.endpoints)) {
     const row = Object.hasOwn(table.providers, provider) ? table.providers[provider] : undefined;
     // Vectors of another length than before are another answer, even from the same model.
     const length = Object.hasOwn(table.models, model) ? table.models[model]?.defaultDimensions : null;
     const contract =
       row === undefined ? [] : [row.baseUrl, row.network, row.apiVersion, row.retention, row.trainsOnData];
-    destinations.set(id, JSON.stringify([model, provider, region, dialect, upstreamModel, length, ...contract]));
+    const identity = JSON.stringify([model, provider, region, dialect, upstreamModel, length, ...contract]);
+    destinations.set(id, { host: hostOf(row?.baseUrl ?? ""), identity });
   }
   return destinations;
+}
+
+/** The host of a provider's address; the address itself where it is no URL, so that two never look alike. */
+export function hostOf(baseUrl: string): string {
+  return URL.canParse(baseUrl) ? new URL(baseUrl).host : baseUrl;
 }
 
 /** What a change does to one request, in the order of `CHANGE_KINDS`. */
@@ -74,7 +88,7 @@ function elsewhere(
   const moved = head.plan.some(
     ({ endpoint }) =>
       base.plan.some((place) => place.endpoint === endpoint) &&
-      destinations.base.get(endpoint) !== destinations.head.get(endpoint),
+      destinations.base.get(endpoint)?.identity !== destinations.head.get(endpoint)?.identity,
   );
   return moved ? ["destination_changed"] : [];
 }

@@ -47,8 +47,8 @@ export class JobComparison {
   readonly #tally: ComparisonTally;
   readonly #destinations: { readonly base: Destinations; readonly head: Destinations };
   readonly #members: readonly Member[];
-  readonly #base = new JobPaths();
-  readonly #head = new JobPaths();
+  readonly #base: JobPaths;
+  readonly #head: JobPaths;
 
   constructor(
     tally: ComparisonTally,
@@ -58,6 +58,8 @@ export class JobComparison {
     this.#tally = tally;
     this.#destinations = destinations;
     this.#members = members;
+    this.#base = new JobPaths(destinations.base);
+    this.#head = new JobPaths(destinations.head);
   }
 
   add(pair: OutcomePair, sample: SampleRequest, shapes: bigint, order: Order, details: () => ClassDetails): void {
@@ -87,5 +89,5 @@ function countChange(tally: ComparisonTally, kind: ChangeKind, classes: number, 
 
 /** The reached destinations, independent of their ids. */
 function reached({ plan }: Outcome, destinations: Destinations): ReadonlySet<string> {
-  return new Set(plan.map(({ endpoint }) => destinations.get(endpoint) ?? endpoint));
+  return new Set(plan.map(({ endpoint }) => destinations.get(endpoint)?.identity ?? endpoint));
 }

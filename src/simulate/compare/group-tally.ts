@@ -85,7 +85,7 @@ export function addToGroup(
   addAll(group.taken, DENIED_FOR, subjectsOf(pair));
   group.classes += 1;
   group.shapes += shapes;
-  if (order < group.order) Object.assign(group, { witness: sample, order });
+  if (order < group.order) Object.assign(group, { example: sample, order });
 }
 
 export function mergeGroups(into: GroupTallies, from: GroupTallies): void {
@@ -102,7 +102,7 @@ export function mergeGroups(into: GroupTallies, from: GroupTallies): void {
     for (const [name, values] of group.taken) addAll(known.taken, name, values);
     known.classes += group.classes;
     known.shapes += group.shapes;
-    if (group.order < known.order) Object.assign(known, { witness: group.example, order: group.order });
+    if (group.order < known.order) Object.assign(known, { example: group.example, order: group.order });
   }
 }
 

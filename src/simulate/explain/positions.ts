@@ -12,6 +12,8 @@ export interface Locations {
   readonly endpoint: (id: string) => SourceLocation | null;
   readonly workspace: (id: string) => SourceLocation | null;
   readonly provider: (id: string) => SourceLocation | null;
+  /** A provider's `base_url`, or the preset that gives it. */
+  readonly providerAddress: (id: string) => SourceLocation | null;
   readonly model: (id: string) => SourceLocation | null;
   /** A member of what a workspace approves, such as `providers`; the workspace's row where it has none. */
   readonly approval: (workspace: string, member: string) => SourceLocation | null;
@@ -38,6 +40,7 @@ export function locationsOf(files: ConfigurationFiles): Locations {
     },
     workspace,
     provider: (id) => at(["providers", id]),
+    providerAddress: (id) => at(["providers", id, "base_url"]) ?? at(["providers", id]),
     model: (id) => at(["models", id]),
     approval: (id, member) =>
       at(["workspaces", id, "approve", member]) ?? at(["workspaces", id, "approve"]) ?? workspace(id),

@@ -1,28 +1,23 @@
 import { createHash } from "node:crypto";
 import type { ComparisonTally } from "../compare/comparison-tally.ts";
 import type { GroupTally } from "../compare/group-tally.ts";
-import type { PathTallies, PathTally } from "../compare/path-tally.ts";
-import type { ExplainArguments } from "../assertions/results.ts";
+import type { PathTally } from "../compare/path-tally.ts";
 import type { Locations } from "../explain/positions.ts";
 import { CHANGES, CHANGE_KINDS } from "../change-kind.ts";
 import type { Outcome } from "../sample-request.ts";
+import { dataPathsWithout, routePathsWithout, type PathContext } from "./path-report.ts";
 import type { Universe } from "../space/universe.ts";
 import { conditionsOf } from "./conditions.ts";
-import type { ChangeGroup, ComparisonReport, DataPath, ResultReport } from "./report.ts";
+import type { ChangeGroup, ComparisonReport, ResultReport } from "./report.ts";
 import type { SideLocation, SourceLocation } from "./location.ts";
 
 /** What a comparison needs besides its tally. */
-export interface ComparisonContext {
+export interface ComparisonContext extends PathContext {
   readonly universe: Universe;
-  readonly locations: { readonly base: Locations; readonly head: Locations };
   /** Policies whose enforced content head has from base, under this view. */
   readonly kept: ReadonlySet<string>;
-  /** The command line that explains a request on head. */
-  readonly explain: ExplainArguments;
   /** Requests of the evidence in a group, by its key; `null` without evidence. */
   readonly seenInGroup: ((key: string) => number) | null;
-  /** Requests of the evidence that take a path in head. */
-  readonly seenOnPath: ((path: PathTally) => number) | null;
 }
 
 export function comparisonReport(tally: ComparisonTally, context: ComparisonContext): ComparisonReport {
@@ -35,8 +30,10 @@ export function comparisonReport(tally: ComparisonTally, context: ComparisonCont
       return count === undefined ? [] : [{ word: kind, classes: count.classes, shapes: String(count.shapes) }];
     }),
     groups: [...tally.groups].toSorted(bySeverity).map(([key, group]) => groupReport(key, group, context)),
-    new_data_paths: pathsWithout(tally.headPaths, tally.basePaths, context),
-    lost_data_paths: pathsWithout(tally.basePaths, tally.headPaths, context),
+    new_route_paths: routePathsWithout(tally.headPaths, tally.basePaths, "head", context),
+    lost_route_paths: routePathsWithout(tally.basePaths, tally.headPaths, "base", context),
+    new_data_paths: dataPathsWithout(tally.headPaths, tally.basePaths, "head", context),
+    lost_data_paths: dataPathsWithout(tally.basePaths, tally.headPaths, "base", context),
   };
 }
 
@@ -70,8 +67,8 @@ function groupReport(key: string, group: GroupTally, context: ComparisonContext)
     conditions: conditionsOf(group, context.universe),
     classes,
     shapes: String(shapes),
-    base: resultReport(group.base),
-    head: resultReport(group.head),
+    base: resultReport(group.base, context.hostOf.base),
+    head: resultReport(group.head, context.hostOf.head),
     witness,
     explain: context.explain(witness),
     place: locationOf(group, context),
@@ -79,11 +76,11 @@ function groupReport(key: string, group: GroupTally, context: ComparisonContext)
   };
 }
 
-function resultReport({ plan, denial, edits }: Outcome): ResultReport {
+function resultReport({ plan, denial, edits }: Outcome, hostOf: (provider: string) => string): ResultReport {
   return {
     outcome: denial === null ? "route" : "deny",
     plan: plan.map(({ endpoint, model, provider, region, tier, balance, weight }) => {
-      return { endpoint, model, provider, region, tier, balance, weight };
+      return { endpoint, model, provider, region, tier, balance, weight, host: hostOf(provider) };
     }),
     denial,
     edits: edits === null ? null : { max_output_tokens: edits.maxOutputTokens, strip_fields: edits.stripFields },
@@ -91,12 +88,12 @@ function resultReport({ plan, denial, edits }: Outcome): ResultReport {
 }
 
 /**
- * The rule that denies now or denied before; otherwise the route. In base's files where head has it no more, or where a rule of base's goes on acting:
+ * The rule that denies now or denied before; the address of a provider that is another host now; otherwise the route. In base's files where head has it no more, or where a rule of base's goes on acting:
  * what head's file says in its place is another rule, whatever it is called.
  */
 function locationOf(
-  { base, head, example: witness }: GroupTally,
-  { locations, kept }: ComparisonContext,
+  { kinds, base, head, example: witness }: GroupTally,
+  { locations, kept, hostOf }: ComparisonContext,
 ): SideLocation | null {
   const denial = head.denial ?? base.denial;
   const look = (find: (of: Locations) => SourceLocation | null, first: SideLocation["side"]): SideLocation | null => {
@@ -108,26 +105,14 @@ function locationOf(
     denial === null
       ? null
       : look(({ constraint }) => constraint(denial.policy, denial.constraint), isKept ? "base" : "head");
-  return rule ?? look(({ route }) => route(witness.model), "head");
+  const moved = kinds.includes("destination_changed")
+    ? head.plan.find(({ provider }) => hostOf.base(provider) !== "" && hostOf.base(provider) !== hostOf.head(provider))
+    : undefined;
+  const address = moved === undefined ? null : look((of) => of.providerAddress(moved.provider), "head");
+  return rule ?? address ?? look(({ route }) => route(witness.model), "head");
 }
 
 const OTHER_SIDE = { base: "head", head: "base" } as const;
-
-function pathsWithout(paths: PathTallies, others: PathTallies, context: ComparisonContext): readonly DataPath[] {
-  return [...paths]
-    .filter(([key]) => !others.has(key))
-    .toSorted(([left], [right]) => (left < right ? -1 : 1))
-    .map(([, path]) => ({
-      workspace: path.workspace,
-      operation: path.operation,
-      provider: path.provider,
-      region: path.region,
-      routes: sorted(path.routes),
-      witness: path.example,
-      explain: context.explain(path.example),
-      seen: context.seenOnPath === null ? null : context.seenOnPath(path),
-    }));
-}
 
 function sorted(texts: Iterable<string>): readonly string[] {
   return [...texts].toSorted();

@@ -5,7 +5,9 @@ import type {
   ChangeGroup,
   ComparisonReport,
   DataPath,
+  ReachedDestination,
   ResultReport,
+  RoutePath,
   SideReport,
   SimulationReport,
 } from "./report.ts";
@@ -66,7 +68,16 @@ const SIDE: OrderOf<SideReport> = {
 
 const RESULT: OrderOf<ResultReport> = {
   outcome: true,
-  plan: { endpoint: true, model: true, provider: true, region: true, tier: true, balance: true, weight: true },
+  plan: {
+    endpoint: true,
+    model: true,
+    provider: true,
+    region: true,
+    tier: true,
+    balance: true,
+    weight: true,
+    host: true,
+  },
   denial: { policy: true, constraint: true, reason: true },
   edits: { max_output_tokens: true, strip_fields: true },
 };
@@ -88,11 +99,27 @@ const GROUP: OrderOf<ChangeGroup> = {
   seen: true,
 };
 
+const REACHED: OrderOf<ReachedDestination> = {
+  provider: true,
+  region: true,
+  host: true,
+  other_host: true,
+  place: SIDE_LOCATION,
+};
+
+const ROUTE_PATH: OrderOf<RoutePath> = {
+  workspace: true,
+  route: true,
+  operations: true,
+  ...REACHED,
+  witness: SAMPLE,
+  explain: true,
+};
+
 const PATH: OrderOf<DataPath> = {
   workspace: true,
   operation: true,
-  provider: true,
-  region: true,
+  ...REACHED,
   routes: true,
   witness: SAMPLE,
   explain: true,
@@ -105,6 +132,8 @@ const COMPARISON: OrderOf<ComparisonReport> = {
   changed_shapes: true,
   words: { word: true, classes: true, shapes: true },
   groups: GROUP,
+  new_route_paths: ROUTE_PATH,
+  lost_route_paths: ROUTE_PATH,
   new_data_paths: PATH,
   lost_data_paths: PATH,
 };
@@ -174,7 +203,7 @@ export const REPORT_ORDER: OrderOf<SimulationReport> = {
   promoted_policies: true,
   causes: CAUSE,
   findings: { kind: true, subject: true, in_base: true, place: LOCATION },
-  other_changes: true,
+  changed_settings: { path: true, before: true, after: true, where: SIDE_LOCATION, effect: true, gate: true },
   evidence: {
     decisions: true,
     not_reproduced: true,

@@ -4,13 +4,15 @@ import type { CauseReport } from "./cause-report.ts";
 import type { ChangeKind } from "../change-kind.ts";
 import type { SideLocation, SourceLocation } from "./location.ts";
 import type { OutcomeDenial, SampleRequest } from "../sample-request.ts";
+import type { SettingGate } from "../settings/raised.ts";
+import type { SettingEffect } from "../settings/setting-effect.ts";
 
 /**
  * What `signalbox simulate --format json` prints: versioned, its members in a fixed order, the same bytes for the same two trees whatever the number of
  * workers, so that an approver can sign its SHA-256. Every other format is made from this value alone.
  */
 export interface SimulationReport {
-  readonly format: "signalbox.simulation.v2";
+  readonly format: "signalbox.simulation.v3";
   readonly base: SideReport;
   readonly head: SideReport;
   /** Whether both sides are taken as stores would start them that have seen neither (`--fresh`). */
@@ -27,8 +29,8 @@ export interface SimulationReport {
   /** Every changed entry of the files with the groups that follow from it, the worst first. */
   readonly causes: readonly CauseReport[];
   readonly findings: readonly UnusedFinding[];
-  /** Settings that differ and decide nothing about where requests go, such as limits and timeouts: `workspaces.acme.limits`. Sorted. */
-  readonly other_changes: readonly string[];
+  /** Every setting of the files that differs, with both values: also what decides nothing about where requests go, with the reason. */
+  readonly changed_settings: readonly SettingChange[];
   /** `null` where no evidence was given. */
   readonly evidence: EvidenceReport | null;
   /** `null` where there is no assertions file. */
@@ -93,7 +95,11 @@ export interface ComparisonReport {
   readonly words: readonly { readonly word: ChangeKind; readonly classes: number; readonly shapes: string }[];
   /** Largest change first: denials, then new destinations, then the rest; the same order for the same trees. */
   readonly groups: readonly ChangeGroup[];
-  /** Reachable in head and not in base. */
+  /** Routes by which a workspace reaches a destination in head and does not in base, although another route may have led there. */
+  readonly new_route_paths: readonly RoutePath[];
+  /** Reachable in base and not in head. */
+  readonly lost_route_paths: readonly RoutePath[];
+  /** Reachable in head and not in base, by whatever route. */
   readonly new_data_paths: readonly DataPath[];
   /** Reachable in base and not in head. */
   readonly lost_data_paths: readonly DataPath[];
@@ -138,17 +144,51 @@ export interface CandidateReport {
   readonly tier: number;
   readonly balance: Balance;
   readonly weight: number;
+  /** Of the provider's address. */
+  readonly host: string;
 }
 
-export interface DataPath {
-  readonly workspace: string;
-  readonly operation: string;
+/** A provider in a region under one host. */
+export interface ReachedDestination {
   readonly provider: string;
   readonly region: string;
+  readonly host: string;
+  /** The provider's host on the other side, where it differs; `null` where it is the same, or the provider is not there. */
+  readonly other_host: string | null;
+  /** The provider's address where the host differs, otherwise the route; `null` where unknown. */
+  readonly place: SideLocation | null;
+}
+
+export interface RoutePath extends ReachedDestination {
+  readonly workspace: string;
+  readonly route: string;
+  readonly operations: readonly string[];
+  readonly witness: SampleRequest;
+  readonly explain: readonly string[];
+}
+
+export interface DataPath extends ReachedDestination {
+  readonly workspace: string;
+  readonly operation: string;
   readonly routes: readonly string[];
   readonly witness: SampleRequest;
   readonly explain: readonly string[];
   readonly seen: number | null;
+}
+
+/** A setting of the files that differs. */
+export interface SettingChange {
+  /** As routes.yaml writes it, an endpoint by its id: `providers.openai-us.base_url`; a file of policies; `assertions.ID`. */
+  readonly path: string;
+  /** As YAML in one line, of a file the first digits of its digest; `null` on the side that does not have it. Never a secret, only its name. */
+  readonly before: string | null;
+  readonly after: string | null;
+  /** In head's files; in base's for what head does not have. */
+  readonly where: SideLocation | null;
+  /** What it does, or why it decides nothing about where requests go. */
+  readonly effect: SettingEffect;
+  /** The value of `--fail-on` that it meets; `null` for most. */
+  readonly gate: SettingGate | null;
 }
 
 /** Something of head that no request ever meets. */

@@ -35,7 +35,7 @@ export function planSpace(
       table,
       readers: contents.flatMap(({ rules }) => (rules === null ? [] : [policyReader(rules)])),
       ambiguous: ambiguousNames(table, CAPABILITY_NAMES),
-      destinationOf: ({ id }) => destinations.get(id) ?? id,
+      destinationOf: ({ id }) => destinations.get(id)?.identity ?? id,
     };
   });
   const pairs = pairClasses(

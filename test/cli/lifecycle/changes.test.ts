@@ -125,7 +125,7 @@ describe("signalbox policy approve --report", () => {
   const candidate = { id: "eu-residency", digest: DIGESTS.r2, slot: "candidate", content: "rules", from: "head" };
   const kept = { ...candidate, digest: DIGESTS.r1, slot: "enforced", from: "base" };
   const report = (more: object = {}) => ({
-    format: "signalbox.simulation.v2",
+    format: "signalbox.simulation.v3",
     base: head([]),
     head: head([kept, candidate]),
     complete: true,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { exitCodeOf, FAIL_ON_VALUES, type ExitFlags, type FailOnValue } from "../../../src/cli/simulate/exit-code.ts";
 import { CHANGE_KINDS, type ChangeKind } from "../../../src/simulate/change-kind.ts";
 import type { ComparisonReport, SimulationReport } from "../../../src/simulate/report/report.ts";
-import { ASSERTIONS, PATH, reportOf, SAME } from "./report.ts";
+import { ASSERTIONS, PATH, reportOf, SAME, SETTING } from "./report.ts";
 
 const NONE: ExitFlags = { detailedExitcode: false, failOn: [], promoting: false };
 const DETAILED: ExitFlags = { ...NONE, detailedExitcode: true };
@@ -20,7 +20,7 @@ const GATE = { what: "routes", covered: 1, of: 2, required: 100, missing: [], pl
 describe("exit codes of simulate", () => {
   test.for<[string, Partial<SimulationReport>, ExitFlags, number]>([
     ["nothing differs", {}, DETAILED, 0],
-    ["settings that decide nothing", { other_changes: ["workspaces.acme.limits"] }, DETAILED, 0],
+    ["settings that decide nothing", { changed_settings: [SETTING] }, DETAILED, 0],
     ["something differs, nobody asked", { declared: DENIED }, NONE, 0],
     ["something differs", { declared: DENIED }, DETAILED, 2],
     ["something differs as if promoted", { promoted: DENIED }, DETAILED, 2],

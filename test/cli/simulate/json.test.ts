@@ -23,7 +23,7 @@ test("the same bytes whatever the order in which the value was made, and whateve
 });
 
 test("two spaces, one line feed at the end, the format first", () => {
-  expect(text.startsWith('{\n  "format": "signalbox.simulation.v2",\n  "base": {\n    "name": "origin/main",\n')).toBe(
+  expect(text.startsWith('{\n  "format": "signalbox.simulation.v3",\n  "base": {\n    "name": "origin/main",\n')).toBe(
     true,
   );
   expect(text.endsWith("\n}\n")).toBe(true);
@@ -53,6 +53,6 @@ test("members stand in the order of the types", () => {
 });
 
 test("text from files cannot end a string or begin a member", () => {
-  const odd = { ...FULL, other_changes: ['"},\n"x": \u2028\u0000\u001b[31m', "__proto__"] };
+  const odd = { ...FULL, promoted_policies: ['"},\n"x": \u2028\u0000\u001b[31m', "__proto__"] };
   expect(JSON.parse(formatJson(odd))).toEqual(odd);
 });

@@ -1,5 +1,12 @@
 import type { SampleRequest } from "../../../src/simulate/sample-request.ts";
-import type { ChangeGroup, ComparisonReport, DataPath, SimulationReport } from "../../../src/simulate/report/report.ts";
+import type {
+  ChangeGroup,
+  ComparisonReport,
+  DataPath,
+  RoutePath,
+  SettingChange,
+  SimulationReport,
+} from "../../../src/simulate/report/report.ts";
 
 export const POINT: SampleRequest = {
   workspace: "acme",
@@ -18,11 +25,36 @@ export const POINT: SampleRequest = {
   time: { day: "weekday", hour: "morning" },
 };
 
+const REACHED = {
+  provider: "us",
+  region: "us-east",
+  host: "us.example",
+  other_host: null,
+  place: { file: "routes.yaml", line: 1, column: 2, side: "head" },
+} as const;
+
+export const ROUTE_PATH: RoutePath = {
+  workspace: "acme",
+  route: "chat",
+  operations: ["chat.completions"],
+  ...REACHED,
+  witness: POINT,
+  explain: ["explain", "--model", "chat"],
+};
+
+export const SETTING: SettingChange = {
+  path: "workspaces.acme.limits.requests_per_minute",
+  before: "60",
+  after: "600",
+  where: { file: "routes.yaml", line: 9, column: 7, side: "head" },
+  effect: "limit",
+  gate: "higher_ceiling",
+};
+
 export const PATH: DataPath = {
   workspace: "acme",
   operation: "chat.completions",
-  provider: "us",
-  region: "us-east",
+  ...REACHED,
   routes: ["chat"],
   witness: POINT,
   explain: ["explain", "--model", "chat"],
@@ -40,7 +72,18 @@ export const GROUP: ChangeGroup = {
   shapes: "12",
   base: {
     outcome: "route",
-    plan: [{ endpoint: "e", model: "m", provider: "p", region: "r", tier: 0, balance: "order", weight: 1 }],
+    plan: [
+      {
+        endpoint: "e",
+        model: "m",
+        provider: "p",
+        region: "r",
+        tier: 0,
+        balance: "order",
+        weight: 1,
+        host: "p.example",
+      },
+    ],
     denial: null,
     edits: { max_output_tokens: 5, strip_fields: ["user"] },
   },
@@ -62,6 +105,8 @@ export const SAME: ComparisonReport = {
   changed_shapes: "0",
   words: [],
   groups: [],
+  new_route_paths: [],
+  lost_route_paths: [],
   new_data_paths: [],
   lost_data_paths: [],
 };
@@ -70,7 +115,7 @@ export const SAME: ComparisonReport = {
 export function reportOf(changes: Partial<SimulationReport> = {}): SimulationReport {
   const side = { name: "x", commit: null, table_revision: "0".repeat(64), policies: [], warnings: [] };
   return {
-    format: "signalbox.simulation.v2",
+    format: "signalbox.simulation.v3",
     base: { ...side, name: "origin/main" },
     head: { ...side, name: "." },
     fresh: false,
@@ -82,7 +127,7 @@ export function reportOf(changes: Partial<SimulationReport> = {}): SimulationRep
     promoted_policies: [],
     causes: [],
     findings: [],
-    other_changes: [],
+    changed_settings: [],
     evidence: null,
     assertions: null,
     ...changes,
@@ -117,12 +162,14 @@ export const FULL: SimulationReport = reportOf({
     ...SAME,
     words: [{ word: "newly_denied", classes: 1, shapes: "12" }],
     groups: [GROUP],
+    new_route_paths: [ROUTE_PATH],
+    lost_route_paths: [ROUTE_PATH],
     new_data_paths: [PATH],
     lost_data_paths: [PATH],
   },
   promoted_policies: ["eu"],
   findings: [{ kind: "route_never_chosen", subject: "chat", in_base: false, place: null }],
-  other_changes: ["workspaces.acme.limits"],
+  changed_settings: [SETTING],
   evidence: {
     decisions: 1,
     not_reproduced: 0,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { changeKinds, destinationsOf } from "../../../src/simulate/compare/change-kinds.ts";
+import { changeKinds, destinationsOf, type Destination } from "../../../src/simulate/compare/change-kinds.ts";
 import { CHANGE_KINDS } from "../../../src/simulate/change-kind.ts";
 import type { Outcome, PlannedEndpoint } from "../../../src/simulate/sample-request.ts";
 import { endpoint, provider, table } from "../../support/table.ts";
 
-const NOWHERE = { base: new Map<string, string>(), head: new Map<string, string>() };
+const NOWHERE = { base: new Map<string, Destination>(), head: new Map<string, Destination>() };
 
 function place(name: string, changes: Partial<PlannedEndpoint> = {}): PlannedEndpoint {
   return {

@@ -1,5 +1,4 @@
 import { expect, it } from "vitest";
-import { DEFAULT_PROMOTION } from "../../../src/canon/promotion.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
 import type { ChangeKind } from "../../../src/simulate/change-kind.ts";
 import { endpoint, model, provider, route, table, workspace } from "../../support/table.ts";
@@ -73,31 +72,4 @@ it("an order of fallbacks that a preferred region hides shows where the primary 
 it("weights say nothing where one place is left", async () => {
   const { declared } = await simulate(await sideOf(peers([9, 1])), await sideOf(peers([1, 9])));
   for (const { base } of declared.groups) expect(base.plan.length).toBeGreaterThan(1);
-});
-
-it("rows and settings that no class shows are listed", async () => {
-  const before = table({ providers: places });
-  const after = {
-    ...table({ providers: [provider("p", { maxConcurrency: 1 }), provider("q", { region: "us-east" })] }),
-    vocabulary: { environments: ["production"], workloads: ["web", "batch"], labels: ["eu"] },
-    regionGroups: { eu: ["eu-west"], us: ["us-east"], all: ["eu-west", "us-east"] },
-  };
-  const { other_changes } = await simulate(await sideOf(before), await sideOf(after));
-  expect(other_changes).toEqual([
-    "- providers.s",
-    "providers.p.max_concurrency",
-    "regions.all",
-    "vocabulary.workloads",
-  ]);
-});
-
-it("who manages policies, and what promotions require, are listed", async () => {
-  const [base, head] = [await sideOf(table({ providers: places })), await sideOf(table({ providers: places }))];
-  const policies = {
-    ...head.table.policies,
-    promotion: { "*": { ...DEFAULT_PROMOTION, approvals: 1 }, a: DEFAULT_PROMOTION },
-    managedBy: ["w"],
-  };
-  const { other_changes } = await simulate(base, { ...head, table: { ...head.table, policies } });
-  expect(other_changes).toEqual(["policies.managed_by", "policies.promotion.*", "policies.promotion.a"]);
 });

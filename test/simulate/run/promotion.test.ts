@@ -117,11 +117,7 @@ describe("the mode of a policy that a store knows", () => {
     expect(declared.changed_classes).toBe(0);
     expect(promoted.changed_classes).toBe(0);
     expect(report.head.policies[0]?.slot).toBe(report.base.policies[0]?.slot);
-    expect(report.other_changes).toEqual([
-      "policies.initial_mode.hours (without effect on policies that a store knows)",
-    ]);
     const fresh = await simulate(base, head, { fresh: true });
-    expect(fresh.other_changes).toEqual(["policies.initial_mode.hours"]);
     expect(fresh.declared.changed_classes).toBeGreaterThan(0);
   });
 
@@ -136,9 +132,6 @@ describe("the mode of a policy that a store knows", () => {
   it("a new policy starts as initial_mode says", async () => {
     const report = await simulate(await sideOf(alone), await sideOf(alone, [night]));
     expect(report.declared.access).toBe("less_permissive");
-    // Its row is what starts it.
-    const others = (await simulate(await sideOf(alone, [], ["hours"]), await sideOf(alone, [night]))).other_changes;
-    expect(others).toEqual(["policies.initial_mode.hours"]);
   });
 });
 

@@ -12,7 +12,7 @@ import type { Content } from "./server/view.ts";
 const LARGEST = 256 * 1024 * 1024;
 
 /** Reports of older versions take what acts for something else. */
-const REPORT_FORMAT: SimulationReport["format"] = "signalbox.simulation.v2";
+const REPORT_FORMAT: SimulationReport["format"] = "signalbox.simulation.v3";
 
 /** What is approved, and what the report must be about. */
 export interface Approved {

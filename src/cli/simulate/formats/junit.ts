@@ -1,6 +1,7 @@
 import { formatJunitXml, type JunitCase } from "../../terminal/junit.ts";
 import { printable } from "../../terminal/printing.ts";
 import type { AssertionModel, CoverageModel, ReportModel } from "./model.ts";
+import { routePathText, settingLine } from "./wording/settings.ts";
 import {
   assertionLinesOf,
   coverageMessage,
@@ -63,8 +64,9 @@ function coverageCase(result: CoverageModel): JunitCase {
   return { ...one, outcome: judgement === "FAIL" ? "failure" : "skipped", message, lines: [text, ...missing] };
 }
 
-function completeCase({ complete, cut, spaceText }: ReportModel): JunitCase {
-  const one = { ...CASE, name: "simulation is complete", className: "simulation" };
+function completeCase({ complete, cut, spaceText, declared, changed_settings: changes }: ReportModel): JunitCase {
+  const output = [...declared.new_route_paths.map(routePathText), ...changes.map(settingLine)];
+  const one = { ...CASE, name: "simulation is complete", className: "simulation", output };
   if (complete) return one;
   const lines = [INCOMPLETE, ...cut.map(cutText), spaceText];
   return { ...one, outcome: "failure", message: "not every class of requests was decided", lines };

@@ -1,4 +1,4 @@
-import type { ChangeGroup, DataPath } from "../../../simulate/report/report.ts";
+import type { ChangeGroup, DataPath, RoutePath } from "../../../simulate/report/report.ts";
 import { Comment } from "./markdown/budget.ts";
 import { code, codeBlock, codes, htmlCode } from "./markdown/escape.ts";
 import type { AssertionModel, FormatContext, ReportModel } from "./model.ts";
@@ -7,6 +7,7 @@ import { ACCESS_WORDING, CHANGE_WORDING, FINDING_WORDING, titleOf, worstChange }
 import { FRESH, changeCounts } from "./wording/comparison.ts";
 import { COVERAGE_TITLE, evidenceCautions, keptText, NOT_JUDGED, SO_FAR } from "./wording/messages.ts";
 import { commonOf, shortResults } from "./wording/results.ts";
+import { ROUTE_PATHS_TITLE, routePathText, settingText } from "./wording/settings.ts";
 import { explainCommand } from "../../../simulate/explain/explain-command.ts";
 
 /** By which a workflow finds its comment again; GitHub shows nothing of it. */
@@ -27,6 +28,8 @@ export function formatMarkdown(report: ReportModel, context: FormatContext): str
   const comment = new Comment();
   const { declared, difference, promotedTitle: standpoint } = report;
   writeHead(comment, report);
+  writeRoutePaths(comment, ROUTE_PATHS_TITLE, declared.new_route_paths);
+  writeRoutePaths(comment, `${ROUTE_PATHS_TITLE} ${standpoint}`, difference.newRoutePaths);
   writePaths(comment, "New data paths", declared.new_data_paths);
   writePaths(comment, `New data paths ${standpoint}`, difference.newDataPaths);
   writeGroups(comment, "Changes as declared", declared.groups);
@@ -88,6 +91,17 @@ function writeHead(comment: Comment, report: ReportModel): void {
   );
 }
 
+function writeRoutePaths(comment: Comment, title: string, paths: readonly RoutePath[]): void {
+  if (paths.length === 0) return;
+  comment.write("", `### ${title} (${numberText(paths.length)})`, "");
+  comment.list(
+    paths.map((path) => () => [`- ${code(routePathText(path))}`]),
+    "path",
+    50,
+    AFTER_PATHS,
+  );
+}
+
 function writePaths(comment: Comment, title: string, paths: readonly DataPath[]): void {
   if (paths.length === 0) return;
   comment.write(
@@ -97,11 +111,12 @@ function writePaths(comment: Comment, title: string, paths: readonly DataPath[])
     "| Workspace | Operation | Provider | Region | By routes | Seen |",
     "|---|---|---|---|---|---|",
   );
-  const rows = paths.map(({ workspace, operation, provider, region, routes, seen }) => () => {
+  const rows = paths.map((path) => () => {
+    const { workspace, operation, provider, region, routes, seen, host, other_host: other } = path;
     const cells = [
       code(workspace),
       code(operation),
-      code(provider),
+      other === null ? code(provider) : `${code(provider)} at ${code(host)}, was ${code(other)}`,
       code(region),
       codes(routes, 3),
       seenText(seen) ?? "",
@@ -211,7 +226,7 @@ function assertionRow(result: AssertionModel): string {
 }
 
 function writeRest(comment: Comment, report: ReportModel): void {
-  const { findings, newFindings: found, other_changes: others, evidence, declared, complete } = report;
+  const { findings, newFindings: found, changed_settings: settings, evidence, declared, complete } = report;
   if (found.length > 0) {
     const known = findings.length - found.length;
     const already = known === 0 ? "" : `; ${numberText(known)} more in base already`;
@@ -221,11 +236,19 @@ function writeRest(comment: Comment, report: ReportModel): void {
     const rows = found.map(({ kind, subject }) => () => [`- ${FINDING_WORDING[kind]} ${code(subject)}`]);
     comment.list(rows, "finding", 20, FOOTER + 1_000);
   }
-  if (others.length > 0) {
-    comment.write("", "### Other changes", "");
+  if (settings.length > 0) {
+    comment.write("", `### Changed settings (${numberText(settings.length)})`, "");
     comment.list(
-      others.map((change) => () => [`- ${code(change)}`]),
-      "change",
+      // Those that meet a gate first: they must not be cut.
+      settings
+        .toSorted((left, right) => Number(left.gate === null) - Number(right.gate === null))
+        .map((change) => () => {
+          const { path, values, note, where } = settingText(change);
+          return [
+            `- ${code(path)} ${code(values)}${note === "" ? "" : `: ${note}`}${where === "" ? "" : `, ${code(where)}`}`,
+          ];
+        }),
+      "setting",
       20,
       FOOTER + 500,
     );

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { ChangeKind } from "../../../simulate/change-kind.ts";
-import type { ChangeGroup, DataPath } from "../../../simulate/report/report.ts";
+import type { ChangeGroup, DataPath, RoutePath, SettingChange } from "../../../simulate/report/report.ts";
 import type { SourceLocation } from "../../../simulate/report/location.ts";
+import { ROUTE_PATHS_TITLE, routePathText, settingLine } from "./wording/settings.ts";
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import { printable } from "../../terminal/printing.ts";
 import type { AssertionModel, ReportModel } from "./model.ts";
@@ -15,6 +16,7 @@ import {
   groupMessage,
   INCOMPLETE,
   pathMessage,
+  tryLine,
   waiverText,
 } from "./wording/messages.ts";
 
@@ -24,7 +26,9 @@ export type NoticeRule =
   | "assertion_failed"
   | "assertion_waived"
   | "coverage_failed"
+  | "new_route_path"
   | "new_data_path"
+  | "setting_changed"
   | "dead_configuration"
   | ChangeKind;
 
@@ -97,8 +101,11 @@ export function noticesOf(model: ReportModel): readonly Notice[] {
         fingerprints: fingerprint("coverage", [gate.what]),
       }),
     ),
+    ...declared.new_route_paths.map((path) => routePathNotice(path, null)),
+    ...difference.newRoutePaths.map((path) => routePathNotice(path, asIf)),
     ...declared.new_data_paths.map((path) => pathNotice(path, null, declared.groups)),
     ...difference.newDataPaths.map((path) => pathNotice(path, asIf, difference.onlyPromoted)),
+    ...model.changed_settings.map(settingNotice),
     ...declared.groups.map((group) => groupNotice(group, null)),
     ...difference.onlyPromoted.map((group) => groupNotice(group, asIf)),
     ...(complete ? model.newFindings : []).map(({ kind, subject, place }) =>
@@ -160,18 +167,43 @@ function needlessNotice({ id, needless, place }: AssertionModel): readonly Notic
     : [notice({ level: "notice", location: place, title: `PASS ${id}`, message: needless })];
 }
 
+function settingNotice(change: SettingChange): Notice {
+  const { path, gate, where } = change;
+  return notice({
+    rule: "setting_changed",
+    level: gate === null ? "notice" : "warning",
+    location: where?.side === "head" ? where : null,
+    title: `changed setting ${path}`,
+    message: settingLine(change),
+    fingerprints: fingerprint("setting", [path]),
+  });
+}
+
+function routePathNotice(path: RoutePath, asIf: string | null): Notice {
+  const { route, workspace, provider, region, host, place } = path;
+  const message = `${routePathText(path)}\n${tryLine(path.explain)}`;
+  return notice({
+    rule: "new_route_path",
+    level: "warning",
+    location: place?.side === "head" ? place : null,
+    title: asIf === null ? ROUTE_PATHS_TITLE : `${ROUTE_PATHS_TITLE} ${asIf}`,
+    message,
+    fingerprints: fingerprint("route_path", [route, workspace, provider, region, host]),
+  });
+}
+
 /** @param asIf under which candidates; `null` for what holds as declared. */
 function pathNotice(path: DataPath, asIf: string | null, groups: readonly ChangeGroup[]): Notice {
-  const { workspace, operation, provider, region } = path;
+  const { workspace, operation, provider, region, host } = path;
   const message = pathMessage(path);
   return notice({
     rule: "new_data_path",
     level: "warning",
-    near: firstLocation(path, groups),
+    near: path.other_host === null ? firstLocation(path, groups) : path.place,
     title: asIf === null ? NEW_DATA_PATH.title : `${NEW_DATA_PATH.title} ${asIf}`,
     message,
     alone: asIf === null ? message : `${asIf}: ${message}`,
-    fingerprints: fingerprint("path", [workspace, operation, provider, region]),
+    fingerprints: fingerprint("path", [workspace, operation, provider, region, host]),
   });
 }
 

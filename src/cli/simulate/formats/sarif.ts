@@ -27,6 +27,18 @@ const RULES: readonly SarifRule[] = [
     "error",
     "Remove or correct what no request covers, or except it from coverage.",
   ),
+  rule(
+    "new_route_path",
+    "A route leads a workspace to a destination that it did not reach by this route.",
+    "warning",
+    "See that the route's requests may go to this provider and region.",
+  ),
+  rule(
+    "setting_changed",
+    "A setting of the files differs.",
+    "note",
+    "Compare both values; the message says what the setting does.",
+  ),
   rule("new_data_path", NEW_DATA_PATH.sentence, "warning", "See that the workspace may use this provider and region."),
   ...CHANGE_KINDS.map((kind) => {
     const { sentence, level } = CHANGE_WORDING[kind];

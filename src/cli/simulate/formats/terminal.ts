@@ -1,9 +1,10 @@
 import type { ChangeGroup } from "../../../simulate/report/report.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
-import { assertionLines, evidenceLines, findingLines, otherChangeLines, warningLines } from "./terminal/checks.ts";
-import { groupHead, groupLines, pathLines } from "./terminal/changes.ts";
+import { assertionLines, evidenceLines, findingLines, settingLines, warningLines } from "./terminal/checks.ts";
+import { groupHead, groupLines, pathLines, routePathLines } from "./terminal/changes.ts";
 import { BLANK, line, nameLine, renderLines, span, type Line } from "../../terminal/layout.ts";
 import { cutText } from "./wording/messages.ts";
+import { ROUTE_PATHS_TITLE } from "./wording/settings.ts";
 import { amountText, capitalised, classesText, listText, numberText } from "../../terminal/amounts.ts";
 import { ACCESS_WORDING } from "./wording/change-wording.ts";
 import { changesText, FRESH, sideText } from "./wording/comparison.ts";
@@ -12,12 +13,13 @@ import { changesText, FRESH, sideText } from "./wording/comparison.ts";
 export function formatTerminal(report: ReportModel, context: FormatContext): string {
   const lines = [
     ...headLines(report),
+    ...routePathLines(ROUTE_PATHS_TITLE, report.declared.new_route_paths),
     ...pathLines("New data paths", "+", report.declared.new_data_paths),
     ...pathLines("Lost data paths", "-", report.declared.lost_data_paths),
     ...declaredLines(report),
     ...promotedLines(report),
     ...findingLines(report),
-    ...otherChangeLines(report),
+    ...settingLines(report),
     ...warningLines(report),
     ...evidenceLines(report),
     ...assertionLines(report),
@@ -130,6 +132,7 @@ function promotedLines(report: ReportModel): readonly Line[] {
   return [
     BLANK,
     line(0, title, span(`${which}: ${amountText(onlyPromoted.length, "other group")}${same}`)),
+    ...routePathLines(`${ROUTE_PATHS_TITLE} only as if promoted`, difference.newRoutePaths),
     ...pathLines("New data paths only as if promoted", "+", newDataPaths),
     ...pathLines("Lost data paths only as if promoted", "-", lostDataPaths),
     ...groupLines(onlyPromoted),

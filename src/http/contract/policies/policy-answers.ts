@@ -282,7 +282,7 @@ export const POLICY_SIMULATION = {
   type: "object",
   required: ["format", "base", "head", "complete", "space", "declared", "promoted", "promoted_policies", "assertions"],
   properties: {
-    format: { const: "signalbox.simulation.v2" },
+    format: { const: "signalbox.simulation.v3" },
     base: { type: "object", required: ["name", "table_revision", "policies"] },
     head: { type: "object", required: ["name", "table_revision", "policies"] },
     complete: { type: "boolean", description: "Whether every class of requests was decided." },

@@ -229,6 +229,7 @@ describe("SARIF", () => {
       "error assertion_failed",
       "note assertion_waived",
       "warning new_data_path",
+      "warning setting_changed",
       "note fallbacks_widened",
       "warning newly_denied",
     ]);
@@ -243,10 +244,11 @@ describe("SARIF", () => {
     expect(results[2]?.suppressions).toEqual([
       { kind: "external", status: "accepted", justification: "until 2026-12-01 by platform: moving to the new route" },
     ]);
-    expect(results[3]?.locations).toEqual(results[4]?.locations);
-    expect(results[4]?.partialFingerprints).toEqual({ "signalboxGroup/v1": WIDENED.id });
-    expect(results[5]?.message.text).toMatch(/^as if 1 candidate was promoted: newly denied: acme-prod, /);
-    expect(results[5]?.partialFingerprints).toEqual({ "signalboxGroup/v1": NEWLY_DENIED.id });
+    expect(results[3]?.locations).toEqual(results[5]?.locations);
+    expect(results[4]?.message.text).toContain("60 → 600");
+    expect(results[5]?.partialFingerprints).toEqual({ "signalboxGroup/v1": WIDENED.id });
+    expect(results[6]?.message.text).toMatch(/^as if 1 candidate was promoted: newly denied: acme-prod, /);
+    expect(results[6]?.partialFingerprints).toEqual({ "signalboxGroup/v1": NEWLY_DENIED.id });
   });
 
   test("brackets of names make no links", () => {

@@ -190,9 +190,14 @@ describe("its length", () => {
           const many: SimulationReport = {
             ...long,
             cut: times(long.cut),
-            declared: { ...declared, groups: times(declared.groups), new_data_paths: times(declared.new_data_paths) },
+            declared: {
+              ...declared,
+              groups: times(declared.groups),
+              new_route_paths: times(declared.new_route_paths),
+              new_data_paths: times(declared.new_data_paths),
+            },
             findings: times(long.findings),
-            other_changes: times(long.other_changes),
+            changed_settings: times(long.changed_settings),
             assertions:
               assertions === null
                 ? null

@@ -7,6 +7,8 @@ import type {
   DataPath,
   CandidateReport,
   ResultReport,
+  RoutePath,
+  SettingChange,
   SideReport,
   SimulationReport,
 } from "../../../../src/simulate/report/report.ts";
@@ -31,7 +33,7 @@ export const POINT: SampleRequest = {
 
 export const EXPLAIN = ["explain", "--workspace", "acme-eu", "--model", "chat-eu", "--needs", "tools"];
 
-const ALONE = { tier: 0, balance: "order", weight: 1 } as const;
+const ALONE = { tier: 0, balance: "order", weight: 1, host: "p.example" } as const;
 export const EU: CandidateReport = {
   endpoint: "azure-eu-gpt5",
   model: "gpt-5",
@@ -79,13 +81,15 @@ export const NOTHING: ComparisonReport = {
   changed_shapes: "0",
   words: [],
   groups: [],
+  new_route_paths: [],
+  lost_route_paths: [],
   new_data_paths: [],
   lost_data_paths: [],
 };
 
 export function report(changes: Partial<SimulationReport> = {}): SimulationReport {
   return {
-    format: "signalbox.simulation.v2",
+    format: "signalbox.simulation.v3",
     base: side("main"),
     head: side("us-fallback", {
       commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a09f8e7d6c",
@@ -100,7 +104,7 @@ export function report(changes: Partial<SimulationReport> = {}): SimulationRepor
     promoted_policies: [],
     causes: [],
     findings: [],
-    other_changes: [],
+    changed_settings: [],
     evidence: null,
     assertions: null,
     ...changes,
@@ -127,12 +131,43 @@ export function group(changes: Partial<ChangeGroup> = {}): ChangeGroup {
   };
 }
 
+export function setting(name: string, changes: Partial<SettingChange> = {}): SettingChange {
+  return {
+    path: name,
+    before: "60",
+    after: "600",
+    where: { file: "routes.yaml", line: 90, column: 7, side: "head" },
+    effect: "limit",
+    gate: "higher_ceiling",
+    ...changes,
+  };
+}
+
+export function routePath(changes: Partial<RoutePath> = {}): RoutePath {
+  return {
+    workspace: "acme-eu",
+    route: "chat-eu",
+    operations: ["chat.completions", "responses"],
+    provider: "openai",
+    region: "us-east",
+    host: "api.openai.example",
+    other_host: null,
+    place: { file: "routes.yaml", line: 41, column: 7, side: "head" },
+    witness: POINT,
+    explain: EXPLAIN,
+    ...changes,
+  };
+}
+
 export function path(changes: Partial<DataPath> = {}): DataPath {
   return {
     workspace: "acme-eu",
     operation: "chat.completions",
     provider: "openai",
     region: "us-east",
+    host: "api.openai.example",
+    other_host: null,
+    place: { file: "routes.yaml", line: 41, column: 7, side: "head" },
     routes: ["chat-eu"],
     witness: POINT,
     explain: EXPLAIN,
@@ -282,7 +317,7 @@ export function everything(): SimulationReport {
       },
       { kind: "route_never_chosen", subject: "old", in_base: true, place: null },
     ],
-    other_changes: ["workspaces.acme-eu.limits"],
+    changed_settings: [setting("workspaces.acme-eu.limits.requests_per_minute")],
     evidence: {
       decisions: 120400,
       not_reproduced: 1200,
@@ -340,6 +375,7 @@ export function named(name: string): SimulationReport {
     place: { ...place, side: "head" },
   });
   const data = path({ workspace: name, operation: name, provider: name, region: name, routes: [name] });
+  const route = routePath({ workspace: name, route: name, provider: name, region: name, host: name, other_host: name });
   const witness = { ...POINT, workspace: name, model: name };
   const waiver = { until: name, reason: name, owner: name, expired: false };
   const base = everything();
@@ -348,11 +384,15 @@ export function named(name: string): SimulationReport {
     base: side(name, { policies: [{ id: name, digest: "d", slot: "enforced", content: "rules", from: "head" }] }),
     head: side(name, { warnings: [{ ...place, code: name, severity: "warning", message: name, hint: name }] }),
     cut: [{ dimension: name, values: 2, kept: 1 }],
-    declared: comparison("incomparable", [one], { new_data_paths: [data], lost_data_paths: [data] }),
+    declared: comparison("incomparable", [one], {
+      new_route_paths: [route],
+      new_data_paths: [data],
+      lost_data_paths: [data],
+    }),
     promoted: comparison("incomparable", [group({ ...one, id: "ba9876543210" })], { new_data_paths: [data] }),
     promoted_policies: [name],
     findings: [{ kind: "route_never_chosen", subject: name, in_base: false, place }],
-    other_changes: [name],
+    changed_settings: [setting(name, { before: name, after: `${name}2` })],
     assertions: assertions(
       [
         assertion({

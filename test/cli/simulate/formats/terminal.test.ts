@@ -109,8 +109,9 @@ describe("the whole", () => {
         not every class of requests was decided)
         ! fallback never used  chat-large → gpt-5-us  routes.yaml:55:9
 
-      Other changes (1)
-        ~ workspaces.acme-eu.limits
+      Changed settings (1)
+        ~ workspaces.acme-eu.limits.requests_per_minute  60 → 600  routes.yaml:90:7
+          how much may be used; a running server counts it; higher_ceiling
 
       Warnings of the compiler (1 new in head)
         ! ROUTE_ODD: an odd route  routes.yaml:3:1

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { FORMATS, type Format } from "../../../../src/cli/simulate/formats/formats.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
 import { textOf } from "../html/page-tokens.ts";
-import { assertion, assertions, comparison, FAILED, report, side, WIDENED } from "./report-fixture.ts";
+import { assertion, assertions, comparison, FAILED, report, setting, side, WIDENED } from "./report-fixture.ts";
 
 const READ = ["terminal", "markdown", "github", "html"] as const;
 
@@ -33,13 +33,13 @@ describe.each(READ)("%s promises that nothing changes", (format) => {
     ],
     [
       "a setting",
-      { other_changes: ["workspaces.acme.limits"] },
-      ["No request is treated differently. 1 other change."],
+      { changed_settings: [setting("workspaces.acme.limits")] },
+      ["No request is treated differently. 1 changed setting."],
     ],
     [
       "both",
-      { head: changed, other_changes: ["a", "b"] },
-      ["No request is treated differently. 1 policy differs; 2 other changes."],
+      { head: changed, changed_settings: [setting("a"), setting("b")] },
+      ["No request is treated differently. 1 policy differs; 2 changed settings."],
     ],
     ["a class as declared", { declared: edits }, []],
     ["a class as if promoted", { promoted: edits, promoted_policies: ["a"] }, []],

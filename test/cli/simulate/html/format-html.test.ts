@@ -16,7 +16,7 @@ const REPORTS = {
     promoted: comparison(),
     promoted_policies: [],
     findings: [],
-    other_changes: [],
+    changed_settings: [],
     evidence: null,
     assertions: null,
   }),

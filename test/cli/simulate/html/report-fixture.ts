@@ -13,7 +13,7 @@ import type {
 /** Reports for the tests of the page: everything a report may say, said once. */
 
 export function place(endpoint: string, model = "gpt-5", provider = "openai-eu", region = "eu"): CandidateReport {
-  return { endpoint, model, provider, region, tier: 0, balance: "order", weight: 1 };
+  return { endpoint, model, provider, region, tier: 0, balance: "order", weight: 1, host: `${provider}.example` };
 }
 
 export function routed(...plan: readonly CandidateReport[]): ResultReport {
@@ -72,6 +72,9 @@ export function dataPath(change: Partial<DataPath> = {}): DataPath {
     operation: "chat.completions",
     provider: "anthropic-global",
     region: "global",
+    host: "api.anthropic.example",
+    other_host: null,
+    place: null,
     routes: ["chat-large"],
     witness: point(),
     explain: EXPLAIN,
@@ -87,6 +90,8 @@ export function comparison(change: Partial<ComparisonReport> = {}): ComparisonRe
     changed_shapes: "0",
     words: [],
     groups: [],
+    new_route_paths: [],
+    lost_route_paths: [],
     new_data_paths: [],
     lost_data_paths: [],
     ...change,
@@ -145,7 +150,7 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
     warnings: [],
   };
   return {
-    format: "signalbox.simulation.v2",
+    format: "signalbox.simulation.v3",
     base,
     head: {
       ...base,
@@ -213,7 +218,16 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
         place: { file: "policies/web-search.rego", line: 14, column: 1 },
       },
     ],
-    other_changes: ["routes.chat-large.timeouts", "workspaces.acme.limits"],
+    changed_settings: [
+      {
+        path: "workspaces.acme.limits.budget.usd",
+        before: "50",
+        after: "5000",
+        where: { file: "routes.yaml", line: 300, column: 9, side: "head" },
+        effect: "limit",
+        gate: "higher_ceiling",
+      },
+    ],
     evidence: {
       decisions: 48210,
       not_reproduced: 1,

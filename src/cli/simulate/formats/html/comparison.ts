@@ -1,9 +1,10 @@
 import type { ChangeKind } from "../../../../simulate/change-kind.ts";
 import { VIEWS, type View } from "../../../../simulate/sample-request.ts";
-import type { ChangeGroup, ComparisonReport, DataPath } from "../../../../simulate/report/report.ts";
+import type { ChangeGroup, ComparisonReport, DataPath, RoutePath } from "../../../../simulate/report/report.ts";
 import type { ReportModel } from "../model.ts";
 import { amountText, scopeText, numberText, seenText, shapesText } from "../../../terminal/amounts.ts";
 import { CHANGE_WORDING, worstFirst } from "../wording/change-wording.ts";
+import { destinationText, ROUTE_PATHS_TITLE, routePathText } from "../wording/settings.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code, facetsAttribute, nameList, shownName, type Facets } from "./names.ts";
 import { plansMarkup } from "./plans.ts";
@@ -34,7 +35,7 @@ function panelMarkup(report: ReportModel, view: View, shownFor: string, title: s
     <section class="panel ${shownFor}" aria-labelledby="${view}-title">
       <h2 id="${view}-title">${title}</h2>
       <div class="lead">${leadOf(report, view)}</div>
-      ${paths("new")} ${paths("lost")}
+      ${routePathsMarkup(comparison.new_route_paths)} ${paths("new")} ${paths("lost")}
       <section aria-labelledby="${view}-changes">
         <h3 id="${view}-changes">Changes <span class="count">${numberText(groups.length)}</span></h3>
         ${changesMarkup(comparison, view)}
@@ -85,6 +86,20 @@ function changesMarkup({ words }: ComparisonReport, view: View): Markup {
   </div>`;
 }
 
+function routePathsMarkup(paths: readonly RoutePath[]): Markup {
+  if (paths.length === 0) return NOTHING;
+  return html`<section class="paths new">
+    <h3>${ROUTE_PATHS_TITLE} <span class="count">${numberText(paths.length)}</span></h3>
+    <ul>
+      ${paths.map((path) => html`<li class="path" data-facets="${facetsAttribute(routeFacets(path))}">${routePathText(path)} ${exampleMarkup(path.witness, path.explain, "")}</li>`)}
+    </ul>
+  </section>`;
+}
+
+function routeFacets({ route, workspace, operations, provider, region }: RoutePath): Facets {
+  return { route: [route], workspace: [workspace], operation: operations, provider: [provider], region: [region] };
+}
+
 function pathsMarkup(report: ReportModel, view: View, direction: "new" | "lost"): Markup {
   const { new_data_paths: gained, lost_data_paths: lost } = report[view];
   const paths = direction === "new" ? gained : lost;
@@ -125,6 +140,7 @@ function pathMarkup(path: DataPath, direction: "new" | "lost"): Markup {
     <p class="way">
       <strong class="sign">${direction === "new" ? "+" : "−"} ${direction}</strong> ${code(workspace)}
       <span>${operation}</span> <span aria-label="to" role="img">→</span> ${code(provider)} <span>in ${region}</span>
+      ${path.other_host === null ? NOTHING : html`<span>${destinationText(path)}</span>`}
     </p>
     <div class="note">by ${nameList(routes)}${seenMarkup(seen)}</div>
     ${exampleMarkup(witness, explain, "")}

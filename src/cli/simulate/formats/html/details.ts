@@ -3,6 +3,7 @@ import type {
   EvidenceReport,
   UnusedFinding,
   PolicyReport,
+  SettingChange,
   SideReport,
 } from "../../../../simulate/report/report.ts";
 import type { ReportModel } from "../model.ts";
@@ -10,6 +11,7 @@ import { amountText, capitalised, numberText } from "../../../terminal/amounts.t
 import { FINDING_WORDING } from "../wording/change-wording.ts";
 import { FRESH } from "../wording/comparison.ts";
 import { evidenceCautions, NOT_JUDGED } from "../wording/messages.ts";
+import { settingText } from "../wording/settings.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
 import { locationMarkup } from "./example-request.ts";
@@ -34,15 +36,22 @@ export function findingsMarkup({ findings, newFindings, complete }: ReportModel)
   );
 }
 
-export function otherChangesMarkup(changes: readonly string[]): Markup {
+export function settingsMarkup(changes: readonly SettingChange[]): Markup {
   const body =
     changes.length === 0
-      ? none("No other setting differs.")
-      : html`<p class="lead">Settings that differ and do not decide where requests go.</p>
-          <ul class="columns">
-            ${changes.map((change) => html`<li>${code(change)}</li>`)}
-          </ul>`;
-  return section("other-changes", "Other changes", body);
+      ? none("No setting of the files differs.")
+      : html`<ul>
+          ${changes.map(settingMarkup)}
+        </ul>`;
+  return section("changed-settings", "Changed settings", body);
+}
+
+function settingMarkup(change: SettingChange): Content {
+  const { path, values, note, where } = settingText(change);
+  return html`<li>
+    ${code(path)}
+    ${code(values)}${note === "" ? NOTHING : html` ${note}`}${where === "" ? NOTHING : html` <small>${where}</small>`}
+  </li>`;
 }
 
 export function dimensionsMarkup(report: ReportModel): Markup {

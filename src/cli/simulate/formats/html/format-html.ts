@@ -10,7 +10,7 @@ import { comparisonsMarkup, seeTheSame } from "./comparison.ts";
 import { html, NOTHING, rawElement, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
 import { PAGE_SCRIPT } from "./page/control-script.ts";
-import { dimensionsMarkup, evidenceMarkup, findingsMarkup, otherChangesMarkup, sidesMarkup } from "./details.ts";
+import { dimensionsMarkup, evidenceMarkup, findingsMarkup, settingsMarkup, sidesMarkup } from "./details.ts";
 import { PAGE_STYLE } from "./page/style.ts";
 import { verdictMarkup } from "./verdict.ts";
 
@@ -41,7 +41,7 @@ export function formatHtml(report: ReportModel, context: FormatContext): string 
           ${verdictMarkup(report)} ${contentsMarkup(report)}
           <div id="results">${filterMarkup()} ${comparisonsMarkup(report)}</div>
           ${assertionsMarkup(report.assertions, report.complete)} ${findingsMarkup(report)}
-          ${otherChangesMarkup(report.other_changes)} ${evidenceMarkup(report.evidence)} ${dimensionsMarkup(report)}
+          ${settingsMarkup(report.changed_settings)} ${evidenceMarkup(report.evidence)} ${dimensionsMarkup(report)}
           ${sidesMarkup(report, context.reportDigest)}
         </main>
         <footer>
@@ -74,7 +74,7 @@ function contentsMarkup(report: ReportModel): Markup {
       )}
       <li><a href="#assertions">Assertions</a></li>
       <li><a href="#findings">What no request meets</a></li>
-      <li><a href="#other-changes">Other changes</a></li>
+      <li><a href="#changed-settings">Changed settings</a></li>
       ${report.evidence === null ? NOTHING : html`<li><a href="#evidence">Evidence</a></li>`}
       <li><a href="#dimensions">Dimensions</a></li>
       <li><a href="#sides">Both sides</a></li>

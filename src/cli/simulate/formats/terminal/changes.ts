@@ -1,8 +1,9 @@
-import type { ChangeGroup, DataPath } from "../../../../simulate/report/report.ts";
+import type { ChangeGroup, DataPath, RoutePath } from "../../../../simulate/report/report.ts";
 import type { SideLocation } from "../../../../simulate/report/location.ts";
 import { amountText, scopeText, listText, numberText, seenText } from "../../../terminal/amounts.ts";
 import { CHANGE_WORDING, titleOf, worstChange } from "../wording/change-wording.ts";
 import { commonOf, shortResults, type ResultLine } from "../wording/results.ts";
+import { destinationText, routePathText } from "../wording/settings.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 import {
   BLANK,
@@ -31,14 +32,14 @@ export function pathLines(title: string, mark: "+" | "-", paths: readonly DataPa
   const [workspaces, operations] = [columns(({ workspace }) => workspace), columns(({ operation }) => operation)];
   const style: Style = mark === "+" ? "yellow" : "dim";
   const lines = shown.flatMap((path) => {
-    const { workspace, operation, provider, region, routes } = path;
+    const { workspace, operation, routes } = path;
     const seen = seenText(path.seen);
     return [
       line(
         2,
         span(`${mark} `, style, "bold"),
         span(`${padded(workspace, workspaces)}  ${padded(operation, operations)}  → `),
-        span(`${provider} in ${region}`, style, "bold"),
+        span(destinationText(path), style, "bold"),
         span(`  by ${listText(routes, 3)}${seen === null ? "" : `, ${seen}`}`),
       ),
       ...(mark === "+" ? [commandLine(4, "try", 3, explainCommand(path.explain))] : []),
@@ -48,6 +49,20 @@ export function pathLines(title: string, mark: "+" | "-", paths: readonly DataPa
     BLANK,
     line(0, span(title, "bold", style), span(` (${numberText(paths.length)})`)),
     ...lines,
+    ...moreLine(paths.length - shown.length, "path"),
+  ];
+}
+
+export function routePathLines(title: string, paths: readonly RoutePath[]): readonly Line[] {
+  if (paths.length === 0) return [];
+  const shown = paths.slice(0, MOST_PATHS);
+  return [
+    BLANK,
+    line(0, span(title, "bold", "yellow"), span(` (${numberText(paths.length)})`)),
+    ...shown.flatMap((path) => [
+      line(2, span("+ ", "yellow", "bold"), span(routePathText(path))),
+      commandLine(4, "try", 3, explainCommand(path.explain)),
+    ]),
     ...moreLine(paths.length - shown.length, "path"),
   ];
 }

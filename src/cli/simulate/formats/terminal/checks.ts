@@ -11,6 +11,7 @@ import {
   type CoverageJudgement,
 } from "../wording/messages.ts";
 import { sampleText } from "../wording/results.ts";
+import { settingText } from "../wording/settings.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 import { columnWidth, moreLine, placed } from "./changes.ts";
 import { BLANK, commandLine, line, nameLine, padded, span, type Line, type Style } from "../../../terminal/layout.ts";
@@ -46,15 +47,24 @@ export function findingLines(report: ReportModel): readonly Line[] {
   ];
 }
 
-export function otherChangeLines({ other_changes: changes }: ReportModel): readonly Line[] {
+const SETTING_STYLES = { "+": "green", "-": "red", "~": "yellow" } as const satisfies Record<string, Style>;
+
+export function settingLines({ changed_settings: changes }: ReportModel): readonly Line[] {
   if (changes.length === 0) return [];
-  const shown = changes.slice(0, MOST);
+  // Nobody may miss a setting that meets a gate.
+  const shown = [...changes.filter(({ gate }) => gate !== null), ...changes.filter(({ gate }) => gate === null)];
+  const most = Math.max(MOST, changes.filter(({ gate }) => gate !== null).length);
   return [
     BLANK,
-    line(0, span("Other changes", "bold"), span(` (${numberText(changes.length)})`)),
-    // Added and removed assertions are printed themselves.
-    ...shown.map((change) => line(2, span(/^[-+] /.test(change) ? "" : "~ ", "yellow"), span(change))),
-    ...moreLine(changes.length - shown.length, "change"),
+    line(0, span("Changed settings", "bold"), span(` (${numberText(changes.length)})`)),
+    ...shown.slice(0, most).flatMap((change) => {
+      const { mark, path, values, note, where } = settingText(change);
+      return [
+        line(2, span(`${mark} `, SETTING_STYLES[mark]), span(path, "bold"), span(`  ${values}  `), span(where, "dim")),
+        ...(note === "" ? [] : [line(4, span(note, change.gate === null ? "dim" : "yellow"))]),
+      ];
+    }),
+    ...moreLine(changes.length - most, "setting"),
   ];
 }
 

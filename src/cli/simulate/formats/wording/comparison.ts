@@ -2,6 +2,7 @@ import type {
   ChangeGroup,
   ComparisonReport,
   DataPath,
+  RoutePath,
   SideReport,
   SimulationReport,
 } from "../../../../simulate/report/report.ts";
@@ -16,6 +17,7 @@ export interface PromotedDifference {
   readonly onlyPromoted: readonly ChangeGroup[];
   /** Groups as declared, of fewer requests; with what is left of them. */
   readonly shrunk: readonly ChangeGroup[];
+  readonly newRoutePaths: readonly RoutePath[];
   readonly newDataPaths: readonly DataPath[];
   readonly lostDataPaths: readonly DataPath[];
   /** Whether it adds anything to `declared`. */
@@ -28,14 +30,16 @@ export function promotedDifference({ declared, promoted }: SimulationReport): Pr
   const onlyPromoted = promoted.groups.filter((group) => growsFrom(known.get(group.id), group));
   const shrunk = promoted.groups.filter((group) => shrinksFrom(known.get(group.id), group));
   const onlyDeclared = declared.groups.filter(({ id }) => !promotedIds.has(id));
+  const newRoutePaths = routePathsOnlyIn(promoted.new_route_paths, declared.new_route_paths);
   const newDataPaths = pathsOnlyIn(promoted.new_data_paths, declared.new_data_paths);
   const lostDataPaths = pathsOnlyIn(promoted.lost_data_paths, declared.lost_data_paths);
-  const differences = [onlyPromoted, shrunk, onlyDeclared, newDataPaths, lostDataPaths];
+  const differences = [onlyPromoted, shrunk, onlyDeclared, newRoutePaths, newDataPaths, lostDataPaths];
   return {
     shared: promoted.groups.length - onlyPromoted.length - shrunk.length,
     onlyDeclared,
     onlyPromoted,
     shrunk,
+    newRoutePaths,
     newDataPaths,
     lostDataPaths,
     any: differences.some(({ length }) => length > 0) || declared.access !== promoted.access,
@@ -50,6 +54,14 @@ function growsFrom(before: ChangeGroup | undefined, group: ChangeGroup): boolean
 function shrinksFrom(before: ChangeGroup | undefined, group: ChangeGroup): boolean {
   if (before === undefined || growsFrom(before, group)) return false;
   return group.shapes !== before.shapes || group.classes !== before.classes;
+}
+
+/** Those of the promotion with operations or destinations that others do not have. */
+function routePathsOnlyIn(these: readonly RoutePath[], others: readonly RoutePath[]): readonly RoutePath[] {
+  const key = ({ workspace, route, operations, provider, region, host }: RoutePath): string =>
+    JSON.stringify([workspace, route, operations, provider, region, host]);
+  const known = new Set(others.map(key));
+  return these.filter((path) => !known.has(key(path)));
 }
 
 function pathsOnlyIn(these: readonly DataPath[], others: readonly DataPath[]): readonly DataPath[] {
@@ -180,12 +192,12 @@ export function unchangedText(report: SimulationReport): { readonly title: strin
 
 const NO_CHANGES = "No changes. Head allows exactly what base allows.";
 
-/** "1 policy differs; 2 other changes": what is not the same and changes no class by itself; empty where nothing is. */
-function differencesText({ base, head, other_changes: others }: SimulationReport): string {
+/** "1 policy differs; 2 changed settings": what is not the same and changes no class by itself; empty where nothing is. */
+function differencesText({ base, head, changed_settings: settings }: SimulationReport): string {
   const policies = policyDifferences(base, head).length;
   return [
     policies === 0 ? "" : amountText(policies, "policy differs", "policies differ"),
-    others.length === 0 ? "" : amountText(others.length, "other change"),
+    settings.length === 0 ? "" : amountText(settings.length, "changed setting"),
   ]
     .filter((part) => part !== "")
     .join("; ");

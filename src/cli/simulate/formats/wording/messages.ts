@@ -19,6 +19,7 @@ import {
 } from "../../../terminal/amounts.ts";
 import { COVERAGE_WORDING, titleOf } from "./change-wording.ts";
 import { sampleText, shortResults } from "./results.ts";
+import { destinationText } from "./settings.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 
 /** Complete sentences, for formats that machines read and people click on. */
@@ -34,10 +35,11 @@ export function groupMessage(group: ChangeGroup): string {
   return [`${titleOf(group.words)}: ${who} (${scope})`, ...changed, ...more, tryLine(group.explain)].join("\n");
 }
 
-export function pathMessage({ workspace, operation, provider, region, routes, seen, explain }: DataPath): string {
+export function pathMessage(path: DataPath): string {
+  const { workspace, operation, routes, seen, explain } = path;
   const often = seenText(seen);
   const by = `by ${listText(routes, 4)}${often === null ? "" : `, ${often}`}`;
-  return `New data path: ${workspace} ${operation} → ${provider} in ${region}, ${by}\n${tryLine(explain)}`;
+  return `New data path: ${workspace} ${operation} → ${destinationText(path)}, ${by}\n${tryLine(explain)}`;
 }
 
 /** Why an assertion does not hold, with the request that shows it. */
@@ -58,7 +60,7 @@ export function assertionLinesOf(result: AssertionResult): readonly string[] {
 export const INCOMPLETE =
   "Not every class of requests was decided. Passes hold for the others only; coverage and what no request meets are not judged.";
 
-function tryLine(explain: readonly string[]): string {
+export function tryLine(explain: readonly string[]): string {
   return `Try: ${explainCommand(explain)}`;
 }
 

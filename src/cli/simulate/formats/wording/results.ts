@@ -17,7 +17,7 @@ type Change = Pick<ChangeGroup, "words" | "base" | "head">;
 
 /** What requests meet in base and in head, as one list in which only the marked lines differ. */
 export function compareResults({ words, base, head }: Change): readonly ResultLine[] {
-  const candidates = comparePlans(base.plan, head.plan);
+  const candidates = withHosts(comparePlans(base.plan, head.plan), base.plan);
   return [
     ...(words.includes("sharing_changed") ? withSharing(candidates, base.plan, head.plan) : candidates),
     ...compareTexts("denial", denialLines(base), denialLines(head)),
@@ -88,6 +88,16 @@ function comparePlans(base: readonly CandidateReport[], head: readonly Candidate
   }
   lostUpTo(base.length);
   return lines;
+}
+
+/** With both hosts of an endpoint whose provider has another host: without them both sides read the same. */
+function withHosts(lines: readonly ResultLine[], base: readonly CandidateReport[]): readonly ResultLine[] {
+  return lines.map((line) => {
+    const was = base.find(({ endpoint }) => endpoint === line.candidate?.endpoint);
+    if (line.mark === "-" || line.candidate === null || was === undefined || was.host === line.candidate.host)
+      return line;
+    return { ...line, mark: "~", note: `${was.host} → ${line.candidate.host}` };
+  });
 }
 
 /** With the balance of each endpoint: without it both sides of such a change read the same. */

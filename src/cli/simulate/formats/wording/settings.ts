@@ -1,0 +1,78 @@
+import type { ReachedDestination, RoutePath, SettingChange } from "../../../../simulate/report/report.ts";
+import type { SideLocation } from "../../../../simulate/report/location.ts";
+import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
+import { amountText, listText } from "../../../terminal/amounts.ts";
+
+/** Characters of one side of a change; what both sides begin and end with is left out of longer ones. */
+const LONGEST_VALUE = 90;
+const CONTEXT = 24;
+
+/** A setting that differs, in parts. */
+export interface SettingText {
+  readonly mark: "+" | "-" | "~";
+  readonly path: string;
+  /** `https://a.example/v1 → https://b.example/v1` */
+  readonly values: string;
+  /** Why no class shows it, or which gate it meets; empty where it decides. */
+  readonly note: string;
+  /** `routes.yaml:12:5`; empty where unknown. */
+  readonly where: string;
+}
+
+export function settingText(change: SettingChange): SettingText {
+  const { path, before, after, where, effect, gate } = change;
+  const [was, is] = shortened(before ?? "not set", after ?? "not set");
+  const notes = [effect === "decides" ? "" : SETTING_EFFECTS[effect].sentence, gate ?? ""].filter(
+    (note) => note !== "",
+  );
+  return {
+    mark: before === null ? "+" : after === null ? "-" : "~",
+    path,
+    values: `${was} → ${is}`,
+    note: notes.join("; "),
+    where: where === null ? "" : locationText(where),
+  };
+}
+
+/** The same in one line. */
+export function settingLine(change: SettingChange): string {
+  const { path, values, note, where } = settingText(change);
+  return `${path}: ${values}${note === "" ? "" : ` (${note})`}${where === "" ? "" : `, ${where}`}`;
+}
+
+/** Without what is the same on both sides, so that the difference of long values is seen. */
+function shortened(before: string, after: string): readonly [string, string] {
+  if (before.length <= LONGEST_VALUE && after.length <= LONGEST_VALUE) return [before, after];
+  // By characters: half of one cannot be printed.
+  const [was, is] = [[...before], [...after]];
+  const least = Math.min(was.length, is.length);
+  let start = 0;
+  while (start < least && was[start] === is[start]) start += 1;
+  let end = 0;
+  while (end < least - start && was.at(-1 - end) === is.at(-1 - end)) end += 1;
+  const part = (all: readonly string[]): string => {
+    const [from, to] = [Math.max(0, start - CONTEXT), Math.min(all.length, all.length - end + CONTEXT)];
+    const shown = all.slice(from, Math.min(to, from + 2 * LONGEST_VALUE));
+    return `${from > 0 ? "…" : ""}${shown.join("")}${from + shown.length < all.length ? "…" : ""}`;
+  };
+  return [part(was), part(is)];
+}
+
+function locationText({ file, line, column, side }: SideLocation): string {
+  return `${file}:${line}:${column}${side === "base" ? " in base" : ""}`;
+}
+
+/** "openai-us in us", with both hosts where the provider's host differs. */
+export function destinationText({ provider, region, host, other_host: other }: ReachedDestination): string {
+  return `${provider} in ${region}${other === null ? "" : ` at ${host} (${other} on the other side)`}`;
+}
+
+export const ROUTE_PATHS_TITLE = "Routes that reach a new destination";
+
+/** "chat-eu for shop → openai-us in us (4 operations)" */
+export function routePathText(path: RoutePath): string {
+  const { route, workspace, operations, place } = path;
+  const what = operations.length > 2 ? amountText(operations.length, "operation") : listText(operations);
+  const where = place === null ? "" : `, ${locationText(place)}`;
+  return `${route === "" ? "(no model)" : route} for ${workspace} → ${destinationText(path)} (${what})${where}`;
+}

@@ -1,0 +1,107 @@
+import type { ExplainArguments } from "../assertions/results.ts";
+import { firstExample, type PathTallies, type PathTally } from "../compare/path-tally.ts";
+import type { Locations } from "../explain/positions.ts";
+import { OPERATIONS } from "../../canon/operation.ts";
+import type { DataPath, ReachedDestination, RoutePath } from "./report.ts";
+import type { SideLocation } from "./location.ts";
+
+/** What the paths of a report need besides their tallies. */
+export interface PathContext {
+  readonly locations: Readonly<Record<Side, Locations>>;
+  /** The host of a provider on a side; empty where the side has no such provider. */
+  readonly hostOf: Readonly<Record<Side, (provider: string) => string>>;
+  /** The command line that explains a request on head. */
+  readonly explain: ExplainArguments;
+  /** Requests of the evidence that take a path; `null` without evidence. */
+  readonly seenOnPath: ((path: PathTally) => number) | null;
+}
+
+type Side = SideLocation["side"];
+
+/** Paths of one side that the other does not have, by whatever route. @param side of the paths. */
+export function dataPathsWithout(
+  paths: PathTallies,
+  others: PathTallies,
+  side: Side,
+  context: PathContext,
+): readonly DataPath[] {
+  return inOrder(paths)
+    .filter(([key]) => !others.has(key))
+    .map(([, path]): DataPath => {
+      const witness = firstExample(path);
+      return {
+        workspace: path.workspace,
+        operation: path.operation,
+        ...reached(path, witness.model, side, context),
+        routes: [...path.routes.keys()].toSorted(),
+        witness,
+        explain: context.explain(witness),
+        seen: context.seenOnPath === null ? null : context.seenOnPath(path),
+      };
+    });
+}
+
+/** The same by route: also where another route of the workspace leads there on the other side. */
+export function routePathsWithout(
+  paths: PathTallies,
+  others: PathTallies,
+  side: Side,
+  context: PathContext,
+): readonly RoutePath[] {
+  const found = new Map<string, PathTally[]>();
+  for (const [key, path] of inOrder(paths)) {
+    for (const [route, example] of path.routes) {
+      if (others.get(key)?.routes.has(route) === true) continue;
+      const { workspace, provider, region, host } = path;
+      const where = [route, workspace, provider, region, host].join("\n");
+      const known = found.get(where) ?? [];
+      known.push({ ...path, routes: new Map([[route, example]]) });
+      found.set(where, known);
+    }
+  }
+  return [...found]
+    .toSorted(([left], [right]) => (left < right ? -1 : 1))
+    .flatMap(([, same]): readonly RoutePath[] => {
+      const path = same.toSorted((left, right) => orderOf(left) - orderOf(right))[0];
+      if (path === undefined) return [];
+      const witness = firstExample(path);
+      return [
+        {
+          workspace: path.workspace,
+          route: witness.model,
+          operations: OPERATIONS.filter((operation) => same.some((one) => one.operation === operation)),
+          ...reached(path, witness.model, side, context),
+          witness,
+          explain: context.explain(witness),
+        },
+      ];
+    });
+}
+
+function orderOf({ routes }: PathTally): number {
+  return Math.min(...[...routes.values()].map(({ order }) => order));
+}
+
+function inOrder(paths: PathTallies): readonly (readonly [string, PathTally])[] {
+  return [...paths].toSorted(([left], [right]) => (left < right ? -1 : 1));
+}
+
+const OTHER_SIDE = { base: "head", head: "base" } as const;
+
+function reached(
+  { provider, region, host }: PathTally,
+  route: string,
+  side: Side,
+  { locations, hostOf }: PathContext,
+): ReachedDestination {
+  const other = hostOf[OTHER_SIDE[side]](provider);
+  const moved = other !== "" && other !== host;
+  const place = moved ? locations[side].providerAddress(provider) : locations[side].route(route);
+  return {
+    provider,
+    region,
+    host,
+    other_host: moved ? other : null,
+    place: place === null ? null : { ...place, side },
+  };
+}

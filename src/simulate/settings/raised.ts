@@ -1,0 +1,71 @@
+import { RETENTIONS } from "../../canon/retention.ts";
+import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../canon/promotion.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import type { EntryPath } from "./changed-entries.ts";
+
+/** What reviewers fear of a setting: `--fail-on` takes these values. */
+export type SettingGate = "higher_ceiling" | "weaker_obligation" | "assertions";
+
+/**
+ * Whether a changed setting allows more use than before or obliges somebody to less. What cannot be compared, such as a budget for another
+ * period, counts as more.
+ *
+ * @param before and after as written; `null` where a side does not have it.
+ */
+export function gateOf(
+  path: EntryPath,
+  { before, after }: { readonly before: unknown; readonly after: unknown },
+  tables: { readonly base: RoutingTable; readonly head: RoutingTable },
+): SettingGate | null {
+  const [section, id = "", member] = path;
+  if (section === "workspaces" && member === "limits") return isRaised(before, after) ? "higher_ceiling" : null;
+  if (section === "policies" && id === "promotion") {
+    return requiresLess(tables.base, tables.head, member ?? "*") ? "weaker_obligation" : null;
+  }
+  const isWeaker =
+    (section === "policies" && id === "managed_by" && managesMore(tables.base, tables.head)) ||
+    (section === "providers" && member !== undefined && keepsMore(tables.base, tables.head, id, member));
+  return isWeaker ? "weaker_obligation" : null;
+}
+
+/** A limit that did not hold before is stricter, whatever it is. */
+function isRaised(before: unknown, after: unknown): boolean {
+  if (before === null) return false;
+  return typeof before !== "number" || typeof after !== "number" || after > before;
+}
+
+function requiresLess(base: RoutingTable, head: RoutingTable, id: string): boolean {
+  const [before, after] = [requirements(base, id), requirements(head, id)];
+  return (
+    after.approvals < before.approvals ||
+    after.soak < before.soak ||
+    after.decisions < before.decisions ||
+    before.roles.some((role) => !after.roles.includes(role)) ||
+    (after.selfApproval && !before.selfApproval) ||
+    (["noIndeterminate", "report", "assertions"] as const).some((name) => before[name] && !after[name])
+  );
+}
+
+function requirements({ policies: { promotion = {} } }: RoutingTable, id: string): PromotionRequirements {
+  const own = Object.hasOwn(promotion, id) ? promotion[id] : promotion["*"];
+  return own ?? DEFAULT_PROMOTION;
+}
+
+function managesMore(base: RoutingTable, head: RoutingTable): boolean {
+  const before = managersOf(base);
+  return managersOf(head).some((workspace) => !before.includes(workspace));
+}
+
+function managersOf({ policies: { managedBy }, workspaces }: RoutingTable): readonly string[] {
+  const all = Object.keys(workspaces);
+  return managedBy ?? (all.length === 1 ? all : []);
+}
+
+function keepsMore(base: RoutingTable, head: RoutingTable, id: string, member: string): boolean {
+  const [before, after] = [base, head].map(({ providers }) =>
+    Object.hasOwn(providers, id) ? providers[id] : undefined,
+  );
+  if (before === undefined || after === undefined) return false;
+  if (member === "retention") return RETENTIONS.indexOf(after.retention) > RETENTIONS.indexOf(before.retention);
+  return member === "trains_on_data" && after.trainsOnData && !before.trainsOnData;
+}
