@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ComparisonTally } from "../compare/comparison-tally.ts";
 import type { GroupTally } from "../compare/group-tally.ts";
-import type { PathTally } from "../compare/path-tally.ts";
 import type { Locations } from "../explain/positions.ts";
 import { CHANGES, CHANGE_KINDS } from "../change-kind.ts";
 import type { Outcome } from "../sample-request.ts";

@@ -11,7 +11,7 @@ import type { SideLocation } from "../report/location.ts";
 import type { ReportedSide } from "../request.ts";
 import { changedEntries, flowText, type ChangedEntry } from "./changed-entries.ts";
 import { gateOf } from "./raised.ts";
-import { effectOf, hasRows, type SettingEffect } from "./setting-effect.ts";
+import { effectOf, type SettingEffect } from "./setting-effect.ts";
 
 /** What is known of a side's policies. */
 interface PolicyFacts {
@@ -101,11 +101,16 @@ function effectIn(
 function compiledOf(table: RoutingTable, [section = "", name = ""]: readonly string[]): object | undefined {
   const own = (rows: Readonly<Record<string, object>>): object | undefined =>
     Object.hasOwn(rows, name) ? rows[name] : undefined;
-  if (hasRows(section)) {
-    const { providers, models, endpoints, routes, workspaces } = table;
-    const rows = { providers, models, endpoints, routes, workspaces }[section as "providers"];
-    return own(rows);
-  }
+  const { providers, models, endpoints, routes, workspaces } = table;
+  const rows: Readonly<Record<string, Readonly<Record<string, object>>>> = {
+    providers,
+    models,
+    endpoints,
+    routes,
+    workspaces,
+  };
+  const found = Object.hasOwn(rows, section) ? rows[section] : undefined;
+  if (found !== undefined) return own(found);
   if (section === "regions") return own(table.regionGroups);
   if (section === "vocabulary") return table.vocabulary;
   return section === "policies" ? table.policies : undefined;

@@ -224,15 +224,20 @@ describe("signalbox simulate over folders", () => {
     writeTo(join(cwd, "before"), { "policies/assertions.yaml": assertionsNamed("guard") });
     expect(await held()).toMatchObject({
       assertions: { assertions: [{ id: "guard" }] },
-      changes: ["- policies/assertions.yaml (base's is held)"],
+      changes: [{ path: "policies/assertions.yaml", after: null, gate: "assertions", where: { side: "base" } }],
     });
     writeTo(join(cwd, "after"), { "policies/assertions.yaml": assertionsNamed("other") });
     expect(await held()).toMatchObject({
       assertions: { assertions: [{ id: "other" }] },
-      changes: ["- assertions.guard", "+ assertions.other"],
+      changes: [
+        { path: "assertions.guard", after: null, gate: "assertions" },
+        { path: "assertions.other", before: null, gate: null },
+      ],
     });
     writeTo(join(cwd, "after"), { "policies/assertions.yaml": assertionsNamed("guard").replace("T,", "U,") });
-    expect((await held())?.changes).toEqual(["assertions.guard"]);
+    expect((await held())?.changes).toMatchObject([
+      { path: "assertions.guard.title", effect: "description", gate: null },
+    ]);
     writeTo(join(cwd, "after"), { "policies/assertions.yaml": `# moved\n${assertionsNamed("guard")}` });
     expect((await held())?.changes).toEqual([]);
   });

@@ -60,6 +60,7 @@ describe("GitHub's annotations", () => {
       "error incomplete",
       "error FAIL no-us-for-eu",
       "warning new data path",
+      "warning changed setting workspaces.acme-eu.limits.requests_per_minute",
       "warning newly denied as if 1 candidate was promoted",
       "notice Signalbox simulation",
       "notice 2 policies differ",

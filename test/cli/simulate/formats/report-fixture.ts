@@ -375,7 +375,15 @@ export function named(name: string): SimulationReport {
     place: { ...place, side: "head" },
   });
   const data = path({ workspace: name, operation: name, provider: name, region: name, routes: [name] });
-  const route = routePath({ workspace: name, route: name, provider: name, region: name, host: name, other_host: name });
+  const route = routePath({
+    workspace: name,
+    route: name,
+    provider: name,
+    region: name,
+    host: name,
+    other_host: name,
+    place: { ...place, side: "head" },
+  });
   const witness = { ...POINT, workspace: name, model: name };
   const waiver = { until: name, reason: name, owner: name, expired: false };
   const base = everything();
@@ -392,7 +400,7 @@ export function named(name: string): SimulationReport {
     promoted: comparison("incomparable", [group({ ...one, id: "ba9876543210" })], { new_data_paths: [data] }),
     promoted_policies: [name],
     findings: [{ kind: "route_never_chosen", subject: name, in_base: false, place }],
-    changed_settings: [setting(name, { before: name, after: `${name}2` })],
+    changed_settings: [setting(name, { before: name, after: `${name}2`, where: { ...place, side: "head" } })],
     assertions: assertions(
       [
         assertion({

@@ -44,7 +44,7 @@ export function settingLine(change: SettingChange): string {
 function shortened(before: string, after: string): readonly [string, string] {
   if (before.length <= LONGEST_VALUE && after.length <= LONGEST_VALUE) return [before, after];
   // By characters: half of one cannot be printed.
-  const [was, is] = [[...before], [...after]];
+  const [was, is] = [Array.from(before), Array.from(after)];
   const least = Math.min(was.length, is.length);
   let start = 0;
   while (start < least && was[start] === is[start]) start += 1;
