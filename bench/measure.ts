@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { CONCURRENCY, pathOf, requestBody, type Case } from "./cases.ts";
 import { isLoadResult, type LoadJob, type LoadResult } from "./load-messages.ts";
-import { cpuMicroseconds, residentMegabytes } from "./process-figures.ts";
+import { cpuMicroseconds, familyCpuMicroseconds, residentMegabytes } from "./process-figures.ts";
 import type { Subject } from "./subjects.ts";
 
 /** One subject, one case, one run. Times are milliseconds unless the name says otherwise; `null` where there is nothing to measure. */
@@ -9,8 +9,10 @@ export interface Figures {
   readonly requestsPerSecond: number;
   /** Of the open loop, requests a second: that of the case, or half of what a slow subject can do. */
   readonly rate: number;
-  /** Of the subject's process, all threads, per request of the closed loop. */
+  /** Of the subject's process and those that it started, all threads, per request of the closed loop. */
   readonly cpuMicroseconds: number | null;
+  /** The same of the subject's process alone. */
+  readonly firstCpuMicroseconds: number | null;
   readonly p50: number;
   readonly p99: number;
   readonly firstByteP50: number;
@@ -44,9 +46,9 @@ export async function measure(generator: ChildProcess, subject: Subject, testCas
     loop,
   });
   await run(generator, subject, job({ kind: "closed", requests: Math.ceil(requests / 5), concurrency: CONCURRENCY }));
-  const before = subject.pid === null ? null : cpuMicroseconds(subject.pid);
+  const before = cpuOf(subject);
   const closed = await run(generator, subject, job({ kind: "closed", requests, concurrency: CONCURRENCY }));
-  const after = subject.pid === null ? null : cpuMicroseconds(subject.pid);
+  const after = cpuOf(subject);
   const requestsPerSecond = (requests * 1_000) / closed.duration;
   // Beyond what a subject can do, its queue would be measured.
   const rate = Math.min(testCase.rate, Math.max(1, Math.floor(requestsPerSecond / 2)));
@@ -54,13 +56,24 @@ export async function measure(generator: ChildProcess, subject: Subject, testCas
   return {
     requestsPerSecond,
     rate,
-    cpuMicroseconds: before === null || after === null ? null : (after - before) / requests,
+    cpuMicroseconds: perRequest(before.family, after.family, requests),
+    firstCpuMicroseconds: perRequest(before.first, after.first, requests),
     p50: open.p50,
     p99: open.p99,
     firstByteP50: open.firstByteP50,
     firstByteP99: open.firstByteP99,
     residentMegabytes: subject.pid === null ? null : residentMegabytes(subject.pid),
   };
+}
+
+function cpuOf({ pid }: Subject): { readonly first: number | null; readonly family: number | null } {
+  return pid === null
+    ? { first: null, family: null }
+    : { first: cpuMicroseconds(pid), family: familyCpuMicroseconds(pid) };
+}
+
+function perRequest(before: number | null, after: number | null, requests: number): number | null {
+  return before === null || after === null ? null : (after - before) / requests;
 }
 
 async function run(generator: ChildProcess, subject: Subject, job: LoadJob): Promise<LoadResult> {
@@ -102,6 +115,7 @@ export function medians(runs: readonly Figures[]): Figures {
     requestsPerSecond: of((figures) => figures.requestsPerSecond),
     rate: of((figures) => figures.rate),
     cpuMicroseconds: maybe((figures) => figures.cpuMicroseconds),
+    firstCpuMicroseconds: maybe((figures) => figures.firstCpuMicroseconds),
     p50: of((figures) => figures.p50),
     p99: of((figures) => figures.p99),
     firstByteP50: of((figures) => figures.firstByteP50),

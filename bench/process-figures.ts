@@ -13,6 +13,14 @@ export function cpuMicroseconds(pid: number): number | null {
   return ((Number(fields[11]) + Number(fields[12])) * 1_000_000) / TICKS;
 }
 
+/** The same, with the processes that it has started and that run. */
+export function familyCpuMicroseconds(pid: number): number | null {
+  const own = cpuMicroseconds(pid);
+  if (own === null) return null;
+  const children = read(`/proc/${pid}/task/${pid}/children`)?.trim().split(" ").filter(Boolean) ?? [];
+  return children.reduce((sum, child) => sum + (familyCpuMicroseconds(Number(child)) ?? 0), own);
+}
+
 /** Resident memory in megabytes; `null` where there is no /proc. */
 export function residentMegabytes(pid: number): number | null {
   const kilobytes = /^VmRSS:\s*(\d+) kB/m.exec(read(`/proc/${pid}/status`) ?? "")?.[1];
