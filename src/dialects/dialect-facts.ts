@@ -5,7 +5,7 @@ import type { EmbedRequest, EmbedResult } from "../canon/unary/embed.ts";
 import type { ModerateRequest, ModerateResult } from "../canon/unary/moderate.ts";
 import type { RerankRequest, RerankResult } from "../canon/unary/rerank.ts";
 import type { Upstream } from "./dialect.ts";
-import type { UnaryUpstream } from "./unary/upstream.ts";
+import type { UnaryUpstream } from "./unary/surface.ts";
 
 /** What the compiler needs to know of a wire protocol without loading its translator. */
 export interface DialectFacts {

@@ -7,7 +7,7 @@ import type { AnswerFault } from "../unary/answer-codes.ts";
 import { countIn, listIn, memberIn } from "../unary/answer-members.ts";
 import { invokePath } from "../bedrock-converse/invoke-model.ts";
 import { cohereErrorIn, readCohereModelError } from "./read-error.ts";
-import type { UnaryUpstream } from "../unary/upstream.ts";
+import type { UnaryUpstream } from "../unary/surface.ts";
 import { readInOrder, type FoundVectors } from "../unary/embed/checks.ts";
 import { textsOf } from "../unary/embed/inputs.ts";
 

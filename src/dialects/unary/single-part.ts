@@ -1,8 +1,7 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { Target } from "../dialect.ts";
-import type { UnaryCall, UnaryPart, UnaryTask } from "./surface.ts";
-import type { UnaryResult, UnaryUpstream } from "./upstream.ts";
+import type { UnaryCall, UnaryPart, UnaryResult, UnaryTask, UnaryUpstream } from "./surface.ts";
 
 /** A part in the words of one endpoint; the 400 where the endpoint cannot be told. */
 export function callTo<Request, Result extends UnaryResult>(

@@ -10,7 +10,7 @@ import { parseAnswerBytes } from "../json-bytes.ts";
 import { errorIn, readChatError, readErrorFrame } from "../openai-chat/read-error.ts";
 import { faultyAnswer } from "../unary/answer-codes.ts";
 import { countIn, textIn } from "../unary/answer-members.ts";
-import type { UnaryUpstream } from "../unary/upstream.ts";
+import type { UnaryUpstream } from "../unary/surface.ts";
 import { droppedPriority, foreignRefusal, readRanking, wantedResults } from "../unary/rerank/ranking.ts";
 
 /** Where providers answer, after their base URL. */

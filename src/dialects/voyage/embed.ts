@@ -5,7 +5,7 @@ import type { EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { countIn, textIn } from "../unary/answer-members.ts";
-import type { UnaryUpstream } from "../unary/upstream.ts";
+import type { UnaryUpstream } from "../unary/surface.ts";
 import { vectorFromBase64 } from "../unary/vectors/encode.ts";
 import { purposeWord, textsOf } from "../unary/embed/inputs.ts";
 import { readOpenAiList } from "../openai-chat/embeddings/list.ts";

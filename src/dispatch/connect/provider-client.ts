@@ -1,6 +1,5 @@
-import { Client, type buildConnector, type Dispatcher } from "undici";
+import { type buildConnector, Client, type Dispatcher } from "undici";
 import type { Socket } from "node:net";
-import { tolerateContinue } from "./interim-answers.ts";
 
 /** The connection that carries a call, as the call sees it. */
 export interface Carrier {
@@ -68,4 +67,98 @@ function isMultiplexed(socket: Socket): boolean {
 
 function isCarried(handler: Dispatcher.DispatchHandler): handler is CarriedCall {
   return "carriedBy" in handler;
+}
+
+/** A status line up to its status; the digit after the dot of the version may be any. */
+const STATUS_LINE = Buffer.from("HTTP/1.1 100");
+const VERSION_DIGIT = 7;
+const HUNDREDS_DIGIT = 9;
+const LAST_DIGIT = 11;
+
+const ZERO = 0x30;
+const ONE = 0x31;
+const TWO = 0x32;
+const LF = 10;
+const CR = 13;
+
+/**
+ * Lets a provider send `100 Continue` to a request that did not ask for it: a client must be able to parse and may ignore any 1xx (RFC 9110 §15.2), but
+ * undici resets the connection on 100 alone. The status is read as 102, which undici ignores like 103. No other byte changes, and nothing after
+ * the head of the final answer is looked at.
+ */
+function tolerateContinue(socket: Socket): void {
+  const heads = new InterimHeads();
+  const read = socket.read.bind(socket);
+  const write = socket.write.bind(socket);
+  socket.read = (size?: number): unknown => {
+    const chunk: unknown = read(size);
+    if (heads.expected && chunk instanceof Uint8Array) heads.pass(chunk);
+    return chunk;
+  };
+  // Calls do not share a connection of HTTP/1.1: what is written is a request, and what is read next is the head of its answer.
+  const expecting = (...parameters: Parameters<typeof write>): boolean => {
+    heads.expect();
+    return write(...parameters);
+  };
+  Object.defineProperty(socket, "write", { value: expecting, configurable: true, writable: true });
+}
+
+/** Follows heads of answers through chunks that may be cut anywhere. */
+class InterimHeads {
+  #expected = false;
+  /** Bytes of the status line that have come, up to its status. */
+  #seen = 0;
+  #interim = false;
+  /** Bytes of the empty line that ends a head. */
+  #lineIsEmpty = false;
+
+  /** The head of a final answer has not come yet. */
+  get expected(): boolean {
+    return this.#expected;
+  }
+
+  /** The next byte begins an answer. */
+  expect(): void {
+    this.#expected = true;
+    this.#begin();
+  }
+
+  /** Makes 102 of every 100 in heads before the final one, in place. */
+  pass(chunk: Uint8Array): void {
+    for (let index = 0; index < chunk.length && this.#expected; index += 1) {
+      if (this.#seen < STATUS_LINE.length) this.#readStatus(chunk, index);
+      else this.#readHead(chunk[index] ?? 0);
+    }
+  }
+
+  #begin(): void {
+    this.#seen = 0;
+    this.#interim = false;
+    this.#lineIsEmpty = false;
+  }
+
+  #readStatus(chunk: Uint8Array, index: number): void {
+    const byte = chunk[index] ?? 0;
+    const position = this.#seen;
+    this.#seen += 1;
+    if (position === VERSION_DIGIT) return;
+    if (position < HUNDREDS_DIGIT) {
+      // Anything else is no answer of HTTP/1: the parser judges it.
+      if (byte !== STATUS_LINE[position]) this.#expected = false;
+    } else if (position === HUNDREDS_DIGIT) {
+      if (byte !== ONE) this.#expected = false;
+      this.#interim = byte === ONE;
+    } else if (position === LAST_DIGIT) {
+      if (this.#interim && byte === ZERO) chunk[index] = TWO;
+    } else if (byte !== ZERO) {
+      this.#interim = false;
+    }
+  }
+
+  /** The rest of an interim head, to the empty line after which the next head begins. */
+  #readHead(byte: number): void {
+    if (byte === LF && this.#lineIsEmpty) return this.#begin();
+    if (byte === LF) this.#lineIsEmpty = true;
+    else if (byte !== CR) this.#lineIsEmpty = false;
+  }
 }

@@ -5,13 +5,15 @@ import type { InferenceRequest } from "../../canon/request.ts";
 import type { AttemptReport } from "../../dispatch/attempt.ts";
 import type { RelayOutcome } from "../../dispatch/relay-job.ts";
 import { effectiveLimits, type LimitedSubject } from "../../limits/effective.ts";
-import { estimateRequest, type Estimate } from "../../limits/estimate.ts";
+import { type Estimate, estimateRequest } from "../../limits/estimate.ts";
 import type { Quotas, Reservation } from "../../limits/quotas.ts";
 import type { LimitRefusal } from "../../limits/refusal.ts";
-import { usedBy, usedByParts, type EndedAttempt, type Used } from "../../limits/settlement.ts";
+import { type EndedAttempt, type Used, usedBy, usedByParts } from "../../limits/settlement.ts";
 import type { InferenceCall } from "../inference-call.ts";
-import { limitHeaders } from "./headers.ts";
-import { limitError } from "./limit-error.ts";
+import { limitError, timestamp } from "./limit-error.ts";
+import type { LimitMeasure, ProtocolFamily } from "../../dialects/contract/protocol-family.ts";
+import type { CounterAccount } from "../../limits/counter-account.ts";
+import type { Meters } from "../../limits/meters.ts";
 
 /** What one request may use, taken from its limits. Nothing more comes of a second end. */
 export interface Admission {
@@ -127,4 +129,33 @@ class Reserved implements Admission {
 
 function toEnded({ candidate, failure, status, calls }: AttemptReport): EndedAttempt {
   return { endpoint: candidate.endpoint, failure: failure?.kind ?? null, status, calls: calls ?? 1 };
+}
+
+/**
+ * What is left of the limits that a request counts against, in the headers of its protocol's family (docs/limits.md). Of several limits the one
+ * of which least is left. Nothing where there are none. Names and values by turns.
+ *
+ * @param now milliseconds since the epoch.
+ */
+function limitHeaders(family: ProtocolFamily, meters: readonly Meters[], now: number): readonly string[] {
+  let headers: readonly string[] = [];
+  for (const measure of ["requests", "tokens"] as const) {
+    const counter = tightest(meters, measure);
+    if (counter === null) continue;
+    const { ceiling: limit, remaining, end } = counter;
+    const untilReset = Math.max(0, end - now);
+    const resetAt = (): string => timestamp(now + untilReset);
+    headers = headers.concat(family.limitHeaders(measure, { limit, remaining, untilReset, resetAt }));
+  }
+  return headers;
+}
+
+function tightest(meters: readonly Meters[], measure: LimitMeasure): CounterAccount | null {
+  let found: CounterAccount | null = null;
+  for (const { counters } of meters) {
+    for (const counter of counters) {
+      if (counter.measure === measure && (found === null || counter.remaining < found.remaining)) found = counter;
+    }
+  }
+  return found;
 }

@@ -2,8 +2,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FAILURE_KINDS } from "../../../src/canon/failure.ts";
 import type { HealthSettings } from "../../../src/canon/table.ts";
-import { FailureWindow } from "../../../src/dispatch/endpoints/failure-window.ts";
-import { FAILURE_EFFECTS, DEFAULT_RATE_LIMIT, Health, TRIAL_CLAIM } from "../../../src/dispatch/endpoints/health.ts";
+import {
+  DEFAULT_RATE_LIMIT,
+  FAILURE_EFFECTS,
+  FailureWindow,
+  Health,
+  TRIAL_CLAIM,
+} from "../../../src/dispatch/endpoints/health.ts";
 import { failure, PROBED, SETTINGS } from "./estate.ts";
 
 const bad = failure("server_error");

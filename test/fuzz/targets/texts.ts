@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import fc from "fast-check";
 import { compileTable } from "../../../src/compile/compile-table.ts";
 import { parseJsonBytes, repeatsMember } from "../../../src/dialects/json-bytes.ts";
-import { readRetryAfter } from "../../../src/dispatch/retry-after.ts";
+import { readRetryAfter } from "../../../src/dispatch/provider-call.ts";
 import { formatHeader, formatRow, readHeader, readRow } from "../../../src/evidence/export-line.ts";
 import {
   formatPolicyHeader,

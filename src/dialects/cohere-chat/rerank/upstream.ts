@@ -16,7 +16,7 @@ import {
   readRanking,
   wantedResults,
 } from "../../unary/rerank/ranking.ts";
-import type { UnaryUpstream } from "../../unary/upstream.ts";
+import type { UnaryUpstream } from "../../unary/surface.ts";
 
 /** Where providers answer, after their base URL. */
 const PATH = "/v2/rerank";

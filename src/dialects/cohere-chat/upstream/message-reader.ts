@@ -5,8 +5,7 @@ import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { BlockSequencer } from "../../block-sequencer.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { CallReader } from "./call-reader.ts";
-import { readCitation } from "./read-citations.ts";
+import { CallReader, readCitation } from "./call-reader.ts";
 import type { TokenUsage } from "../../../canon/generate/usage.ts";
 
 /**

@@ -1,6 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { readReasoningHistory } from "../surface/reasoning-history.ts";
-import { type Changes, type EditableBody, MEMBER_REWRITTEN, without } from "./body-members.ts";
+import { type Changes, type EditableBody, leaveOut, MEMBER_REWRITTEN, rename, without } from "./body-members.ts";
+import { NO_EDITS } from "../../../canon/generate/edit.ts";
+import { fitTools } from "./tools.ts";
 
 type Fit = (message: JsonObject, changes: Changes) => JsonObject;
 
@@ -165,4 +167,21 @@ function withId(call: JsonValue, shorten: (id: string) => string): JsonValue {
   if (!isJsonObject(call) || typeof call["id"] !== "string") return call;
   const named: JsonObject = { ...call, id: shorten(call["id"]) };
   return named;
+}
+
+/**
+ * Makes a body of the protocol one that a provider with such flags takes (`DIALECTS["openai-chat"].flags`). Relays and translations
+ * both end here, so that a flag means the same for both. What a flag withdraws has been refused before; what is left is said in other words, or
+ * left out and recorded.
+ */
+export function applyFlags(body: EditableBody, flags: readonly string[]): Changes {
+  const changes: Changes = { stripped: [], dropped: new Set(), edits: NO_EDITS };
+  if (flags.length === 0) return changes;
+  leaveOut(body, flags, changes);
+  rename(body, flags, changes);
+  fitReasoning(body, flags, changes);
+  fitTools(body, flags, changes);
+  fitMessages(body, flags, changes);
+  if (flags.includes("short_call_ids")) shortenCallIds(body, changes);
+  return changes;
 }

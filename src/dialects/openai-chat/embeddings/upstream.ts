@@ -11,7 +11,7 @@ import type { AnswerFault } from "../../unary/answer-codes.ts";
 import { countIn, textIn } from "../../unary/answer-members.ts";
 import { hasOneMeaning } from "../../unary/one-meaning.ts";
 import { droppedTruncation } from "../../unary/rerank/ranking.ts";
-import type { UnaryUpstream } from "../../unary/upstream.ts";
+import type { UnaryUpstream } from "../../unary/surface.ts";
 import { vectorFromBase64 } from "../../unary/vectors/encode.ts";
 import { purposeWord, textsOf } from "../../unary/embed/inputs.ts";
 import { INPUT_TYPES } from "../../voyage/embed.ts";

@@ -17,7 +17,7 @@ import { readUsage } from "../finish.ts";
 import { faultyAnswer, type AnswerFault } from "../../unary/answer-codes.ts";
 import { textIn } from "../../unary/answer-members.ts";
 import { hasOneMeaning } from "../../unary/one-meaning.ts";
-import type { UnaryUpstream } from "../../unary/upstream.ts";
+import type { UnaryUpstream } from "../../unary/surface.ts";
 import { readMappedVerdict } from "./mapped-verdict.ts";
 import { readOwnVerdict, type ReadVerdict } from "./own-verdict.ts";
 

@@ -5,7 +5,7 @@ import type { InferenceRequest } from "../../../canon/request.ts";
 import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
 import type { EditedRequest } from "../../dialect.ts";
 import { editedBody } from "../../relay/edited-body.ts";
-import { applyFlags } from "../deviations/apply-flags.ts";
+import { applyFlags } from "../deviations/messages.ts";
 import { CHAT_FIELDS } from "../fields.ts";
 import { untagMessage } from "../signatures.ts";
 

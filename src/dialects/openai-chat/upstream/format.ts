@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
 import type { ModelReasoning } from "../../../canon/table.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
-import { applyFlags } from "../deviations/apply-flags.ts";
+import { applyFlags } from "../deviations/messages.ts";
 import type { EditableBody } from "../deviations/body-members.ts";
 import { effortOfBudget } from "../../translation/reasoning-effort.ts";
 import { SERVICE_TIERS } from "../../translation/service-tiers.ts";

@@ -5,7 +5,7 @@ import type { EmbedRequest, EmbedResult } from "../../../../src/canon/unary/embe
 import type { Target } from "../../../../src/dialects/dialect.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
 import { upstreamFor } from "../../../../src/dialects/upstreams.ts";
-import type { UnaryUpstream } from "../../../../src/dialects/unary/upstream.ts";
+import type { UnaryUpstream } from "../../../../src/dialects/unary/surface.ts";
 import { endpoint, model, provider } from "../../../support/table.ts";
 
 export interface Place {

@@ -6,8 +6,7 @@ import type { ServiceError } from "../../../../src/canon/error.ts";
 import type { InferenceRequest } from "../../../../src/canon/request.ts";
 import type { Target } from "../../../../src/dialects/dialect.ts";
 import { moderationsSurface } from "../../../../src/dialects/openai-chat/moderations/surface.ts";
-import type { UnaryAnswer, UnaryTask } from "../../../../src/dialects/unary/surface.ts";
-import type { UnaryResult } from "../../../../src/dialects/unary/upstream.ts";
+import type { UnaryAnswer, UnaryResult, UnaryTask } from "../../../../src/dialects/unary/surface.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../../../support/dialects.ts";
 import { model } from "../../../support/table.ts";
 
