@@ -67,6 +67,9 @@ const CHANGES: Readonly<Record<Field, "internal" | ((row: Endpoint) => Endpoint 
 
 const hashOf = (...rows: readonly Endpoint[]): string => contractSha256(openApiDocument(rows));
 
+/** Of each row as it is, which every change is held against. */
+const AS_IT_IS = new Map(ENDPOINTS.map((row) => [row, hashOf(row)] as const));
+
 describe("a row of the endpoint table that changes makes another contract:", () => {
   const fields = Object.entries(CHANGES).flatMap(([field, change]) =>
     change === "internal" ? [] : [{ field, change }],
@@ -76,7 +79,7 @@ describe("a row of the endpoint table that changes makes another contract:", () 
     for (const row of ENDPOINTS) {
       const other = change(row);
       if (other === null) continue;
-      expect(hashOf(other), row.id).not.toBe(hashOf(row));
+      expect(hashOf(other), row.id).not.toBe(AS_IT_IS.get(row));
       changes += 1;
     }
     expect(changes).toBeGreaterThan(0);

@@ -8,6 +8,7 @@ import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../dialects/laws/place.ts";
 import { brokenLaws } from "../dialects/openai-chat/event-laws.ts";
 import { canon } from "../dialects/openai-chat/canon.ts";
+import { placesToCut } from "../support/long.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 
 const recordings = readRecordings("openai-chat");
@@ -130,13 +131,13 @@ describe.skipIf(recordings === null)(
           tally(endings, answer.finish?.reason ?? `${answer.failure?.code ?? answer.failure?.kind}`);
           const data = events.map((event) => parseSseEvent(event).data ?? "");
           if (answer.finish !== null) expect(said(answer), recording.id).toBe(data.map(deltaText).join(""));
-          let finished = false;
-          for (const [kept, line] of data.entries()) {
+          const finishes = data.findIndex((line) => line === "[DONE]" || /"finish_reason": ?"/.test(line));
+          for (const kept of placesToCut(data.length, 8)) {
             const cut = parseStream(events.slice(0, kept));
             cuts += 1;
             expect(brokenLaws(cut), `${recording.id} cut after ${kept}`).toEqual([]);
-            if (!finished) expect(cut.at(-1)?.type, `${recording.id} cut after ${kept}`).toBe("failure");
-            finished ||= line === "[DONE]" || /"finish_reason": ?"/.test(line);
+            if (finishes === -1 || kept <= finishes)
+              expect(cut.at(-1)?.type, `${recording.id} cut after ${kept}`).toBe("failure");
           }
         }
         process.stdout.write(`openai-chat streams: ${streams.length}, ${cuts} cuts (${shown(endings)})\n`);

@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import { contextOf, NO_HEADERS } from "../dialects/laws/place.ts";
+import { placesToCut } from "../support/long.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 import { post, startRouter, startUpstream, tableOver, type Router, type Upstream } from "../support/router.ts";
 
@@ -139,7 +140,7 @@ describe.skipIf(recordings === null)("recorded chat completions (skipped where .
         const events = new SseFramer().push(encoder.encode(`${streamText(recording)}\n\n`));
         const request = chatSurface.parse({ ...bodyOf(recording), stream: true }, 100, NO_HEADERS);
         if ("code" in request) continue;
-        for (let kept = 0; kept < events.length; kept += 1) {
+        for (const kept of placesToCut(events.length, 8)) {
           const observer = chatSurface.relay.observe(contextOf(request));
           for (const event of events.slice(0, kept)) observer.push(event);
           const { ending, events: closing } = observer.end();
