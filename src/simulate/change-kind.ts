@@ -62,6 +62,18 @@ export const CHANGES = {
     sentence: "An endpoint of the same id now means another provider, region, address, model or contract.",
     level: "warning",
   },
+  weaker_obligation: {
+    rank: 44,
+    title: "weaker obligation",
+    sentence: "Obligations leave a field in the request that they take out in base.",
+    level: "warning",
+  },
+  higher_ceiling: {
+    rank: 46,
+    title: "higher ceiling",
+    sentence: "Obligations allow more output tokens than in base, or no longer limit them.",
+    level: "warning",
+  },
   edits_changed: {
     rank: 100,
     title: "edits changed",

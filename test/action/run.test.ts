@@ -70,7 +70,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     const runner = makeRunner(commits);
     const { code, stdout } = await runScript(runner, "run.mjs", {
       GITHUB_WORKSPACE: folder,
-      INPUT_FAIL_ON: "new_data_paths",
+      INPUT_FAIL_ON: "new_destination",
     });
     expect(code).toBe(0);
     const json = reportOf(runner, "simulation.json") ?? "";

@@ -1,19 +1,25 @@
 import { CHANGE_KINDS, type ChangeKind } from "../../simulate/change-kind.ts";
-import type { ComparisonReport, SimulationReport } from "../../simulate/report/report.ts";
+import { SETTING_EFFECTS } from "../../simulate/settings/setting-effect.ts";
+import type { ComparisonReport, SideReport, SimulationReport } from "../../simulate/report/report.ts";
 
 /** Exit codes of `signalbox simulate`. A command line that cannot be used is an error: 2 means something else here. */
 export const SIMULATE_EXIT = { ok: 0, error: 1, differences: 2, failed: 3, incomplete: 4 } as const;
 
 /** What `--fail-on` takes. */
 export const FAIL_ON_VALUES = [
-  ...CHANGE_KINDS,
-  "new_data_paths",
+  "new_destination",
+  "new_region_for_route",
   "more_permissive",
+  "assertions",
+  ...CHANGE_KINDS,
   "less_permissive",
   "incomparable",
   "any",
 ] as const;
 export type FailOnValue = (typeof FAIL_ON_VALUES)[number];
+
+/** Former values of `--fail-on`, with what is written now. */
+export const RENAMED_FAIL_ON: Readonly<Record<string, FailOnValue>> = { new_data_paths: "new_destination" };
 
 export interface ExitFlags {
   readonly detailedExitcode: boolean;
@@ -30,7 +36,9 @@ export function exitCodeOf(report: SimulationReport | null, flags: ExitFlags): n
   // What an incomplete run did not meet, the classes that were left out may.
   const gateFailed = complete && assertions?.coverage.some(({ status }) => status === "FAIL") === true;
   if ((assertions?.failed ?? 0) > 0 || gateFailed) return SIMULATE_EXIT.failed;
-  if (flags.failOn.some((value) => gated.some((comparison) => meets(comparison, value)))) return SIMULATE_EXIT.failed;
+  const isMet = (value: FailOnValue): boolean =>
+    gated.some((comparison) => meets(comparison, value)) || isMetByFiles(report, value);
+  if (flags.failOn.some(isMet)) return SIMULATE_EXIT.failed;
   const both = [declared, promoted];
   if (!complete || both.some((comparison) => changes(comparison, "indeterminate_new"))) {
     return SIMULATE_EXIT.incomplete;
@@ -41,7 +49,10 @@ export function exitCodeOf(report: SimulationReport | null, flags: ExitFlags): n
 function meets(comparison: ComparisonReport, value: FailOnValue): boolean {
   const { access } = comparison;
   if (value === "any") return differs(comparison);
-  if (value === "new_data_paths") return comparison.new_data_paths.length > 0;
+  if (value === "new_destination") return comparison.new_data_paths.length > 0;
+  if (value === "new_region_for_route") return comparison.new_route_paths.length > 0;
+  // Of the files, not of a comparison; an assertion that fails has failed the run already.
+  if (value === "assertions") return false;
   if (value === "incomparable") return access === "incomparable";
   if (value === "more_permissive" || value === "less_permissive") {
     // What allows more here and less there does both: a grant must not hide behind a denial beside it.
@@ -50,10 +61,25 @@ function meets(comparison: ComparisonReport, value: FailOnValue): boolean {
   return changes(comparison, value);
 }
 
+/** What settings, assertions and policies of the files meet, whether or not a request shows it. */
+function isMetByFiles({ changed_settings: settings, base, head }: SimulationReport, value: FailOnValue): boolean {
+  if (value !== "any") return settings.some(({ gate }) => gate === value);
+  return (
+    settings.some(({ effect, gate }) => gate !== null || SETTING_EFFECTS[effect].matters) ||
+    contentsOf(base) !== contentsOf(head)
+  );
+}
+
+function contentsOf({ policies }: SideReport): string {
+  return JSON.stringify(policies.map(({ id, digest, slot, content }) => [id, digest, slot, content]));
+}
+
 function changes(comparison: ComparisonReport, wanted: ChangeKind): boolean {
   return comparison.words.some(({ word, classes }) => word === wanted && classes > 0);
 }
 
-function differs({ changed_classes, new_data_paths, lost_data_paths, access }: ComparisonReport): boolean {
-  return changed_classes > 0 || new_data_paths.length > 0 || lost_data_paths.length > 0 || access !== "equivalent";
+function differs({ changed_classes, access, ...paths }: ComparisonReport): boolean {
+  const { new_data_paths, lost_data_paths, new_route_paths, lost_route_paths } = paths;
+  const found = [new_data_paths, lost_data_paths, new_route_paths, lost_route_paths];
+  return changed_classes > 0 || access !== "equivalent" || found.some(({ length }) => length > 0);
 }

@@ -65,6 +65,9 @@ What fails
   --fail-on WORDS       exit 3 where one of these happens as declared or, with --promote, as if promoted; separated
                         by commas:
                         ${FAIL_ON}
+                        new_region_for_route: a route reaches a provider, region or host that it did not reach before,
+                        also where another route of the workspace does; new_destination: no route did; higher_ceiling
+                        also for a raised limit; assertions: one was removed or changed; any: also settings that matter
                         more_permissive and less_permissive hold for what is incomparable too: it is both
   --help                this text
 

@@ -7,7 +7,7 @@ import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { compileCacheAt } from "../compile-cache.ts";
 import { readEnvironment } from "../terminal/environment.ts";
-import { FAIL_ON_VALUES, type FailOnValue } from "./exit-code.ts";
+import { FAIL_ON_VALUES, RENAMED_FAIL_ON, type FailOnValue } from "./exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS, isFormat, type Format } from "./formats/formats.ts";
 
 /** Where one side is read from. */
@@ -170,6 +170,8 @@ function readPromotions(values: readonly string[]): readonly Promotion[] {
 function readFailOn(values: readonly string[]): readonly FailOnValue[] {
   const requested = values.map((value) => listItems(value));
   const wanted = FAIL_ON_VALUES.filter((value) => requested.some((list) => list.includes(value)));
+  const renamed = requested.flat().find((value) => Object.hasOwn(RENAMED_FAIL_ON, value));
+  if (renamed !== undefined) throw new UsageError(`--fail-on: ${renamed} is named ${RENAMED_FAIL_ON[renamed]} now`);
   const known = (value: string): boolean => FAIL_ON_VALUES.some((own) => own === value);
   if (!requested.every((list) => list.length > 0 && list.every(known))) {
     throw new UsageError(`--fail-on: must be a list, separated by commas, of ${FAIL_ON_VALUES.join(", ")}`);

@@ -98,5 +98,12 @@ function editChanges(base: Outcome, head: Outcome): readonly ChangeKind[] {
   const same =
     before?.maxOutputTokens === after?.maxOutputTokens &&
     (before?.stripFields ?? []).join() === (after?.stripFields ?? []).join();
-  return same ? [] : ["edits_changed"];
+  if (same) return [];
+  const isWeaker = (before?.stripFields ?? []).some((field) => after?.stripFields.includes(field) !== true);
+  const isHigher = (after?.maxOutputTokens ?? Infinity) > (before?.maxOutputTokens ?? Infinity);
+  return [
+    ...(isWeaker ? (["weaker_obligation"] as const) : []),
+    ...(isHigher ? (["higher_ceiling"] as const) : []),
+    "edits_changed",
+  ];
 }

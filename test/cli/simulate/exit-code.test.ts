@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { exitCodeOf, FAIL_ON_VALUES, type ExitFlags, type FailOnValue } from "../../../src/cli/simulate/exit-code.ts";
 import { CHANGE_KINDS, type ChangeKind } from "../../../src/simulate/change-kind.ts";
 import type { ComparisonReport, SimulationReport } from "../../../src/simulate/report/report.ts";
-import { ASSERTIONS, PATH, reportOf, SAME, SETTING } from "./report.ts";
+import { ASSERTIONS, PATH, reportOf, ROUTE_PATH, SAME, SETTING } from "./report.ts";
 
 const NONE: ExitFlags = { detailedExitcode: false, failOn: [], promoting: false };
 const DETAILED: ExitFlags = { ...NONE, detailedExitcode: true };
@@ -49,7 +49,7 @@ describe("exit codes of simulate", () => {
     ["3 before 2", { assertions: FAILED, declared: DENIED }, DETAILED, 3],
     ["3 before 4", { assertions: FAILED, complete: false }, NONE, 3],
     ["3 of --fail-on before 4", { declared: INDETERMINATE }, failOn("indeterminate_new"), 3],
-    ["a word that does not hold", { declared: DENIED }, failOn("newly_allowed", "incomparable", "new_data_paths"), 0],
+    ["a word that does not hold", { declared: DENIED }, failOn("newly_allowed", "incomparable", "new_destination"), 0],
     ["a word as if promoted, not promoting", { promoted: DENIED }, failOn("newly_denied", "any"), 0],
     ["a word as if promoted, promoting", { promoted: DENIED }, { ...failOn("newly_denied"), promoting: true }, 3],
     ["a word as declared, promoting", { declared: DENIED }, { ...failOn("newly_denied"), promoting: true }, 3],
@@ -69,21 +69,49 @@ describe("exit codes of simulate", () => {
   });
 
   test("every word of --fail-on holds for what it says, and for nothing else", () => {
-    const scenes: Readonly<Record<string, readonly [ComparisonReport, readonly FailOnValue[]]>> = {
-      ...Object.fromEntries(CHANGE_KINDS.map((word) => [word, [changed(word, "equivalent"), [word, "any"]]])),
-      more_permissive: [{ ...SAME, access: "more_permissive" }, ["more_permissive", "any"]],
-      less_permissive: [{ ...SAME, access: "less_permissive" }, ["less_permissive", "any"]],
+    const declared = (changes: Partial<ComparisonReport>) => ({ declared: { ...SAME, ...changes } });
+    const scenes: Readonly<Record<string, readonly [Partial<SimulationReport>, readonly FailOnValue[]]>> = {
+      ...Object.fromEntries(
+        CHANGE_KINDS.map((word) => [word, [{ declared: changed(word, "equivalent") }, [word, "any"]]] as const),
+      ),
+      more_permissive: [declared({ access: "more_permissive" }), ["more_permissive", "any"]],
+      less_permissive: [declared({ access: "less_permissive" }), ["less_permissive", "any"]],
       // A grant must not hide behind a denial beside it.
       incomparable: [
-        { ...SAME, access: "incomparable" },
+        declared({ access: "incomparable" }),
         ["more_permissive", "less_permissive", "incomparable", "any"],
       ],
-      new_data_paths: [{ ...SAME, new_data_paths: [PATH] }, ["new_data_paths", "any"]],
+      new_destination: [declared({ new_data_paths: [PATH] }), ["new_destination", "any"]],
+      new_region_for_route: [declared({ new_route_paths: [ROUTE_PATH] }), ["new_region_for_route", "any"]],
+      assertions: [
+        { changed_settings: [{ ...SETTING, effect: "assertion", gate: "assertions" }] },
+        ["assertions", "any"],
+      ],
     };
-    for (const [name, [declared, holding]] of Object.entries(scenes)) {
-      const failing = FAIL_ON_VALUES.filter((word) => exitCodeOf(reportOf({ declared }), failOn(word)) === 3);
-      expect(failing, name).toEqual(holding);
+    for (const [name, [report, holding]] of Object.entries(scenes)) {
+      const failing = FAIL_ON_VALUES.filter((word) => exitCodeOf(reportOf(report), failOn(word)) === 3);
+      expect(failing.toSorted(), name).toEqual(holding.toSorted());
     }
     expect(Object.keys(scenes)).toHaveLength(FAIL_ON_VALUES.length - 1);
+  });
+
+  test.for<[string, Partial<SimulationReport>, readonly FailOnValue[]]>([
+    ["a raised limit", { changed_settings: [SETTING] }, ["higher_ceiling", "any"]],
+    ["another credential", { changed_settings: [{ ...SETTING, effect: "credential", gate: null }] }, ["any"]],
+    ["another title", { changed_settings: [{ ...SETTING, effect: "description", gate: null }] }, []],
+    ["another way to write the same", { changed_settings: [{ ...SETTING, effect: "equivalent", gate: null }] }, []],
+    [
+      "a policy whose change no request meets",
+      {
+        head: {
+          ...reportOf().head,
+          policies: [{ id: "eu", digest: "d", slot: "candidate", content: "rules", from: "head" }],
+        },
+      },
+      ["any"],
+    ],
+  ])("%s meets the gates that are named after it", ([, report, holding]) => {
+    const failing = FAIL_ON_VALUES.filter((word) => exitCodeOf(reportOf(report), failOn(word)) === 3);
+    expect(failing).toEqual(holding);
   });
 });

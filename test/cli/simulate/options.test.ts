@@ -106,8 +106,8 @@ describe("options of simulate", () => {
     [["--detailed-exitcode"], { detailedExitcode: true }],
     [["--fail-on", "any"], { failOn: ["any"] }],
     [
-      ["--fail-on", "new_data_paths, newly_denied", "--fail-on", "any,any"],
-      { failOn: ["newly_denied", "new_data_paths", "any"] },
+      ["--fail-on", "newly_denied, new_destination", "--fail-on", "any,any"],
+      { failOn: ["new_destination", "newly_denied", "any"] },
     ],
     [["--fail-on", FAIL_ON_VALUES.join(",")], { failOn: FAIL_ON_VALUES }],
     [["--quiet"], { quiet: true }],

@@ -94,12 +94,12 @@ describe("denials", () => {
 
 describe("edits", () => {
   it.for([
-    [{ maxOutputTokens: 10, stripFields: [] }, "edits_changed"],
-    [{ maxOutputTokens: null, stripFields: ["user"] }, "edits_changed"],
-    [{ maxOutputTokens: null, stripFields: [] }, ""],
-  ] as const)("%#", ([edits, expected]) => {
-    expect(words(to("a"), to("a", { edits }))).toBe(expected);
-    expect(words(to("a", { edits }), to("a"))).toBe(expected);
+    [{ maxOutputTokens: 10, stripFields: [] }, "edits_changed", "higher_ceiling edits_changed"],
+    [{ maxOutputTokens: null, stripFields: ["user"] }, "edits_changed", "weaker_obligation edits_changed"],
+    [{ maxOutputTokens: null, stripFields: [] }, "", ""],
+  ] as const)("%#", ([edits, stricter, weaker]) => {
+    expect(words(to("a"), to("a", { edits }))).toBe(stricter);
+    expect(words(to("a", { edits }), to("a"))).toBe(weaker);
   });
 });
 

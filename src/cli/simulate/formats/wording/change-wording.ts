@@ -45,6 +45,13 @@ export const CHANGE_WORDING: Readonly<Record<ChangeKind, ChangeWording>> = {
     colour: "yellow",
     look: { sign: "≠", tone: "widen" },
   },
+  weaker_obligation: {
+    ...CHANGES.weaker_obligation,
+    symbol: "+",
+    colour: "yellow",
+    look: { sign: "+", tone: "widen" },
+  },
+  higher_ceiling: { ...CHANGES.higher_ceiling, symbol: "+", colour: "yellow", look: { sign: "+", tone: "widen" } },
   edits_changed: { ...CHANGES.edits_changed, symbol: "~", colour: "cyan", look: { sign: "≠", tone: "quiet" } },
   reason_changed: { ...CHANGES.reason_changed, symbol: "~", colour: "cyan", look: { sign: "≠", tone: "quiet" } },
   indeterminate_new: {
