@@ -7,7 +7,7 @@ import type { RunningServer } from "../../../src/server/running-server.ts";
 import { parseKeyText } from "../../../src/keys/key-text.ts";
 import { startTestServer } from "../../support/server.ts";
 import { call } from "./support.ts";
-import { cacheIn } from "../../support/cache.ts";
+import { TEST_CACHE } from "../../support/cache.ts";
 
 const running = await startTestServer();
 const { server, folder } = running;
@@ -31,7 +31,7 @@ async function another(): Promise<RunningServer> {
       demo: false,
       drain: 1_000,
       watch: false,
-      cache: cacheIn(folder),
+      cache: TEST_CACHE,
     },
     {},
     "0.0.0-test",

@@ -5,7 +5,7 @@ import { startServer } from "../../../src/server/start.ts";
 import type { RunningServer } from "../../../src/server/running-server.ts";
 import { startTestServer } from "../../support/server.ts";
 import { call } from "./support.ts";
-import { cacheIn } from "../../support/cache.ts";
+import { TEST_CACHE } from "../../support/cache.ts";
 
 const running = await startTestServer();
 const { server, folder } = running;
@@ -28,7 +28,7 @@ async function another(): Promise<RunningServer> {
       demo: false,
       drain: 1_000,
       watch: false,
-      cache: cacheIn(folder),
+      cache: TEST_CACHE,
     },
     {},
     "0.0.0-test",
