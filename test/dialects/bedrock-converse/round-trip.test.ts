@@ -9,8 +9,9 @@ import { requestFor } from "../laws/arbitrary/requests.ts";
 import { normalRequest } from "../laws/normal/request.ts";
 import { targetWith } from "./place.ts";
 import { readBody } from "./read-body.ts";
+import { fewOrMany } from "../../support/long.ts";
 
-const RUNS = 500;
+const RUNS = fewOrMany(200, 500);
 const target = targetWith();
 const family = target.model.signatureFamily;
 const arbitrary = requestFor(allowedAt(target));

@@ -6,8 +6,9 @@ import { DIALECT_NAMES, MODEL, NO_EDITS, targetOf } from "./place.ts";
 import type { Probe } from "./probes/probe.ts";
 import { SURFACES, type Spoken } from "./table.ts";
 import { featuresUsed } from "./uses.ts";
+import { fewOrMany } from "../../support/long.ts";
 
-const RUNS = 300;
+const RUNS = fewOrMany(100, 300);
 
 /** Every place: each dialect with a plain model, and with one that takes all that some models take. */
 const PLACES = DIALECT_NAMES.flatMap((name) => [

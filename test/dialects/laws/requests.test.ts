@@ -7,8 +7,9 @@ import { allowedAt } from "./arbitrary/conversations.ts";
 import { requestFor } from "./arbitrary/requests.ts";
 import { PROTOCOLS, type Protocol } from "./table.ts";
 import { featuresUsed } from "./uses.ts";
+import { fewOrMany } from "../../support/long.ts";
 
-const RUNS = 300;
+const RUNS = fewOrMany(90, 300);
 
 /** Prints a request and reads it back as the same protocol's surface would. */
 function there({ name, spoken, upstream, target }: Protocol, request: GenerateRequest) {

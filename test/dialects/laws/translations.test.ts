@@ -10,8 +10,9 @@ import { normalAnswer, type Telling } from "./normal/answer.ts";
 import { answerable, contextFor, requestFor } from "./speak.ts";
 import { PROTOCOLS, type Protocol } from "./table.ts";
 import { joined, pieces, someCuts } from "./arbitrary/wire.ts";
+import { fewOrMany } from "../../support/long.ts";
 
-const RUNS = 100;
+const RUNS = fewOrMany(40, 100);
 
 const PAIRS = PROTOCOLS.flatMap((from) =>
   PROTOCOLS.filter((to) => to !== from).map((to) => ({ from, to, names: `${from.name} to ${to.name}` })),

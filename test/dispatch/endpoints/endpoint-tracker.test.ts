@@ -6,6 +6,7 @@ import type { HealthSettings } from "../../../src/canon/table.ts";
 import type { Arrangement } from "../../../src/dispatch/endpoints/arrange.ts";
 import { EndpointTracker } from "../../../src/dispatch/endpoints/endpoint-tracker.ts";
 import { failure, idsOf, ILL, PROBED, seeded, SETTINGS, tier, WELL } from "./estate.ts";
+import { fewOrMany } from "../../support/long.ts";
 
 const PLAN = tier(["a", "b", "c"]);
 
@@ -79,7 +80,7 @@ describe("an endpoint that fails", () => {
           }
         }
       }),
-      { numRuns: 300 },
+      { numRuns: fewOrMany(60, 300) },
     );
   });
 
