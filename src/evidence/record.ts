@@ -5,6 +5,7 @@ import type { Feature } from "../canon/generate/feature.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { Operation } from "../canon/operation.ts";
 import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
+import type { PreferencesRecord } from "./preferences-record.ts";
 
 declare const word: unique symbol;
 
@@ -69,6 +70,16 @@ export interface DecisionRecord {
   readonly context: TokenBucket;
   readonly maxOutput: TokenBucket;
   readonly reasoningEffort: ReasoningEffort;
+  /** Families of the table whose signed reasoning was in the history, sorted; absent where there was none. */
+  readonly signatureFamilies?: readonly Word[];
+  /** Requested length of vectors; absent where the request does not say. */
+  readonly dimensions?: number;
+  /** Absent where the request had none. */
+  readonly preferences?: PreferencesRecord;
+  /** The workload that the key was made for; absent where it has none. */
+  readonly workload?: Word;
+  /** The key's labels; absent where it has none. */
+  readonly labels?: readonly Word[];
   /** How often the client's library says it has retried (`x-stainless-retry-count`); 0 to 100. */
   readonly retryCount: number;
   /** SHA-256 prefix of the client's own correlation id: searchable by who has the id, unreadable by who has not. */

@@ -90,7 +90,7 @@ export class Recorder {
     error: ServiceError,
   ): ServiceError {
     this.#route = decision.route;
-    const record = decisionRecord(this.#head, identity, request, decision, snapshot.decider.policies.id);
+    const record = decisionRecord(this.#head, identity, request, decision, snapshot.decider);
     this.#decision = { ...record, outcome: "refuse", reason: asWord(error.code) };
     this.#evidence.decide(this.#decision).catch(() => {});
     this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: error.status >= 500 ? "failed" : "refused" };
@@ -117,10 +117,7 @@ export class Recorder {
     deadline: number,
   ): Promise<ServiceError | null> {
     this.#route = decision.route;
-    return this.#record(
-      decisionRecord(this.#head, identity, request, decision, snapshot.decider.policies.id),
-      deadline,
-    );
+    return this.#record(decisionRecord(this.#head, identity, request, decision, snapshot.decider), deadline);
   }
 
   /**

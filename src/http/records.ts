@@ -4,6 +4,7 @@ import type { Decision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
+import type { RoutingTable } from "../canon/table.ts";
 import {
   asWord,
   type AttemptRecord,
@@ -15,6 +16,7 @@ import {
   type Word,
 } from "../evidence/record.ts";
 import type { AttemptReport } from "../dispatch/attempt.ts";
+import { shapeRecord } from "./shape-record.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** What is known of a request before anything of it has been read. */
@@ -106,13 +108,13 @@ function plainRecord(
   };
 }
 
-/** @param policySet id of the set that it was decided with. */
+/** @param decider what it was decided with. */
 export function decisionRecord(
   { requestId, at, operation, retryCount, clientRequestDigest }: RecordHead,
   identity: Identity,
-  request: Pick<InferenceRequest, "shape">,
+  request: Pick<InferenceRequest, "shape" | "preferences">,
   decision: Decision,
-  policySet: string,
+  { table, policies }: { readonly table: RoutingTable; readonly policies: { readonly id: string } },
 ): DecisionRecord {
   const denial = decision.outcome === "deny" ? decision.denial : null;
   const { needs, features, stream, context, maxOutput, reasoningEffort } = request.shape;
@@ -130,7 +132,7 @@ export function decisionRecord(
     route: decision.route === "" ? null : asWord(decision.route),
     outcome: decision.outcome,
     tableRevision: asWord(decision.tableRevision),
-    policySet: asWord(policySet),
+    policySet: asWord(policies.id),
     plan,
     policy: denial === null ? null : asWord(denial.policy),
     policyRevision: denial === null ? null : asWord(denial.revision),
@@ -147,7 +149,9 @@ export function decisionRecord(
     reasoningEffort,
   };
   const narrowed = identity.narrowed ?? null;
-  return narrowed === null ? record : { ...record, token: asWord(narrowed.tokenId) };
+  const shape = shapeRecord(table, identity, request);
+  if (narrowed === null && shape === null) return record;
+  return { ...record, ...shape, ...(narrowed !== null && { token: asWord(narrowed.tokenId) }) };
 }
 
 /** Those members of a record that are made of the decision alone. */

@@ -42,13 +42,18 @@ const hasShape =
   (value) =>
     isJsonObject(value) && Object.entries(members).every(([name, check]) => check(value[name]));
 
+const isOptional =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+
 const SHADOW = {
   policy: isText,
   revision: isText,
   constraint: isText,
   reason: isTextOrNull,
   verdict: isOneOf(["fail", "indeterminate"]),
-  effect: (value) => value === undefined || isOneOf(["would_narrow", "would_deny"])(value),
+  effect: isOptional(isOneOf(["would_narrow", "would_deny"])),
 } satisfies Record<keyof ShadowRecord, Check>;
 
 const SHADOW_REVISION = { policy: isText, revision: isText } satisfies Record<keyof ShadowRevision, Check>;
@@ -63,8 +68,8 @@ const OBLIGATION = {
 const CHANGE = {
   what: isOneOf(CHANGES),
   id: isText,
-  replaces: (value) => value === undefined || isText(value),
-  content: (value) => value === undefined || isText(value),
+  replaces: isOptional(isText),
+  content: isOptional(isText),
 } satisfies Record<keyof ChangeRecord, Check>;
 
 /** `satisfies` makes a member that is added to the record, and forgotten here, a compile error. */
@@ -78,39 +83,44 @@ const DECISION = {
   route: isTextOrNull,
   outcome: isOneOf(["route", "deny", "refuse", "answer"]),
   tableRevision: isText,
-  policySet: (value) => value === undefined || isText(value),
+  policySet: isOptional(isText),
   plan: isListOf(isText),
   policy: isTextOrNull,
   policyRevision: isTextOrNull,
   constraint: isTextOrNull,
   reason: isTextOrNull,
   wouldDeny: isListOf(hasShape(SHADOW)),
-  shadows: (value) => value === undefined || isListOf(hasShape(SHADOW_REVISION))(value),
-  obligations: (value) => value === undefined || isListOf(hasShape(OBLIGATION))(value),
+  shadows: isOptional(isListOf(hasShape(SHADOW_REVISION))),
+  obligations: isOptional(isListOf(hasShape(OBLIGATION))),
   needs: isListOf((value) => typeof value === "string" && isCapability(value)),
-  features: (value) => value === undefined || isListOf(isOneOf(FEATURE_NAMES))(value),
+  features: isOptional(isListOf(isOneOf(FEATURE_NAMES))),
   stream: isFlag,
   context: isOneOf(TOKEN_BUCKETS),
   maxOutput: isOneOf(TOKEN_BUCKETS),
   reasoningEffort: isOneOf(REASONING_EFFORTS),
+  signatureFamilies: isOptional(isListOf(isText)),
+  dimensions: isOptional(isNumber),
+  preferences: isOptional(isJsonObject),
+  workload: isOptional(isText),
+  labels: isOptional(isListOf(isText)),
   retryCount: isNumber,
   clientRequestDigest: isTextOrNull,
-  token: (value) => value === undefined || isText(value),
-  change: (value) => value === undefined || hasShape(CHANGE)(value),
-  repeated: (value) => value === undefined || isNumber(value),
+  token: isOptional(isText),
+  change: isOptional(hasShape(CHANGE)),
+  repeated: isOptional(isNumber),
 } satisfies Record<keyof DecisionRecord, Check>;
 
 const ATTEMPT = {
   endpoint: isText,
   provider: isText,
   region: isText,
-  model: (value) => value === undefined || isText(value),
+  model: isOptional(isText),
   failure: (value) => value === null || isOneOf(FAILURE_KINDS)(value),
   status: isNumberOrNull,
   duration: isNumber,
   simulated: isFlag,
-  translated: (value) => value === undefined || isFlag(value),
-  calls: (value) => value === undefined || isNumber(value),
+  translated: isOptional(isFlag),
+  calls: isOptional(isNumber),
 } satisfies Record<keyof AttemptRecord, Check>;
 
 const OUTCOME = {
@@ -121,10 +131,10 @@ const OUTCOME = {
   finish: isTextOrNull,
   attempts: isListOf(hasShape(ATTEMPT)),
   stripped: isListOf(isText),
-  losses: (value) => value === undefined || isListOf(isOneOf(Object.keys(DROPPED_FIELDS)))(value),
-  edits: (value) => value === undefined || isListOf(isOneOf(EDIT_NAMES))(value),
-  joined: (value) => value === undefined || isText(value),
-  ended: (value) => value === undefined || isOneOf(["server_stopping", "key_revoked"])(value),
+  losses: isOptional(isListOf(isOneOf(Object.keys(DROPPED_FIELDS)))),
+  edits: isOptional(isListOf(isOneOf(EDIT_NAMES))),
+  joined: isOptional(isText),
+  ended: isOptional(isOneOf(["server_stopping", "key_revoked"])),
   estimated: (value) => value === undefined || value === true,
   inputTokens: isNumberOrNull,
   outputTokens: isNumberOrNull,

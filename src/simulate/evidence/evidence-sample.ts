@@ -2,6 +2,7 @@ import { isCapability } from "../../canon/capability.ts";
 import { isFeature } from "../../canon/generate/feature.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { isOperation } from "../../canon/operation.ts";
+import { isPreferencesRecord } from "../../evidence/preferences-record.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 import { readScalars } from "../request-scalars.ts";
 import type { SampleRequest } from "../sample-request.ts";
@@ -23,14 +24,14 @@ export interface EvidenceSample {
 
 /** A decision's record, and which part of it this version cannot express. */
 export interface UnsayableDecision {
-  readonly unsayable: "route" | "need" | "feature" | "size";
+  readonly unsayable: "route" | "need" | "feature" | "size" | "preference";
   readonly decisions: number;
   readonly at: number;
 }
 
 /**
- * Reads the record of a decision. What evidence does not hold is taken as absent: preferences, a key's workload and labels, the length of vectors
- * that was asked for, and whose reasoning is signed.
+ * Reads the record of a decision. Records that were written before version 0.2 lack preferences, a key's workload and labels, the requested length of
+ * vectors and whose reasoning is signed: these count as absent.
  *
  * @returns `null` for records of anything but inference, and of requests that were refused before anything was decided.
  */
@@ -45,6 +46,8 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
   const features = strings(record["features"]);
   if (!needs.every(isCapability)) return { unsayable: "need", decisions, at };
   if (!features.every(isFeature)) return { unsayable: "feature", decisions, at };
+  const { preferences = null, workload, dimensions } = record;
+  if (preferences !== null && !isPreferencesRecord(preferences)) return { unsayable: "preference", decisions, at };
   const scalars = readScalars((member) => record[member]);
   if (scalars === null) return { unsayable: "size", decisions, at };
   return {
@@ -54,15 +57,15 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
       operation,
       key: {
         environment: typeof environment === "string" ? environment : OUTSIDE_VOCABULARY,
-        workload: OUTSIDE_VOCABULARY,
-        labels: [],
+        workload: typeof workload === "string" ? workload : "",
+        labels: strings(record["labels"]).toSorted(),
       },
       needs: needs.filter(isCapability).toSorted(),
       features: features.filter(isFeature).toSorted(),
-      signatureFamilies: [],
+      signatureFamilies: strings(record["signatureFamilies"]),
       ...scalars,
-      dimensions: null,
-      preferences: null,
+      dimensions: typeof dimensions === "number" ? dimensions : null,
+      preferences,
       time: timeWindow(at),
     },
     at,

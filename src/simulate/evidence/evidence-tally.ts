@@ -109,6 +109,7 @@ const UNSAYABLE: Readonly<Record<UnsayableDecision["unsayable"], string>> = {
   need: "a capability that this version does not know",
   feature: "a feature that this version does not know",
   size: "a size that this version does not know",
+  preference: "a preference that this version does not know",
 };
 
 function nothingSeen(): SeenAt {

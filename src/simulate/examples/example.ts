@@ -4,6 +4,7 @@ import { isOperation, type Operation } from "../../canon/operation.ts";
 import type { PolicyTime } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS, type ReasoningEffort, type TokenBucket } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
+import { isPreferencesRecord, type PreferencesRecord } from "../../evidence/preferences-record.ts";
 import { asWord, type ShadowRecord, type Word } from "../../evidence/record.ts";
 import { readEvidenceSample, type UnsayableDecision } from "../evidence/evidence-sample.ts";
 import { explainArguments } from "../explain/explain-arguments.ts";
@@ -15,6 +16,9 @@ export interface ExampleClass {
   readonly route: Word | null;
   readonly operation: Operation | null;
   readonly environment: Word | null;
+  readonly workload: Word | null;
+  /** Sorted. */
+  readonly labels: readonly Word[];
   /** Sorted. */
   readonly needs: readonly Word[];
   /** Sorted. */
@@ -23,6 +27,10 @@ export interface ExampleClass {
   readonly context: TokenBucket | null;
   readonly max_output: TokenBucket | null;
   readonly reasoning_effort: ReasoningEffort | null;
+  /** Sorted. */
+  readonly signature_families: readonly Word[];
+  readonly dimensions: number | null;
+  readonly preferences: PreferencesRecord | null;
   readonly time: PolicyTime;
 }
 
@@ -71,7 +79,7 @@ export type ExampleExplanation =
   | { readonly explain: Word; readonly not_explained: null }
   | { readonly explain: null; readonly not_explained: UnsayableDecision["unsayable"] | "operation" };
 
-/** The command line that decides the request again as if candidates were promoted, without the program's name. Members that evidence does not hold count as absent. */
+/** The command line that decides the request again as if candidates were promoted, without the program's name. */
 export function explainExample({ record }: ExampleRequest): ExampleExplanation {
   // A request that its limits refused was decided before, and can be decided again.
   const sample = readEvidenceSample({
@@ -80,10 +88,8 @@ export function explainExample({ record }: ExampleRequest): ExampleExplanation {
   });
   if (sample === null) return { explain: null, not_explained: "operation" };
   if ("unsayable" in sample) return { explain: null, not_explained: sample.unsayable };
-  // No record has the key's workload, and a placeholder would look like a workload.
-  const key = { ...sample.sample.key, workload: "" };
   // Names of the configuration and enum values only: records hold nothing else.
-  const explain = asWord(shellLine([...explainArguments({ ...sample.sample, key }), "--promoted"]));
+  const explain = asWord(shellLine([...explainArguments(sample.sample), "--promoted"]));
   return { explain, not_explained: null };
 }
 
@@ -106,17 +112,23 @@ function readVerdict(said: JsonValue, isAllowed: boolean): readonly ExampleVerdi
 function classOf(record: JsonObject, at: number): ExampleClass {
   const { workspace, route, operation, environment, needs, features, stream, context, maxOutput, reasoningEffort } =
     record;
+  const { dimensions, preferences } = record;
   return {
     workspace: readWord(workspace),
     route: readWord(route),
     operation: typeof operation === "string" && isOperation(operation) ? operation : null,
     environment: readWord(environment),
+    workload: readWord(record["workload"]),
+    labels: readWords(record["labels"]),
     needs: readWords(needs),
     features: readWords(features),
     stream: stream === true,
     context: TOKEN_BUCKETS.find((bucket) => bucket === context) ?? null,
     max_output: TOKEN_BUCKETS.find((bucket) => bucket === maxOutput) ?? null,
     reasoning_effort: REASONING_EFFORTS.find((effort) => effort === reasoningEffort) ?? null,
+    signature_families: readWords(record["signatureFamilies"]),
+    dimensions: typeof dimensions === "number" ? dimensions : null,
+    preferences: isPreferencesRecord(preferences) ? preferences : null,
     time: timeWindow(at),
   };
 }

@@ -209,12 +209,9 @@ export interface UnusedFinding {
 }
 
 export interface EvidenceReport {
-  /**
-   * Decisions of inference that were read. What evidence does not hold (a key's workload and labels, preferences, the length of vectors, whose
-   * reasoning is signed) is taken as absent.
-   */
+  /** Decisions of inference that were read. */
   readonly decisions: number;
-  /** Decisions that base would make otherwise than they were made: under another table, or by what evidence does not hold. */
+  /** Decisions that base would make otherwise than they were made: under another table, or by what an older record does not have. */
   readonly not_reproduced: number;
   /** Lines that are no evidence. */
   readonly unreadable: number;

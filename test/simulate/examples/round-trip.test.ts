@@ -100,7 +100,7 @@ it("a witness's command decides the request again, and the promoted revision say
         const decided = decide(estate, set, identityOf(sample), questionOf(sample), at);
         const head = { requestId: asWord(`r${index}`), at, operation: sample.operation, retryCount: 0 };
         const whole = { ...head, clientRequestDigest: null };
-        return decisionRecord(whole, identityOf(sample), questionOf(sample), decided, set.id);
+        return decisionRecord(whole, identityOf(sample), questionOf(sample), decided, { table: estate, policies: set });
       });
       const { witnesses } = await findExamples(memoryEvidence(decisions), {
         policy: "watched",

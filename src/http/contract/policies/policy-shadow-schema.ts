@@ -23,12 +23,20 @@ const CLASS = whole(
     route: nullableText,
     operation: { enum: [...OPERATIONS, null] },
     environment: nullableText,
+    workload: { ...nullableText, description: "Of the key." },
+    labels: { type: "array", items: text, description: "Of the key." },
     needs: { type: "array", items: text },
     features: { type: "array", items: text },
     stream: { type: "boolean" },
     context: { enum: [...TOKEN_BUCKETS, null] },
     max_output: { enum: [...TOKEN_BUCKETS, null] },
     reasoning_effort: { enum: [...REASONING_EFFORTS, null] },
+    signature_families: { type: "array", items: text },
+    dimensions: { type: ["integer", "null"], minimum: 1 },
+    preferences: {
+      type: ["object", "null"],
+      description: "The caller's `provider` member, with `unknown name` for every name that the table does not have.",
+    },
     time: whole({ day: { enum: DAY_BUCKETS }, hour: { enum: HOUR_BUCKETS } }, "In UTC."),
   },
   "Requests that nothing in the evidence tells apart; null where a record does not say.",
@@ -47,11 +55,10 @@ const WITNESS = whole({
   class: CLASS,
   explain: {
     ...nullableText,
-    description:
-      "Behind `signalbox`, decides such a request as if candidates were promoted. Without what evidence does not hold: preferences, workload, labels.",
+    description: "Behind `signalbox`, decides such a request as if candidates were promoted.",
   },
   not_explained: {
-    enum: ["route", "need", "feature", "size", "operation", null],
+    enum: ["route", "need", "feature", "size", "preference", "operation", null],
     description: "What this version cannot say of the record, where there is no command.",
   },
 });

@@ -141,7 +141,7 @@ export function evidenceCautions({ not_reproduced: otherwise, unreadable }: Evid
   const cautions: string[] = [];
   if (otherwise > 0) {
     cautions.push(
-      `${amountText(otherwise, "decision was", "decisions were")} made otherwise than base decides: under other files, or by what evidence does not hold`,
+      `${amountText(otherwise, "decision was", "decisions were")} made otherwise than base decides: under other files, or by what an older record does not have`,
     );
   }
   if (unreadable > 0) {

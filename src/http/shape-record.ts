@@ -1,0 +1,75 @@
+import type { Identity } from "../canon/identity.ts";
+import type { ProviderPreferences } from "../canon/preferences.ts";
+import type { InferenceRequest } from "../canon/request.ts";
+import type { RoutingTable } from "../canon/table.ts";
+import { regionsNamed } from "../decide/narrow.ts";
+import { UNKNOWN_NAME, type PreferencesRecord } from "../evidence/preferences-record.ts";
+import { asWord, type DecisionRecord, type Word } from "../evidence/record.ts";
+
+/** What a decision depends on besides what every record has, so that `simulate --evidence` can decide the request again. */
+export type ShapeRecord = Pick<
+  DecisionRecord,
+  "signatureFamilies" | "dimensions" | "preferences" | "workload" | "labels"
+>;
+
+/** The part of a key that records have; the same for every request of the key. */
+const keyParts = new WeakMap<Identity, ShapeRecord | null>();
+
+/** @returns `null` where a request and its key have none of it, as most do. */
+export function shapeRecord(
+  table: RoutingTable,
+  identity: Identity,
+  { shape, preferences }: Pick<InferenceRequest, "shape" | "preferences">,
+): ShapeRecord | null {
+  const key = keyPart(identity);
+  const { signatureFamilies, dimensions } = shape;
+  if (preferences === null && dimensions === null && signatureFamilies.length === 0) return key;
+  return {
+    ...key,
+    ...(signatureFamilies.length > 0 && { signatureFamilies: knownFamilies(table, signatureFamilies) }),
+    ...(dimensions !== null && { dimensions }),
+    ...(preferences !== null && { preferences: preferencesRecord(table, preferences) }),
+  };
+}
+
+function keyPart(identity: Identity): ShapeRecord | null {
+  const known = keyParts.get(identity);
+  if (known !== undefined) return known;
+  const { workload, labels } = identity;
+  const part =
+    workload === "" && labels.length === 0
+      ? null
+      : {
+          ...(workload !== "" && { workload: asWord(workload) }),
+          ...(labels.length > 0 && { labels: labels.map(asWord) }),
+        };
+  keyParts.set(identity, part);
+  return part;
+}
+
+/** A client sends signed reasoning back, and may write any family into it. */
+function knownFamilies(table: RoutingTable, families: readonly string[]): readonly Word[] {
+  const known = new Set(Object.values(table.models).map(({ signatureFamily }) => signatureFamily));
+  return families.map((family) => (known.has(family) ? asWord(family) : UNKNOWN_NAME));
+}
+
+function preferencesRecord(table: RoutingTable, preferences: ProviderPreferences): PreferencesRecord {
+  const { order, only, ignore, region, allow_fallbacks, sort, max_price, data_collection, zdr } = preferences;
+  const providers = (names: readonly string[]): readonly Word[] =>
+    names.map((name) => (Object.hasOwn(table.providers, name) ? asWord(name) : UNKNOWN_NAME));
+  return {
+    ...(order !== undefined && { order: providers(order) }),
+    ...(only !== undefined && { only: providers(only) }),
+    ...(ignore !== undefined && { ignore: providers(ignore) }),
+    ...(region !== undefined && { region: region.map((name) => regionWord(table, name)) }),
+    ...(allow_fallbacks !== undefined && { allow_fallbacks }),
+    ...(sort !== undefined && { sort: { by: sort.by, partition: sort.partition } }),
+    ...(max_price !== undefined && { max_price }),
+    ...(data_collection !== undefined && { data_collection }),
+    ...(zdr !== undefined && { zdr }),
+  };
+}
+
+function regionWord(table: RoutingTable, name: string): Word {
+  return regionsNamed(table, name) === null ? UNKNOWN_NAME : asWord(name);
+}
