@@ -1,4 +1,5 @@
-import { asWord, type AttemptRecord, type OutcomeRecord, type Word } from "./record.ts";
+import type { AttemptRecord, OutcomeRecord } from "./record.ts";
+import { asWord, type Word } from "./word.ts";
 
 /**
  * The endpoints that gave a request's answer, each once, in the order of its attempts: several where a batch was sent in parts. Empty where there was

@@ -1,4 +1,5 @@
-import type { DecisionRecord, OutcomeRecord, Word } from "./record.ts";
+import type { DecisionRecord, OutcomeRecord } from "./record.ts";
+import type { Word } from "./word.ts";
 
 /** What has become of one request: the two records, exactly as they were handed to the evidence. */
 export interface EndedRequest {

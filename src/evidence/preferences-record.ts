@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from "../canon/json.ts";
 import { SORT_KEYS, type MaximumPrice, type SortPreference } from "../canon/preferences.ts";
-import { asWord, type Word } from "./record.ts";
+import { asWord, type Word } from "./word.ts";
 
 /**
  * The preferences of a caller that decide anything (docs/dispatch.md#preferences-of-the-caller). Lists have names of the table; every other name is

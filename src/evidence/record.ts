@@ -6,20 +6,7 @@ import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { Operation } from "../canon/operation.ts";
 import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
 import type { PreferencesRecord } from "./preferences-record.ts";
-
-declare const word: unique symbol;
-
-/**
- * An identifier that our own configuration, table or generator made: never text that a client or a provider sent.
- * Records hold these, enums, numbers and booleans only; `test/evidence/record.test-d.ts` proves it over every member.
- */
-export type Word = string & { readonly [word]: true };
-
-/** The only way to make a {@link Word}; call it on ids of the table, of keys and of our own generators. */
-export function asWord(identifier: string): Word {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the one place where the brand is put on
-  return identifier as Word;
-}
+import type { Word } from "./word.ts";
 
 /** How a request ended. Exactly one per request. `unknown`: the process died between decision and outcome. */
 export const TERMINALS = [

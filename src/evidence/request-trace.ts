@@ -1,6 +1,7 @@
 import type { CallTracer } from "../canon/call-trace.ts";
 import type { EndedRequest } from "./observer.ts";
-import type { DecisionRecord, Word } from "./record.ts";
+import type { DecisionRecord } from "./record.ts";
+import type { Word } from "./word.ts";
 
 /** One request in a trace. */
 export interface RequestTrace {

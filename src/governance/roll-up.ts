@@ -1,6 +1,7 @@
 import type { FailureKind } from "../canon/failure.ts";
 import { answeredBy, shares } from "../evidence/answered-by.ts";
-import type { AttemptRecord, DecisionRecord, OutcomeRecord, ShadowRecord, Terminal, Word } from "../evidence/record.ts";
+import type { AttemptRecord, DecisionRecord, OutcomeRecord, ShadowRecord, Terminal } from "../evidence/record.ts";
+import type { Word } from "../evidence/word.ts";
 import type { Facet, Increments, Labels } from "./increments.ts";
 import type { Cell } from "./cell.ts";
 

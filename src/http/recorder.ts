@@ -9,13 +9,8 @@ import type { RelayOutcome } from "../dispatch/relay-job.ts";
 import type { CallTracer } from "../canon/call-trace.ts";
 import type { RequestTrace } from "../evidence/request-trace.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
-import {
-  asWord,
-  type ChangeRecord,
-  type DecisionRecord,
-  type OutcomeRecord,
-  type Terminal,
-} from "../evidence/record.ts";
+import type { ChangeRecord, DecisionRecord, OutcomeRecord, Terminal } from "../evidence/record.ts";
+import { asWord } from "../evidence/word.ts";
 import { beforeDeadline } from "./bounds.ts";
 import { routeHeader } from "./send.ts";
 import { decisionId } from "../dialects/openai-family/family.ts";

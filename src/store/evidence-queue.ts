@@ -1,4 +1,5 @@
-import { asWord, type DecisionRecord, type OutcomeRecord } from "../evidence/record.ts";
+import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import { asWord } from "../evidence/word.ts";
 import type { EvidenceHead } from "../evidence/evidence-log.ts";
 import type { EvidenceHealth } from "../evidence/evidence-store.ts";
 import {

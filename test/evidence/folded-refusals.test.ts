@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { foldedRefusals } from "../../src/server/evidence/folded-refusals.ts";
-import { asWord, type DecisionRecord, type OutcomeRecord } from "../../src/evidence/record.ts";
+import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
+import { asWord } from "../../src/evidence/word.ts";
 import { DuplicateDecisionError, EvidenceUnavailableError } from "../../src/evidence/errors.ts";
 import { EvidenceQueue } from "../../src/store/evidence-queue.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";

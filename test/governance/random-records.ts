@@ -1,14 +1,8 @@
 import fc from "fast-check";
 import { FAILURE_KINDS } from "../../src/canon/failure.ts";
 import { HOUR } from "../../src/governance/roll-up.ts";
-import {
-  asWord,
-  TERMINALS,
-  type AttemptRecord,
-  type DecisionRecord,
-  type OutcomeRecord,
-  type Word,
-} from "../../src/evidence/record.ts";
+import { TERMINALS, type AttemptRecord, type DecisionRecord, type OutcomeRecord } from "../../src/evidence/record.ts";
+import { asWord, type Word } from "../../src/evidence/word.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 
 /** A request's two records; running where the second one is missing. */

@@ -1,4 +1,5 @@
-import { asWord, type DecisionRecord, type OutcomeRecord, type Terminal } from "../../src/evidence/record.ts";
+import type { DecisionRecord, OutcomeRecord, Terminal } from "../../src/evidence/record.ts";
+import { asWord } from "../../src/evidence/word.ts";
 import type { KeyRecord } from "../../src/keys/key-store.ts";
 
 export function decisionRecord(requestId: string, members: Partial<DecisionRecord> = {}): DecisionRecord {

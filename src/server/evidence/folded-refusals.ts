@@ -1,4 +1,5 @@
-import { asWord, type DecisionRecord, type OutcomeRecord } from "../../evidence/record.ts";
+import type { DecisionRecord, OutcomeRecord } from "../../evidence/record.ts";
+import { asWord } from "../../evidence/word.ts";
 import type { Runtime } from "../../http/runtime.ts";
 import { LIMIT_CODES } from "../../limits/refusal.ts";
 import { DuplicateDecisionError } from "../../evidence/errors.ts";

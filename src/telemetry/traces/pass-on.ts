@@ -1,5 +1,5 @@
 import type { CallTrace } from "../../canon/call-trace.ts";
-import { asWord } from "../../evidence/record.ts";
+import { asWord } from "../../evidence/word.ts";
 import type { BeginTrace, RequestTrace } from "../../evidence/request-trace.ts";
 import { formatTraceContext, parseTraceContext } from "./trace-context.ts";
 

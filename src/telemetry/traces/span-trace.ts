@@ -11,7 +11,8 @@ import type { CallTrace, CallTraceEnd } from "../../canon/call-trace.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { ProviderRow } from "../../canon/table.ts";
 import type { EndedRequest } from "../../evidence/observer.ts";
-import { asWord, type DecisionRecord, type Word } from "../../evidence/record.ts";
+import type { DecisionRecord } from "../../evidence/record.ts";
+import { asWord, type Word } from "../../evidence/word.ts";
 import type { BeginTrace, RequestTrace, TraceHeaders } from "../../evidence/request-trace.ts";
 import {
   callAttributes,

@@ -1,6 +1,7 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { asWord, type ChangeRecord } from "../../../evidence/record.ts";
+import type { ChangeRecord } from "../../../evidence/record.ts";
+import { asWord } from "../../../evidence/word.ts";
 import * as changes from "../../../lifecycle/changes.ts";
 import { entityTag } from "../../../lifecycle/entity-tag.ts";
 import { isFault } from "../../../lifecycle/fault.ts";

@@ -3,7 +3,7 @@ import { invalidRequest, serviceError, type ServiceError } from "../../../canon/
 import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
-import { asWord } from "../../../evidence/record.ts";
+import { asWord } from "../../../evidence/word.ts";
 import type { Runtime } from "../../runtime.ts";
 import { NOT_STORED } from "../../credentials/oauth-error.ts";
 import type { ExchangeFault } from "../../credentials/token-port.ts";
