@@ -1,7 +1,7 @@
 import type { PromotionRequirements } from "../canon/promotion.ts";
 
 /**
- * The records of the policy log (docs/evidence.md#the-log-of-policies). They hold identifiers, numbers and closed lists, and no free text. Records are
+ * The records of the policy log (docs/evidence.md#the-policy-log). They hold identifiers, numbers and closed lists, and no free text. Records are
  * never changed, so members are only added, and a reader must accept older records without them.
  */
 export type PolicyRecord =
