@@ -233,7 +233,7 @@ describe("memory", () => {
     return heapUsed + arrayBuffers;
   }
 
-  it("does not grow with a million outcomes", () => {
+  it("does not grow with the number of outcomes", () => {
     const places = new EndpointTracker(() => SETTINGS);
     const random = seeded(23);
     const run = (calls: number, from: number): void => {
@@ -252,8 +252,9 @@ describe("memory", () => {
     };
     run(20_000, 0);
     const before = heapAfterCollection();
-    run(1_000_000, 60_000);
+    const calls = fewOrMany(250_000, 1_000_000);
+    run(calls, 60_000);
     expect(heapAfterCollection() - before).toBeLessThan(512 * 1024);
-    expect(places.status("a", 3_060_000).in_flight).toBe(0);
+    expect(places.status("a", 60_000 + calls * 3).in_flight).toBe(0);
   });
 });
