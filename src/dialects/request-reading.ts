@@ -17,7 +17,7 @@ const BYTES_PER_TOKEN = 4;
 export class RequestReading {
   readonly #needs = new Set<Capability>();
   readonly #features = new Set<Feature>();
-  readonly #families = new Set<string>();
+  readonly #families: string[] = [];
   /** Capability or feature → path of the member that first required it. */
   readonly paths = new Map<Capability | Feature, string>();
   /** What canon does not hold. */
@@ -45,7 +45,7 @@ export class RequestReading {
 
   /** The history holds reasoning that only this family can read. */
   signed(family: string, path: string): void {
-    this.#families.add(family);
+    if (!this.#families.includes(family)) this.#families.push(family);
     this.use("signed_reasoning", path);
   }
 
@@ -96,16 +96,22 @@ export class RequestReading {
   }
 
   get needs(): readonly Capability[] {
-    return [...this.#needs].toSorted();
+    return sorted(this.#needs);
   }
 
   get features(): readonly Feature[] {
-    return [...this.#features].toSorted();
+    return sorted(this.#features);
   }
 
   get signatureFamilies(): readonly string[] {
-    return [...this.#families].toSorted();
+    return this.#families.length === 0 ? NONE : this.#families.toSorted();
   }
+}
+
+const NONE: readonly never[] = Object.freeze([]);
+
+function sorted<Name extends string>(names: ReadonlySet<Name>): readonly Name[] {
+  return names.size === 0 ? NONE : [...names].toSorted();
 }
 
 /** What a surface adds to a reading of its own body. */

@@ -67,8 +67,18 @@ export function parseCompletionsRequest(
   const { stream, maxOutputTokens } = readCompletionsBody(body, reading);
   const includeUsage = readIncludeUsage(body, stream);
   if (typeof includeUsage === "object") return reading.refusal ?? includeUsage;
-  const parsed = { operation: "completions", stream, maxOutputTokens, bytes, headers, body, includeUsage } as const;
-  return inferenceRequest(reading, { ...parsed, dimensions: null, effort: "unspecified", reader: COMPLETIONS_BODY });
+  return inferenceRequest(reading, {
+    operation: "completions",
+    stream,
+    maxOutputTokens,
+    effort: "unspecified",
+    dimensions: null,
+    bytes,
+    headers,
+    body,
+    includeUsage,
+    reader: COMPLETIONS_BODY,
+  });
 }
 
 /** A request for one completion of one text, as a conversation of one user turn (docs/protocols.md#completions). */
@@ -94,7 +104,7 @@ const READER: CanonReader = {
 };
 
 /** How many answers a body asks for: one for each prompt and each of `n`. */
-export function choicesAsked({ prompt, n }: JsonObject): number {
+export function requestedChoices({ prompt, n }: JsonObject): number {
   const prompts = Array.isArray(prompt) && typeof prompt[0] !== "number" ? prompt.length : 1;
   return prompts * (numberOf(n) ?? 1);
 }

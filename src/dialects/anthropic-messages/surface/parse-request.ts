@@ -39,10 +39,19 @@ export function parseMessagesRequest(
   const { read, effort } = readMessagesBody(operation, body, reading, version);
   const { stream } = read;
   const limit = body["max_tokens"];
-  const maxOutputTokens = typeof limit === "number" ? limit : null;
-  const parsed = { operation, stream, maxOutputTokens, effort, bytes, headers, body } as const;
-  // Streams of this protocol always end with their usage.
-  return inferenceRequest(reading, { ...parsed, dimensions: null, reader: MESSAGES_BODY, includeUsage: true });
+  return inferenceRequest(reading, {
+    operation,
+    stream,
+    maxOutputTokens: typeof limit === "number" ? limit : null,
+    effort,
+    dimensions: null,
+    bytes,
+    headers,
+    body,
+    // Streams of this protocol always end with their usage.
+    includeUsage: true,
+    reader: MESSAGES_BODY,
+  });
 }
 
 type MessagesOperation = "messages" | "messages.count_tokens";

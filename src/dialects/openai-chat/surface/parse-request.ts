@@ -58,10 +58,18 @@ export function parseChatRequest(
   const { stream, maxOutputTokens } = readChatBody(body, reading);
   const includeUsage = readIncludeUsage(body, stream);
   if (typeof includeUsage === "object") return reading.refusal ?? includeUsage;
-  const effort = effortOf(body["reasoning_effort"]);
-  const operation = "chat.completions";
-  const parsed = { operation, stream, maxOutputTokens, effort, bytes, headers, body, includeUsage } as const;
-  return inferenceRequest(reading, { ...parsed, dimensions: null, reader: CHAT_BODY });
+  return inferenceRequest(reading, {
+    operation: "chat.completions",
+    stream,
+    maxOutputTokens,
+    effort: effortOf(body["reasoning_effort"]),
+    dimensions: null,
+    bytes,
+    headers,
+    body,
+    includeUsage,
+    reader: CHAT_BODY,
+  });
 }
 
 const READER: CanonReader = { native: "native_chat", registry: CHAT_FIELDS, read: readChatBody, hints: readHints };

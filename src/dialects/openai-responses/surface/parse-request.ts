@@ -55,9 +55,19 @@ export function parseResponsesRequest(
   const reading = new RequestReading();
   const { read, effort } = readResponsesBody(body, reading);
   const { stream, maxOutputTokens } = read;
-  const parsed = { operation: "responses", stream, maxOutputTokens, effort, bytes, headers, body } as const;
-  // The protocol's last event always has the counts of tokens.
-  return inferenceRequest(reading, { ...parsed, dimensions: null, reader: RESPONSES_BODY, includeUsage: true });
+  return inferenceRequest(reading, {
+    operation: "responses",
+    stream,
+    maxOutputTokens,
+    effort,
+    dimensions: null,
+    bytes,
+    headers,
+    body,
+    // The protocol's last event always has the counts of tokens.
+    includeUsage: true,
+    reader: RESPONSES_BODY,
+  });
 }
 
 const READER: CanonReader = {
