@@ -30,7 +30,7 @@ export class BlockSequencer {
   readonly #closedTools = new Set<string>();
   #torn = false;
 
-  /** A piece arrived for a tool call that had been closed; the answer cannot be told as blocks. */
+  /** A piece arrived for a tool call that had been closed; the answer cannot be written as blocks. */
   get torn(): boolean {
     return this.#torn;
   }
@@ -168,7 +168,7 @@ const NONE: readonly InferenceEvent[] = Object.freeze([]);
 
 /**
  * Notices when an object or a list that arrives in pieces is whole, by its brackets: each character is looked at once, however many pieces there
- * are. Text that is not JSON is whole or not by the same rule; whoever reads it finds out.
+ * are. Text that is not JSON is whole or not by the same rule; its reader finds out.
  */
 class JsonDocument {
   #depth = 0;

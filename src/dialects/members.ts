@@ -46,7 +46,7 @@ export class TranslationRecord {
   }
 }
 
-/** Reads the members of one object of a body and notices those that nobody read. `null` counts as absent, as in all four protocols. */
+/** Reads the members of one object of a body and notices those that were not read. `null` counts as absent, as in all four protocols. */
 export class Members {
   readonly #object: JsonObject;
   readonly #path: string;

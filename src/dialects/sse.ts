@@ -169,7 +169,7 @@ function endOfEvent(bytes: Uint8Array, from: number, ends: LineEnds): number {
     const second = bytes[next];
     if (second === LF || second === CR) {
       const end = afterLineEnd(bytes, next);
-      // A CR in the last place may be half of a CRLF; the rest decides. Where lines end with CR alone, nobody waits for a LF that never comes.
+      // A CR in the last place may be half of a CRLF; the rest decides. Where lines end with CR alone, the reader must not wait for a LF that never comes.
       return second === CR && end === bytes.length && bytes[end - 1] === CR && bytes[next - 1] === LF ? -1 : end;
     }
     lineEnd = ends.next(next);

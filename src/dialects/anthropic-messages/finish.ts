@@ -37,7 +37,7 @@ const WORDS: Readonly<Record<FinishReason, string | null>> = {
   other: null,
 };
 
-/** @throws for `other`, which native relays alone know: whoever translates it would have to make a reason up. */
+/** @throws for `other`, which native relays alone know: a translation would have to make a reason up. */
 export function formatStopReason(reason: FinishReason): string {
   const word = WORDS[reason];
   if (word === null) throw new Error("formatStopReason: a finish reason that no translation gives");

@@ -87,7 +87,7 @@ function support(supported: boolean): Support {
   return { supported };
 }
 
-/** What nobody can be promised: the router has no batches, and what a model does with the others is not declared in routes.yaml. */
+/** What cannot be promised: the router has no batches, and what a model does with the others is not declared in routes.yaml. */
 const NO = support(false);
 
 function anyOf(supports: Readonly<Record<string, Support>>): Support {

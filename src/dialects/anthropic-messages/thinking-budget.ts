@@ -9,7 +9,7 @@ export const BUDGET_ABOVE_LIMIT =
  * The budget under a limit that a policy has lowered. Thinking is part of the output and its budget must be below the limit, so it shrinks
  * with it, as far as the protocol lets it. A limit that is the caller's own changes nothing: what does not fit it is the caller's mistake.
  */
-export function budgetUnder(budget: number, asked: number | null, limit: number): number {
-  const lowered = asked === null || limit < asked;
+export function budgetUnder(budget: number, requested: number | null, limit: number): number {
+  const lowered = requested === null || limit < requested;
   return lowered && budget >= limit ? Math.max(limit - 1, LEAST_BUDGET) : budget;
 }

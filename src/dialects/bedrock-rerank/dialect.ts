@@ -20,7 +20,7 @@ import {
 /** Where the agent runtime answers, after its base URL. */
 const PATH = "/rerank";
 
-/** Rerank as the agent runtime of Amazon Bedrock speaks it, whoever made the model. */
+/** Rerank as the agent runtime of Amazon Bedrock speaks it, for models of every vendor. */
 export const dialect: Dialect = {
   rerank: {
     format: formatBedrock,

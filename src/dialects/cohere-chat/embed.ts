@@ -38,7 +38,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     texts,
     input_type: INPUT_TYPES[purpose ?? "document"],
     embedding_types: ["float"],
-    // Cohere itself cuts what is too long unless told not to.
+    // Cohere itself cuts what is too long unless the request says not to.
     truncate: mayTruncate === true ? "END" : "NONE",
     ...(dimensions === null ? {} : { output_dimension: dimensions }),
   };

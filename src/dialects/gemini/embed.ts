@@ -79,7 +79,7 @@ function predictBody(
   return {
     instances: texts.map((content) => ({ content, ...(task === null ? {} : { task_type: task }) })),
     parameters: {
-      // The provider cuts what is too long unless told not to.
+      // The provider cuts what is too long unless the request says not to.
       autoTruncate: mayTruncate ?? false,
       ...(dimensions === null ? {} : { outputDimensionality: dimensions }),
     },

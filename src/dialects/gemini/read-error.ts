@@ -53,7 +53,7 @@ export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
   return { kind: "error_frame", status: null, retryAfter: null, code };
 }
 
-/** The error object of a body; streams that are asked for as one JSON array have their error in one as well. */
+/** The error object of a body; streams that are requested as one JSON array have their error in one as well. */
 export function errorOf(body: JsonValue | undefined): JsonObject | null {
   const holder: JsonValue | undefined = Array.isArray(body) ? body[0] : body;
   const error = isJsonObject(holder) ? holder["error"] : undefined;

@@ -88,7 +88,7 @@ export function readUsage(answer: JsonObject): TokenUsage | null {
   };
 }
 
-/** The `usage` member of an answer; counts that nobody gave are left out, never zero. `null` where nothing is known. */
+/** The `usage` member of an answer; counts that are not given are left out, never zero. `null` where nothing is known. */
 export function printUsage(usage: TokenUsage | null): JsonObject | null {
   if (usage === null || (usage.input === null && usage.output === null)) return null;
   const { input, output, cacheRead, cacheWrite, reasoning } = usage;

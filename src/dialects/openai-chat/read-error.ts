@@ -43,14 +43,14 @@ const TELLING_MESSAGES: readonly (readonly [RegExp, string])[] = [
 export function readChatError(status: number, bytes: Uint8Array): UpstreamFailure {
   const body = parseAnswerBytes(bytes);
   const error = isJsonObject(body) ? (body["error"] ?? body) : null;
-  const told = isJsonObject(error) ? (toldBy(error["message"]) ?? toldByValidator(body)) : null;
+  const reported = isJsonObject(error) ? (reportedBy(error["message"]) ?? reportedByValidator(body)) : null;
   const named = isJsonObject(error) ? namedMember(error["param"]) : null;
   return {
     kind: kindOfStatus(status),
     status,
     retryAfter: null,
-    code: safeCode(body) ?? told?.code ?? null,
-    ...(named ?? told?.named),
+    code: safeCode(body) ?? reported?.code ?? null,
+    ...(named ?? reported?.named),
   };
 }
 
@@ -59,7 +59,7 @@ interface Told {
   readonly named: { readonly param: string } | null;
 }
 
-function toldBy(message: JsonValue | undefined): Told | null {
+function reportedBy(message: JsonValue | undefined): Told | null {
   if (typeof message !== "string") return null;
   for (const [beginning, code] of TELLING_MESSAGES) {
     const match = beginning.exec(message);
@@ -75,7 +75,7 @@ const VALIDATOR_CODES: Readonly<Record<string, string>> = {
 };
 
 /** `{"detail": [{"type", "loc": ["body", name, …]}]}`, at the top or as the message. */
-function toldByValidator(body: JsonValue | undefined): Told | null {
+function reportedByValidator(body: JsonValue | undefined): Told | null {
   if (!isJsonObject(body)) return null;
   const { detail = isJsonObject(body["message"]) ? body["message"]["detail"] : undefined } = body;
   const [first] = Array.isArray(detail) ? detail : [];

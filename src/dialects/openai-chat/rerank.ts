@@ -39,7 +39,7 @@ function formatJina(request: RerankRequest, target: Target): FormattedRequest | 
     query,
     documents,
     ...(topN === null ? {} : { top_n: wantedResults(request) }),
-    // Documents come back unless told otherwise.
+    // Documents come back unless the request says otherwise.
     ...(target.provider.flags.includes("no_return_documents") ? {} : { return_documents: false }),
   };
   const plain = { path: PATH, body, headers: [] };

@@ -6,7 +6,7 @@ import { observeChatStream, readChatAnswer } from "../openai-chat/relay/observe.
 import { OPENAI_FAMILY } from "../openai-family/family.ts";
 import { refuseUnknownFields } from "../fields.ts";
 import { editCompletionsRequest } from "./edit-request.ts";
-import { choicesAsked, COMPLETIONS_FIELDS, completionsToCanon, parseCompletionsRequest } from "./parse-request.ts";
+import { requestedChoices, COMPLETIONS_FIELDS, completionsToCanon, parseCompletionsRequest } from "./parse-request.ts";
 import { COMPLETIONS_PATH, formatCompletionsRequest } from "./format.ts";
 import { parseCompletionsAnswer, parseCompletionsStream } from "./parse-answer.ts";
 import { renderCompletionsAnswer, renderCompletionsStream } from "./render.ts";
@@ -21,9 +21,9 @@ export const completionsSurface: Surface = {
   relay: {
     path: () => COMPLETIONS_PATH,
     edit: editCompletionsRequest,
-    // The envelope is that of chat completions: choices with finish reasons, usage, error objects, `[DONE]`. Only the number of choices is told otherwise.
-    observe: (context) => observeChatStream(context, choicesAsked(context.request.body)),
-    readAnswer: (bytes, context) => readChatAnswer(bytes, context, choicesAsked(context.request.body)),
+    // The envelope is that of chat completions: choices with finish reasons, usage, error objects, `[DONE]`. Only the number of choices is found otherwise.
+    observe: (context) => observeChatStream(context, requestedChoices(context.request.body)),
+    readAnswer: (bytes, context) => readChatAnswer(bytes, context, requestedChoices(context.request.body)),
   },
   translation: {
     toCanon: completionsToCanon,

@@ -12,7 +12,7 @@ const USAGE_REQUESTED = editSet("usage_requested");
 const OUTPUT_LIMIT_SET = editSet("output_limit_set");
 
 /**
- * The caller's body as the provider gets it: another model name, usage asked for on streams, our own and the identity members taken out,
+ * The caller's body as the provider gets it: another model name, usage requested on streams, our own and the identity members taken out,
  * and what policies oblige us to. Everything else travels as it came. There is no `store` here: the protocol keeps nothing.
  */
 export function editCompletionsRequest(
@@ -26,9 +26,10 @@ export function editCompletionsRequest(
   const { body, stripped } = edited;
   let made = edited.edits;
   if (edits.maxOutputTokens !== null) {
-    const asked = body["max_tokens"];
-    body["max_tokens"] = typeof asked === "number" ? Math.min(asked, edits.maxOutputTokens) : edits.maxOutputTokens;
-    if (body["max_tokens"] !== asked) made |= OUTPUT_LIMIT_SET;
+    const requested = body["max_tokens"];
+    body["max_tokens"] =
+      typeof requested === "number" ? Math.min(requested, edits.maxOutputTokens) : edits.maxOutputTokens;
+    if (body["max_tokens"] !== requested) made |= OUTPUT_LIMIT_SET;
   }
   if (provider.flags.includes("no_stream_options")) {
     if (body["stream_options"] !== undefined) stripped.push("stream_options");

@@ -81,7 +81,7 @@ class CompletionReader {
     if (broken !== null) return this.fail(broken);
     if (typeof word !== "string" || word === "") return;
     const reason = finishReason(word);
-    // A text cannot end in tool calls: whoever says so speaks another protocol, and what it means is unknown.
+    // A text cannot end in tool calls: an answer that says so is of another protocol, and what it means is unknown.
     if (reason === "other" || reason === "tool_calls") {
       return this.fail(answerFailure("malformed", "unknown_finish_reason"));
     }

@@ -51,13 +51,13 @@ export function terminalOf(status: JsonValue | undefined, response: JsonObject, 
  * so it is unknown which is true.
  */
 export function terminalStatus(type: string, response: JsonObject): JsonValue {
-  const told = type.slice("response.".length);
-  const status = response["status"] ?? told;
-  if (status === told || status === "failed" || status === "cancelled") return status;
-  return told === "failed" ? told : null;
+  const named = type.slice("response.".length);
+  const status = response["status"] ?? named;
+  if (status === named || status === "failed" || status === "cancelled") return status;
+  return named === "failed" ? named : null;
 }
 
-/** How a whole answer ended. One that says `failed` is an answer all the same: nobody is asked for another one. */
+/** How a whole answer ended. One that says `failed` is an answer all the same: nobody is requested another one. */
 export function wholeTerminal(response: JsonObject, said: Said): Terminal {
   const { status } = response;
   const terminal = terminalOf(status, response, said);

@@ -26,10 +26,10 @@ import { emulateSchema, type SchemaEmulation } from "./emulate-schema.ts";
 
 /** A request in the words of one endpoint, not yet sent. */
 export interface PreparedTranslation {
-  /** What is asked of the endpoint, in canon. */
-  readonly asked: GenerateRequest;
+  /** The request of the endpoint, in canon. */
+  readonly sent: GenerateRequest;
   readonly formatted: FormattedRequest;
-  /** `null` unless a response schema is asked for as a tool. */
+  /** `null` unless a response schema is requested as a tool. */
   readonly emulation: SchemaEmulation | null;
   /** Calls beyond the first are left out of answers. */
   readonly keepsFirstCall: boolean;
@@ -48,13 +48,13 @@ export function prepareTranslation(
   const emulation = emulatesSchema(route, shape, target.endpoint)
     ? emulateSchema(canonical.request, target.endpoint)
     : null;
-  const { request: asked, keepsFirstCall } = forOneTool(emulation?.request ?? canonical.request, target.endpoint);
-  const formatted = upstream.format(asked, target);
+  const { request: sent, keepsFirstCall } = forOneTool(emulation?.request ?? canonical.request, target.endpoint);
+  const formatted = upstream.format(sent, target);
   if ("code" in formatted) return formatted;
   const dropped = [...canonical.dropped, ...formatted.dropped];
   if (emulation !== null) dropped.push("schema_emulated");
   if (keepsFirstCall) dropped.push("single_call_unspoken");
-  return { asked, formatted, emulation, keepsFirstCall, stripped: canonical.stripped, dropped };
+  return { sent, formatted, emulation, keepsFirstCall, stripped: canonical.stripped, dropped };
 }
 
 /** One request's way to one endpoint and back: what is sent, and how the answer becomes the client's. Relay and translation look the same from here. */
@@ -148,7 +148,7 @@ function relayed({ surface, request, route, edits, context }: ExchangeOptions, t
 
 function translated(
   { surface, context }: ExchangeOptions,
-  { asked, formatted, emulation, keepsFirstCall, stripped, dropped }: PreparedTranslation,
+  { sent, formatted, emulation, keepsFirstCall, stripped, dropped }: PreparedTranslation,
   target: Target,
   upstream: Upstream,
 ): UnhostedPlan {
@@ -163,17 +163,17 @@ function translated(
     edits: TRANSLATED,
     dropped,
     stream: () => {
-      const parser = upstream.parseStream(asked, target, answerId);
+      const parser = upstream.parseStream(sent, target, answerId);
       const renderer = translation.renderStream(context);
       const kept = keepsFirstCall ? keepingFirstCall(parser) : parser;
-      const told = emulation === null ? kept : emulation.wrap(kept);
-      return new TranslatedStream(refusingEnds(told, translation), renderer);
+      const wrapped = emulation === null ? kept : emulation.wrap(kept);
+      return new TranslatedStream(refusingEnds(wrapped, translation), renderer);
     },
     answer: (bytes) => {
-      const events = upstream.parseAnswer(bytes, asked, target, answerId);
+      const events = upstream.parseAnswer(bytes, sent, target, answerId);
       const kept = keepsFirstCall ? firstCallOf(events) : events;
-      const told = emulation === null ? kept : emulation.map(kept);
-      return wholeAnswer(refuseEnds(told, translation), surface, context);
+      const wrapped = emulation === null ? kept : emulation.map(kept);
+      return wholeAnswer(refuseEnds(wrapped, translation), surface, context);
     },
   };
 }

@@ -19,7 +19,7 @@ function isOne(tools: JsonValue | undefined): boolean {
   return Array.isArray(tools) && tools.length === 1;
 }
 
-/** A request in the words that an endpoint has, and whether its answers may hold more calls than were asked for. */
+/** A request in the words that an endpoint has, and whether its answers may hold more calls than were requested. */
 export interface OneToolRequest {
   readonly request: GenerateRequest;
   readonly keepsFirstCall: boolean;

@@ -3,7 +3,7 @@ import type { ModelReasoning } from "../../canon/table.ts";
 
 /**
  * The effort to ask of a model in place of a budget: that of the largest budget in the model's table that is not above the asked one, or
- * the smallest entry. Only efforts that the model takes as words count, and never `none`: whoever has a budget wants reasoning.
+ * the smallest entry. Only efforts that the model takes as words count, and never `none`: a caller with a budget wants reasoning.
  *
  * @param budget tokens.
  * @param words the dialect's efforts, which a model takes whose row names none.

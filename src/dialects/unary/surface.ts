@@ -33,7 +33,7 @@ export interface UnaryTask {
   /** Registered names of members that were taken out. */
   readonly stripped: readonly string[];
   readonly dropped: readonly DroppedField[];
-  /** Endpoint id → the 400 of an endpoint that cannot be told the request. */
+  /** Endpoint id → the 400 of an endpoint that cannot carry the request. */
   readonly refusals: ReadonlyMap<string, ServiceError>;
   /** The caller takes an answer with gaps (`on_partial: report`). */
   readonly takesGaps: boolean;
@@ -58,7 +58,7 @@ export interface UnaryCall {
   readonly headers: readonly string[];
   readonly body: string;
   readonly dropped: readonly DroppedField[];
-  /** What the simulated upstream must know to answer as the model would; sent to nobody else. Names and values by turns. */
+  /** What the simulated upstream must know to answer as the model would; sent to no provider. Names and values by turns. */
   readonly simulated?: readonly string[];
   /** An answer with status 200, checked. */
   readonly read: (answer: AnswerBytes) => UnaryResult | UpstreamFailure;

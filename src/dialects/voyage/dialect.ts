@@ -36,7 +36,7 @@ function formatVoyage(request: RerankRequest, { endpoint }: Target): FormattedRe
     query,
     documents,
     ...(topN === null ? {} : { top_k: wantedResults(request) }),
-    // Texts that are too long are cut in silence unless told otherwise.
+    // Texts that are too long are cut in silence unless the request says otherwise.
     truncation: mayTruncate ?? false,
     return_documents: false,
   };

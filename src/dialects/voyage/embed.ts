@@ -34,7 +34,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     model: target.endpoint.upstreamModel,
     input: isScalar && first !== undefined ? first : texts,
     ...(inputType === null ? {} : { input_type: inputType }),
-    // The provider cuts what is too long unless told not to.
+    // The provider cuts what is too long unless the request says not to.
     truncation: mayTruncate ?? false,
     ...(dimensions === null ? {} : { output_dimension: dimensions }),
     // The word for numbers is to say nothing.

@@ -63,20 +63,20 @@ function sentVersion({ version }: ProtocolHeaders, { flags }: ProviderRow): stri
 /** Lowers the limit, and the budget for thinking with it. Says whether it changed. */
 function capOutput(body: Body, cap: number): boolean {
   const { max_tokens, thinking } = body;
-  const asked = typeof max_tokens === "number" ? max_tokens : null;
-  const limit = Math.min(asked ?? cap, cap);
+  const requested = typeof max_tokens === "number" ? max_tokens : null;
+  const limit = Math.min(requested ?? cap, cap);
   body["max_tokens"] = limit;
-  const changed = limit !== asked;
+  const changed = limit !== requested;
   if (!isJsonObject(thinking)) return changed;
   const { budget_tokens } = thinking;
   if (typeof budget_tokens !== "number") return changed;
-  body["thinking"] = { ...thinking, budget_tokens: budgetUnder(budget_tokens, asked, limit) };
+  body["thinking"] = { ...thinking, budget_tokens: budgetUnder(budget_tokens, requested, limit) };
   return changed;
 }
 
 interface BareMessages {
   readonly messages: JsonValue | undefined;
-  /** Whether reasoning was left out: another protocol's, which nobody had signed. */
+  /** Whether reasoning was left out: another protocol's, which was not signed. */
   readonly dropped: boolean;
 }
 

@@ -75,7 +75,7 @@ function readBlock(
   }
   if (facts.needs !== null) reading.need(facts.needs, path);
   if (!facts.contexts.includes(context)) {
-    // What a server's tool did is told apart by the call's name; its results have kinds of their own.
+    // What a server's tool did is distinguished by the call's name; its results have kinds of their own.
     const needs = serverToolNeeds(block["name"]);
     if (type === "server_tool_use" && needs !== null) reading.need(needs, path);
     reading.use("native_messages", path);

@@ -72,7 +72,7 @@ function renderReasoning({
 
 /**
  * The arguments as the object that the protocol wants. A model may have written something else, or too deep to be printed again, or have been cut off: that text
- * goes on in the one member that the protocol's documents give to it, and no tool's schema has, so nobody calls a tool by mistake.
+ * goes on in the one member that the protocol's documents give to it, and no tool's schema has, so no client calls a tool by mistake.
  */
 function readArguments(text: string, dropped: Set<DroppedField>): JsonObject {
   const value = parseExactJsonText(text);

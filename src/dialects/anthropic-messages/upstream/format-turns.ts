@@ -166,7 +166,7 @@ export interface Draft {
   readonly dropped: Set<DroppedField>;
 }
 
-/** What cannot be printed, and why. A class, because a block is an object too and must be told from it. */
+/** What cannot be printed, and why. A class, because a block is an object too and must be distinguished from it. */
 class Refused {
   readonly error: ServiceError;
 

@@ -134,7 +134,7 @@ function formatBudget(
   return null;
 }
 
-/** The output limit. One that nobody asked for makes room for the budget, as far as the model goes: the default is meant for the answer. */
+/** The output limit. One that was not requested makes room for the budget, as far as the model goes: the default is meant for the answer. */
 function roomFor(budget: number, request: GenerateRequest, { model }: Target, { body }: Draft): number {
   const written = body["max_tokens"];
   const limit = typeof written === "number" ? written : 0;

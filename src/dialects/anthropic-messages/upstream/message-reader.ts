@@ -24,10 +24,10 @@ interface Block {
   pieces: boolean;
 }
 
-/** Reads a message piece by piece; streams and whole answers are told of in the same words, so there is one mapping. */
+/** Reads a message piece by piece; streams and whole answers have the same words, so there is one mapping. */
 export class MessageReader {
   readonly #family: string | null;
-  /** The caller asked for a summary in place of the reasoning itself. */
+  /** The caller requested a summary in place of the reasoning itself. */
   readonly #summary: boolean;
   readonly #blocks = new BlockSequencer();
   readonly #tally = new UsageTally();
@@ -47,7 +47,7 @@ export class MessageReader {
     this.#summary = display !== null && display !== "omitted";
   }
 
-  /** Nothing follows: a `finish` or a `failure` has been told. */
+  /** Nothing follows: a `finish` or a `failure` has been reported. */
   get over(): boolean {
     return this.#over;
   }
@@ -69,7 +69,7 @@ export class MessageReader {
       this.openBlock(block);
       this.closeBlock();
     }
-    // A reason that is told at the beginning ends nothing yet.
+    // A reason that comes at the beginning ends nothing yet.
     this.#readEnd(message);
     this.#addUsage(message["usage"]);
   }
@@ -143,7 +143,7 @@ export class MessageReader {
     if (block.kind === "tool_use" && !block.pieces && Object.keys(block.input).length > 0) {
       this.#blocks.arguments(block.key, JSON.stringify(block.input));
     }
-    // A router like this one marks what nobody signed.
+    // A router like this one marks what is not signed.
     if (block.signature !== "" && !isUnsigned(block.signature)) {
       if (this.#family === null) this.#events.push({ type: "dropped", field: "signature_dropped" });
       else this.#blocks.signature(block.signature, this.#family, block.key);

@@ -12,7 +12,7 @@ import type { TokenUsage } from "../../../canon/generate/usage.ts";
 
 type Kind = "text" | "reasoning" | "tool";
 
-/** The block that is being told. The protocol's blocks do not overlap. */
+/** The block that is being read. The protocol's blocks do not overlap. */
 interface Block {
   /** As the provider counts. */
   readonly index: number;
@@ -25,12 +25,12 @@ interface Block {
   readonly citations: Citation[];
 }
 
-/** Reads a message piece by piece; streams and whole answers are told of in the same words, so there is one mapping. */
+/** Reads a message piece by piece; streams and whole answers have the same words, so there is one mapping. */
 export class MessageReader {
   readonly #family: string | null;
   /** What ended the text, where it can have been only one. */
   readonly #stopSequence: string | null;
-  /** No tool was offered: a call is one of the placeholder, or of a tool that nobody has. */
+  /** No tool was offered: a call is one of the placeholder, or of a tool that does not exist. */
   readonly #offersNone: boolean;
   readonly #blocks = new BlockSequencer();
   readonly #dropped = new Set<DroppedField>();
@@ -48,7 +48,7 @@ export class MessageReader {
     this.#offersNone = offeredTools(request).length === 0;
   }
 
-  /** Nothing follows: a `finish` or a `failure` has been told. */
+  /** Nothing follows: a `finish` or a `failure` has been reported. */
   get over(): boolean {
     return this.#over;
   }
@@ -77,7 +77,7 @@ export class MessageReader {
   openBlock(index: number, start: JsonObject): void {
     this.closeBlock();
     const call = start["toolUse"];
-    // A tool that the provider runs itself, its result, or an image: nobody who came through another protocol can have asked for it.
+    // A tool that the provider runs itself, its result, or an image: no caller of another protocol can have requested it.
     // A call of a tool that was not offered cannot be left out either: the answer would end as if nothing were to be done.
     if (!isJsonObject(call) || call["type"] === "server_tool_use" || this.#offersNone) return this.#failUnexpected();
     const block = this.#begin(index, "tool");
@@ -128,7 +128,7 @@ export class MessageReader {
     if (read !== null) this.#events.push({ type: "usage", usage: read });
   }
 
-  /** The provider has said why the answer ended. Its counts may follow, so the end is told by `conclude`. */
+  /** The provider has said why the answer ended. Its counts may follow, so the end is reported by `conclude`. */
   stop(reason: JsonValue | undefined): void {
     this.closeBlock();
     this.#ending = readStopReason(reason);
@@ -228,7 +228,7 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>
   ["content_filtered", "content_filter"],
 ]);
 
-/** Words that say that the model made something that is no answer. They are told as they are: the list is closed. */
+/** Words that say that the model made something that is no answer. They are reported as they are: the list is closed. */
 const FAILURES: ReadonlySet<string> = new Set(["malformed_model_output", "malformed_tool_use"]);
 
 /** Why an answer ended; an unknown value, and none at all, are failures. */

@@ -57,7 +57,7 @@ class ConverseParser implements EventParser {
         return reader.stopped ? undefined : this.#readBlock(type, event);
       case "contentBlockStart":
       case "contentBlockDelta":
-        // Whoever goes on after the end tells of another answer.
+        // Events after the end belong to another answer.
         if (reader.stopped) return reader.fail(answerFailure("malformed"));
         return this.#readBlock(type, event);
       case "messageStop":

@@ -64,7 +64,7 @@ export function parseRerankRequest(
 
 /** What the caller wants the answer to look like. */
 export interface AnswerForm {
-  /** The caller's documents as they came, to be put into the results; `null`: not asked for. */
+  /** The caller's documents as they came, to be put into the results; `null`: not requested. */
   readonly documents: readonly JsonValue[] | null;
   /** The caller writes as Voyage's clients do, which read other members of the answer. */
   readonly isVoyage: boolean;
@@ -120,7 +120,7 @@ function resultLimit(members: Members): number | null {
   return topN ?? topK;
 }
 
-/** How the protocol's first version says which part of a document counts; no provider of today can be told. */
+/** How the protocol's first version says which part of a document counts; no provider of today takes it. */
 function refuseChunking(members: Members): void {
   const fields = members.take("rank_fields");
   if (fields !== undefined && !(Array.isArray(fields) && fields.length === 1 && fields[0] === "text")) {
@@ -140,7 +140,7 @@ function refuseSpans(members: Members): void {
 }
 
 /**
- * Members with which protocols give documents that are no text. Beside a text they are not passed over: whoever sends one wants it ranked.
+ * Members with which protocols give documents that are no text. Beside a text they are not passed over: a caller who sends one wants it ranked.
  */
 const IMAGES: readonly string[] = ["image", "image_url", "image_base64"];
 

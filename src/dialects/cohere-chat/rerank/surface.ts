@@ -50,7 +50,7 @@ const API_VERSION = "2";
 
 /**
  * Cohere's answer with the members of Jina's that it lacks; callers that may be Voyage's clients get what those read beside it. Documents are the
- * caller's own, and only where it asked for them.
+ * caller's own, and only where it requested them.
  */
 function renderRerank(result: RerankResult, form: AnswerForm, context: AnswerContext): UnaryAnswer {
   const { results, inputTokens, searchUnits } = result;

@@ -21,7 +21,7 @@ import type { UnaryUpstream } from "../../unary/surface.ts";
 /** Where providers answer, after their base URL. */
 const PATH = "/v2/rerank";
 
-/** What Bedrock wants to be told of the protocol's version: the second of today. */
+/** What Bedrock wants to know of the protocol's version: the second of today. */
 const INVOKE_VERSION = 2;
 
 /** Rerank as Cohere speaks it, at Cohere or through Bedrock's InvokeModel. */

@@ -8,7 +8,7 @@ interface Call {
   readonly key: string;
   /** Arguments that may still turn out to be the word `null`. */
   held: string;
-  told: boolean;
+  reported: boolean;
 }
 
 /** Puts tool calls together, which the protocol numbers. */
@@ -35,7 +35,7 @@ export class CallReader {
     if (typeof id !== "string" || id === "" || typeof name !== "string" || name === "" || this.#calls.has(index)) {
       return answerFailure("malformed");
     }
-    this.#calls.set(index, { key: String(index), held: "", told: false });
+    this.#calls.set(index, { key: String(index), held: "", reported: false });
     this.#open.add(index);
     this.#blocks.openTool(String(index), id, name);
     if (typeof json === "string") this.add(index, json);
@@ -46,14 +46,14 @@ export class CallReader {
   add(index: number, json: string): boolean {
     const call = this.#calls.get(index);
     if (call === undefined) return false;
-    if (call.told) {
+    if (call.reported) {
       this.#blocks.arguments(call.key, json);
       return true;
     }
     call.held += json;
     // Models that have nothing to say to a tool may say `null` (recorded); a call without arguments is what they mean.
     if ("null".startsWith(call.held.trim())) return true;
-    call.told = true;
+    call.reported = true;
     this.#blocks.arguments(call.key, call.held);
     return true;
   }

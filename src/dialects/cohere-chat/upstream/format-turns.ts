@@ -190,7 +190,7 @@ function plain(parts: readonly JsonObject[]): JsonValue {
   return parts.length === 1 && only?.["type"] === "text" ? (only["text"] ?? "") : parts;
 }
 
-/** The text before calls is their plan: this is how the model's own plan, told as text, comes back to it. */
+/** The text before calls is their plan: this is how the model's own plan, as text, comes back to it. */
 function spoken(said: readonly JsonObject[], called: boolean): JsonObject {
   const last = said.at(-1);
   const plan = called && last?.["type"] === "text" ? last["text"] : undefined;

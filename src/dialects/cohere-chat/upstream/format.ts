@@ -59,7 +59,7 @@ function dropHints({ hints }: GenerateRequest, { dropped }: Draft): void {
 
 /**
  * Writes `thinking`. The protocol knows on, off and a budget; an effort becomes a budget by the table in routes.yaml, and by nothing else.
- * Models that can think do so unless they are told not to.
+ * Models that can think do so unless the request says not to.
  */
 function formatReasoning(
   reasoning: GenerateRequest["reasoning"],
@@ -130,7 +130,7 @@ function formatSampling(request: GenerateRequest, { body, dropped }: Draft): Ser
   return null;
 }
 
-/** A penalty of 0 is what nobody asks for; some models refuse both members side by side, whatever they say. */
+/** A penalty of 0 requests nothing; some models refuse both members side by side, whatever they say. */
 function penalties({ frequencyPenalty, presencePenalty }: GenerateRequest): readonly Bounded[] {
   return [
     { name: "frequency_penalty", value: frequencyPenalty },
@@ -166,7 +166,7 @@ function formatTools(request: GenerateRequest, { body, dropped }: Draft): Servic
   if (word !== null) body["tool_choice"] = word;
   const strict = tools.filter((tool) => tool.strict === true);
   if (strict.length === 0) return null;
-  // All or none: the promise that was asked for is kept, and the others get it as well.
+  // All or none: the promise that was requested is kept, and the others get it as well.
   body["strict_tools"] = true;
   if (strict.length < tools.length) dropped.add("tool_strictness_widened");
   return null;

@@ -9,9 +9,9 @@ import { CallReader, readCitation } from "./call-reader.ts";
 import type { TokenUsage } from "../../../canon/generate/usage.ts";
 
 /**
- * Reads a message piece by piece; streams and whole answers are told of in the same words, so there is one mapping.
+ * Reads a message piece by piece; streams and whole answers have the same words, so there is one mapping.
  *
- * What the model says of its plan before it calls tools is told as text. It is written for the reader ("I will look up the weather"), also by
+ * What the model says of its plan before it calls tools is reported as text. It is written for the reader ("I will look up the weather"), also by
  * models that do not reason; as text every surface has a place for it, it comes back in the history, and nobody gets reasoning who has not
  * been approved for any.
  */
@@ -30,7 +30,7 @@ export class MessageReader {
     this.#wantsLogprobs = request.logprobs !== null;
   }
 
-  /** Nothing follows: a `finish` or a `failure` has been told. */
+  /** Nothing follows: a `finish` or a `failure` has been reported. */
   get over(): boolean {
     return this.#over;
   }
@@ -207,8 +207,8 @@ function finishReason(word: JsonValue | undefined): FinishReason | null {
  */
 function finishFailure(word: JsonValue | undefined, type: JsonValue | undefined): UpstreamFailure | null {
   if (typeof word !== "string" || !FAILURES.has(word)) return null;
-  const told = typeof type === "string" ? ERROR_TYPES.get(type) : undefined;
-  return answerFailure("error_frame", told ?? FAILURES.get(word) ?? null);
+  const known = typeof type === "string" ? ERROR_TYPES.get(type) : undefined;
+  return answerFailure("error_frame", known ?? FAILURES.get(word) ?? null);
 }
 
 /**
@@ -240,8 +240,8 @@ interface ReadLogprobs {
 }
 
 /**
- * Entries of `logprobs`: each a piece of text with the numbers of the tokens that make it up. Where those are several, nobody says which letters
- * belong to which; the sum of their logarithms is the piece's own, and that is what is told.
+ * Entries of `logprobs`: each a piece of text with the numbers of the tokens that make it up. Where those are several, nothing says which letters
+ * belong to which; the sum of their logarithms is the piece's own, and that is what is reported.
  */
 function readLogprobs(value: JsonValue | undefined): ReadLogprobs {
   const entries: readonly JsonValue[] = Array.isArray(value) ? value : isJsonObject(value) ? [value] : [];

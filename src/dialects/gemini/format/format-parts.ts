@@ -72,7 +72,7 @@ export class OpenCalls {
     return this.#calls.get(id)?.name ?? null;
   }
 
-  /** Order of the calls: without ids, results are told apart by it alone. */
+  /** Order of the calls: without ids, results are distinguished by it alone. */
   place(id: string): number {
     return this.#calls.get(id)?.place ?? 0;
   }
@@ -104,7 +104,7 @@ export function formatResults(
   return parts;
 }
 
-/** `output` and `error` are the members that models are told of; files stand beside them. */
+/** `output` and `error` are the members that models get; files stand beside them. */
 function formatResult({ content, isError, cache }: ToolResult, draft: Draft): JsonObject {
   dropMark(cache, draft);
   const texts: string[] = [];

@@ -6,7 +6,7 @@ import { type Draft, dropMark, formatText } from "./format-parts.ts";
 
 type Made = Record<string, JsonValue | undefined>;
 
-/** How this provider wants calls to be told. */
+/** How this provider wants calls to be written. */
 export interface CallStyle {
   readonly withIds: boolean;
   /** The model signs, and refuses calls that are not signed. */

@@ -40,8 +40,8 @@ interface CandidateCitations {
 const NONE: CandidateCitations = { citations: [], complete: true };
 
 /**
- * The sources that an answer repeats. Their places count bytes of the whole answer, so they are not told. Sources of a search have marks of their own,
- * which only callers of this protocol can have asked for.
+ * The sources that an answer repeats. Their places count bytes of the whole answer, so they are not reported. Sources of a search have marks of their own,
+ * which only callers of this protocol can have requested.
  */
 export function readCitations({ citationMetadata, groundingMetadata }: JsonObject): CandidateCitations {
   const isGrounded = isJsonObject(groundingMetadata) && Object.keys(groundingMetadata).length > 0;

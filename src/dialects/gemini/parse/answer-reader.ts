@@ -34,7 +34,7 @@ export class AnswerReader {
     this.#wantsLogprobs = request.logprobs !== null;
   }
 
-  /** Nothing follows: a `finish` or a `failure` has been told. */
+  /** Nothing follows: a `finish` or a `failure` has been reported. */
   get over(): boolean {
     return this.#over;
   }
@@ -60,7 +60,7 @@ export class AnswerReader {
       if (isJsonObject(feedback) && typeof feedback["blockReason"] === "string") this.#finish("content_filter");
       return;
     }
-    // Several answers are never asked for; which of them would be the caller's?
+    // Several answers are never requested; which of them would be the caller's?
     const isOnly = candidates.length === 1 && isJsonObject(candidate) && (candidate["index"] ?? 0) === 0;
     if (!isOnly) return this.fail(answerFailure("malformed", "unexpected_output_item"));
     this.#takeCandidate(candidate, piece["responseId"]);
@@ -79,7 +79,7 @@ export class AnswerReader {
     this.#events.push({ type: "start", model: typeof model === "string" ? model : null });
   }
 
-  /** Counts are those of the whole answer so far, in every piece; only those that say something new are told. */
+  /** Counts are those of the whole answer so far, in every piece; only those that say something new are reported. */
   #count(piece: JsonObject): void {
     const usage = readUsage(piece["usageMetadata"]);
     if (usage === null || (this.#usage !== null && isSame(usage, this.#usage))) return;
@@ -121,7 +121,7 @@ export class AnswerReader {
     } else if (typeof text === "string" || isEmptyPart(part)) {
       return this.#say(typeof text === "string" ? text : "", signature, logprobs);
     } else {
-      // Images, code and calls of the provider's own tools: nobody who came through another protocol can have asked for them.
+      // Images, code and calls of the provider's own tools: no caller of another protocol can have requested them.
       this.fail(answerFailure("malformed", "unexpected_output_item"));
     }
     return false;

@@ -39,8 +39,8 @@ function openEmbeddings({ body }: InferenceRequest, options: UnaryOptions): Unar
   const runs = splitBatch(request.inputs, boundsOf(options));
   const parts = runs.map(({ first, count }): UnaryPart => {
     const isWhole = count === request.inputs.length;
-    const asked = isWhole ? request : { ...request, inputs: request.inputs.slice(first, first + count) };
-    return { first, count, callTo: (target) => settled(embedCall(asked, target)) };
+    const part = isWhole ? request : { ...request, inputs: request.inputs.slice(first, first + count) };
+    return { first, count, callTo: (target) => settled(embedCall(part, target)) };
   });
   const refusals = refusalsOf(request, runs[0]?.count ?? 1, options.targets);
   const answer: UnaryTask["answer"] = (ends, context) => renderEmbeddings(request, parts, ends, takesGaps, context);

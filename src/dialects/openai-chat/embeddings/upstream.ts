@@ -83,7 +83,7 @@ function parseAnswer(bytes: AnswerBytes, request: EmbedRequest, target: Target):
   };
 }
 
-/** Providers answer in base64 where it was asked for, some always, and some answer in numbers although it was. */
+/** Providers answer in base64 where it was requested, some always, and some answer in numbers although it was. */
 function fromBase64(text: string, { provider: { flags } }: Target): Vector | AnswerFault {
   // Numbers of double precision in base64 could be read as twice as many others.
   if (flags.includes("float_vectors")) return "vector_malformed";

@@ -27,7 +27,7 @@ const KNOWN: ReadonlySet<string> = new Set(MODERATION_CATEGORIES);
 
 /**
  * Reads a result in OpenAI's shape. A category besides the known ones is checked like them and left in the answer: the caller speaks the same protocol and
- * gets the answer as it came, so nothing is renamed or lost, and a category that OpenAI adds breaks nobody.
+ * gets the answer as it came, so nothing is renamed or lost, and a category that OpenAI adds breaks no client.
  *
  * @param withImages whether images were judged; an answer must then say that they were.
  */
@@ -107,7 +107,7 @@ class CategoryReader {
     return known;
   }
 
-  /** The first fault is the one that is told. */
+  /** The first fault is the one that is reported. */
   #fail(fault: AnswerFault): CategoryVerdict {
     this.fault ??= fault;
     return UNJUDGED;

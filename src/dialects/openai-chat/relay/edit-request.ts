@@ -15,7 +15,7 @@ const OUTPUT_LIMIT_SET = editSet("output_limit_set");
 const SIGNATURES_RESTORED = editSet("signatures_restored");
 
 /**
- * The caller's body as the provider gets it: another model name, `store: false`, usage asked for on streams, our own and the identity
+ * The caller's body as the provider gets it: another model name, `store: false`, usage requested on streams, our own and the identity
  * members taken out, and what policies oblige us to. Everything else travels as it came, members of nested objects included.
  */
 export function editChatRequest(
@@ -76,11 +76,11 @@ function capOutput(body: Record<string, JsonValue | undefined>, limit: number): 
   let limited = false;
   let changed = false;
   for (const name of LIMIT_FIELDS) {
-    const asked = body[name];
-    if (typeof asked !== "number") continue;
-    body[name] = Math.min(asked, limit);
+    const requested = body[name];
+    if (typeof requested !== "number") continue;
+    body[name] = Math.min(requested, limit);
     limited = true;
-    changed ||= asked > limit;
+    changed ||= requested > limit;
   }
   if (limited) return changed;
   body[Object.hasOwn(body, "max_tokens") ? "max_tokens" : "max_completion_tokens"] = limit;

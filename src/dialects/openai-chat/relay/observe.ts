@@ -51,13 +51,13 @@ function choiceEnd(word: JsonValue | undefined): ChoiceEnd {
 
 /**
  * Why an answer failed that was closed, by `[DONE]` or the end of its body; `null` for an answer that goes to the client as it came. A choice that was
- * asked for and never came has no finish reason either. Streams and whole answers have this one rule.
+ * requested and never came has no finish reason either. Streams and whole answers have this one rule.
  */
 function closingFailure(ends: readonly ChoiceEnd[], expectedChoices: number): UpstreamFailure | null {
   return ends.length < expectedChoices || ends.includes("goes_on") ? MISSING_FINISH_REASON : null;
 }
 
-/** The finish reason of an answer that was closed. Nobody knows why one ended that gave no reason: it is not recorded as completed. */
+/** The finish reason of an answer that was closed. Why one ended that gave no reason is unknown: it is not recorded as completed. */
 function closingReason(finish: FinishReason | null, ends: readonly ChoiceEnd[]): FinishReason | null {
   return ends.includes("unsaid") ? "other" : finish;
 }
@@ -72,7 +72,7 @@ class RelayedChatStream implements AnswerStream {
   readonly #requestId: string;
   readonly #signatureFamily: string | null;
   readonly #expectedChoices: number;
-  /** We asked for usage that the caller did not: the chunk that holds nothing else is ours to keep, and so is `usage: null` in all others. */
+  /** We requested usage that the caller did not: the chunk that holds nothing else is ours to keep, and so is `usage: null` in all others. */
   readonly #hideUsage: boolean;
   /** Choice index → what is known of its end. */
   readonly #choices = new Map<number, ChoiceEnd>();
@@ -142,10 +142,10 @@ class RelayedChatStream implements AnswerStream {
   /** The event itself where nothing has to change; else printed again, with every number as the provider printed it. */
   #printed(bytes: Uint8Array, event: string | null, data: string, chunk: JsonObject): Uint8Array {
     const isSigned = tagAnswer(chunk, this.#signatureFamily) !== chunk;
-    const asked = this.#hideUsage && chunk["usage"] === null ? withoutNullUsage(data) : data;
-    if (!isSigned) return asked === data ? bytes : formatSseEvent(asked, event);
+    const shown = this.#hideUsage && chunk["usage"] === null ? withoutNullUsage(data) : data;
+    if (!isSigned) return shown === data ? bytes : formatSseEvent(shown, event);
     this.edits = SIGNATURES_MARKED;
-    const exact = parseExactJsonText(asked);
+    const exact = parseExactJsonText(shown);
     const tagged = tagAnswer(isJsonObject(exact) ? exact : chunk, this.#signatureFamily);
     return formatSseEvent(JSON.stringify(tagged), event);
   }
@@ -213,7 +213,7 @@ class RelayedChatStream implements AnswerStream {
 
 const NULL_USAGE = ',"usage":null}';
 
-/** A chunk's text without `usage: null`: clients that check the shape refuse a member that only comes where it was asked for. */
+/** A chunk's text without `usage: null`: clients that check the shape refuse a member that only comes where it was requested. */
 function withoutNullUsage(data: string): string {
   if (data.endsWith(NULL_USAGE)) return `${data.slice(0, -NULL_USAGE.length)}}`;
   const exact = parseExactJsonText(data);
@@ -244,20 +244,20 @@ function hasMedia(delta: JsonValue | undefined): boolean {
 }
 
 /** @param expectedChoices how many answers the request asks for; each must end before the stream is whole. */
-export function observeChatStream(context: AnswerContext, expectedChoices = choicesAsked(context)): AnswerStream {
+export function observeChatStream(context: AnswerContext, expectedChoices = requestedChoices(context)): AnswerStream {
   return new RelayedChatStream(context, expectedChoices);
 }
 
-function choicesAsked({ request }: AnswerContext): number {
+function requestedChoices({ request }: AnswerContext): number {
   const { n } = request.body;
   return typeof n === "number" ? n : 1;
 }
 
-/** Judges a whole answer: a JSON object with every choice that was asked for, none of which goes on. */
+/** Judges a whole answer: a JSON object with every choice that was requested, none of which goes on. */
 export function readChatAnswer(
   bytes: Uint8Array,
   context: AnswerContext,
-  expectedChoices = choicesAsked(context),
+  expectedChoices = requestedChoices(context),
 ): WholeAnswer {
   const { signatureFamily } = context;
   const answer = parseAnswerBytes(bytes);

@@ -91,7 +91,7 @@ export function readReasoningHistory(message: JsonObject): {
 
 function partsOf(details: readonly JsonValue[]): readonly ReasoningPart[] {
   const parts: ReasoningPart[] = [];
-  /** Name of the piece that the last detail is of; details without a name are told apart by their order alone. */
+  /** Name of the piece that the last detail is of; details without a name are distinguished by their order alone. */
   let last: JsonValue | undefined;
   for (const detail of details) {
     const kind = isJsonObject(detail) ? kindOf(detail) : null;

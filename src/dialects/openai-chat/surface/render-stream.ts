@@ -15,7 +15,7 @@ const NONE: readonly Uint8Array[] = Object.freeze([]);
 
 /**
  * Prints events as chunks (docs/protocols.md#chat-completions): the role first, calls with their id and name on the first fragment only, one chunk with the
- * finish reason, the counts where the caller asked for them, `[DONE]`.
+ * finish reason, the counts where the caller requested them, `[DONE]`.
  */
 class ChatStreamRenderer implements EventRenderer {
   readonly #context: AnswerContext;

@@ -73,7 +73,7 @@ export class ChatAnswerReader {
     if (usage === null || this.#failure !== null) return;
     // Counts alone are no beginning of an answer, but they come before its end.
     this.#start(object);
-    // Blocks made so far were told before the counts.
+    // Blocks made so far were reported before the counts.
     this.#flush();
     this.#events.push({ type: "usage", usage });
   }
@@ -142,7 +142,7 @@ export class ChatAnswerReader {
   #readChoice(choice: JsonObject, whole: boolean): void {
     if (this.#failure !== null) return;
     const { index, delta, message, finish_reason: word } = choice;
-    // Nobody asked for a second answer.
+    // A second answer was not requested.
     if (typeof index === "number" && index !== 0) {
       this.fail(answerFailure("malformed", "unexpected_output_item"));
       return;

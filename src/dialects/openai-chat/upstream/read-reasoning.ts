@@ -7,10 +7,10 @@ import type { BlockSequencer } from "../../block-sequencer.ts";
  */
 export class ReasoningReader {
   readonly #sequencer: BlockSequencer;
-  /** Who reads the model's signatures; `null` where nobody is named, so that they are worth nothing. */
+  /** Who reads the model's signatures; `null` where none is named, so that they are worth nothing. */
   readonly #family: string | null;
   #piece = 0;
-  /** What the plain members have told of the piece. A stream may tell it once more, whole, beside its signature. */
+  /** What the plain members have isRepeated of the piece. A stream may tell it once more, whole, beside its signature. */
   #plain = "";
   /** Whether the piece is a summary that encrypted reasoning may still follow. */
   #isSummary = false;
@@ -44,15 +44,15 @@ export class ReasoningReader {
     this.#sequencer.reasoning(text, summary, String(this.#piece));
   }
 
-  /** @param told the text of the details stands beside them as well, so only their signatures are news. */
-  #readDetail(detail: JsonObject, told: boolean): void {
+  /** @param isRepeated the text of the details stands beside them as well, so only their signatures are news. */
+  #readDetail(detail: JsonObject, isRepeated: boolean): void {
     switch (textOf(detail["type"])) {
       case "reasoning.text":
-        if (!told) this.#tell(textOf(detail["text"]), false);
+        if (!isRepeated) this.#tell(textOf(detail["text"]), false);
         this.#sign(textOf(detail["signature"]), false);
         break;
       case "reasoning.summary":
-        if (!told) this.#tell(textOf(detail["summary"]), true);
+        if (!isRepeated) this.#tell(textOf(detail["summary"]), true);
         this.#isSummary = true;
         break;
       case "reasoning.encrypted":

@@ -47,10 +47,10 @@ export function editResponsesRequest(
   if (body["input"] !== input) made |= SIGNATURES_RESTORED;
   const limit = edits.maxOutputTokens;
   if (limit !== null) {
-    const asked = body["max_output_tokens"];
-    const wanted = typeof asked === "number" ? Math.min(asked, limit) : limit;
+    const requested = body["max_output_tokens"];
+    const wanted = typeof requested === "number" ? Math.min(requested, limit) : limit;
     body["max_output_tokens"] = Math.max(wanted, MINIMUM_OUTPUT_TOKENS);
-    if (body["max_output_tokens"] !== asked) made |= OUTPUT_LIMIT_SET;
+    if (body["max_output_tokens"] !== requested) made |= OUTPUT_LIMIT_SET;
   }
   return { body, stripped, edits: made, headers: [] };
 }

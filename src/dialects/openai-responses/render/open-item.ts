@@ -84,7 +84,7 @@ export class OpenItem {
     return messageItem(this.id, status, parts);
   }
 
-  /** Whether reasoning is told as a summary. */
+  /** Whether reasoning is reported as a summary. */
   get isSummary(): boolean {
     return this.#block.kind === "reasoning" && this.#block.summary;
   }

@@ -17,7 +17,7 @@ import type { ModelRow } from "../../../canon/table.ts";
 import { effortOfBudget } from "../../translation/reasoning-effort.ts";
 
 /**
- * Prints a request in canon as a provider of this protocol takes it. Nothing is kept there (`store: false`); reasoning is asked for sealed, so that clients
+ * Prints a request in canon as a provider of this protocol takes it. Nothing is kept there (`store: false`); reasoning is requested sealed, so that clients
  * can give it back.
  */
 export function formatResponsesRequest(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {

@@ -4,13 +4,13 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import type { BlockSequencer } from "../../block-sequencer.ts";
 import type { Said } from "../terminal.ts";
 
-/** What has been told of one output item. */
-interface Told {
-  /** Content indices whose text has been told; by kind, because providers count reasoning and messages alike. */
+/** What has been reported of one output item. */
+interface Reported {
+  /** Content indices whose text has been reported; by kind, because providers count reasoning and messages alike. */
   readonly texts: Set<number>;
   /** Content index → how many annotations. */
   readonly annotations: Map<number, number>;
-  /** Summary or reasoning text: the index that was told last. */
+  /** Summary or reasoning text: the index that was reported last. */
   lastReasoning: { readonly key: string; readonly index: number } | null;
   opened: boolean;
   arguments: boolean;
@@ -24,15 +24,15 @@ interface Told {
 export class ItemEmitter implements Said {
   readonly #sequencer: BlockSequencer;
   readonly #family: string | null;
-  readonly #told = new Map<number, Told>();
+  readonly #reported = new Map<number, Reported>();
   readonly #ids = new Set<string>();
   readonly dropped = new Set<DroppedField>();
   calls = false;
   refusal = false;
-  /** An item of a kind that no translated request can have asked for, or a call without a name. */
+  /** An item of a kind that no translated request can have requested, or a call without a name. */
   unexpected: "unexpected_output_item" | "unnamed_call" | null = null;
 
-  /** @param family who can read the signatures of this endpoint's model; `null` where nobody is said to. */
+  /** @param family who can read the signatures of this endpoint's model; `null` where none is known. */
   constructor(sequencer: BlockSequencer, family: string | null) {
     this.#sequencer = sequencer;
     this.#family = family;
@@ -61,11 +61,11 @@ export class ItemEmitter implements Said {
   /** Several texts of one item are paragraphs of one block, so that the item's signature has one place. */
   reasoning(index: number, part: number, text: string, summary: boolean): void {
     if (text === "") return;
-    const told = this.#of(index);
+    const reported = this.#of(index);
     const key = `${index} ${summary ? "summary" : "text"}`;
-    const last = told.lastReasoning;
+    const last = reported.lastReasoning;
     const isNext = last !== null && last.key === key && last.index !== part;
-    told.lastReasoning = { key, index: part };
+    reported.lastReasoning = { key, index: part };
     this.#sequencer.reasoning(isNext ? `\n\n${text}` : text, summary, key);
   }
 
@@ -82,46 +82,46 @@ export class ItemEmitter implements Said {
     else this.#sequencer.citation(citation, `${index} ${content}`);
   }
 
-  /** Whether the text of a content index has been told in deltas. */
+  /** Whether the text of a content index has been reported in deltas. */
   hasText(index: number, content: number): boolean {
-    return this.#told.get(index)?.texts.has(content) ?? false;
+    return this.#reported.get(index)?.texts.has(content) ?? false;
   }
 
   hasArguments(index: number): boolean {
-    return this.#told.get(index)?.arguments ?? false;
+    return this.#reported.get(index)?.arguments ?? false;
   }
 
-  /** Whether anything of an item's reasoning has been told. */
+  /** Whether anything of an item's reasoning has been reported. */
   hasReasoning(index: number): boolean {
-    return (this.#told.get(index)?.lastReasoning ?? null) !== null;
+    return (this.#reported.get(index)?.lastReasoning ?? null) !== null;
   }
 
-  /** Whether an event has told of the item at the index, or of an item of the same id. */
+  /** Whether an event has reported the item at the index, or of an item of the same id. */
   has(index: number, { id }: JsonObject): boolean {
-    return this.#told.has(index) || (typeof id === "string" && this.#ids.has(id));
+    return this.#reported.has(index) || (typeof id === "string" && this.#ids.has(id));
   }
 
-  /** An item is whole: tells what has not been told yet. */
+  /** An item is whole: reports the rest. */
   done(index: number, item: JsonObject): void {
-    const told = this.#of(index);
-    if (told.done) return;
-    told.done = true;
+    const reported = this.#of(index);
+    if (reported.done) return;
+    reported.done = true;
     if (typeof item["id"] === "string") this.#ids.add(item["id"]);
     switch (typeof item["type"] === "string" ? item["type"] : "") {
       case "message":
-        return this.#message(index, item, told);
+        return this.#message(index, item, reported);
       case "reasoning":
-        return this.#reasoningItem(index, item, told);
+        return this.#reasoningItem(index, item, reported);
       case "function_call":
         this.#openCall(index, item);
-        if (!told.arguments && typeof item["arguments"] === "string") this.arguments(index, item["arguments"]);
+        if (!reported.arguments && typeof item["arguments"] === "string") this.arguments(index, item["arguments"]);
         return;
       default:
         this.unexpected ??= "unexpected_output_item";
     }
   }
 
-  /** A content part is whole: its text, where no delta told it, and its annotations, where no event did. */
+  /** A content part is whole: its text, where no delta had it, and its annotations, where no event did. */
   part(index: number, content: number, part: JsonObject): void {
     const { type, text, refusal } = part;
     if (!this.hasText(index, content)) {
@@ -134,27 +134,27 @@ export class ItemEmitter implements Said {
     }
     const { annotations } = part;
     if (!Array.isArray(annotations)) return;
-    const told = this.#of(index).annotations.get(content) ?? 0;
-    for (const annotation of annotations.slice(told)) this.annotation(index, content, annotation);
+    const reported = this.#of(index).annotations.get(content) ?? 0;
+    for (const annotation of annotations.slice(reported)) this.annotation(index, content, annotation);
   }
 
-  #message(index: number, item: JsonObject, told: Told): void {
+  #message(index: number, item: JsonObject, reported: Reported): void {
     const { content } = item;
     if (!Array.isArray(content)) return;
-    // Some providers count content from 1 in their deltas: as many texts as parts means that all have been told.
-    if (told.texts.size >= content.length) return;
+    // Some providers count content from 1 in their deltas: as many texts as parts means that all have been reported.
+    if (reported.texts.size >= content.length) return;
     for (const [place, part] of content.entries()) if (isJsonObject(part)) this.part(index, place, part);
   }
 
-  #reasoningItem(index: number, item: JsonObject, told: Told): void {
+  #reasoningItem(index: number, item: JsonObject, reported: Reported): void {
     const { content, summary, encrypted_content: sealed } = item;
-    if (told.lastReasoning === null) {
+    if (reported.lastReasoning === null) {
       this.#texts(index, summary, true);
       this.#texts(index, content, false);
     }
     if (typeof sealed !== "string" || sealed === "") return;
     if (this.#family === null) this.dropped.add("signature_dropped");
-    else this.#sequencer.signature(sealed, this.#family, told.lastReasoning?.key ?? `${index} text`);
+    else this.#sequencer.signature(sealed, this.#family, reported.lastReasoning?.key ?? `${index} text`);
   }
 
   #texts(index: number, parts: JsonValue | undefined, summary: boolean): void {
@@ -165,23 +165,23 @@ export class ItemEmitter implements Said {
   }
 
   #openCall(index: number, item: JsonObject): void {
-    const told = this.#of(index);
-    if (told.opened) return;
+    const reported = this.#of(index);
+    if (reported.opened) return;
     const { name, call_id: callId, id } = item;
     const known = typeof callId === "string" && callId !== "" ? callId : id;
     if (typeof name !== "string" || name === "" || typeof known !== "string") {
       this.unexpected ??= "unnamed_call";
       return;
     }
-    told.opened = true;
+    reported.opened = true;
     this.calls = true;
     this.#sequencer.openTool(String(index), known, name);
   }
 
-  #of(index: number): Told {
-    const known = this.#told.get(index);
+  #of(index: number): Reported {
+    const known = this.#reported.get(index);
     if (known !== undefined) return known;
-    const told: Told = {
+    const reported: Reported = {
       texts: new Set(),
       annotations: new Map(),
       lastReasoning: null,
@@ -189,8 +189,8 @@ export class ItemEmitter implements Said {
       arguments: false,
       done: false,
     };
-    this.#told.set(index, told);
-    return told;
+    this.#reported.set(index, reported);
+    return reported;
   }
 }
 

@@ -52,7 +52,7 @@ export function readInOrder(
 }
 
 /**
- * Exactly one vector for each input, all of one length, which is the one asked for or the model's own.
+ * Exactly one vector for each input, all of one length, which is the one requested or the model's own.
  *
  * @param read makes a vector of what stands in its place.
  */

@@ -40,7 +40,7 @@ export function readRanking(
     ranked.push({ index, score });
   }
   const wanted = wantedResults(request);
-  // With fewer, a document would be lost and nobody told.
+  // With fewer, a document would be dropped without a record.
   if (ranked.length < wanted) return faultyAnswer("result_count");
   // What is cut off must be the worst, so the order comes first.
   const results = ranked.toSorted(byScore).slice(0, wanted);
@@ -56,7 +56,7 @@ function byScore(left: RankedDocument, right: RankedDocument): number {
   return right.score - left.score || left.index - right.index;
 }
 
-/** The 400 for what only the surface's own protocol can be told; `null` where a request says nothing of the kind. */
+/** The 400 for what only the surface's own protocol can carry; `null` where a request says nothing of the kind. */
 export function foreignRefusal(request: RerankRequest): ServiceError | null {
   return refuseExtras(request.extras) ?? documentLimitRefusal(request);
 }
@@ -68,7 +68,7 @@ export function documentLimitRefusal({ maxTokensPerDocument }: RerankRequest): S
   return invalidRequest("feature_not_supported", message, "max_tokens_per_doc");
 }
 
-/** Who is handled first may be left to a provider that cannot be told: the answer is the same. */
+/** Who is handled first may be left to a provider that has no member for it: the answer is the same. */
 export function droppedPriority({ priority }: RerankRequest): readonly DroppedField[] {
   return priority === null ? [] : ["hint_dropped"];
 }
