@@ -15,6 +15,8 @@ export interface Side {
   readonly table: RoutingTable;
   readonly policies: CompiledPolicies;
   readonly files: ConfigurationFiles;
+  /** Whose overlay is merged over routes.yaml; none unless set. */
+  readonly environment?: string | null;
   /** Sorted. */
   readonly warnings: readonly Diagnostic[];
 }

@@ -252,7 +252,13 @@ function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArgu
   const slots = ({ contents }: CompiledSide): string =>
     JSON.stringify(contents.map(({ contract, digest, slot }) => [contract.id, digest, slot]));
   const name = slots(alone) === slots(compiled.head) ? null : (base.commit?.slice(0, 12) ?? base.name);
-  return (sample) => explainArguments(sample, name);
+  const files = {
+    base: name,
+    head: head.commit?.slice(0, 12) ?? (head.name === "." ? null : head.name),
+    config: head.files.routes.path === "routes.yaml" ? null : head.files.routes.path,
+    overlay: head.environment ?? null,
+  };
+  return (sample) => explainArguments(sample, files);
 }
 
 function hostIn({ table: { providers } }: ReportedSide): (provider: string) => string {

@@ -128,17 +128,22 @@ describe("the command line that explains a point", () => {
     );
   });
 
-  it("says whom the files follow, whatever the folder or ref is called", () => {
-    const base = fc.oneof(
+  it("says which files it is about, whatever folders and refs are called", () => {
+    const tree = fc.oneof(
       name.map((text) => `./${text}`),
       fc.stringMatching(/^[0-9a-z][0-9a-z/._-]{0,20}$/),
     );
     fc.assert(
-      fc.property(points, base, (asked, following) => {
-        const [, ...argv] = explainArguments(asked, following);
+      fc.property(points, tree, tree, (asked, base, head) => {
+        const [, ...argv] = explainArguments(asked, { base, head, config: "infra/routes.yaml", overlay: "production" });
         const { source, sample: read } = readOptions(argv, 0);
         expect(read).toEqual(asked);
-        expect(source).toMatchObject({ base: { name: following } });
+        expect(source).toMatchObject({
+          base: { name: base },
+          head: { name: head },
+          config: "infra/routes.yaml",
+          environment: "production",
+        });
       }),
     );
   });

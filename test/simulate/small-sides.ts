@@ -35,7 +35,7 @@ export async function sideOf(
     ...Object.fromEntries(candidates.map((id) => [id, "shadow" as const])),
   };
   return {
-    name: "side",
+    name: ".",
     commit: null,
     table: { ...table, policies: { dir: "policies", initialMode } },
     policies: await compiledSources(sources),

@@ -22,7 +22,9 @@ import { withLocations } from "../../simulate/explain/explanation-locations.ts";
 import { locationsOf } from "../../simulate/explain/positions.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
+import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { openCache } from "../compile-cache.ts";
+import { compileSide, openTree } from "../simulate/sides.ts";
 import { shownPath, wantsColour } from "../terminal/printing.ts";
 import type { ExplainOptions, FilesSource } from "./flags.ts";
 import { followingPolicies } from "./following-policies.ts";
@@ -48,15 +50,8 @@ export async function explainFromFiles(
   body: JsonObject | null,
   io: CommandIo,
 ): Promise<Answer> {
-  const path = resolve(io.cwd, source.config);
-  const files = await loadConfiguration(path, shownPath(io.cwd, path), source.environment);
   const cache = await openCache(source.cache, io);
-  const { table, policies: compiled, diagnostics } = await compileConfiguration(files, { cache });
-  if (table === null || compiled === null) {
-    const sources = allSources(files);
-    io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour: wantsColour(io) }));
-    throw new CommandError("the files have errors, so nothing can be decided with them");
-  }
+  const { files, table, policies: compiled } = await compiledFiles(source, cache, io);
   const { sample } = options;
   const { config, environment } = source;
   const following =
@@ -87,6 +82,20 @@ export async function explainFromFiles(
     explanation: withLocations(explanation, locations, options.promoted ? null : (following?.kept ?? null)),
     notes: notesOf({ table, locations, options, question: simulated.question }),
   };
+}
+
+/** The files of `--head`, or of the current folder. @throws {CommandError} where they do not compile. */
+async function compiledFiles({ config, environment, head }: FilesSource, cache: CompileCache | null, io: CommandIo) {
+  const side =
+    head === null ? null : await compileSide(await openTree(head, "--head", io), { config, environment, cache });
+  if (side !== null && "table" in side) return side;
+  const path = resolve(io.cwd, config);
+  const files = side?.files ?? (await loadConfiguration(path, shownPath(io.cwd, path), environment));
+  const { table, policies, diagnostics } = await compileConfiguration(files, { cache });
+  if (table !== null && policies !== null) return { files, table, policies };
+  const sources = allSources(files);
+  io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour: wantsColour(io) }));
+  throw new CommandError("the files have errors, so nothing can be decided with them");
 }
 
 function readRequest(options: ExplainOptions, operation: SimulatedOperation, body: JsonObject): SimulatedQuestion {

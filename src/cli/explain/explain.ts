@@ -24,6 +24,7 @@ Whom to ask
   --cache DIRECTORY        Compiled policies. Default: ${DEFAULT_CACHE_TEXT}.
   --base REF|FOLDER        What a server runs that gets these files: what acts there goes on acting until its change or its
                            removal is promoted. Default: it has seen nothing yet. As --base of signalbox simulate.
+  --head REF|FOLDER        What has the files. Default: the current folder. As --head of signalbox simulate.
   --server URL             A running server instead of files; its key, with the scope route:simulate, from SIGNALBOX_KEY.
 
 The request

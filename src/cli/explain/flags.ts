@@ -59,6 +59,7 @@ const FLAGS = {
   overlay: text,
   cache: text,
   base: text,
+  head: text,
   server: text,
   request: text,
   point: text,
@@ -78,6 +79,8 @@ export interface FilesSource {
   readonly cache: string | undefined;
   /** What a server runs that gets these files; `null`: it has seen nothing yet. */
   readonly base: TreeOption | null;
+  /** What has the files; `null`: the current folder. */
+  readonly head: TreeOption | null;
 }
 
 /** The options of a command line. */
@@ -127,12 +130,18 @@ export function readOptions(
 }
 
 function readFiles(values: Values, io: Pick<CommandIo, "environment">): FilesSource {
-  const { config = "routes.yaml", cache, base } = values;
+  const { config = "routes.yaml", cache, base, head } = values;
   // `--environment` is that of the caller's key here.
   const environment = readEnvironment(values.overlay, io, "--overlay");
-  if (base === undefined) return { config, environment, cache, base: null };
-  // Base has it at the same path.
-  return { config: readPath(config, "--config"), environment, cache, base: readTree(base, "--base") };
+  if (base === undefined && head === undefined) return { config, environment, cache, base: null, head: null };
+  return {
+    // Both have it at the same path.
+    config: readPath(config, "--config"),
+    environment,
+    cache,
+    base: base === undefined ? null : readTree(base, "--base"),
+    head: head === undefined ? null : readTree(head, "--head"),
+  };
 }
 
 /** Flags that set the same thing twice are refused: one of them would be ignored. */
@@ -151,7 +160,7 @@ function refuseTogether(values: Values): void {
   if (values.server !== undefined) {
     refuse(
       "--server",
-      given({ config: text, overlay: text, cache: text, base: text }),
+      given({ config: text, overlay: text, cache: text, base: text, head: text }),
       "ask files or a server; give one of them",
     );
     refuse("--server", given(KEY_FLAGS), "the key in SIGNALBOX_KEY says whose request it is; leave the flag out");

@@ -5,7 +5,7 @@ import type { KeptRules } from "../../simulate/explain/explanation-locations.ts"
 import type { PolicySet } from "../../canon/policy.ts";
 import type { SimulateOptions, TreeOption } from "../simulate/options.ts";
 import { allSources } from "../../compile/load.ts";
-import { compileSide, openTree } from "../simulate/sides.ts";
+import { compileSide, hasOverlay, openTree } from "../simulate/sides.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
@@ -27,7 +27,11 @@ export async function followingPolicies(
   options: Pick<SimulateOptions, "config" | "cache" | "environment">,
   io: CommandIo,
 ): Promise<FollowingPolicies> {
-  const before = await compileSide(await openTree(base, "--base", io), options);
+  const tree = await openTree(base, "--base", io);
+  const { environment } = options;
+  // As `signalbox simulate`: head may add an overlay that base does not have.
+  const isThere = environment !== null && (await hasOverlay(tree, options.config, environment));
+  const before = await compileSide(tree, { ...options, environment: isThere ? environment : null });
   if ("diagnostics" in before) {
     const sources = allSources(before.files);
     io.stderr(formatDiagnostics("terminal", before.diagnostics, { sources, colour: wantsColour(io) }));

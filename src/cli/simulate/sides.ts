@@ -86,7 +86,7 @@ export async function compileSide(
   const { table, policies, diagnostics } = await compileConfiguration(files, options);
   const failed = diagnostics.some(({ severity }) => severity === "error");
   if (failed || table === null || policies === null) return { name, flag, files, diagnostics };
-  return { name, commit, table, policies, files, warnings: diagnostics };
+  return { name, commit, table, policies, files, environment: options.environment, warnings: diagnostics };
 }
 
 /** Whether a tree has the overlay of an environment. */

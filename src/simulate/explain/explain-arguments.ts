@@ -7,14 +7,29 @@ import type { SampleRequest } from "../sample-request.ts";
 /** The environment of a key without one, in `signalbox explain` as in `signalbox keys create`. */
 export const DEFAULT_ENVIRONMENT = "production";
 
+/** Which files a command line is about, seen from the folder in which it is run. */
+export interface ExplainedFiles {
+  /** The ref or folder that decides which contents are enforced; `null`: the files alone decide. */
+  readonly base: string | null;
+  /** The ref or folder that has the files; `null`: the current folder. */
+  readonly head: string | null;
+  /** `null`: `routes.yaml`. */
+  readonly config: string | null;
+  /** Whose overlay is merged over it; `null` for none. */
+  readonly overlay: string | null;
+}
+
+const FILES_HERE: ExplainedFiles = { base: null, head: null, config: null, overlay: null };
+
 /**
  * The command line that explains a sample, without the program's name: `explain --workspace demo --operation …`. Flags where they can express it,
  * otherwise `--point` with its JSON; `signalbox explain` reads the same sample from either.
- *
- * @param base the ref or folder that decides which contents are enforced; `null`: the files alone decide.
  */
-export function explainArguments(sample: SampleRequest, base: string | null = null): readonly string[] {
-  const following = base === null ? [] : flag("base", base);
+export function explainArguments(sample: SampleRequest, files: ExplainedFiles = FILES_HERE): readonly string[] {
+  const following = (["config", "overlay", "base", "head"] as const).flatMap((name) => {
+    const value = files[name];
+    return value === null ? [] : flag(name, value);
+  });
   if (!isSayable(sample)) return ["explain", ...flag("point", canonicalJson(sample)), ...following];
   const { key, preferences, time } = sample;
   return [
