@@ -36,11 +36,11 @@ export const FAILURE_SENTENCES: Readonly<Record<FailureKind, string>> = {
   connect: "no connection to the provider could be made",
   tls: "the provider's certificate or TLS handshake was not acceptable",
   address_refused:
-    "the provider's host leads to an address that routes.yaml does not allow; the operator has to fix this, not the caller",
+    "the provider's host resolves to an address that routes.yaml does not allow; the operator has to fix this, not the caller",
   reset: "the provider closed the connection before it answered",
   timeout_connect: "connecting to the provider took too long",
   timeout_first_byte: "the provider did not begin to answer in time",
-  timeout_first_token: "the provider said nothing in time",
+  timeout_first_token: "the provider sent no output in time",
   timeout_idle: "the provider stopped sending in the middle of its answer",
   timeout_attempt: "the provider took longer than routes.yaml allows for one attempt",
   timeout_total: "the request's deadline passed",
@@ -48,17 +48,17 @@ export const FAILURE_SENTENCES: Readonly<Record<FailureKind, string>> = {
   overloaded: "the provider is overloaded",
   server_error: "the provider failed",
   auth: "the provider refused the router's credentials, or none could be had; the operator has to fix this, not the caller",
-  not_found: "the provider does not know the model or path that routes.yaml names",
+  not_found: "the provider does not have the model or path that routes.yaml names",
   rejected: "the provider refused the request as invalid",
   redirect: "the provider answered with a redirect, which is never followed",
-  malformed: "the provider's answer is not what its protocol says",
+  malformed: "the provider's answer does not conform to its protocol",
   truncated: "the provider's answer ended before it was whole",
   error_frame: "the provider reported an error in its answer",
   too_large: "the provider's answer is larger than the router accepts",
   credentials_missing: "the provider has no credentials on this server",
   saturated: "as many calls to the provider are under way as routes.yaml allows",
   client_closed: "the client went away",
-  abandoned: "the router gave the call up, because another part of the request had failed",
+  abandoned: "the router cancelled the call, because another part of the request had failed",
   server_stopping: "the router is being stopped",
   key_revoked: "the service key has been revoked",
 };
@@ -83,7 +83,7 @@ export interface UpstreamFailure {
 /** What a client is told where a code says more than the kind does; the other codes have the kind's sentence. */
 export const FAILURE_CODE_SENTENCES: Readonly<Record<string, string>> = {
   unexpected_output_item:
-    "the provider answered with something that the request did not ask for, or that the answer cannot hold",
+    "the provider answered with output that the request did not ask for, or that the answer cannot represent",
   missing_finish_reason: "the provider closed its answer without a finish reason, so it may not be whole",
 };
 

@@ -118,7 +118,7 @@ export interface PolicyInput {
     readonly context: TokenBucket;
     readonly max_output: TokenBucket;
     readonly reasoning_effort: ReasoningEffort;
-    /** Vector length asked for; 0 where none was. One of the lengths the table's models declare. */
+    /** Requested vector length; 0 if the request has none. One of the lengths the table's models declare. */
     readonly dimensions: number;
     readonly allow_fallbacks: boolean;
     readonly data_collection: "allow" | "deny";

@@ -78,7 +78,7 @@ export const PROMOTION_ERRORS = {
     ...LACKING,
     meaning: "The candidate has not been in shadow for as long as `soak` requires; `missing` has the rest.",
     example: "`soak: 24h`, an hour after the change.",
-    fix: "Wait; `missing` says how long.",
+    fix: "Wait; `missing` has the remaining time.",
   },
   decisions_required: {
     ...LACKING,
@@ -118,7 +118,7 @@ export const PROMOTION_SETTINGS = {
     maximum: 20,
     default: 0,
     description:
-      "How many people must have approved exactly this content. Keys that come from one key, by rotation or by being made with it, are one person.",
+      "How many people must have approved exactly this content. Keys that come from one key, by rotation or because one created the other, count as one person.",
     requirement: {
       name: "approvals",
       code: "approvals_required",
@@ -133,7 +133,7 @@ export const PROMOTION_SETTINGS = {
     key: "roles",
     default: [],
     description:
-      "Words of `vocabulary.labels`: each must be a label of the key of one of the approvers. One person may have several.",
+      "Values of `vocabulary.labels`: each must be a label of the key of one of the approvers. One person may have several.",
     requirement: {
       name: "roles",
       code: "approvals_required",
@@ -152,12 +152,12 @@ export const PROMOTION_SETTINGS = {
     kind: "duration",
     key: "soak",
     default: 0,
-    description: "How long the content must have been in shadow; at most `90d`. `none` takes back what `*` asks for.",
+    description: "How long the content must have been in shadow; at most `90d`. `none` cancels the requirement of `*`.",
     requirement: {
       name: "soak",
       code: "soak_not_met",
       needed: ({ have, need }, { duration }) => `${duration(need)} in shadow (${duration(have)} so far)`,
-      missing: ({ have, need }, { duration }) => `watched ${duration(have)} of ${duration(need)}`,
+      missing: ({ have, need }, { duration }) => `in shadow ${duration(have)} of ${duration(need)}`,
       required: ({ need }, { duration }) => `in shadow for ${duration(need)}`,
     },
   },
@@ -166,13 +166,13 @@ export const PROMOTION_SETTINGS = {
     key: "min_decisions",
     maximum: 1_000_000_000,
     default: 0,
-    description: "How many requests the content must have been asked about in shadow.",
+    description: "How many requests the content must have judged in shadow.",
     requirement: {
       name: "decisions",
       code: "decisions_required",
       needed: ({ have, need }, { amount }) => `${amount(need, "decision")} in shadow (${have} so far)`,
       missing: ({ have, need }, { amount, number }) => `${number(have)} of ${amount(need, "decision")}`,
-      required: ({ need }, { amount }) => `asked about ${amount(need, "decision")}`,
+      required: ({ need }, { amount }) => `judged ${amount(need, "decision")}`,
     },
   },
   noIndeterminate: {
@@ -215,7 +215,7 @@ export const PROMOTION_SETTINGS = {
     kind: "flag",
     key: "assertions",
     default: false,
-    description: "Whether the assertions of that report must all have passed or been waived. Asks for `report` too.",
+    description: "Whether the assertions of that report must all have passed or been waived. Requires `report` too.",
     requirement: {
       name: "assertions",
       code: "assertions_not_passed",

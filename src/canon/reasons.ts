@@ -16,7 +16,7 @@ interface Reason {
   readonly fix: string;
 }
 
-const EXPLAIN = "`signalbox explain` with the same request says which rule decided.";
+const EXPLAIN = "`signalbox explain` with the same request shows the rule that decided.";
 
 /**
  * Reasons that the router itself gives. Policies declare their own. Lower case: the request cannot be served as it is (400, 404);
@@ -28,7 +28,7 @@ export const REASONS = {
     kind: "not_found",
     param: "model",
     sentence: "no route of this name is available to the workspace; GET /v1/models lists those that are",
-    meaning: "No route of this name is available to the workspace; or a provider does not know a model.",
+    meaning: "No route of this name is available to the workspace; or a provider does not have a model.",
     example: '`"model": "gpt-5"` where routes.yaml has a route `chat-small`.',
     fix: "Name a route of `GET /v1/models`; operators approve the route for the workspace.",
   },
@@ -68,7 +68,7 @@ export const REASONS = {
     meaning:
       "The request uses something that the wire protocol or the model of an endpoint of the route does not have.",
     example: "`logit_bias` to a provider whose protocol has none.",
-    fix: "Leave it out or use another route; docs/translation-matrix.md says what each protocol carries.",
+    fix: "Leave it out or use another route; docs/translation-matrix.md shows the features of each protocol.",
   },
   unknown_preference: {
     status: 400,
@@ -125,7 +125,7 @@ export const REASONS = {
     sentence: "the vector length is not approved for the workspace",
     meaning: "The vector length is not approved for the workspace.",
     example: '`"dimensions": 3072` where `approve.dimensions` is `[1536]`.',
-    fix: "Ask for an approved length, or have it approved.",
+    fix: "Request an approved length, or have the length approved.",
   },
   CONTEXT_NOT_APPROVED: {
     status: 403,
@@ -140,8 +140,8 @@ export const REASONS = {
     status: 403,
     kind: "policy_denied",
     param: null,
-    sentence: "the history holds signed reasoning that no endpoint of the route can read",
-    meaning: "The conversation holds signed reasoning that no endpoint of the route can read.",
+    sentence: "the history contains signed reasoning that no endpoint of the route can read",
+    meaning: "The conversation contains signed reasoning that no endpoint of the route can read.",
     example: "Reasoning of one vendor sent back to another's model.",
     fix: "Use a route of the same family, or leave the reasoning out.",
   },
@@ -149,10 +149,10 @@ export const REASONS = {
     status: 403,
     kind: "policy_denied",
     param: null,
-    sentence: "evaluating the policy took more than an evaluation may take",
-    meaning: "Evaluating a policy took more work than an evaluation may take, so its constraints do not pass.",
+    sentence: "the evaluation of the policy exceeded its work limit",
+    meaning: "The evaluation of a policy exceeded its work limit, so its constraints do not pass.",
     example: "Six nested `some x in words` over a list of thirty words.",
-    fix: "Make the policy cheaper: replace nested `some` by `in` or by sets. `signalbox check` says which policies come near the bound.",
+    fix: "Make the policy cheaper: replace nested `some` by `in` or by sets. `signalbox check` lists the policies that are close to the bound.",
   },
   NO_CANDIDATE_PASSES: {
     status: 403,
@@ -205,7 +205,7 @@ export function denialError(denial: Denial, paths: ReadonlyMap<string, string> =
 const NO_PATHS: ReadonlyMap<string, string> = new Map();
 
 function namedFailing(denial: Denial): string {
-  return denial.failing.length === 0 ? "" : `, not passed by ${denial.failing.join(", ")}`;
+  return denial.failing.length === 0 ? "" : `; candidates that do not pass: ${denial.failing.join(", ")}`;
 }
 
 function fill(sentence: string, denial: Denial): string {

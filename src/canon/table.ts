@@ -133,7 +133,7 @@ export interface ProviderRow {
   readonly region: string;
   readonly auth: ProviderAuth;
   readonly retention: Retention;
-  /** Whether the provider trains on what it is sent. */
+  /** Whether the provider trains on requests and answers. */
   readonly trainsOnData: boolean;
   readonly timeouts: Timeouts;
   readonly maxConcurrency: number;
@@ -202,7 +202,7 @@ export interface EndpointRow {
   /** The provider's region, or the endpoint's own where the row says otherwise. */
   readonly region: string;
   readonly dialect: string;
-  /** What the provider calls the model. */
+  /** The provider's name of the model. */
   readonly upstreamModel: string;
   readonly price: Price | null;
   /** Calls under way at once; `null`: only the provider's limit holds. */

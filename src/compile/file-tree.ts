@@ -89,7 +89,7 @@ export const UNREAD_SENTENCES: Readonly<Record<UnreadText["unread"], { readonly 
       fix: "check the path and its permissions",
     },
     outside: {
-      what: "this is a symbolic link that leads out of the folder of the configuration",
+      what: "this symbolic link points out of the folder of the configuration",
       fix: "put the file or the folder itself there",
     },
     irregular: {
@@ -98,6 +98,6 @@ export const UNREAD_SENTENCES: Readonly<Record<UnreadText["unread"], { readonly 
     },
     too_large: {
       what: "the file is larger than 4 MiB",
-      fix: "remove what does not belong there, or split the file",
+      fix: "split the file, or remove parts that do not belong there",
     },
   };

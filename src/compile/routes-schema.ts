@@ -32,11 +32,11 @@ export function routesSchema(dialects: readonly string[]): Schema {
 }
 
 const FILE = object(
-  "Everything that Signalbox may route to, and who may use it. Unknown keys are errors.",
+  "Everything that Signalbox may route to, and the workspaces that may use it. Unknown keys are errors.",
   {
     version: { const: 1, description: "Version of this format." },
     include: list(
-      "Further files with the same sections, relative to this one and inside its folder. `*` matches any part of a name. Only routes.yaml includes, and what two files define is an error.",
+      "Further files with the same sections, relative to this one and inside its folder. `*` matches any part of a name. Only routes.yaml can include files. A key that two files define is an error.",
       {
         type: "string",
         pattern: INCLUDE,
@@ -59,11 +59,11 @@ const FILE = object(
       ),
     },
     providers: rows(
-      "Places that serve models, by id. A vendor with two regions is two providers.",
+      "Services that serve models, by id. A vendor with two regions is two providers.",
       { $ref: "#/$defs/word" },
       provider,
     ),
-    models: rows("What models can do, by id, wherever they are served.", { $ref: "#/$defs/name" }, model),
+    models: rows("Abilities of models, by id, for all their endpoints.", { $ref: "#/$defs/name" }, model),
     endpoints: {
       type: "array",
       items: endpoint,
@@ -71,7 +71,7 @@ const FILE = object(
     },
     routes: rows("Public model names: one primary endpoint and its fallbacks.", { $ref: "#/$defs/name" }, route),
     workspaces: rows(
-      "Tenants, and what each may use. Whatever is not approved is denied.",
+      "Tenants, and what each may use. Everything that is not approved is denied.",
       { $ref: "#/$defs/word" },
       workspace,
     ),

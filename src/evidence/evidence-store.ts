@@ -34,7 +34,7 @@ export interface EvidenceStore extends EvidenceLog {
 export interface EvidenceHealth {
   /** `unavailable`: the newest batch failed or is late; decisions may be refused. */
   readonly state: "ok" | "unavailable";
-  /** Decisions handed over and not yet on disk. */
+  /** Decisions that are not yet on disk. */
   readonly waiting: number;
   /** Decisions that this process could not confirm in time, since its start. */
   readonly refused: number;

@@ -31,12 +31,12 @@ export const MEASURES = whole({
   requests: COUNT,
   running: { type: ["integer", "null"], minimum: 0, description: "Decided, not ended." },
   allowed: COUNT,
-  answered: { ...COUNT, description: "By the router itself." },
+  answered: { ...COUNT, description: "Answered by the router itself." },
   denied: { ...COUNT, description: "By a policy or an approval." },
   refused: { ...COUNT, description: "Before there was a decision." },
   shadow: wholeOrNull(
     { judged: COUNT, ...SHADOW_VERDICTS },
-    "What revisions in shadow would have done, as parts of `judged`; `newly_denied` was let through. `null`: not kept for this grouping.",
+    "Verdicts of revisions in shadow, as parts of `judged`; `newly_denied` was let through. `null`: not stored for this grouping.",
   ),
   ended: wholeOrNull(
     {
@@ -51,7 +51,7 @@ export const MEASURES = whole({
         output: COUNT,
         cache_read: COUNT,
         reasoning: COUNT,
-        counted_requests: { ...COUNT, description: "Requests that the sums are of." },
+        counted_requests: { ...COUNT, description: "Number of requests in the sums." },
       }),
       latency_ms: whole(
         { total: percentileSchema, first_byte: percentileSchema, router: percentileSchema },

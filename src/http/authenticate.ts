@@ -47,7 +47,7 @@ function admitKey(runtime: Runtime, token: string, headers: IncomingHttpHeaders,
   if (!verified.ok) {
     const sentence =
       verified.code === "expired_api_key"
-        ? "The service key has expired; ask the team that issued it for a new one."
+        ? "The service key has expired; request a new one from the team that issued it."
         : "The service key is not valid: it is mistyped, unknown or revoked.";
     const error = serviceError(401, "authentication", verified.code, sentence);
     return { error, identity: runtime.recognise?.(token) ?? null };
@@ -74,7 +74,7 @@ function keyFromPage(): ServiceError {
     403,
     "insufficient_scope",
     "service_key_in_browser",
-    "The request comes from a web page (Origin, Sec-Fetch-Mode: cors) and has a service key, which everybody who opens the page can read. Revoke the key, and let your backend exchange a new one for a token for the page: POST /v1/credentials/exchange.",
+    "The request comes from a web page (Origin, Sec-Fetch-Mode: cors) and has a service key, which every visitor of the page can read. Revoke the key, and let your backend exchange a new one for a token for the page: POST /v1/credentials/exchange.",
   );
 }
 
@@ -94,7 +94,7 @@ function readToken(headers: IncomingHttpHeaders, acceptApiKey: boolean): string 
   const token = BEARER.exec(authorization)?.[1];
   if (token === undefined) return unauthenticated("The Authorization header must read `Bearer` and one service key.");
   if (apiKey !== undefined && apiKey !== token) {
-    return unauthenticated("Authorization and x-api-key hold different keys; send one.");
+    return unauthenticated("Authorization and x-api-key contain different keys; send one.");
   }
   return token;
 }

@@ -133,7 +133,7 @@ export class Recorder {
       () => {
         const error = codedError(
           "evidence_unavailable",
-          "The decision could not be recorded, and nothing is answered without a record. Try again later.",
+          "The server could not record the decision, and it does not answer without a record. Try again later.",
         );
         this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "failed" };
         return error;

@@ -159,7 +159,7 @@ function notFound(runtime: Runtime): NodeHandler {
           404,
           "not_found",
           "not_supported",
-          "The router keeps nothing, so stored objects do not exist here.",
+          "The router stores no objects, so this path does not exist here.",
         )
       : serviceError(404, "not_found", "unknown_path", "No such path and method; GET /openapi.json lists them.");
     answerError(runtime, incoming, response, error);

@@ -87,7 +87,7 @@ export interface Actor {
 
 /**
  * Whether the server that took an approval had made the approver's report itself. `verified`: byte for byte, with `enforced` as the digest of what the
- * content would have replaced (`null`: nothing). `differs`: the server's own report is another one. `not_computed`: the server could not make one.
+ * content would have replaced (`null`: nothing). `differs`: the server's own report has other bytes. `not_computed`: the server could not make one.
  */
 export type ReportVerification =
   | { readonly result: "verified"; readonly enforced: string | null }
@@ -101,7 +101,7 @@ export interface ReportReference {
   readonly tableRevision: string;
   /** Whether every class was decided. */
   readonly complete: boolean;
-  /** Results of assertions, coverage gates included; all 0 where there were none. */
+  /** Results of assertions, coverage gates included; all 0 if there were none. */
   readonly assertions: { readonly passed: number; readonly failed: number; readonly waived: number };
   /** Absent in records of older versions, which took every report on trust. */
   readonly verification?: ReportVerification;

@@ -25,7 +25,10 @@ export const POLICY_CODES = {
   ),
   POLICY_DUPLICATE: error("Two files are the same policy, test or library.", "Keep one of them."),
   POLICY_SYNTAX: error("The text is not Rego (version 1).", "Correct the named line."),
-  POLICY_TYPE: error("A type does not fit.", "Compare what the place gives with what it is used as."),
+  POLICY_TYPE: error(
+    "A type does not fit.",
+    "Compare the type of the value at this line with the type that its use requires.",
+  ),
   POLICY_COMPILE: error(
     "The module does not compile: a variable that nothing binds, a recursion, an unused import or variable.",
     "Correct the named line.",
@@ -35,8 +38,8 @@ export const POLICY_CODES = {
     "Use a member that `input` has; docs/policies.md lists them.",
   ),
   POLICY_INPUT_WORD: warning(
-    "A part of the input is compared with a word that it never is: the comparison always comes out the same.",
-    "Use a word of the list; docs/policies.md has them.",
+    "A member of the input is compared with a value that it never has, so the comparison always has the same result.",
+    "Use one of the values; docs/policies.md lists them.",
   ),
   POLICY_DATA_PATH: error(
     "The policy reads data that it may not, or that does not exist.",
@@ -48,10 +51,10 @@ export const POLICY_CODES = {
   ),
   POLICY_BUILTIN: error(
     "A built-in function is not available: it is not deterministic, needs the host, or makes text.",
-    "Use what docs/policies.md lists.",
+    "Use a built-in that docs/policies.md lists.",
   ),
   POLICY_WITH: error(
-    "`with` replaces input, data or functions; a policy that does so decides about something else.",
+    "`with` replaces input, data or functions, so the policy would not decide about the real request.",
     "Use `with` in <id>_test.rego only.",
   ),
   POLICY_PACKAGE: error("The package is not the one that the file's name requires.", "Rename the file or the package."),
@@ -73,7 +76,7 @@ export const POLICY_CODES = {
     "Write pass.<constraint>, or remove the declaration.",
   ),
   POLICY_CONSTRAINT_NEVER_PASSES: error(
-    "No pass rule of the constraint can ever hold as written; every request would be denied.",
+    "No pass rule of the constraint can be true as written; every request would be denied.",
     "Correct the condition that is always false.",
   ),
   POLICY_RULE_SHAPE: error(
@@ -81,7 +84,7 @@ export const POLICY_CODES = {
     "gate: `pass.<constraint> if …`; require_all and filter: `pass.<constraint> contains candidate.id if …`.",
   ),
   POLICY_DEFAULT_PASS: error(
-    "A default lets the constraint pass whenever nothing else is known; it would fail open.",
+    "A default lets the constraint pass if no rule applies; it would fail open.",
     "Remove the default: what is undefined does not pass.",
   ),
   POLICY_REASON_UNDECLARED: error(
@@ -89,7 +92,7 @@ export const POLICY_CODES = {
     "Add it to the constraint's reasons, or use one of them.",
   ),
   POLICY_OBLIGATION_KIND: error(
-    "An obligation is of a kind that does not exist; nothing would come of it.",
+    "An obligation is of a kind that does not exist; it would have no effect.",
     "Use max_output_tokens, strip_field or prefer_region.",
   ),
   POLICY_OBLIGATION_VALUE: error(
@@ -97,7 +100,7 @@ export const POLICY_CODES = {
     "max_output_tokens: a whole number from 1; strip_field: a member that docs/policies.md lists; prefer_region: a region or a region group.",
   ),
   POLICY_OBLIGATION_UNDECLARED: error(
-    "A rule waives an obligation that METADATA does not declare; the one that was meant stays in force.",
+    "A rule waives an obligation that METADATA does not declare; the intended obligation stays in force.",
     "Declare it under custom.signalbox.obligations, or correct the name.",
   ),
   POLICY_WAIVE_SHAPE: error("A waive rule has a form that waives nothing.", "Write `waive.<obligation> if …`."),
@@ -106,11 +109,11 @@ export const POLICY_CODES = {
     "Name a region or a region group of routes.yaml.",
   ),
   POLICY_SLOW: warning(
-    "An evaluation of the policy takes more than a quarter of the work that it may take, or more than all of it.",
+    "An evaluation of the policy uses more than a quarter of the units of work that it may use, or more than all of them.",
     "Look for nested `some` over the same list; use sets and objects, and put the cheapest condition first.",
   ),
   POLICY_DEFAULT_WAIVE: error(
-    "A default waives the obligation whenever nothing else is known; it would fail open.",
+    "A default waives the obligation if no rule applies; it would fail open.",
     "Remove the default: an obligation stays in force unless a rule waives it.",
   ),
   POLICY_TEST_ORPHAN: error("The test has no policy of its name.", "Name it <id>_test.rego after the policy's id."),

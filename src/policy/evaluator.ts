@@ -96,7 +96,8 @@ export class Evaluator {
     } catch (error) {
       // An abort leaves the engine's stack where it was: after some hundreds the instance fails every evaluation.
       this.#instance = null;
-      if (fuel.value < 0n) throw new EvaluationTimeoutError("a policy used all that an evaluation may use");
+      if (fuel.value < 0n)
+        throw new EvaluationTimeoutError("a policy used all units of work that an evaluation may use");
       throw error;
     } finally {
       this.#used = EVALUATION_FUEL - Number(fuel.value);

@@ -67,8 +67,8 @@ function candidateSchema(names: TableNames | null): JsonObject {
     provider: known("string", "Provider id.", names?.providers),
     region: known("string", "Region that processes the request.", names?.regions),
     dialect: known("string", "Wire protocol.", names?.dialects),
-    retention: enumOf("How long the provider keeps what it is sent.", RETENTIONS),
-    trains_on_data: truth("Whether the provider trains on what it is sent."),
+    retention: enumOf("How long the provider keeps requests and answers.", RETENTIONS),
+    trains_on_data: truth("Whether the provider trains on requests and answers."),
     capabilities: list("What the endpoint can do.", capability),
     signature_family: known(
       "string",
@@ -82,33 +82,36 @@ function inputSchema(names: TableNames | null): JsonObject {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Input of a Signalbox policy",
-    ...object<PolicyInput>("What a policy may know of a request: words of closed vocabularies, booleans and buckets.", {
-      operation: enumOf("What is asked for.", OPERATIONS),
-      workspace: object<PolicyInput["workspace"]>("The tenant.", {
-        id: known("string", "Workspace id.", names?.workspaces),
-        tier: known("string", "Its tier, as routes.yaml names it.", names?.tiers),
-        labels: list("Its labels.", known("string", "A word of vocabulary.labels.", names?.workspaceLabels)),
-      }),
-      key: object<PolicyInput["key"]>("The service key. A word outside the vocabulary reads `other`.", {
-        environment: known("string", "A word of vocabulary.environments.", names?.environments),
-        workload: known("string", "A word of vocabulary.workloads.", names?.workloads),
-        labels: list("Its labels.", known("string", "A word of vocabulary.labels.", names?.keyLabels)),
-      }),
-      request: object<PolicyInput["request"]>("The shape of the request; nothing of its content.", {
-        route: known("string", "Route id.", names?.routes),
-        needs: list("Capabilities that the request needs.", capability),
-        stream: truth("Whether the answer is streamed."),
-        context: enumOf("Estimated size of the input in tokens.", TOKEN_BUCKETS),
-        max_output: enumOf("The most output allowed, in tokens.", TOKEN_BUCKETS),
-        reasoning_effort: enumOf("How much reasoning was asked for.", REASONING_EFFORTS),
-        dimensions: known("integer", "Vector length asked for; 0 where none was.", names?.dimensions),
-        allow_fallbacks: truth("Whether the caller allows fallbacks."),
-        data_collection: enumOf("Whether the caller allows providers that collect data.", ["allow", "deny"]),
-        zdr: truth("Whether the caller requires zero data retention."),
-      }),
-      time,
-      candidates: list("Where the request may go, in the order to try.", candidateSchema(names)),
-    }),
+    ...object<PolicyInput>(
+      "The members of a request that a policy can read: values of closed vocabularies, booleans and buckets.",
+      {
+        operation: enumOf("The operation of the request.", OPERATIONS),
+        workspace: object<PolicyInput["workspace"]>("The tenant.", {
+          id: known("string", "Workspace id.", names?.workspaces),
+          tier: known("string", "Its tier, as routes.yaml names it.", names?.tiers),
+          labels: list("Its labels.", known("string", "A value of vocabulary.labels.", names?.workspaceLabels)),
+        }),
+        key: object<PolicyInput["key"]>("The service key. A value outside the vocabulary reads `other`.", {
+          environment: known("string", "A value of vocabulary.environments.", names?.environments),
+          workload: known("string", "A value of vocabulary.workloads.", names?.workloads),
+          labels: list("Its labels.", known("string", "A value of vocabulary.labels.", names?.keyLabels)),
+        }),
+        request: object<PolicyInput["request"]>("The shape of the request; nothing of its content.", {
+          route: known("string", "Route id.", names?.routes),
+          needs: list("Capabilities that the request needs.", capability),
+          stream: truth("Whether the answer is streamed."),
+          context: enumOf("Estimated size of the input in tokens.", TOKEN_BUCKETS),
+          max_output: enumOf("The most output allowed, in tokens.", TOKEN_BUCKETS),
+          reasoning_effort: enumOf("Requested reasoning effort.", REASONING_EFFORTS),
+          dimensions: known("integer", "Requested vector length; 0 if the request has none.", names?.dimensions),
+          allow_fallbacks: truth("Whether the caller allows fallbacks."),
+          data_collection: enumOf("Whether the caller allows providers that collect data.", ["allow", "deny"]),
+          zdr: truth("Whether the caller requires zero data retention."),
+        }),
+        time,
+        candidates: list("Where the request may go, in the order to try.", candidateSchema(names)),
+      },
+    ),
   };
 }
 

@@ -104,13 +104,14 @@ export function readStoredContent(
   moduleSha256: string | null,
 ): KeptPolicy {
   const sha256 = createHash("sha256").update(bytes).digest("hex");
-  if (sha256 !== moduleSha256) throw new KeptContentError("its module is not the one that the policy log names");
+  if (sha256 !== moduleSha256) throw new KeptContentError("its module differs from the module in the policy log");
   const description = parse(text);
   // The log names the module alone; the description is covered by its SHA-256 because the module contains it.
-  if (!endsWith(bytes, section(text))) throw new KeptContentError("its description is not the one in its module");
+  if (!endsWith(bytes, section(text)))
+    throw new KeptContentError("its description differs from the description in its module");
   const { contract, sources, reasoned, reads, words, entrypoints, build = null } = description;
   if (digestOf(description) !== digest || contract.id !== id)
-    throw new KeptContentError("its contract and sources are not those of its digest");
+    throw new KeptContentError("its contract and sources do not have its digest");
   const policy = { contract, digest, sources, reasoned, reads, words, path: `${id}.rego`, locations: {} };
   const compiled = bytes.subarray(0, bytes.length - section(text).length);
   return { policy, compiled, entrypoints, build, moduleSha256: sha256 };

@@ -53,7 +53,7 @@ export function assembleSinglePolicies(
   suspended: SuspendedCandidates | null = null,
 ): readonly SinglePolicy[] {
   const left = new Map(slots.map((identity) => [identity.digest, identity]));
-  if (left.size < slots.length) throw new Error("policy set: a content stands in two slots");
+  if (left.size < slots.length) throw new Error("policy set: a content is in two slots");
   const policies = modules.modules.flatMap((module) =>
     module.units.flatMap(({ policy }, index): readonly SinglePolicy[] => {
       const identity = left.get(policy.digest);

@@ -23,7 +23,7 @@ beforeAll(async () => {
 const BREAKS: readonly (readonly [Variant, RegExp])[] = [
   ["cut", /the provider's answer ended before it was whole/],
   ["reset", /the provider closed the connection|the provider's answer ended before it was whole/],
-  ["malformed", /the provider's answer is not what its protocol says/],
+  ["malformed", /the provider's answer does not conform to its protocol/],
   ["error-frame", /the provider reported an error in its answer/],
 ];
 

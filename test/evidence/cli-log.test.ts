@@ -147,7 +147,7 @@ describe("evidence verify", () => {
     const other = `${noted.slice(0, 2)}${"f".repeat(64)}`;
     for (const flag of ["--expect-head", "--anchor"]) {
       const { code, stderr } = await run("verify", flag, other);
-      expect([code, stderr]).toEqual([1, expect.stringContaining("position 5: the chain is not the one")]);
+      expect([code, stderr]).toEqual([1, expect.stringContaining("position 5: the hash at this position differs")]);
     }
     expect((await run("verify", "--expect-head", `9${noted.slice(1)}`)).stderr).toContain(
       `position 7: it ends at 6:${(await store.evidence.head()).hash}, before 9${noted.slice(1)}, which was noted`,

@@ -87,7 +87,7 @@ describe("the folders and the secret", () => {
     const folder = temporaryFolder();
     const cache = cacheIn(join(folder, "home"));
     mkdirSync(join(folder, ".git"));
-    const reason = expect.stringContaining("lies in a git working tree");
+    const reason = expect.stringContaining("is in a git working tree");
     expect(await openCompileCache(cache)).toEqual({ ok: false, reason });
     expect(existsSync(cache.secretDirectory)).toBe(false);
     const outside = { ...cache, secretDirectory: join(temporaryFolder(), "own") };

@@ -110,7 +110,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
     ["another entrypoint", (made: Made): void => void (made["entrypoints"] = { unit: "x", pass: "y" })],
     ["one more member", (made: Made): void => void (made["more"] = 1)],
   ] as const)("is refused with %s than its module says", ([, change]) => {
-    expect(() => read({ description: described(change) })).toThrow("not the one in its module");
+    expect(() => read({ description: described(change) })).toThrow("differs from the description in its module");
   });
 
   test.for([
@@ -140,7 +140,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
     for (const lie of lies) {
       const made = storedContent(lie(policy), module, null);
       const attempt = (): unknown => readStoredContent({ ...made, policy: "kept" }, sha256(made.module));
-      expect(attempt).toThrow("its contract and sources are not those of its digest");
+      expect(attempt).toThrow("its contract and sources do not have its digest");
     }
     const renamed = { ...stored, policy: "other" };
     expect(() => readStoredContent(renamed, sha256(renamed.module))).toThrow("not those of its digest");

@@ -88,9 +88,11 @@ describe.skipIf(NO_OPENSSL !== null)(`TLS ${NO_OPENSSL ?? ""}`, () => {
     expect(() => readTls(one, inTwoDays)).toThrow("--tls-cert: the certificate has expired");
     expect(() => readTls(one, 0)).toThrow("--tls-cert: the certificate is not valid yet");
     expect(() => readTls({ cert: strange, key: one.key }, 0)).toThrow(
-      /^--tls-cert: the file must hold a certificate in PEM$/,
+      /^--tls-cert: the file must contain a certificate in PEM$/,
     );
-    expect(() => readTls({ cert: one.cert, key: strange }, 0)).toThrow(/^--tls-key: the file must hold a private key/);
+    expect(() => readTls({ cert: one.cert, key: strange }, 0)).toThrow(
+      /^--tls-key: the file must contain a private key/,
+    );
     expect(() => readTls({ cert: join(folder, "none"), key: one.key }, 0)).toThrow(
       "--tls-cert: the file cannot be read",
     );

@@ -43,36 +43,36 @@ export function narrow(
   const known = (asked.scopes ?? []).every((scope) => TOKEN_SCOPES.some((possible) => possible === scope));
   if (!known || scopes.length === 0 || !scopes.every((scope) => parent.scopes.has(scope))) {
     const possible = TOKEN_SCOPES.filter((scope) => parent.scopes.has(scope));
-    return { field: "scope", fix: `ask for one or more of ${possible.join(" ")}` };
+    return { field: "scope", fix: `request one or more of ${possible.join(" ")}` };
   }
   const operations = within(grant.operations, asked.operations, isOperation);
   if (operations === undefined) {
     const possible = grant.operations ?? OPERATIONS;
-    return { field: "operations", fix: `ask for one or more of ${possible.join(" ")}, or leave it out` };
+    return { field: "operations", fix: `request one or more of ${possible.join(" ")}, or leave it out` };
   }
   const routes = within(grant.routes, asked.routes, isRouteName);
   if (routes === undefined) {
-    return { field: "routes", fix: "ask for routes that the key's grant names, or leave it out" };
+    return { field: "routes", fix: "request routes of the key's grant, or leave the member out" };
   }
   const { origin } = asked;
   const isBound = origin === null ? grant.origins === null : isOrigin(origin);
   if (!isBound || (origin !== null && grant.origins?.includes(origin) === false)) {
     return {
       field: "origin",
-      fix: "name one origin, such as https://app.example.com; one of the grant's, where it names any",
+      fix: "name one origin, such as https://app.example.com; if the grant lists origins, one of them",
     };
   }
   const lifetime = asked.lifetime ?? grant.maximumLifetime;
   const { minimum } = TOKEN_LIFETIME;
   if (!Number.isSafeInteger(lifetime) || lifetime < minimum || lifetime > grant.maximumLifetime) {
-    return { field: "lifetime", fix: `ask for whole seconds from ${minimum} to ${grant.maximumLifetime}` };
+    return { field: "lifetime", fix: `request whole seconds from ${minimum} to ${grant.maximumLifetime}` };
   }
   if (!isCeiling(asked.ceilings.requests)) return { field: "max_requests", fix: CEILING_FIX };
   if (!isCeiling(asked.ceilings.tokens)) return { field: "max_tokens", fix: CEILING_FIX };
   return { scopes, operations, routes, origin, lifetime, ceilings: asked.ceilings };
 }
 
-const CEILING_FIX = `ask for a whole number from 1 to ${MAXIMUM_CEILING}, or leave it out`;
+const CEILING_FIX = `request a whole number from 1 to ${MAXIMUM_CEILING}, or leave it out`;
 
 /** The list asked for where all of it is granted; the granted one where none is asked for; `undefined` where neither. */
 function within<Item extends string>(

@@ -35,7 +35,7 @@ export interface ServiceKey {
   readonly createdAt: number;
   /** Public id of the key that made it, or `bootstrap`, `cli`. */
   readonly createdBy: string;
-  /** Coarse: up to some minutes behind. */
+  /** Approximate: can be a few minutes behind. */
   readonly lastUsedAt: number | null;
   /** Public id of the key that this one replaces. */
   readonly rotatedFrom: string | null;

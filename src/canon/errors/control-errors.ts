@@ -1,7 +1,7 @@
 import { PROMOTION_ERRORS } from "../promotion.ts";
 import { final, passing, type ErrorRow } from "./error-row.ts";
 
-const LOOK = "Look again with `GET /v1/policies/{id}`, or `signalbox policy show ID`.";
+const LOOK = "Read the policy again with `GET /v1/policies/{id}` or `signalbox policy show ID`.";
 
 /** Keys, the catalogue, and changes of policies. */
 export const CONTROL_ERRORS = {
@@ -85,7 +85,7 @@ export const CONTROL_ERRORS = {
   content_not_found: {
     ...final(404, "not_found"),
     at: ["one_policy"],
-    meaning: "The policy has no content with this digest, or it is not kept any more.",
+    meaning: "The policy has no content with this digest, or it is no longer stored.",
     example: "A digest of another policy.",
     fix: "`signalbox policy history ID` shows the digests.",
   },
@@ -121,7 +121,7 @@ export const CONTROL_ERRORS = {
     ...final(409, "precondition"),
     at: ["policy_change"],
     meaning: "The content was rolled back and is held.",
-    example: "A promotion of what was rolled back an hour ago.",
+    example: "A promotion of content that was rolled back an hour ago.",
     fix: "Release it first (`signalbox policy release`), or change the files.",
   },
   not_held: {
@@ -141,9 +141,9 @@ export const CONTROL_ERRORS = {
   nothing_to_roll_back_to: {
     ...final(409, "precondition"),
     at: ["policy_change"],
-    meaning: "Nothing was enforced before what is enforced now.",
-    example: "A rollback of what `initial_mode` enforced at first sight.",
-    fix: "Promote a change of it, or its end.",
+    meaning: "No content was enforced before the present one.",
+    example: "A rollback of content that `initial_mode` enforced when it was first seen.",
+    fix: "Promote a change or the removal of the policy.",
   },
   busy: {
     ...passing(409, "precondition", 1000),
@@ -157,14 +157,14 @@ export const CONTROL_ERRORS = {
     at: ["policy_change", "retrievePolicySimulation"],
     meaning: "The caller's workspace does not manage policies.",
     example: "An approval with a key of a workspace that `policies.managed_by` lacks.",
-    fix: "Ask with a key of one of them, or add the workspace to `policies.managed_by`.",
+    fix: "Use a key of one of them, or add the workspace to `policies.managed_by`.",
   },
   policies_not_applied: {
     ...final(503, "unavailable"),
     at: ["policy_change"],
     meaning: "The change is stored; this server could not load it yet and decides as before.",
     example: "A replica whose disk is full.",
-    fix: "Do not repeat it; `/status` says when it is done.",
+    fix: "Do not repeat the change; `/status` shows when it is in force.",
   },
   ...PROMOTION_ERRORS,
   nothing_to_simulate: {
@@ -179,7 +179,7 @@ export const CONTROL_ERRORS = {
     at: ["retrievePolicySimulation"],
     meaning: "The assertions file beside the server's policies has errors, so the server cannot simulate a promotion.",
     example: "An assertion that names a route that `routes.yaml` does not have.",
-    fix: "`signalbox check`, correct the file, and let the server read its files again.",
+    fix: "Run `signalbox check`, correct the file, and let the server read its files again.",
   },
   simulation_too_large: {
     ...final(409, "precondition"),

@@ -15,7 +15,7 @@ export const LIMIT_ERRORS = {
   tokens_per_minute: {
     ...passing(429, "rate_limit", 60000),
     at: ["inference"],
-    meaning: "The tokens of this minute do not suffice for what the request may use.",
+    meaning: "The tokens left in this minute are fewer than the request may use.",
     example: "A request with a large output limit.",
     fix: `${LIMIT_FIX} A smaller \`max_tokens\` reserves less.`,
   },
@@ -23,14 +23,14 @@ export const LIMIT_ERRORS = {
     ...final(402, "quota"),
     at: ["inference"],
     meaning:
-      "The budget of the period does not suffice for what the request may use; or a token has used all that it was made for.",
+      "The budget left in the period is less than the request may use; or an exchanged token has used up its own limit.",
     example: "`budget: {usd: 1, per: day}` in the afternoon.",
-    fix: "Wait until the budget renews (the message says when), or have it raised. A token does not renew: ask for a new one.",
+    fix: "Wait until the budget renews (the message says when), or have it raised. A token does not renew: exchange the key for a new one.",
   },
   budget_reserved: {
     ...passing(429, "rate_limit", 1000),
     at: ["inference"],
-    meaning: "What is left of the budget is reserved by requests under way, which may not need all of it.",
+    meaning: "The rest of the budget is reserved by requests under way, which may not need all of it.",
     example: "Four requests at once near the end of a budget.",
     fix: "Try again after `retry-after`. A smaller `max_tokens` reserves less.",
   },
@@ -39,7 +39,7 @@ export const LIMIT_ERRORS = {
     at: ["inference"],
     meaning: "This request alone may use more than a whole limit, so waiting does not help.",
     example: "`tokens_per_minute: 1000` and a request with `max_tokens: 5000`.",
-    fix: "Ask for less output (`max_tokens`), send less input, or have the limit raised.",
+    fix: "Lower `max_tokens`, send less input, or have the limit raised.",
   },
   concurrency: {
     ...passing(429, "rate_limit", 1000),
@@ -51,8 +51,8 @@ export const LIMIT_ERRORS = {
   limits_unavailable: {
     ...passing(503, "unavailable", 1000),
     at: ["inference"],
-    meaning: "What is left of the limits could not be found out, and nothing is sent beyond them.",
-    example: "The shared counters' database is away.",
+    meaning: "The router could not read the limit counters, so it does not send the request.",
+    example: "The database of the shared counters is not reachable.",
     fix: "Try again; operators look at the store.",
   },
 } as const satisfies Readonly<Record<string, ErrorRow>>;

@@ -33,7 +33,7 @@ export const REQUEST_ERRORS = {
   invalid_value: {
     ...final(400, "invalid_request"),
     at: ["with_body", "query"],
-    meaning: "A member or query parameter has a value that it may not have; `param` names it.",
+    meaning: "A member or query parameter has a value that is not allowed; `param` names it.",
     example: '`"temperature": 9`.',
     fix: "Use one of the values, or a value within the bounds, that the message names.",
   },
@@ -75,21 +75,21 @@ export const REQUEST_ERRORS = {
   empty_input: {
     ...final(400, "invalid_request"),
     at: ["inference", "simulateRoute"],
-    meaning: "There is nothing to embed, rank or judge.",
+    meaning: "The request has no input to embed, rank or moderate.",
     example: '`"input": []`.',
     fix: "Send at least one input.",
   },
   client_closed: {
     ...final(400, "invalid_request"),
     at: [],
-    meaning: "The caller closed the connection before there was an answer. Only the evidence shows it.",
+    meaning: "The caller closed the connection before the answer. Only the evidence shows this code.",
     example: "A client whose own timeout was shorter than the provider's answer.",
     fix: "Wait longer in the client, or set `x-request-timeout-ms`.",
   },
   invalid_stream_options: {
     ...final(400, "invalid_request"),
     at: ["inference", "simulateRoute"],
-    meaning: "`stream_options` is there without `stream: true`.",
+    meaning: "The request has `stream_options` without `stream: true`.",
     example: '`"stream_options": {"include_usage": true}` and no `stream`.',
     fix: 'Add `"stream": true`, or leave it out.',
   },
@@ -127,22 +127,23 @@ export const REQUEST_ERRORS = {
     meaning:
       "The request relies on something that a provider keeps between requests. Signalbox keeps no conversations.",
     example:
-      '`"previous_response_id": "resp_1"`; an `item_reference` of the AI SDK, which takes answers to be kept unless it is told otherwise.',
-    fix: "Send the whole conversation. AI SDK: `providerOptions: { openai: { store: false } }`, in every call; with a reasoning model that also asks for the reasoning that the next turn needs.",
+      '`"previous_response_id": "resp_1"`; an `item_reference` of the AI SDK, which assumes that answers are stored unless it is configured otherwise.',
+    fix: "Send the whole conversation. AI SDK: `providerOptions: { openai: { store: false } }`, in every call; with a reasoning model it also requests the reasoning that the next turn needs.",
   },
   unsupported_routing_field: {
     ...final(400, "invalid_request"),
     at: ["inference", "simulateRoute"],
-    meaning: "The request asks the provider to choose who serves it. Routes and policies do that here.",
+    meaning:
+      "The request lets the provider choose a service tier or container. In Signalbox, routes and policies choose.",
     example: "`service_tier` or a container of the vendor's.",
     fix: "Leave it out; name a route as `model`.",
   },
   unsupported_region_field: {
     ...final(400, "invalid_request"),
     at: ["inference", "simulateRoute"],
-    meaning: "The request asks the provider for a region. Routes and `provider` choose regions here.",
+    meaning: "The request names a region of the provider. In Signalbox, routes and `provider` choose regions.",
     example: '`"inference_geo": "us"`.',
-    fix: "Leave it out; use a route with the region wanted.",
+    fix: "Leave it out; use a route with the required region.",
   },
   unsupported_parameter: {
     ...final(400, "invalid_request"),
@@ -168,7 +169,7 @@ export const REQUEST_ERRORS = {
   unsupported_version: {
     ...final(400, "invalid_request"),
     at: ["inference", "simulateRoute"],
-    meaning: "`anthropic-version` names a version that the messages surface does not speak.",
+    meaning: "`anthropic-version` names a version that the messages surface does not support.",
     example: "`anthropic-version: 2020-01-01`.",
     fix: "Send `2023-06-01`.",
   },
@@ -176,8 +177,8 @@ export const REQUEST_ERRORS = {
     ...final(400, "invalid_request"),
     at: ["inference", "simulateRoute"],
     meaning: "A member was removed from the version of the protocol that the request names.",
-    example: "A member of an old beta together with a version that has it no more.",
-    fix: "Use the member that took its place; the message names it.",
+    example: "A member of an old beta together with a version that no longer has it.",
+    fix: "Use the member that replaced it; the message names it.",
   },
   missing_output_limit: {
     ...final(400, "invalid_request"),

@@ -47,7 +47,7 @@ export const FEATURES = {
   schema_with_tools: "a response format together with tools",
   constrained_schema: "a response schema together with reasoning or a forced tool",
   token_inputs: "inputs given as tokens",
-  input_purpose: "input_type, which says what the vectors are for",
+  input_purpose: "input_type, which states the use of the vectors",
   document_limit: "max_tokens_per_doc",
 } as const satisfies Record<string, string>;
 

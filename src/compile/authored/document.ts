@@ -88,7 +88,7 @@ function parsed(text: string): Parsed {
 const PARSER_FINDINGS: Readonly<Partial<Record<string, readonly [TextCode, string, string]>>> = {
   MULTIPLE_DOCS: ["YAML_MULTIPLE_DOCUMENTS", "a second YAML document begins here", "remove the `---` and merge both"],
   NON_STRING_KEY: ["YAML_KEY", "a list or mapping is used as a key", "use a plain name"],
-  TAG_RESOLVE_FAILED: ["YAML_TAG", "a tag names a type that this file does not use", "remove the tag"],
+  TAG_RESOLVE_FAILED: ["YAML_TAG", "the tag names a type that this file does not use", "remove the tag"],
   BAD_ALIAS: ["YAML_ALIAS", "this alias cannot be read", "write the value out"],
   TAB_AS_INDENT: ["YAML_SYNTAX", "a tab is used as indentation", "indent with spaces"],
   BAD_INDENT: [
@@ -100,10 +100,10 @@ const PARSER_FINDINGS: Readonly<Partial<Record<string, readonly [TextCode, strin
   BAD_SCALAR_START: ["YAML_SYNTAX", "a value begins with a character that YAML reserves", "put the value in quotes"],
   BAD_DQ_ESCAPE: [
     "YAML_SYNTAX",
-    "a backslash sequence that YAML does not know",
+    "the backslash sequence is not valid in YAML",
     "double the backslash or use single quotes",
   ],
-  BAD_DIRECTIVE: ["YAML_SYNTAX", "a directive (`%…`) that YAML 1.2 does not know", "remove the line"],
+  BAD_DIRECTIVE: ["YAML_SYNTAX", "the directive (`%…`) is not valid in YAML 1.2", "remove the line"],
 };
 
 /** After one of these the rest of the tree still says what its author meant. */

@@ -80,7 +80,7 @@ export function reportLiteralSecrets(
     for (const { path, node } of scalars(tree)) {
       if (typeof node.value !== "string" || !isLiteralSecret(path, node.value)) continue;
       lines.add(node.at.line);
-      const message = `${describeSafely(path)} holds a literal credential, or something that looks like one`;
+      const message = `${describeSafely(path)} contains a literal credential, or a value that looks like one`;
       findings.add("LITERAL_SECRET", node.at, message, FIX);
     }
   }
@@ -92,7 +92,7 @@ export function reportLiteralSecrets(
       findings.add(
         "LITERAL_SECRET",
         { line: index + 1, column: at + 1, ...(file === undefined ? {} : { file }) },
-        "this line holds what looks like a credential",
+        "this line contains a value that looks like a credential",
         FIX,
       );
       break;

@@ -9,18 +9,19 @@ const signing = object(
       type: "string",
       pattern: "^[a-z0-9][a-z0-9-]{0,62}$",
       patternErrorMessage: "the name of an AWS service in signatures, such as `bedrock`",
-      description: "Name of the service in signatures, such as `bedrock`. Compared with what the host reveals.",
+      description:
+        "Name of the service in signatures, such as `bedrock`. Compared with the service or region in the host name.",
     },
     region: {
       type: "string",
       pattern: "^[a-z0-9][a-z0-9-]{0,62}$",
       patternErrorMessage: "an AWS region such as `eu-west-1`",
-      description: "Region in signatures. That of the host unless set; required where the host shows none.",
+      description: "Region in signatures. The host's region unless set; required where the host name has none.",
     },
     credentials: {
       enum: AWS_CREDENTIAL_SOURCES,
       description:
-        "Where the keys come from; nothing else is tried. `env`: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if set, AWS_SESSION_TOKEN. `web_identity`: the role AWS_ROLE_ARN with the token in AWS_WEB_IDENTITY_TOKEN_FILE. `shared_file`: a profile of the AWS tools' files. `container`: Amazon ECS or EKS. `instance`: Amazon EC2.",
+        "Source of the keys; no other source is tried. `env`: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if set, AWS_SESSION_TOKEN. `web_identity`: the role AWS_ROLE_ARN with the token in AWS_WEB_IDENTITY_TOKEN_FILE. `shared_file`: a profile of the AWS tools' files. `container`: Amazon ECS or EKS. `instance`: Amazon EC2.",
     },
     profile: {
       type: "string",
@@ -38,14 +39,14 @@ const googleOauth = object(
   {
     credentials: {
       description:
-        "Where tokens come from; nothing else is tried. `adc`: the file that GOOGLE_APPLICATION_CREDENTIALS names, or else gcloud's. `metadata_server`: the machine's, on Google Cloud. Or `{file: path}`.",
+        "Source of the tokens; no other source is tried. `adc`: the file that GOOGLE_APPLICATION_CREDENTIALS names, or else gcloud's. `metadata_server`: the machine's, on Google Cloud. Or `{file: path}`.",
       ...choose(
         "string",
         { enum: GOOGLE_CREDENTIAL_SOURCES },
         object("A credentials file of Google's.", { file: ref("path", "Path, relative to routes.yaml.") }, ["file"]),
       ),
     },
-    scopes: list("What tokens are asked for. `https://www.googleapis.com/auth/cloud-platform` unless set.", {
+    scopes: list("Scope of the tokens. `https://www.googleapis.com/auth/cloud-platform` unless set.", {
       type: "string",
       pattern: "^https://[!-~]{1,255}$",
       patternErrorMessage: "a scope such as `https://www.googleapis.com/auth/cloud-platform`",
@@ -64,7 +65,7 @@ const KEYS = ["bearer", "header", "secret", "prefix", "aws_sigv4", "google_oauth
 
 /** `auth` where it is not `none`. */
 export const auth = {
-  ...object("How requests prove who sends them.", {
+  ...object("How requests authenticate to the provider.", {
     bearer: ref("secret", "Sent as `Authorization: Bearer …`."),
     header: {
       type: "string",
@@ -75,7 +76,7 @@ export const auth = {
     prefix: {
       type: "string",
       pattern: "^[A-Za-z][A-Za-z-]{0,15} ?$",
-      patternErrorMessage: "one word of letters, such as `Token `",
+      patternErrorMessage: "letters only, with a space at the end, such as `Token `",
       description: "Text before the secret in `header`, such as `Token `. Empty unless set.",
     },
     secret: ref("secret", "What `header` carries."),

@@ -10,31 +10,32 @@ export const health = object(
       minimum: 0,
       maximum: 10_000,
       default: DEFAULT_HEALTH.consecutive_failures,
-      description: "Failures in a row that take an endpoint out. 0: never for that.",
+      description: "Consecutive failures that take an endpoint out of service. 0: consecutive failures never do.",
     },
     failure_ratio: {
       type: "number",
       minimum: 0,
       maximum: 1,
       default: DEFAULT_HEALTH.failure_ratio,
-      description: "Share of failed calls within `window` that takes an endpoint out. 0: never for that.",
+      description:
+        "Share of failed calls within `window` that takes an endpoint out of service. 0: the share never does.",
     },
     minimum_calls: {
       type: "integer",
       minimum: 1,
       maximum: 1_000_000,
       default: DEFAULT_HEALTH.minimum_calls,
-      description: "Calls that `window` must hold before `failure_ratio` means anything.",
+      description: "Calls that `window` must have before `failure_ratio` applies.",
     },
     window: ref("duration", "How far back `failure_ratio` looks.", { default: DEFAULT_HEALTH.window }),
     ejection: ref("duration", "How long an endpoint is left out the first time; doubled each time in a row.", {
       default: DEFAULT_HEALTH.ejection,
     }),
-    longest_ejection: ref("duration", "What the doubling ends at. Bounds a provider's Retry-After too.", {
+    longest_ejection: ref("duration", "Upper bound of the doubling. It bounds a provider's Retry-After too.", {
       default: DEFAULT_HEALTH.longest_ejection,
     }),
     probe: object(
-      "A request that says whether the provider is there, made while an endpoint is out, and only then. Without it, the next request tries the endpoint.",
+      "A request that checks whether the provider answers. Made only while an endpoint is out of service. Without it, the next request tries the endpoint.",
       {
         path: {
           type: "string",

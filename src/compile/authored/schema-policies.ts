@@ -10,7 +10,7 @@ const POLICY_OR_ALL = {
 
 /** A row of `policies.promotion`. */
 const promotion = object(
-  "What has to be there before the candidate of a policy acts.",
+  "Requirements of a promotion.",
   mapSettings("key", {
     count: ({ maximum, default: value, description }) =>
       ({ type: "integer", minimum: 0, maximum, default: value, description }) as const,
@@ -24,7 +24,7 @@ const promotion = object(
 export const POLICY_DIRECTORY = "^(?!/)(?!.*(?:^|/)\\.\\.(?:/|$))[^\\\\\\u0000-\\u001f]{1,256}$";
 
 /** The section `policies`. */
-export const policies = object("Where the policies are, and how they start.", {
+export const policies = object("The folder of the policies, and how they start.", {
   dir: {
     type: "string",
     pattern: POLICY_DIRECTORY,
@@ -42,13 +42,13 @@ export const policies = object("Where the policies are, and how they start.", {
   promotion: {
     type: "object",
     description:
-      "Policy id, or `*` for all others, and what has to be there before new content of it is promoted. What a policy's own row leaves out is that of `*`.",
+      "Policy id, or `*` for all others, and the requirements of a promotion. A requirement that the policy's own row leaves out is taken from `*`.",
     propertyNames: POLICY_OR_ALL,
     additionalProperties: promotion,
   },
   managed_by: {
     ...list(
-      "Workspaces whose keys, with `operations:manage`, may approve, promote, roll back, withdraw and release policies, and see what all workspaces' requests came to. Unless set, no workspace may where there is more than one.",
+      "Workspaces whose keys, with `operations:manage`, may approve, promote, roll back, withdraw and release policies, and read the summaries of all workspaces. Unless set, no workspace may if there is more than one.",
       { $ref: "#/$defs/word" },
     ),
     minItems: 1,

@@ -10,16 +10,16 @@ import { health } from "./schema-health.ts";
 import { choose, list, object, ref } from "./schema.ts";
 
 const providerKeys = object(
-  "One place that serves models, reached with one credential.",
+  "One service that serves models, reached with one credential.",
   {
     preset: ref(
       "preset",
-      "What is known of a provider's interface: gives `dialect`, `base_url`, `auth` and flags; keys of the row take their place. docs/presets.md lists them.",
+      "Known settings of a provider: `dialect`, `base_url`, `auth` and flags. Keys of the row override them. docs/presets.md lists the presets.",
       { examples: ["openai"] },
     ),
     preset_region: ref(
       "word",
-      "Which of the preset's regions is meant, where `region` has another name here. `region` unless set.",
+      "The preset's name of the region, if `region` has another name in this file. `region` unless set.",
       { examples: ["eu"] },
     ),
     dialect: ref("dialect", "Wire protocol that the provider speaks."),
@@ -33,7 +33,7 @@ const providerKeys = object(
       enum: ["public", "private"],
       default: "public",
       description:
-        "`private`: the host may stand on this machine or in a network of your own (loopback, RFC 1918, 100.64.0.0/10, fc00::/7). Otherwise such addresses are not connected to, whatever name leads there. Link-local addresses and metadata services never are.",
+        "`private`: the host may be on this machine or in a network of your own (loopback, RFC 1918, 100.64.0.0/10, fc00::/7). Otherwise the router does not connect to such addresses, whichever name resolves to them. It never connects to link-local addresses and metadata services.",
     },
     api_version: {
       type: "string",
@@ -44,7 +44,7 @@ const providerKeys = object(
     },
     region: ref(
       "word",
-      "Where the provider processes requests: one of the regions under `regions`. Compared with what the host reveals.",
+      "Where the provider processes requests: one of the regions under `regions`. Compared with the region in the host name.",
     ),
     auth: {
       description:
@@ -53,7 +53,7 @@ const providerKeys = object(
     },
     retention: ref(
       "retention",
-      "How long the provider keeps what it is sent. The default is the least favourable, so that an omission approves nothing.",
+      "How long the provider keeps requests and answers. The default is the longest, so that an omission approves nothing.",
       {
         default: DEFAULT_RETENTION,
       },
@@ -62,21 +62,21 @@ const providerKeys = object(
       type: "boolean",
       default: DEFAULT_TRAINS_ON_DATA,
       description:
-        "Whether the provider may train on what it is sent. Assumed until the contract says otherwise. Such a provider gets only requests that say `provider: {data_collection: allow}`; without a word of the caller it is `deny`.",
+        "Whether the provider may train on requests and answers. Assumed to be true unless set. Such a provider gets only requests with `provider: {data_collection: allow}`; a request without it counts as `deny`.",
     },
     trace_context: {
       type: "boolean",
       default: false,
       description:
-        "Whether calls carry `traceparent` and `tracestate` of the request's trace. For providers of your own; others learn which calls belong together.",
+        "Whether calls carry `traceparent` and `tracestate` of the request's trace. For providers of your own; any provider that gets them can tell which calls belong together.",
     },
-    timeouts: object("How long to wait.", {
+    timeouts: object("Time limits of a call.", {
       connect: ref("duration", "Until the connection is made.", {
         default: DEFAULT_TIMEOUTS.connect,
       }),
       first_byte: ref(
         "duration",
-        "From the request sent to the answer's headers. A chat answer that is not streamed begins when it is finished, so only `total` watches it.",
+        "From the request sent to the answer's headers. A chat answer that is not streamed begins when it is finished, so only `total` limits it.",
         {
           default: DEFAULT_TIMEOUTS.first_byte,
         },
@@ -84,7 +84,7 @@ const providerKeys = object(
       idle: ref("duration", "Longest silence between two pieces of an answer.", {
         default: DEFAULT_TIMEOUTS.idle,
       }),
-      first_token: ref("duration", "From the request sent to the first output of a stream that says something.", {
+      first_token: ref("duration", "From the request sent to the first output of a stream.", {
         default: DEFAULT_TIMEOUTS.first_token,
       }),
       total: ref("duration", "The whole attempt.", { default: DEFAULT_TIMEOUTS.total }),
@@ -111,7 +111,7 @@ const providerKeys = object(
       $ref: "#/$defs/word",
     }),
     beta_flags: list(
-      "Words of the caller's `anthropic-beta` header that may be sent to this provider; others are left out, and the evidence says so.",
+      "Values of the caller's `anthropic-beta` header that may be sent to this provider. Others are left out, and the evidence records it.",
       {
         type: "string",
         pattern: "^[a-z0-9][a-z0-9.-]{0,126}$",
@@ -134,23 +134,23 @@ export const provider = {
     properties: {
       dialect: { description: "Wire protocol that the provider speaks." },
       base_url: { description: "Scheme, host and path prefix." },
-      auth: { description: "How requests authenticate, or a preset that says so." },
+      auth: { description: "How requests authenticate, unless a preset sets it." },
     },
   },
 } as const;
 
 /** A row of `models`. */
 export const model = object(
-  "What a model can do, wherever it is served.",
+  "Abilities of a model, for all its endpoints.",
   {
     operations: {
-      ...list("Kinds of work that the model does.", { $ref: "#/$defs/operation" }),
+      ...list("Operations of the model.", { $ref: "#/$defs/operation" }),
       minItems: 1,
     },
     context_window: ref("tokens", "Tokens that input and output may have together. Shown in the catalogue."),
     max_output_tokens: ref("tokens", "Most tokens that an answer may have. Shown in the catalogue."),
     default_max_output_tokens: ref("tokens", "Sent where a dialect demands a limit and the caller gave none."),
-    capabilities: list("What requests to this model may use beyond text. A request that needs more is refused.", {
+    capabilities: list("Capabilities beyond text. A request that needs another capability is denied.", {
       $ref: "#/$defs/capability",
     }),
     dimensions: list("Lengths of the vectors that the model makes; required for, and only for, models that embed.", {
@@ -163,12 +163,12 @@ export const model = object(
       minimum: 1,
       maximum: 65_536,
       description:
-        "Length of the vectors of requests that name none. The longest unless set; answers with vectors of another length are refused.",
+        "Length of the vectors of requests that name none. The longest unless set; answers with vectors of another length are rejected.",
     },
     moderation_categories: {
       type: "object",
       description:
-        "For models whose categories are not OpenAI's: each of their own → those of callers that it counts for. An empty list: callers are not told of it. An answer with a category that is not listed is refused.",
+        "For models whose categories are not OpenAI's: each of their own → those of callers that it counts for. An empty list: callers do not see the category. An answer with a category that is not listed is rejected.",
       minProperties: 1,
       propertyNames: {
         type: "string",
@@ -179,10 +179,10 @@ export const model = object(
     },
     signature_family: ref(
       "word",
-      "Models of one family can read each other's signed reasoning. Leave out where a model signs none.",
+      "Models of one family can read each other's signed reasoning. Leave out if the model signs none.",
     ),
-    reasoning: object("How the model is told how much to think.", {
-      efforts: list("Efforts that the model takes as words. All that the dialect has unless set.", {
+    reasoning: object("How the reasoning effort is sent to the model.", {
+      efforts: list("Efforts that the model accepts by name. All that the dialect has unless set.", {
         $ref: "#/$defs/effort",
       }),
       budgets: {
@@ -195,14 +195,17 @@ export const model = object(
       },
     }),
     refuses: list(
-      "What the model refuses although its dialect has it, such as `sampling`; listed under Features below.",
+      "Features that the model rejects although its dialect has them, such as `sampling`; listed under Features below.",
       {
         $ref: "#/$defs/feature",
       },
     ),
-    accepts: list("What the model takes although not all models of its dialect do; listed under Features below.", {
-      $ref: "#/$defs/feature",
-    }),
+    accepts: list(
+      "Features that the model accepts although not all models of its dialect do; listed under Features below.",
+      {
+        $ref: "#/$defs/feature",
+      },
+    ),
   },
   ["operations"],
 );
@@ -218,7 +221,7 @@ export const endpoint = object(
       type: "string",
       pattern: "^[!-~]{1,256}$",
       patternErrorMessage: "a model id as the provider writes it, without spaces",
-      description: "What the provider calls the model.",
+      description: "The provider's name of the model.",
     },
     region: ref("word", "Where this endpoint processes requests, if elsewhere than its provider."),
     capabilities: list(
@@ -241,9 +244,9 @@ export const endpoint = object(
       minimum: 1,
       maximum: 100_000,
       description:
-        "Most requests at once to this endpoint, from one process. Only the provider's limit unless set; that one holds in any case.",
+        "Most requests at once to this endpoint, from one process. The provider's limit always applies as well.",
     },
-    batch: object("How much one call that embeds may hold. Larger batches are sent in parts, and come back whole.", {
+    batch: object("Largest embeddings call. Larger batches are sent in several calls; the answer has all vectors.", {
       inputs: {
         type: "integer",
         minimum: 1,

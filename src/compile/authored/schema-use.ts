@@ -26,7 +26,7 @@ export const route = object(
       enum: [...BALANCES],
       default: DEFAULT_BALANCE,
       description:
-        "How the primary and its peers share requests. `order`: the first that can. `weighted`: at random, by `weights`. `price`: the cheapest first. `latency`: by the time to the first token, the better of two at random. `throughput`: the most tokens a second first. `least_in_flight`: the one with the fewest calls under way. `sticky`: the same conversation to the same endpoint, for the sake of prompt caches, shared by `weights`. Whatever comes first, the others are tried after it.",
+        "How the primary and its peers share requests. `order`: the first that can. `weighted`: at random, by `weights`. `price`: the cheapest first. `latency`: by the time to the first token, the better of two at random. `throughput`: the most tokens a second first. `least_in_flight`: the one with the fewest calls under way. `sticky`: the same conversation to the same endpoint, for the sake of prompt caches, shared by `weights`. The others are tried after the first one.",
     },
     weights: {
       type: "object",
@@ -38,7 +38,7 @@ export const route = object(
     fallbacks: {
       type: "array",
       description:
-        "Endpoints tried after the primary and its peers, in this order. `{route: id}` stands for all endpoints of another route, its peers still peers and balanced as there; an endpoint that comes up twice that way is tried once, where it comes up first.",
+        "Endpoints tried after the primary and its peers, in this order. `{route: id}` means all endpoints of another route, with its peers balanced as in that route. An endpoint that occurs twice is tried once, at its first position.",
       items: choose(
         "object",
         object("The endpoints of another route.", { route: ref("name", "Id under `routes`.") }, ["route"]),
@@ -58,7 +58,7 @@ export const route = object(
       type: "boolean",
       default: false,
       description:
-        "Whether a request is sent to the same endpoint again after its connection was lost before any answer. The provider may have read the request, so it may be answered and charged twice. Without it such a request goes to the next endpoint of the route or fails. A request that met a connection which the provider had already closed is sent again in any case.",
+        "Whether a request is sent to the same endpoint again after its connection was lost before any answer. The provider may have read the request, so it may be answered and charged twice. Without it such a request goes to the next endpoint of the route or fails. A request on a connection that the provider had already closed is always sent again.",
     },
     max_ejected_share: {
       type: "number",
@@ -70,27 +70,27 @@ export const route = object(
     },
     hedge_after: ref(
       "duration",
-      "After this long without an answer, a second endpoint is asked too, and the first answer counts; both calls may cost. Never unless set. For routes that embed or rerank.",
+      "After this time without an answer, a second endpoint is called too, and the first answer is used; both calls may be charged. Never unless set. For routes that embed or rerank.",
     ),
     on_gap: {
       enum: ["deny", "narrow"],
       default: "deny",
       description:
-        "What happens when a peer or fallback lacks what a request needs or is not approved for the workspace: the request is denied, or that endpoint is left out and the decision says so.",
+        "Effect of a peer or fallback that lacks a capability which the request needs, or that is not approved for the workspace: `deny` denies the request, `narrow` leaves that endpoint out and records it in the decision.",
     },
     unknown_fields: {
       enum: ["reject", "strip", "forward"],
       default: "reject",
-      description: "What happens to request fields that no dialect knows.",
+      description: "Effect of request fields that no dialect has.",
     },
     emulate_json_schema: {
       type: "boolean",
       default: false,
       description:
-        "Whether a response schema is asked for as a forced tool where an endpoint has no `json_schema` of its own. Never together with reasoning or a forced tool.",
+        "Whether a response schema is sent as a forced tool if an endpoint has no `json_schema`. Never together with reasoning or a forced tool.",
     },
     operations: {
-      ...list("Kinds of work offered under this name. All that the primary does unless set.", {
+      ...list("Operations offered under this name. All operations of the primary unless set.", {
         $ref: "#/$defs/operation",
       }),
       minItems: 1,
@@ -149,20 +149,20 @@ export const workspace = object(
   {
     tier: ref(
       "word",
-      "How sensitive its data is, in words that your policies know, such as `standard` or `regulated`.",
+      "How sensitive its data is, as a value that your policies use, such as `standard` or `regulated`.",
     ),
     labels: list("Values of `vocabulary.labels` that policies may read.", {
       $ref: "#/$defs/word",
     }),
     approve: object(
-      "What the workspace may use. Lists only; there is no wildcard.",
+      "Routes, providers, regions and capabilities that the workspace may use. Lists only; there is no wildcard.",
       {
         routes: list("Route ids.", { $ref: "#/$defs/name" }),
         regions: list("Regions, or region groups for all regions in them.", {
           $ref: "#/$defs/word",
         }),
         providers: list("Provider ids.", { $ref: "#/$defs/word" }),
-        capabilities: list("What its requests may use beyond text.", {
+        capabilities: list("Capabilities beyond text that its requests may use.", {
           $ref: "#/$defs/capability",
         }),
         dimensions: list("Lengths of vectors that it may request.", {
@@ -178,10 +178,10 @@ export const workspace = object(
       ["routes", "regions", "providers"],
     ),
     default_moderation_route: ref("name", "Route for moderation requests that name none."),
-    limits: object("What all keys of the workspace may use together; nothing is limited unless set.", {
+    limits: object("Limits of all keys of the workspace together; no limits unless set.", {
       ...ceilings,
       per_key: object(
-        "What each key may use. Limits of a key of its own only narrow it. All keys together still keep to the workspace's.",
+        "Limits of each key. A key's own limits can only be lower. The workspace's limits apply to all keys together.",
         ceilings,
       ),
       simulations_per_minute: {
@@ -189,14 +189,15 @@ export const workspace = object(
         minimum: 1,
         maximum: 1_000_000_000,
         default: 120,
-        description: "Calls of `POST /v1/route/simulate` in a minute, for each process. They use up no other limit.",
+        description:
+          "Calls of `POST /v1/route/simulate` in a minute, for each process. They count against no other limit.",
       },
     }),
     on_revoke: {
       enum: ["end", "finish"],
       default: "end",
       description:
-        "Running answers when a key is revoked: `end` them within a second, or let them `finish`. Neither begins another call.",
+        "Running answers when a key is revoked: `end` them within a second, or let them `finish`. In both cases no further call begins.",
     },
   },
   ["tier", "approve"],
@@ -204,7 +205,7 @@ export const workspace = object(
 
 /** The section `vocabulary`. */
 export const vocabulary = object(
-  "Closed lists of words that policies may see. A word outside its list reaches them as `other`.",
+  "Closed lists of values that policies can read. They read a value outside of its list as `other`.",
   {
     environments: {
       ...list("Environments that keys are made for.", { $ref: "#/$defs/word" }),

@@ -104,7 +104,7 @@ const COMPLAINTS: Complaints<TextCode> = {
     return { code: "WRONG_TYPE", at: valuePosition(tree, path), message };
   },
   const({ tree, path }) {
-    const hint = "write `version: 1`, or use the release that knows this version";
+    const hint = "write `version: 1`, or use the release that supports this version";
     return { code: "VERSION_UNSUPPORTED", at: valuePosition(tree, path), message: "`version` must be 1", hint };
   },
   enum({ tree, path, where, parameters }) {
@@ -156,11 +156,11 @@ function expectation(error: ErrorObject): string {
 function limit(keyword: string, bound: unknown): string {
   const comparison = LIMITS[keyword];
   if (comparison !== undefined) return `be ${comparison} ${String(bound)}`;
-  if (keyword === "minItems") return "name at least one thing";
+  if (keyword === "minItems") return "have at least one item";
   if (keyword === "maxLength") return `have at most ${String(bound)} characters`;
   // Only a budget has two members.
-  if (keyword.endsWith("Properties") && bound === 2) return "hold exactly one of `usd` and `tokens`";
-  return "hold exactly one of `env` and `file`";
+  if (keyword.endsWith("Properties") && bound === 2) return "have exactly one of `usd` and `tokens`";
+  return "have exactly one of `env` and `file`";
 }
 
 /** A merge key may have been meant to bring any member. */

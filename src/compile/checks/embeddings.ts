@@ -20,12 +20,12 @@ export function checkEmbeddingModel({ report }: CompileContext, model: ModelRow)
     const message = `model ${quote(id)} embeds but lists no \`dimensions\``;
     report.key("DIMENSIONS_MISMATCH", path, message, "add `dimensions: [1536]` with the lengths it makes");
   } else if (defaultDimensions !== null && !dimensions.includes(defaultDimensions)) {
-    const message = `the default of model ${quote(id)}, ${defaultDimensions}, is none of its \`dimensions\`: ${dimensions.join(", ")}`;
+    const message = `the default of model ${quote(id)}, ${defaultDimensions}, is not one of its \`dimensions\`: ${dimensions.join(", ")}`;
     report.value(
       "DIMENSIONS_MISMATCH",
       [...path, "default_dimensions"],
       message,
-      "add it to them, or name one of them",
+      "add it to `dimensions`, or use one of them",
     );
   }
   if (contextWindow === null) {

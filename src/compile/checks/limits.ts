@@ -78,7 +78,7 @@ function checkBudget(
     context.report.value(
       "LIMITS_IMPLAUSIBLE",
       [...path, "budget"],
-      `${where} may spend ${budget.usd} USD, but a single request on route ${quote(route)} that names no limit of its own reserves up to ${Number(cost.toFixed(6))} USD for the output of ${quote(endpoint.id)}`,
+      `${where} may spend ${budget.usd} USD, but a single request on route ${quote(route)} without a limit of its own reserves up to ${Number(cost.toFixed(6))} USD for the output of ${quote(endpoint.id)}`,
       "raise the budget, or lower the model's max_output_tokens",
     );
   }
@@ -98,7 +98,7 @@ function checkOneRequest(
   context.report.value(
     "LIMITS_IMPLAUSIBLE",
     path,
-    `${where} may use ${tokens} tokens, but a single request on route ${quote(route)} that names no limit of its own reserves ${most} for its output`,
+    `${where} may use ${tokens} tokens, but a single request on route ${quote(route)} without a limit of its own reserves ${most} for its output`,
     `raise ${member}, or lower the model's max_output_tokens`,
   );
 }

@@ -58,7 +58,7 @@ function checkEndpoint(context: CompileContext, id: string, endpoint: ResolvedEn
   if (model === undefined || provider === undefined) return;
   checkConcurrency(context, endpoint, provider);
   if (endpoint.operations.length === 0) {
-    const message = `endpoint ${quote(id)} can do nothing: its dialect \`${endpoint.row.dialect}\` carries ${endpoint.facts.operations.join(", ")}, its model ${quote(model.id)} does ${model.operations.join(", ")}`;
+    const message = `endpoint ${quote(id)} can serve no operation: its dialect \`${endpoint.row.dialect}\` carries ${endpoint.facts.operations.join(", ")}, its model ${quote(model.id)} does ${model.operations.join(", ")}`;
     report.value(
       "ENDPOINT_OPERATIONS",
       ["endpoints", endpoint.index, "provider"],

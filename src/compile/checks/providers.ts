@@ -29,7 +29,7 @@ export function checkProviders(context: CompileContext): void {
     checkBaseUrl(context, provider.id, provider.baseUrl);
     checkNetwork(context, provider);
     if (provider.auth.kind === "header" && RESERVED_HEADERS.has(provider.auth.header)) {
-      const message = `provider ${quote(provider.id)} would send its secret as \`${provider.auth.header}\`, which is set by HTTP or the router`;
+      const message = `provider ${quote(provider.id)} would send its secret as \`${provider.auth.header}\`, which HTTP or the router sets itself`;
       context.report.value(
         "HEADER_RESERVED",
         ["providers", provider.id, "auth", "header"],
@@ -54,7 +54,8 @@ function checkBaseUrl({ report }: CompileContext, id: string, baseUrl: string): 
   }
   if (baseUrl.includes("?")) report.value("BASE_URL_INVALID", path, `${where} has a query`, hint);
   if (baseUrl.includes("#")) report.value("BASE_URL_INVALID", path, `${where} has a fragment`, hint);
-  if (/[\s\\]/.test(baseUrl)) report.value("BASE_URL_INVALID", path, `${where} holds white space or a backslash`, hint);
+  if (/[\s\\]/.test(baseUrl))
+    report.value("BASE_URL_INVALID", path, `${where} contains white space or a backslash`, hint);
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     report.value(
       "BASE_URL_INSECURE",
@@ -74,8 +75,8 @@ function checkNetwork({ report }: CompileContext, { id, baseUrl, network }: Prov
     const message = `${where} is not an address of a provider: link-local, multicast, reserved, or a metadata service`;
     report.value("BASE_URL_FORBIDDEN", path, message, "write the provider's host");
   } else if (kind === "private" && network !== "private") {
-    const message = `${where} leads to this machine or into a private network`;
-    report.value("BASE_URL_PRIVATE", path, message, "write `network: private` in this row if that is meant");
+    const message = `${where} is on this machine or in a private network`;
+    report.value("BASE_URL_PRIVATE", path, message, "if that is intended, write `network: private` in this row");
   }
 }
 

@@ -39,7 +39,7 @@ function compare(
 ): void {
   if (!declared.regions.has(region)) return;
   const claims = claimsOf(region, normalised.regionGroups);
-  const shows = `${source} shows ${evidence.words}`;
+  const shows = `${source} names ${evidence.words}`;
   if (claims.length === 0) {
     const hint = "list the region in a group named after its area, such as `eu` or `us`";
     report.value(
@@ -66,7 +66,7 @@ function compare(
       "REGION_CONTRADICTED",
       path,
       `${shows}, but the region declared is ${quote(region)}`,
-      "declare where the provider really processes requests, or change host or model id",
+      "declare the region where the provider really processes requests, or change host or model id",
     );
   }
 }

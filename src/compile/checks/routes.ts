@@ -83,7 +83,7 @@ function reportGaps(context: CompileContext, route: ResolvedRoute, fallback: Res
       "FALLBACK_SIGNATURE_GAP",
       itemPath(route, fallback),
       message,
-      `choose a ${fallback.rank} of the same \`signature_family\`; otherwise it is passed over in turns that give reasoning back`,
+      `choose a ${fallback.rank} of the same \`signature_family\`; otherwise it is skipped in turns that give reasoning back`,
     );
   }
 }
@@ -110,7 +110,7 @@ function checkPrices(context: CompileContext, route: ResolvedRoute): void {
 function checkBalance({ file, report }: CompileContext, { id, peers, balance, weights }: NormalisedRoute): void {
   const path = ["routes", id];
   if (peers.length === 0 && balance !== "order") {
-    const message = `route ${quote(id)} has no peers, so its balance \`${balance}\` has nothing to choose from`;
+    const message = `route ${quote(id)} has no peers, so its balance \`${balance}\` has no endpoints to choose from`;
     report.value("BALANCE_UNUSED", [...path, "balance"], message, "add `peers`, or remove it");
   }
   const uses = balance === "weighted" || balance === "sticky";

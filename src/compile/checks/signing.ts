@@ -10,7 +10,7 @@ export function checkSigning({ file, normalised, report }: CompileContext): void
     const where = `provider ${quote(id)}`;
     const host = awsHost(baseUrl);
     if (auth.region === "") {
-      const message = `${where} is signed for, but neither \`region\` nor the host of its base_url says where`;
+      const message = `${where} signs its calls, but neither \`region\` nor the host of its base_url gives the region`;
       report.value("SIGNING_REGION_MISSING", path, message, "add `region`, such as `region: eu-west-1`");
     } else if (host !== null && host.region !== auth.region) {
       const message = `${where} would sign for ${quote(auth.region)}, but its host is in \`${host.region}\``;
@@ -23,7 +23,7 @@ export function checkSigning({ file, normalised, report }: CompileContext): void
     const authored = file.providers[id]?.auth;
     const profile = typeof authored === "object" ? authored.aws_sigv4?.profile : undefined;
     if (profile !== undefined && auth.credentials !== "shared_file") {
-      const message = `${where} names a profile, but its credentials are not those of the shared files`;
+      const message = `${where} names a profile, but its credentials do not come from the shared files`;
       report.value("WRONG_VALUE", [...path, "profile"], message, "remove it, or write `credentials: shared_file`");
     }
   }

@@ -12,7 +12,7 @@ type Routes = ReadonlyMap<string, ResolvedRoute>;
 export function checkWorkspaces(context: CompileContext, routes: Routes): void {
   for (const workspace of context.normalised.workspaces.values()) {
     if (workspace.approve.routes.length === 0) {
-      const message = `workspace ${quote(workspace.id)} approves no route, so its keys can do nothing`;
+      const message = `workspace ${quote(workspace.id)} approves no route, so its keys cannot send any request`;
       context.report.value(
         "APPROVAL_EMPTY",
         ["workspaces", workspace.id, "approve", "routes"],

@@ -33,7 +33,7 @@ export async function findFurther(
     if (found.length > 0 && others.length === 0) {
       findings.add("INCLUDE_SELF", at, `${quote(pattern)} is this file or an overlay of it`, "remove the entry");
     } else if (found.length === 0) {
-      const what = pattern.includes("*") ? "no file fits" : "there is no file";
+      const what = pattern.includes("*") ? "no file matches" : "there is no file";
       const names = (await tree.namesIn(posix.join(folder, posix.dirname(pattern)))) ?? [];
       const hint = suggest(posix.basename(pattern), names.filter((name) => /\.ya?ml$/.test(name)).toSorted());
       findings.add("INCLUDE_NOT_FOUND", at, `${what} ${quote(pattern)} beside this file`, hint);
@@ -43,7 +43,7 @@ export async function findFurther(
         findings.add(
           "INCLUDE_OUTSIDE",
           at,
-          `${quote(name)} is a link that leads out of the folder`,
+          `${quote(name)} is a link that points out of the folder`,
           "put the file itself there",
         );
       } else parts.add(name);
@@ -64,8 +64,15 @@ async function findOverlay(
   const known = environmentsOf(posix.basename(path), (await tree.namesIn(folder)) ?? []);
   if (!known.includes(environment)) {
     const names =
-      known.length === 0 ? `there are none; write ${overlayName(path, "NAME")}` : `there are: ${known.join(", ")}`;
-    findings.add("ENVIRONMENT_UNKNOWN", start, `${quote(environment)} is no environment of this file`, names);
+      known.length === 0
+        ? `there are no overlays; write ${overlayName(path, "NAME")}`
+        : `known here: ${known.join(", ")}`;
+    findings.add(
+      "ENVIRONMENT_UNKNOWN",
+      start,
+      `${quote(environment)} is not an environment of this file: there is no overlay for it`,
+      names,
+    );
     return null;
   }
   const name = overlayName(posix.basename(path), environment);
@@ -73,7 +80,7 @@ async function findOverlay(
   findings.add(
     "INCLUDE_OUTSIDE",
     start,
-    `${quote(name)} is a link that leads out of the folder`,
+    `${quote(name)} is a link that points out of the folder`,
     "put the file itself there",
   );
   return null;

@@ -75,7 +75,12 @@ function overlayEndpoints(own: ListNode, { node }: Member, findings: Findings): 
 
 function reportNothing(path: Path, { keyAt }: Member, known: readonly string[], findings: Findings): void {
   const hint = suggest(String(path.at(-1)), known);
-  findings.add("OVERLAY_REMOVES_NOTHING", keyAt, `${describeSafely(path)} is not there, so null removes nothing`, hint);
+  findings.add(
+    "OVERLAY_REMOVES_NOTHING",
+    keyAt,
+    `${describeSafely(path)} does not exist, so null removes nothing`,
+    hint,
+  );
 }
 
 function isNull(node: ConfigNode): boolean {

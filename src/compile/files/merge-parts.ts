@@ -52,7 +52,7 @@ export function checkVersion({ node }: Member, findings: Findings): void {
 /** `policies.dir` is read before anything is merged. @returns whether the member may go on. */
 export function isAllowedHere(path: Path, member: Member, findings: Findings): boolean {
   if (path.join(".") !== "policies.dir") return true;
-  findings.add("SECTION_MISPLACED", member.keyAt, "policies.dir belongs into routes.yaml only", "move it there");
+  findings.add("SECTION_MISPLACED", member.keyAt, "policies.dir is allowed in routes.yaml only", "move it there");
   return false;
 }
 

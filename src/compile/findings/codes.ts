@@ -12,15 +12,15 @@ export const ROUTE_CODES = {
   ...FILE_CODES,
   ...PRESET_CODES,
   AUTH_INCOMPLETE: error(
-    "`auth` is neither `none`, nor `bearer`, nor `header` with `secret`, nor `aws_sigv4`, nor `google_oauth`, or is several of them.",
+    "`auth` must be exactly one of `none`, `bearer`, `header` with `secret`, `aws_sigv4` and `google_oauth`.",
     "Write `auth: none`, `auth: {bearer: {env: NAME}}`, `auth: {header: x-api-key, secret: {env: NAME}}`, `auth: {aws_sigv4: {service: bedrock, credentials: env}}` or `auth: {google_oauth: {credentials: adc}}`.",
   ),
   SIGNING_REGION_MISSING: error(
-    "Calls are to be signed, but neither `region` nor the host of `base_url` says for which region.",
+    "Calls are signed, but neither `region` nor the host of `base_url` gives the region.",
     "Add `region` to `aws_sigv4`.",
   ),
   SIGNING_CONTRADICTED: error(
-    "Calls would be signed for another region or service than the host's, so each of them would be refused.",
+    "Calls would be signed for another region or service than the host's, so the provider would reject each of them.",
     "Leave `region` out or correct it; use the service name that the host expects.",
   ),
   UNKNOWN_PROVIDER: error(
@@ -37,17 +37,14 @@ export const ROUTE_CODES = {
     "A region (or, where groups are allowed, a region group) is named that `regions` does not declare.",
     "Correct the name, or add the region to a group under `regions`.",
   ),
-  UNKNOWN_DIALECT: error("A wire protocol that this release does not speak.", "Use one of the dialects named."),
-  UNKNOWN_FLAG: error(
-    "A deviation that the provider's dialect does not know.",
-    "Use one of the flags named, or remove it.",
-  ),
+  UNKNOWN_DIALECT: error("A dialect that this release does not have.", "Use one of the dialects named."),
+  UNKNOWN_FLAG: error("A flag that the provider's dialect does not have.", "Use one of the flags named, or remove it."),
   FLAGS_CONTRADICTED: error(
-    "A provider has two flags that exclude each other, so one of them could have no effect.",
-    "Keep the one that says how the provider is called.",
+    "A provider has two flags that exclude each other, so one of them would have no effect.",
+    "Keep the one that matches how the provider is called.",
   ),
   API_VERSION_MISSING: error(
-    "A flag of the provider's row needs `api_version`, without which every call would be refused.",
+    "A flag of the provider's row needs `api_version`, without which the provider would reject every call.",
     "Write the version of the interface that the resource is to be called with.",
   ),
   API_VERSION_UNUSED: error(
@@ -59,24 +56,24 @@ export const ROUTE_CODES = {
     "Use one of the capabilities of `docs/configuration.md`.",
   ),
   UNKNOWN_WORKSPACE: error(
-    "`policies.managed_by` names a workspace that the file does not declare, so that nobody could have a key of it.",
+    "`policies.managed_by` names a workspace that the file does not declare, so no key of it can exist.",
     "Correct the name, or add the workspace.",
   ),
   UNKNOWN_LABEL: error(
-    "A workspace carries a label that `vocabulary.labels` does not list, so that policies could not see it; or a promotion asks for a role that it does not list.",
+    "A workspace has a label that `vocabulary.labels` does not list, so policies could not read it; or a promotion requires a role that it does not list.",
     "Add the label to `vocabulary.labels`, or correct its spelling.",
   ),
   UNKNOWN_POLICY: error(
-    "`policies.initial_mode` names a policy that the policy folder does not hold.",
+    "`policies.initial_mode` names a policy that is not in the policy folder.",
     "Correct the id; a misspelt policy would start in shadow.",
   ),
   PROMOTION_WITHOUT_POLICY: warning(
-    "`policies.promotion` names a policy that the policy folder does not hold. Its end, where it waits for its promotion, must meet this.",
+    "`policies.promotion` names a policy that is not in the policy folder. If its removal waits for a promotion, the removal has to meet this row.",
     "Correct the id where it is misspelt; keep the row until the end of a deleted policy has been promoted.",
   ),
   PROMOTION_CONTRADICTED: error(
-    "A promotion requires something of the approvals, but no approvals: roles, a report, or assertions.",
-    "Set `approvals` to at least 1, or remove what is required of them.",
+    "A promotion requires roles, a report or assertions of its approvals, but no approvals.",
+    "Set `approvals` to at least 1, or remove the requirements on them.",
   ),
   UNKNOWN_DIMENSION: warning(
     "A workspace approves a vector length that no model makes.",
@@ -91,8 +88,8 @@ export const ROUTE_CODES = {
     "Use https. Plain http is allowed for loopback addresses only.",
   ),
   BASE_URL_PRIVATE: error(
-    "`base_url` leads to this machine or into a private network, and the row does not say that it is meant to.",
-    "Write `network: private` in the provider's row where the provider is your own; otherwise correct the host.",
+    "`base_url` is on this machine or in a private network, and the row does not allow that.",
+    "If the provider is your own, write `network: private` in its row; otherwise correct the host.",
   ),
   BASE_URL_FORBIDDEN: error(
     "`base_url` is not an address of a provider: link-local, multicast or reserved, or a cloud's metadata service.",
@@ -103,19 +100,19 @@ export const ROUTE_CODES = {
     "Use the header that the provider documents for its key.",
   ),
   REGION_AMBIGUOUS: error(
-    "A region group bears the name of a region that it does not contain.",
+    "A region group has the name of a region that it does not contain.",
     "Rename the group, or list the region in it.",
   ),
   REGION_CONTRADICTED: error(
-    "The host or the upstream model id shows another place of processing than the row declares.",
-    "Declare the place that the provider really uses, or use the provider's host for the declared region.",
+    "The host or the upstream model id names another region than the row declares.",
+    "Declare the region that the provider really uses, or use the provider's host for the declared region.",
   ),
   REGION_NOT_PINNED: warning(
     "The host or the upstream model id lets the provider process in a wider area than the row declares.",
     "Declare the wider area, or use a host or model id that pins the region.",
   ),
   REGION_UNVERIFIED: warning(
-    "The host or the upstream model id shows a place, but the declared region has a name that cannot be compared with it.",
+    "The host or the upstream model id names a region, but the declared region has a name that cannot be compared with it.",
     "List the region in a group named after its area, such as `eu` or `us`.",
   ),
   TIMEOUT_ORDER: warning(
@@ -131,7 +128,7 @@ export const ROUTE_CODES = {
     "Lower it, or raise the provider's.",
   ),
   OUTPUT_LIMIT_ORDER: error(
-    "`default_max_output_tokens` is above `max_output_tokens`; every request without a limit would be refused upstream.",
+    "`default_max_output_tokens` is above `max_output_tokens`; the provider would reject every request without a limit.",
     "Lower the default.",
   ),
   OUTPUT_LIMIT_MISSING: error(
@@ -159,11 +156,11 @@ export const ROUTE_CODES = {
     "Remove the capability, or serve the model over a dialect that carries it.",
   ),
   FEATURE_UNREACHABLE: warning(
-    "A model accepts or refuses a feature that is not for it to accept or refuse over the dialects of its endpoints.",
+    "A model's `accepts` or `refuses` names a feature that the dialects of its endpoints do not leave to their models.",
     "Remove it, or serve the model over a dialect that has the feature.",
   ),
   SIGNATURE_FAMILY_MISSING: warning(
-    "A model reasons over a dialect whose reasoning is signed, but no `signature_family` says who can read it.",
+    "A model reasons over a dialect whose reasoning is signed, but has no `signature_family`, which states who can read it.",
     "Name the family. Without one, its reasoning goes back to any model of the same protocol that names none.",
   ),
   BETA_FLAGS_UNUSED: error(
@@ -191,25 +188,22 @@ export const ROUTE_CODES = {
     "A route has weights, but its `balance` reads none.",
     "Write `balance: weighted`, or remove them.",
   ),
-  BALANCE_UNUSED: warning(
-    "A route without peers has a `balance`, which has nothing to choose from.",
-    "Add `peers`, or remove it.",
-  ),
+  BALANCE_UNUSED: warning("A route has a `balance` but no peers to choose from.", "Add `peers`, or remove it."),
   HEDGE_OPERATIONS: error(
-    "A route has `hedge_after` but neither embeds nor reranks; nothing else is asked for twice.",
+    "A route has `hedge_after` but neither embeds nor reranks; other operations are never sent twice.",
     "Remove it.",
   ),
   FALLBACK_REPEATED: error("A route lists the same fallback twice.", "Remove the second."),
   FALLBACK_IS_PRIMARY: error(
     "A route falls back to its own primary.",
-    "Remove the fallback; retries of the primary are the dispatcher's work.",
+    "Remove the fallback; the dispatcher retries the primary itself.",
   ),
   FALLBACK_IS_PEER: error(
     "A route has an endpoint among its peers and among its fallbacks.",
     "Keep it in one of the two; peers are tried as well when one of them fails.",
   ),
   FALLBACK_CYCLE: error(
-    "Routes name each other as fallbacks in a circle.",
+    "Routes are fallbacks of each other in a circle.",
     "Break the circle at one of the routes named.",
   ),
   FALLBACK_CHAIN: error(
@@ -241,7 +235,7 @@ export const ROUTE_CODES = {
     "Add the missing price.",
   ),
   BUDGET_UNPRICED: error(
-    "A workspace has a budget in money and may use an endpoint without a price: its use could not be counted.",
+    "A workspace has a budget in money and may use an endpoint without a price: the cost could not be counted.",
     "Add the price.",
   ),
   PRIMARY_NOT_APPROVED: error(
@@ -261,7 +255,7 @@ export const ROUTE_CODES = {
     "Raise `approve.context_window`.",
   ),
   APPROVAL_EMPTY: warning(
-    "A workspace approves no route, so its keys can do nothing.",
+    "A workspace approves no route, so its keys cannot send any request.",
     "Approve a route, or remove the workspace.",
   ),
   MODERATION_ROUTE: error(

@@ -64,7 +64,7 @@ function baseUrlOf(row: MapNode, preset: Preset, path: Path, named: Member, find
   const { regions, address = "" } = preset;
   const where = describeSafely(path);
   if (regions === undefined) {
-    const message = `${where} needs \`base_url\`: the host of its preset carries a name of your account`;
+    const message = `${where} needs \`base_url\`: the host of its preset contains a name of your account`;
     findings.add("PRESET_ADDRESS", named.node.at, message, `such as ${address}`);
     return null;
   }
@@ -75,7 +75,7 @@ function baseUrlOf(row: MapNode, preset: Preset, path: Path, named: Member, find
   // A row without a region lacks a required key, which the schema says.
   if (asked === undefined || region === null) return null;
   const message = `${where}: its preset has no region ${quote(region)}`;
-  const hint = `${suggest(region, Object.keys(regions))}; say which is meant with \`preset_region\`, or write \`base_url\``;
+  const hint = `${suggest(region, Object.keys(regions))}; set \`preset_region\`, or write \`base_url\``;
   findings.add("PRESET_REGION", asked.node.at, message, hint);
   return null;
 }

@@ -19,8 +19,8 @@ export function checkPlaceholders(
   for (const { id, baseUrl } of normalised.providers.values()) {
     const word = IN_ADDRESS.exec(baseUrl)?.[1];
     if (word === undefined) continue;
-    const message = `the base_url of provider ${quote(id)} still holds the placeholder ${quote(word)}`;
-    report.value("PLACEHOLDER_LEFT", ["providers", id, "base_url"], message, "write your own name in its place");
+    const message = `the base_url of provider ${quote(id)} still has the placeholder ${quote(word)}`;
+    report.value("PLACEHOLDER_LEFT", ["providers", id, "base_url"], message, "replace it with your own name");
   }
   for (const [id, { row, index }] of endpoints) {
     if (!ALONE.test(row.upstreamModel)) continue;

@@ -6,7 +6,7 @@ export interface PresetSample {
   readonly model: string;
   /** The row under `models`. */
   readonly row: JsonObject;
-  /** What the provider calls the model. */
+  /** The provider's name of the model. */
   readonly upstream_model?: string;
   /** The same by area, where the name says the region of processing; the endpoint's region is then the area. */
   readonly profiles?: Readonly<Record<string, string>>;

@@ -79,7 +79,7 @@ function reportFlags(context: CompileContext, id: string): void {
     const other = provider.flags.slice(0, index).find((earlier) => excludes(flag, earlier) || excludes(earlier, flag));
     if (other === undefined) continue;
     const message = `provider ${quote(id)} has the flags ${quote(other)} and ${quote(flag)}, which exclude each other`;
-    report.value("FLAGS_CONTRADICTED", path, message, "keep the one that says how the provider is called");
+    report.value("FLAGS_CONTRADICTED", path, message, "keep the one that matches how the provider is called");
   }
 }
 

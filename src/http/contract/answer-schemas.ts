@@ -6,7 +6,8 @@ const text = { type: "string" } as const;
 export const POLICY_SET = {
   type: "string",
   pattern: "^[0-9a-f]{16}$",
-  description: "Names the contents of policies and their slots: decisions with one set and one table are alike.",
+  description:
+    "Identifies the contents of policies and their slots: the same request gets the same decision under the same set and table.",
 } as const;
 const nullableText = { type: ["string", "null"] } as const;
 const texts = { type: "array", items: text } as const;
@@ -16,7 +17,7 @@ const nullableCount = { type: ["integer", "null"], minimum: 0 } as const;
 const routeFacts = {
   available: {
     type: "boolean",
-    description: "A plain request of this key gets through with one of the operations now.",
+    description: "Whether a plain request of this key is allowed now for at least one operation.",
   },
   denial: {
     type: ["object", "null"],
@@ -30,20 +31,20 @@ const routeFacts = {
       failed_constraint: text,
       reason_code: text,
     },
-    description: "Why not, as in the answer that a plain request would get; null where it gets through.",
+    description: "The error that a plain request would get; null if it is allowed.",
   },
-  operations: { ...texts, description: "What requests of the workspace get through with." },
+  operations: { ...texts, description: "Operations and capabilities that are allowed for the workspace." },
   regions: { ...texts, description: "Of the endpoints that requests may go to." },
-  context_window: { ...nullableCount, description: "Tokens; `null` where an endpoint's is not declared." },
+  context_window: { ...nullableCount, description: "Tokens; `null` if an endpoint declares none." },
   max_output_tokens: nullableCount,
   dimensions: {
     type: "array",
     items: { type: "integer", minimum: 1 },
-    description: "Lengths of vectors that may be asked for.",
+    description: "Vector lengths that may be requested.",
   },
   fallbacks: {
     type: "array",
-    description: "What is tried after the first endpoint, in order.",
+    description: "Endpoints that are tried after the first one, in order.",
     items: {
       type: "object",
       required: ["model", "provider", "region"],
@@ -63,7 +64,7 @@ export const MODEL = {
     object: { const: "model" },
     created: { type: "integer" },
     owned_by: text,
-    capabilities: { ...texts, description: "What requests may need: the route has it and the workspace approves it." },
+    capabilities: { ...texts, description: "Capabilities that the route has and the workspace approves." },
     ...routeFacts,
   },
 } as const;
@@ -127,9 +128,9 @@ export const SIMULATION = {
     operation: text,
     model: text,
     workspace: text,
-    key: { type: "object", description: "The key's words as policies see them." },
-    shape: { type: "object", description: "What the decision looked at of the request." },
-    time: { type: ["object", "null"], description: "The window that was asked about; null: the present one." },
+    key: { type: "object", description: "The key's attributes as policies read them." },
+    shape: { type: "object", description: "The members of the request that the decision used." },
+    time: { type: ["object", "null"], description: "The requested window; null: the present one." },
     promoted: { type: "boolean" },
     outcome: { enum: ["route", "deny"] },
     plan: {
@@ -148,7 +149,7 @@ export const SIMULATION = {
             "Equals share the calls at random: the plan is one of several orders, and the next call may have another.",
         },
       },
-      description: "How the plan got its order; null where the request is denied.",
+      description: "How the order of the plan was determined; null if the request is denied.",
     },
     denial: { type: ["object", "null"] },
     error: { type: ["object", "null"], description: "Status, code and message that a real call would get." },
@@ -168,7 +169,7 @@ export const SIMULATION = {
                 ...verdict.properties,
                 verdict: {
                   enum: ["pass", "fail", "indeterminate", "not_asked"],
-                  description: "`not_asked`: an earlier constraint had left the candidate out.",
+                  description: "`not_asked`: not evaluated, because an earlier constraint had left the candidate out.",
                 },
               },
             },
@@ -181,7 +182,7 @@ export const SIMULATION = {
       type: "array",
       items: { type: "object", required: ["policy", "revision", "slot", "obligation", "kind", "value", "effect"] },
     },
-    edits: { type: ["object", "null"], description: "What enforced obligations change of the request." },
+    edits: { type: ["object", "null"], description: "Changes of the request by enforced obligations." },
     if_promoted: { type: ["object", "null"] },
     table_revision: text,
     policy_set: POLICY_SET,

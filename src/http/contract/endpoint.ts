@@ -13,11 +13,11 @@ export const TAGS = {
   Generation: "Text, tool calls and reasoning, in four protocols; whole answers and streams.",
   "Retrieval and moderation": "Vectors, relevance and harmfulness: one JSON request, one JSON answer.",
   Models: "The routes that a key's workspace may use.",
-  Routing: "What would be decided, without a call of a provider.",
+  Routing: "The decision for a request, without a call of a provider.",
   "Service keys": "Keys of the caller's workspace, and tokens that they are exchanged for.",
   Policies: "The state of policies, and how a change is enforced.",
   Governance: "Operational evidence, without content.",
-  Service: "What is deployed, and how it is.",
+  Service: "The deployed version and its health.",
 } as const;
 
 export interface EndpointFacts {

@@ -77,7 +77,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     query: {
       operation: {
         enum: [...new Set(INFERENCE_ENDPOINTS.map(({ operation }) => operation))],
-        description: "What is to be decided about.",
+        description: "The request to decide about.",
       },
     },
     body: SIMULATE_SCHEMA,
@@ -92,7 +92,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     path: "/v1/governance/summary",
     id: "getGovernanceSummary",
     tag: "Governance",
-    summary: "What the workspace's requests came to: counts, latencies, denials, policies; no content and no bill",
+    summary: "Summary of the workspace's requests: counts, latencies, denials, policies; no content and no bill",
     scope: "governance:read",
     handler: "summary",
     optionalQuery: SUMMARY_QUERY,
@@ -105,7 +105,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     path: "/status",
     id: "getStatus",
     tag: "Service",
-    summary: "What is deployed, and what of it is degraded",
+    summary: "The deployed version and its degraded parts",
     scope: null,
     handler: "status",
     answer: STATUS,

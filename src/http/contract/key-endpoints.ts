@@ -77,7 +77,7 @@ export const KEY_ENDPOINTS: readonly ControlEndpoint[] = [
     method: "POST",
     path: "/v1/credentials/exchange",
     id: "exchangeKey",
-    summary: "A token of minutes that can do less than the key (RFC 8693), for keys with leave to be exchanged",
+    summary: "A token of minutes that can do less than the key (RFC 8693), for keys with an exchange grant",
     scope: "inference",
     handler: "exchangeKey",
     body: EXCHANGE_SCHEMA,

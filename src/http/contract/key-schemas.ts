@@ -11,7 +11,7 @@ const count = { type: ["integer", "null"], minimum: 1 } as const;
 
 const exchange = {
   type: ["object", "null"],
-  description: "Leave to trade the key for tokens of minutes; null: none.",
+  description: "Permission to exchange the key for short-lived tokens; null: none.",
   additionalProperties: false,
   required: ["maximum_lifetime"],
   properties: {
@@ -24,7 +24,7 @@ const exchange = {
       type: ["array", "null"],
       items: { enum: OPERATIONS },
       minItems: 1,
-      description: "What tokens may do; null: all that the key may.",
+      description: "Operations that tokens may use; null: all that the key may use.",
     },
     routes: {
       type: ["array", "null"],
@@ -45,7 +45,7 @@ const exchange = {
 
 const limits = {
   type: ["object", "null"],
-  description: "Limits of the key, beside its workspace's; null: none.",
+  description: "Limits of the key, in addition to its workspace's; null: none.",
   additionalProperties: false,
   properties: {
     requests_per_minute: count,
@@ -80,11 +80,15 @@ export const CREATE_KEY_SCHEMA = {
   required: ["scopes", "owner"],
   parserRules: { oneOf: [{ required: ["expires_at"] }, { required: ["expires_in"] }] },
   properties: {
-    workspace: { ...text, description: "The caller's own, which is the default; any other is not found." },
+    workspace: { ...text, description: "The caller's own workspace, which is the default; any other gets 404." },
     scopes: { type: "array", items: { enum: SCOPES }, minItems: 1, maxItems: SCOPES.length, uniqueItems: true },
-    owner: { ...text, minLength: 1, maxLength: 128, description: "Who answers for the key, such as group:payments." },
+    owner: { ...text, minLength: 1, maxLength: 128, description: "Owner of the key, such as group:payments." },
     ...expiry,
-    environment: { ...text, maxLength: 16, description: "A word of a–z and 0–9; `production` unless given." },
+    environment: {
+      ...text,
+      maxLength: 16,
+      description: "1 to 16 characters of a–z and 0–9; `production` unless given.",
+    },
     workload: { ...text, maxLength: 64 },
     labels: { type: "array", items: text, maxItems: 32 },
     exchange,
@@ -144,9 +148,9 @@ export const SERVICE_KEY = {
     expires_at: time,
     created_at: time,
     created_by: text,
-    last_used_at: { ...nullableTime, description: "Coarse: up to some minutes behind." },
+    last_used_at: { ...nullableTime, description: "Approximate: can be a few minutes behind." },
     rotated_from: nullableText,
-    replaced_by: { ...nullableText, description: "The key that a rotation has put in its place; null: not rotated." },
+    replaced_by: { ...nullableText, description: "The key that replaced it in a rotation; null: not rotated." },
     revoked_at: nullableTime,
     exchange,
     limits,
@@ -160,7 +164,7 @@ export const CREATED_KEY = {
   required: [...SERVICE_KEY.required, "key"],
   properties: {
     ...SERVICE_KEY.properties,
-    key: { ...text, description: "The whole key. It is shown this once and kept nowhere." },
+    key: { ...text, description: "The whole key. It is shown only once and never stored." },
   },
 } as const;
 

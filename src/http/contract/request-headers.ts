@@ -29,7 +29,7 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
   {
     name: "x-client-request-id",
     description:
-      "The caller's own name of the request; the answer has it again. One that is not 1 to 128 visible ASCII characters is passed over.",
+      "The caller's own id of the request; the answer repeats it. One that is not 1 to 128 visible ASCII characters is ignored.",
     schema: { type: "string" },
     isReadBy: () => true,
   },
@@ -41,26 +41,27 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
   },
   {
     name: "tracestate",
-    description: "What belongs to `traceparent`.",
+    description: "Vendor data of `traceparent`.",
     schema: { type: "string" },
     isReadBy: () => true,
   },
   {
     name: "Origin",
-    description: "Set by browsers: the origin of the page. A token that is bound to one works from there only.",
+    description:
+      "Set by browsers: the origin of the page. A token that is bound to an origin works from that origin only.",
     schema: { type: "string" },
     isReadBy: takesTokens,
   },
   {
     name: "x-request-timeout-ms",
-    description: "Milliseconds until the request must have ended. The operator's ceiling holds where this is more.",
+    description: "Milliseconds until the request must have ended. The operator's maximum applies if it is lower.",
     schema: { type: "number", minimum: 1 },
     isReadBy: isInference,
   },
   {
     name: "x-stainless-timeout",
     description:
-      "The same in seconds, as official clients send it; x-request-timeout-ms wins. An odd value is passed over.",
+      "The same in seconds, as official clients send it; x-request-timeout-ms takes precedence. An invalid value is ignored.",
     schema: { type: "string" },
     isReadBy: isInference,
   },
@@ -79,7 +80,7 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
   {
     name: "x-session-id",
     description:
-      "Keeps requests of one conversation at one endpoint, where the route is balanced so. session_id, session-id and x-claude-code-session-id do the same.",
+      "Keeps requests of one conversation at one endpoint, if the route's balance is `sticky`. session_id, session-id and x-claude-code-session-id do the same.",
     schema: { type: "string" },
     isReadBy: isInference,
   },
@@ -87,14 +88,14 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
   {
     name: "Idempotency-Key",
     description:
-      "A request with the key of one that is still running, from the same service key and with the same body, gets that one's answer; with another body it is a 400. Nothing is kept once the answer has been given.",
+      "A second request with the same Idempotency-Key, service key and body, sent while the first is running, gets the answer of the first. With another body it gets 400. Nothing is stored after the answer.",
     schema: { type: "string", pattern: "^[!-~]{1,255}$" },
     isReadBy: isUnary,
   },
   {
     name: "If-Match",
     description:
-      "The ETag of the policy as the caller has seen it: nothing is done where it is not so any more. `*` and weak tags do not say what was seen.",
+      "The ETag of the policy as the caller has read it. If the policy has changed since, nothing is done. `*` and weak tags are rejected, because they do not identify a state.",
     schema: { type: "string" },
     isReadBy: (endpoint) => endpoint.ifMatch !== undefined,
     isRequiredBy: (endpoint) => endpoint.ifMatch === "always",

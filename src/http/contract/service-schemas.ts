@@ -48,13 +48,12 @@ export const STATUS = {
   properties: {
     build_id: {
       ...text,
-      description:
-        "Names the program that answers: equal where its files are, unless the operator names builds himself.",
+      description: "Identifies the program that answers: equal for equal program files, unless the operator sets it.",
     },
     contract_sha256: {
       ...digest,
       description:
-        "SHA-256 of the canonical form (RFC 8785) of what /openapi.json answers: equal where the contract is, whichever build it is.",
+        "SHA-256 of the canonical form (RFC 8785) of /openapi.json: equal for equal contracts, whatever the build.",
     },
     table_sha256: { ...digest, description: "Of the routing table that decides." },
     policy_set: POLICY_SET,
@@ -68,12 +67,12 @@ export const STATUS = {
     },
     workers: {
       type: "object",
-      description: "Where several processes serve (`--workers`): which one answers, and how many there are.",
+      description: "With several processes (`--workers`): the one that answers, and their number.",
       required: ["worker", "configured", "ready"],
       properties: {
         worker: { type: "integer", minimum: 1, description: "The one that answers." },
-        configured: { type: "integer", minimum: 1, description: "How many there are to be." },
-        ready: { type: "integer", minimum: 0, description: "How many take requests." },
+        configured: { type: "integer", minimum: 1, description: "Configured number." },
+        ready: { type: "integer", minimum: 0, description: "Number that takes requests." },
       },
     },
     evidence: {
@@ -85,7 +84,7 @@ export const STATUS = {
         cause: {
           enum: [...EVIDENCE_FAULT_CAUSES],
           description:
-            "What happened to the database under the running server: one of its files was removed, replaced or truncated, its log ends before what this process wrote (`log_behind`), is another one (`log_differs`), or cannot be read by a separate connection (`log_unreadable`).",
+            "Fault of the database under the running server: one of its files was removed, replaced or truncated, its log ends before what this process wrote (`log_behind`), is another one (`log_differs`), or cannot be read by a separate connection (`log_unreadable`).",
         },
         file: { ...text, description: "The name of that file." },
       },

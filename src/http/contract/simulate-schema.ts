@@ -10,7 +10,7 @@ const SHAPE = {
     type: "array",
     items: { enum: FEATURE_NAMES },
     uniqueItems: true,
-    description: "What the request asks of a wire protocol.",
+    description: "Features of a wire protocol that the request requires.",
   },
   ...Object.fromEntries(
     perScalar((_, { name, plain, values, description }) => [
@@ -45,20 +45,21 @@ export const SIMULATE_SCHEMA = {
       type: "string",
       minLength: 1,
       maxLength: 256,
-      description: "Required, but for moderations, which may leave it to the workspace.",
+      description: "Required, except for moderations, which can use the workspace's default route.",
     },
     provider: { $ref: "#/components/schemas/ProviderPreferences" },
     ...SHAPE,
     request: {
       type: "object",
-      description: "A body as the operation takes it; `model` and `provider` beside it win over those inside.",
+      description:
+        "A body as the operation takes it; `model` and `provider` beside it take precedence over those inside.",
     },
     time: {
       type: "object",
       additionalProperties: false,
       required: ["day", "hour"],
       properties: { day: { enum: DAY_BUCKETS }, hour: { enum: HOUR_BUCKETS } },
-      description: "Decide as in that window, in UTC; now where absent.",
+      description: "Decide as in that window, in UTC; now if absent.",
     },
     promoted: {
       type: "boolean",

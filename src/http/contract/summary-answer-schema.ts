@@ -72,13 +72,13 @@ export const GOVERNANCE_SUMMARY = {
             items: whole({ slot: { enum: ["enforced", "candidate"] }, revision: nullableRevision, digest: text }),
           },
           stored: wholeOrNull(
-            { enforced: slot("What acts. `null`: nothing."), candidate: slot("What is watched. `null`: nothing.") },
-            "Where the policy log says that it stands. `null`: it has none.",
+            { enforced: slot("Enforced content; `null`: none."), candidate: slot("Content in shadow; `null`: none.") },
+            "Status of the policy in the policy log; `null`: none.",
           ),
           drift: {
             enum: ["digest", "slot", "not_loaded", "not_stored", null],
             description:
-              "How what this process decides with differs from the policy log; within a second of a change it does not.",
+              "How the policies in this process differ from the policy log; within a second of a change they are equal.",
           },
         }),
       },

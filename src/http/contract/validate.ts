@@ -59,7 +59,7 @@ function describe(errors: readonly ErrorObject[]): ServiceError {
     case "additionalProperties": {
       const name = String(parameters["additionalProperty"]);
       if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
-        return invalidRequest("unknown_field", `${where} has a member that it may not have`, path || undefined);
+        return invalidRequest("unknown_field", `${where} has a member that is not allowed`, path || undefined);
       }
       return invalidRequest("unknown_field", `Unknown field ${joined(path, name)}`, joined(path, name));
     }
@@ -72,7 +72,7 @@ function describe(errors: readonly ErrorObject[]): ServiceError {
       return invalidRequest("invalid_type", `${where} must be ${alternatives(errors, error)}`, path || undefined);
     }
     case "not": {
-      return invalidRequest("invalid_value", `${where} holds members that exclude each other`, path || undefined);
+      return invalidRequest("invalid_value", `${where} has members that exclude each other`, path || undefined);
     }
     case "type": {
       return invalidRequest("invalid_type", `${where} must be ${typesOf(error).join(" or ")}`, path || undefined);

@@ -15,14 +15,14 @@ export const SUMMARY_QUERY = {
   start: {
     type: "string",
     format: "date-time",
-    description: `Of the hour that is counted first. A day before the end where left out; at most ${MAXIMUM_DAYS} days before it.`,
+    description: `Time within the first hour that is counted. Default: a day before the end; at most ${MAXIMUM_DAYS} days before it.`,
   },
-  end: { type: "string", format: "date-time", description: "Of the hour that is counted last. Now where left out." },
+  end: { type: "string", format: "date-time", description: "Time within the last hour that is counted. Default: now." },
   group_by: {
     type: "array",
     maxItems: MAXIMUM_DIMENSIONS,
     items: { enum: DIMENSIONS },
-    description: `Several times, or with commas: operation and route; provider, region and model; policy, constraint and reason_code; or key. Each with day, or with hour for at most ${MAXIMUM_HOURLY_DAYS} days.`,
+    description: `Repeatable, or separated by commas: operation and route; provider, region and model; policy, constraint and reason_code; or key. Each with day, or with hour for at most ${MAXIMUM_HOURLY_DAYS} days.`,
   },
 } as const;
 
@@ -73,12 +73,12 @@ export async function governanceSummary(
 }
 
 export function summaryBusy(): ServiceError {
-  const message = "Other summaries of this workspace are being made. Ask one after the other.";
+  const message = "Other summaries of this workspace are being made. Send one request after the other.";
   return codedError("summaries_waiting", message);
 }
 
 export function summaryUnavailable(): ServiceError {
-  const message = "The counts cannot be read from the store now. Try again later.";
+  const message = "The server cannot read the counts from the store now. Try again later.";
   return codedError("summary_unavailable", message);
 }
 

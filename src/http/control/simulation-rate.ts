@@ -30,7 +30,7 @@ export class SimulationRate {
     if (count >= perMinute) {
       return codedError(
         "requests_per_minute",
-        "Limit of the workspace (simulations_per_minute): as many simulations as a minute allows have been made. Try again when the time of retry-after has passed.",
+        "Limit of the workspace (simulations_per_minute): the simulations of this minute are used up. Try again after the seconds in retry-after.",
         { retryAfter: (minute + 1) * MINUTE - now },
       );
     }

@@ -30,7 +30,7 @@ export async function admitToken(
 ): Promise<Admitted> {
   const verified = await tokens.verify(text, Date.now());
   if (!verified.ok) {
-    const error = serviceError(401, "authentication", "invalid_api_key", "The token is not valid; ask for a new one.");
+    const error = serviceError(401, "authentication", "invalid_api_key", "The token is not valid; get a new one.");
     return { error, identity: verified.identity ?? null };
   }
   const { identity } = verified;
@@ -48,7 +48,7 @@ function refusalOf(
     return refused("The token is bound to another origin.", "origin_not_allowed");
   if (!scopes.some((scope) => identity.scopes.has(scope)))
     return refused(
-      `The token lacks the scope ${scopes.join(" or ")}; the backend asks for it in \`scope\` when it exchanges its key.`,
+      `The token lacks the scope ${scopes.join(" or ")}; the backend requests it in \`scope\` when it exchanges its key.`,
       "insufficient_scope",
     );
   if (operation === null) return null;
@@ -71,7 +71,7 @@ export function takeFromToken(tokens: Tokens | undefined, identity: Identity, re
 function exhausted(reached: "requests" | "tokens"): ServiceError {
   return codedError(
     "budget_exhausted",
-    `The token has used all ${reached === "requests" ? "requests" : "tokens"} that it was made for; ask for a new one.`,
+    `The token has used all ${reached === "requests" ? "requests" : "tokens"} that it may use; get a new one.`,
   );
 }
 

@@ -2,22 +2,22 @@ import type { ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
 import type { LimitCode, LimitRefusal } from "../../limits/refusal.ts";
 
-const LESS = "Ask for less output (max_tokens) or send less input.";
+const LESS = "Lower max_tokens or send less input.";
 
 const FEWER = "Send fewer inputs at once, or batches in fewer calls (x-max-batch-size).";
 
 const NAMES = { requests: "requests", tokens: "tokens", micro_usd: "USD" } as const;
 
-const WAIT = "Try again when the time of retry-after has passed.";
+const WAIT = "Try again after the seconds in retry-after.";
 
 const SENTENCES: Readonly<Record<Exclude<LimitCode, "exceeds_limit">, (renewal: string) => string>> = {
-  requests_per_minute: () => `as many requests as a minute allows have been made. ${WAIT}`,
-  tokens_per_minute: () => `the tokens of this minute do not suffice for what the request may use. ${WAIT}`,
+  requests_per_minute: () => `the requests of this minute are used up. ${WAIT}`,
+  tokens_per_minute: () => `the tokens left in this minute are fewer than the request may use. ${WAIT}`,
   budget_reserved: () =>
-    `what is left of the budget is reserved by requests under way, which may not need all of it. ${WAIT}`,
-  concurrency: () => `as many requests are under way as may be. ${WAIT}`,
+    `the rest of the budget is reserved by requests under way, which may not need all of it. ${WAIT}`,
+  concurrency: () => `the maximum number of requests is under way. ${WAIT}`,
   budget_exhausted: (renewal) =>
-    `the budget of this period does not suffice for what the request may use. It renews at ${renewal}.`,
+    `the budget left in this period is less than the request may use. It renews at ${renewal}.`,
 };
 
 /**
@@ -30,7 +30,7 @@ export function limitError({ refused, limit, subject, retryAfter }: LimitRefusal
   if (refused === "limits_unavailable") {
     return codedError(
       refused,
-      "What is left of the limits could not be found out, and nothing is sent beyond them. Try again later.",
+      "The router could not read the limit counters, so it does not send the request. Try again later.",
     );
   }
   const whose = subject === "key" ? "this key" : "the workspace";

@@ -45,7 +45,7 @@ export class RequestHold {
   /** Before anything of the body is read. @param bytes as announced; 0 where it is not known. */
   beginReading(bytes: number): ServiceError | null {
     const refused = this.#capacity.reading.take(this.#workspace, this.#keyId, 1, this.#isOnly);
-    if (refused !== null) return refusal(refused, "requests whose bodies are not whole");
+    if (refused !== null) return refusal(refused, "requests with incomplete bodies");
     this.#isReading = true;
     return this.hasRead(bytes);
   }
@@ -86,10 +86,10 @@ export class RequestHold {
 
 function refusal(why: ShareRefusal, what: string): ServiceError {
   return why === "full"
-    ? codedError("server_overloaded", `The server has as many ${what} as it takes at once. Try again in a moment.`)
+    ? codedError("server_overloaded", `The server has reached its maximum of ${what}. Try again in a moment.`)
     : codedError(
         "fair_share_exceeded",
-        `The key or its workspace has as many ${what} at once as this server leaves to one of several. Wait for some to end, then try again.`,
+        `The key or its workspace has reached its share of this server's maximum of ${what}. Wait until some have ended, then try again.`,
       );
 }
 

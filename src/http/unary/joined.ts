@@ -139,7 +139,7 @@ export class RunningRequests<Result> {
     if (known !== undefined && known.call?.asked !== call?.asked) {
       return invalidRequest(
         "idempotency_key_in_use",
-        "Another request with this Idempotency-Key is under way and asks for something else; use a key of its own for each request.",
+        "Another request with this Idempotency-Key and another body is under way; use a new key for each request.",
       );
     }
     if (known !== undefined && known.call?.decided === call?.decided) return this.#share(known, known.leader);

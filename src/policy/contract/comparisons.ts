@@ -18,8 +18,8 @@ export function checkComparisons(
     if (values === null || values.includes(value)) return [];
     const shown = `input${path.map((step) => (step === null ? "[_]" : `.${step}`)).join("")}`;
     const location = { file: source, line: Math.max(1, row), column: Math.max(1, col) };
-    const message = `${shown} is compared with a word that it never is`;
-    return [finding("POLICY_INPUT_WORD", location, message, `Its words are ${values.join(", ")}.`)];
+    const message = `${shown} is compared with a value that it never has`;
+    return [finding("POLICY_INPUT_WORD", location, message, `Its values are ${values.join(", ")}.`)];
   });
 }
 

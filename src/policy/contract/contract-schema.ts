@@ -70,7 +70,7 @@ export const CONTRACT_SCHEMA = {
               pattern:
                 "^(?!EVALUATION_INDETERMINATE$|NO_CANDIDATE_PASSES$|POLICY_TIMEOUT$)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$",
               maxLength: 64,
-              description: "a reason in UPPER_SNAKE case that the router does not give itself",
+              description: "a reason in UPPER_SNAKE case that the router does not use itself",
             },
           },
         },

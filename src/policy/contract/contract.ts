@@ -146,7 +146,7 @@ function schemaFinding(error: ErrorObject, positions: MetadataPositions): Policy
       );
     }
     case "enum":
-      return report(steps, `${subject} is not a known word`, `Use one of ${paramText(error, "allowedValues")}.`);
+      return report(steps, `${subject} is not a known value`, `Use one of ${paramText(error, "allowedValues")}.`);
     case "const":
       return report(steps, `${subject} is not ${paramText(error, "allowedValue")}`);
     case "type":
@@ -155,7 +155,7 @@ function schemaFinding(error: ErrorObject, positions: MetadataPositions): Policy
     case "minProperties":
       return report(steps, `${subject} is empty`, "At least one is needed.");
     case "uniqueItems":
-      return report([...steps, paramText(error, "i")], `${subject} holds the same word twice`);
+      return report([...steps, paramText(error, "i")], `${subject} has the same value twice`);
     case "pattern":
     case "maxLength":
       return report(steps, `${subject} is not ${descriptionOf(error.parentSchema)}`);

@@ -29,12 +29,12 @@ function codeOf(code: string): PolicyCode {
 
 function hintOf({ code, details }: Failure): string | undefined {
   if (code === "rego_unsafe_var_error") {
-    return "Nothing gives it a value: quote it if it is text, import it if it belongs to a library, bind it with `some` or `:=`.";
+    return "It has no value: quote it if it is text, import it if it belongs to a library, bind it with `some` or `:=`.";
   }
   const lines = (details ?? []).map(oneLine);
   for (const line of lines) {
     const members = KNOWN_MEMBERS.exec(line)?.[1];
-    if (members !== undefined) return `Known here: ${members.replaceAll('"', "").replaceAll(" ", ", ")}.`;
+    if (members !== undefined) return `Members here are: ${members.replaceAll('"', "").replaceAll(" ", ", ")}.`;
   }
   // The other lines draw arrows under the source.
   const types = lines.filter((line) => /^(?:have|want|left|right)\b/.test(line));

@@ -28,7 +28,7 @@ export function checkReferences(
     diagnostics.push(finding(code, { file: facts.path, line: row, column: col }, message, hint));
   };
   for (const builtin of facts.builtins) {
-    const why = builtin.nondeterministic ? "is not deterministic" : "is not one that policies have";
+    const why = builtin.nondeterministic ? "is not deterministic" : "is not available to policies";
     report("POLICY_BUILTIN", builtin, `the built-in ${builtin.name} ${why}`);
   }
   if (file.kind === "test") return diagnostics;

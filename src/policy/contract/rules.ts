@@ -40,7 +40,7 @@ export function checkRules(
     } else if (!rules.some(canPass)) {
       const [first] = rules;
       const location = first === undefined ? constraintAt(name) : locationOf(facts, first);
-      diagnostics.push(finding("POLICY_CONSTRAINT_NEVER_PASSES", location, `pass.${name} never holds`));
+      diagnostics.push(finding("POLICY_CONSTRAINT_NEVER_PASSES", location, `pass.${name} is never true`));
     }
   }
   return diagnostics;
@@ -91,7 +91,7 @@ function reasonFindings(
 ): PolicyDiagnostic[] {
   if (rule.path.length > 3 || rule.kind !== "value") {
     const hint = `Write reason.${name} := "…" if …, or reason.${name}[candidate.id] := "…" if …`;
-    return [finding("POLICY_RULE_SHAPE", location, `reason.${name} has a form that no reason can have`, hint)];
+    return [finding("POLICY_RULE_SHAPE", location, `reason.${name} has a form that a reason rule cannot have`, hint)];
   }
   return rule.results
     .filter(

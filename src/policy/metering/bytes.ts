@@ -36,13 +36,13 @@ export class ByteReader {
       value += (byte & 0x7f) * 2 ** shift;
       if (byte < 0x80) return value;
     }
-    throw new MeteringError("the module holds a number that is too long");
+    throw new MeteringError("the module contains a number that is too long");
   }
 
   /** Passes over a LEB128 of at most 64 bits, signed or not. @throws {MeteringError} */
   skipNumber(): void {
     for (let length = 0; length < 10; length += 1) if (this.byte() < 0x80) return;
-    throw new MeteringError("the module holds a number that is too long");
+    throw new MeteringError("the module contains a number that is too long");
   }
 
   /** @throws {MeteringError} where fewer are left. */

@@ -64,7 +64,7 @@ function skipImmediates(opcode: number, body: ByteReader, globals: number): void
   switch (opcode) {
     case GLOBAL_GET:
     case GLOBAL_SET:
-      if (body.unsigned() >= globals) throw new MeteringError("the module names a global that it does not have");
+      if (body.unsigned() >= globals) throw new MeteringError("the module refers to a global that it does not have");
       return;
     case BR_TABLE:
       for (let labels = body.unsigned(); labels >= 0; labels -= 1) body.skipNumber();

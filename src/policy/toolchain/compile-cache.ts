@@ -33,7 +33,7 @@ const OPEN_TO_OTHERS = 0o077;
  */
 export async function openCompileCache({ directory, secretDirectory }: CompileCache): Promise<OpenedCache> {
   if (await isInWorkingTree(secretDirectory)) {
-    const reason = `${secretDirectory} lies in a git working tree; set XDG_CACHE_HOME to a folder outside of it`;
+    const reason = `${secretDirectory} is in a git working tree; set XDG_CACHE_HOME to a folder outside of it`;
     return { ok: false, reason };
   }
   for (const folder of new Set([secretDirectory, directory])) {

@@ -39,7 +39,7 @@ export async function runOnThread(directory: URL, run: Run, timeLimit: number): 
   if (next === undefined) running -= 1;
   else next();
   if (result === "late") {
-    throw new ToolchainError("TOOLCHAIN_TIMEOUT", `rego ${run.command} did not end within ${timeLimit / 1000} s`);
+    throw new ToolchainError("TOOLCHAIN_TIMEOUT", `rego ${run.command} did not finish within ${timeLimit / 1000} s`);
   }
   if (result.ok) return result.response;
   if (result.error !== null) throw new ToolchainError(result.error.code, result.error.message);

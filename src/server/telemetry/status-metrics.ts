@@ -59,7 +59,7 @@ function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusS
       "gauge",
       {
         name: "signalbox_endpoint_info",
-        help: "Always 1: what an endpoint is.",
+        help: "Always 1: the attributes of an endpoint.",
         labels: ["endpoint", "provider", "region"],
       },
       () => Object.values(tableOf().endpoints).map(({ id, provider, region }) => [1, id, provider, region] as const),
@@ -68,7 +68,7 @@ function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusS
       "gauge",
       {
         name: "signalbox_endpoint_state",
-        help: "1 for the state that the endpoint is in, as its calls from this process tell.",
+        help: "1 for the state of the endpoint, by the calls of this process.",
         labels: ["endpoint", "provider", "state"],
       },
       () =>
@@ -177,18 +177,18 @@ function evidenceMetrics({ evidence, runtime }: StatusSources): readonly Family[
       "gauge",
       facts(
         "signalbox_evidence_available",
-        "1 where evidence is written; 0 where requests may be refused for want of it.",
+        "1 where evidence is written; 0 where requests may be refused because evidence cannot be written.",
       ),
       () => [[evidence.health().state === "ok" ? 1 : 0] as const],
     ),
-    new Reading("gauge", facts("signalbox_evidence_waiting", "Decisions handed over and not yet on disk."), () => [
+    new Reading("gauge", facts("signalbox_evidence_waiting", "Decisions that are not yet on disk."), () => [
       [evidence.health().waiting] as const,
     ]),
     new Reading(
       "counter",
       facts(
         "signalbox_evidence_refused",
-        "Decisions that could not be confirmed in time; what waited for them was refused. Most are written late.",
+        "Decisions that could not be confirmed in time; their requests were refused. Most are written late.",
       ),
       () => [[evidence.health().refused] as const],
     ),
@@ -233,7 +233,7 @@ function stateMetrics({ runtime, keyCount, version }: StatusSources): readonly F
       "gauge",
       {
         name: "signalbox_policy_info",
-        help: "Always 1: a policy's slot and what is in it.",
+        help: "Always 1: a policy's slot and its content.",
         labels: ["policy", "slot", "revision"],
       },
       () =>
@@ -245,7 +245,7 @@ function stateMetrics({ runtime, keyCount, version }: StatusSources): readonly F
       "gauge",
       {
         name: "signalbox_policy_suspended",
-        help: "Always 1: a candidate that is not evaluated any more, because it took more than an evaluation may take.",
+        help: "Always 1: a candidate that is no longer evaluated, because an evaluation exceeded its work limit.",
         labels: ["policy", "revision"],
       },
       () =>
@@ -257,7 +257,7 @@ function stateMetrics({ runtime, keyCount, version }: StatusSources): readonly F
       "gauge",
       {
         name: "signalbox_build_info",
-        help: "Always 1: what runs.",
+        help: "Always 1: the version that runs.",
         labels: ["version", "build_id", "contract_sha256"],
       },
       () => [[1, version, build.id, build.contract.sha256] as const],

@@ -5,9 +5,9 @@ import type { ServeOptions } from "../serve-options.ts";
 
 /** The status of a server's workers. */
 export interface WorkersStatus {
-  /** How many there are to be. */
+  /** Configured number. */
   readonly configured: number;
-  /** How many take requests. */
+  /** Number that takes requests. */
   readonly ready: number;
 }
 

@@ -101,7 +101,7 @@ export function poolMetrics(pool: Pick<WorkerPool, "status" | "restarts">): read
   return [
     new Reading(
       "gauge",
-      { name: "signalbox_workers_configured", help: "Worker processes that there are to be.", labels: [] },
+      { name: "signalbox_workers_configured", help: "Configured worker processes.", labels: [] },
       () => [[pool.status.configured] as const],
     ),
     new Reading(
@@ -111,7 +111,7 @@ export function poolMetrics(pool: Pick<WorkerPool, "status" | "restarts">): read
     ),
     new Reading(
       "counter",
-      { name: "signalbox_worker_restarts", help: "Workers started in the place of one that had died.", labels: [] },
+      { name: "signalbox_worker_restarts", help: "Workers started to replace one that had died.", labels: [] },
       () => [[pool.restarts] as const],
     ),
   ];

@@ -22,7 +22,7 @@ export class RequestMetrics implements RequestObserver {
 
   readonly #requests = new Counter({
     name: "signalbox_requests",
-    help: "Requests that have ended, by how. A route of none: the request named none that its workspace may see.",
+    help: "Requests that have ended, by how. Route none: the request named no route that its workspace may use.",
     labels: ["operation", "route", "terminal", "status_class"],
   });
   readonly #workspaceRequests = new Counter({
@@ -47,7 +47,7 @@ export class RequestMetrics implements RequestObserver {
   });
   readonly #unrouted = new Counter({
     name: "signalbox_unrouted",
-    help: "Answers to what was no request of an endpoint: an unknown path or method, a malformed URL. They leave no evidence.",
+    help: "Answers to requests that match no endpoint: an unknown path or method, a malformed URL. They leave no evidence.",
     labels: ["status"],
   });
   readonly #wouldDeny = new Counter({
@@ -57,7 +57,7 @@ export class RequestMetrics implements RequestObserver {
   });
   readonly #obligations = new Counter({
     name: "signalbox_obligations",
-    help: "Obligations that acted, or would have in a shadow slot.",
+    help: "Obligations that were applied, or would have been in a shadow slot.",
     labels: ["policy", "obligation", "effect"],
   });
   readonly #attempts = new Counter({
@@ -115,7 +115,7 @@ export class RequestMetrics implements RequestObserver {
   readonly #attemptTime = new Histogram(
     {
       name: "signalbox_attempt_duration_seconds",
-      help: "From an attempt's start to its end; the longest where calls of a batch are told of together.",
+      help: "From an attempt's start to its end; the longest where calls of a batch are reported together.",
       labels: ["provider", "endpoint"],
       unit: "seconds",
     },

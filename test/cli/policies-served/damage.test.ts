@@ -42,8 +42,8 @@ describe("bytes that cannot be had", LONG, () => {
     await replica.server.close();
     for (const [name, sql, why] of [
       ["lost", LOSE, "nothing is stored under its digest"],
-      ["damaged", DAMAGE, "its module is not the one that the policy log names"],
-      ["rewritten", REWRITE, "its description is not the one in its module"],
+      ["damaged", DAMAGE, "its module differs from the module in the policy log"],
+      ["rewritten", REWRITE, "its description differs from the description in its module"],
     ] as const) {
       const database = `${replica.database}-${name}`;
       copyFileSync(replica.database, database);
@@ -111,7 +111,7 @@ describe("bytes that cannot be had", LONG, () => {
     expect((await other.ask()).status).toBe(403);
     expect((await other.status())["degraded"]).toEqual(["policies"]);
     await expect(other.server.policies.apply()).rejects.toThrow("policy gate: revision r1 is enforced");
-    await expect(other.server.policies.content(former)).rejects.toThrow("its module is not the one");
+    await expect(other.server.policies.content(former)).rejects.toThrow("its module differs");
     tamper(replica, REPAIR, former);
     await eventually(async () => (await other.ask()).status === 200);
     expect(told).toEqual(["failed", (await replica.status())["policy_set"], "recovered"]);

@@ -171,9 +171,9 @@ describe("overlays", () => {
 
   test("an unknown environment names those that there are", async () => {
     expect(lines(await overlay("{}", "prod"))).toEqual([
-      "ENVIRONMENT_UNKNOWN routes.yaml:1:1 `prod` is no environment of this file (there are: production, staging)",
+      "ENVIRONMENT_UNKNOWN routes.yaml:1:1 `prod` is not an environment of this file: there is no overlay for it (there are: production, staging)",
     ]);
-    expect(lines(await compileFiles({ "routes.yaml": CLEAN }, "prod"))[0]).toContain("there are none; write ");
+    expect(lines(await compileFiles({ "routes.yaml": CLEAN }, "prod"))[0]).toContain("there are no overlays; write ");
   });
 
   test("findings name the overlay", async () => {
@@ -184,7 +184,7 @@ describe("overlays", () => {
       /^MISSING_KEY routes\.production\.yaml:2:3 providers\.alfa-eu lacks/,
     );
     expect(lines(await overlay("routes:\n  chta: null\n"))).toEqual([
-      "OVERLAY_REMOVES_NOTHING routes.production.yaml:2:3 routes.chta is not there, so null removes nothing (did you mean `chat`?)",
+      "OVERLAY_REMOVES_NOTHING routes.production.yaml:2:3 routes.chta does not exist, so null removes nothing (did you mean `chat`?)",
     ]);
     expect(lines(await overlay("endpoints:\n  - { id: a }\n"))[0]).toMatch(/^WRONG_TYPE routes\.production\.yaml:2:3 /);
     expect(lines(await overlay("include: [a.yaml]\n"))[0]).toMatch(/^INCLUDE_NESTED routes\.production\.yaml:1:1 /);

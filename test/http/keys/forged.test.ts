@@ -185,7 +185,7 @@ describe("is refused without detail", () => {
     expect(status).toBe(401);
     const { error } = JSON.parse(text);
     expect([error.type, error.code]).toEqual(["authentication_error", "invalid_api_key"]);
-    if (token.startsWith("sbx_x_")) expect(error.message).toContain("The token is not valid; ask for a new one.");
+    if (token.startsWith("sbx_x_")) expect(error.message).toContain("The token is not valid; get a new one.");
     if (token.length > 40) expect(text).not.toContain(token.slice(10, 40));
   });
 });

@@ -77,9 +77,7 @@ describe("policies.managed_by", () => {
     for (const workspace of ["acme", "office"]) {
       const { status, json } = await unsaid.change(await unsaid.key(workspace), "a", "promotions");
       expect(status).toBe(403);
-      expect(json.error.message).toMatch(
-        /does not say which of them manage policies; name them in policies\.managed_by/,
-      );
+      expect(json.error.message).toMatch(/does not name those that manage policies; set policies\.managed_by/);
     }
   });
 

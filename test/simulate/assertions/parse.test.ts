@@ -32,7 +32,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "version 2",
     "version: 2\nassertions: []",
-    ["VERSION_UNSUPPORTED 1:10 `version` must be 1 (write `version: 1`, or use the release that knows this version)"],
+    [
+      "VERSION_UNSUPPORTED 1:10 `version` must be 1 (write `version: 1`, or use the release that supports this version)",
+    ],
   ],
   [
     "an unknown section",
@@ -112,7 +114,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "an empty list",
     fileWith("kind: equivalent\nfor: { workspaces: [] }"),
-    ["WRONG_VALUE 6:24 assertions[0].for.workspaces must name at least one thing"],
+    ["WRONG_VALUE 6:24 assertions[0].for.workspaces must have at least one item"],
   ],
   [
     "a word twice",
@@ -169,7 +171,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "no cases",
     fileWith("kind: cases\ncases: []"),
-    ["WRONG_VALUE 6:12 assertions[0].cases must name at least one thing"],
+    ["WRONG_VALUE 6:12 assertions[0].cases must have at least one item"],
   ],
   [
     "a waiver without an owner",
@@ -385,7 +387,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "a tag",
     fileWith("kind: !!js/function equivalent"),
-    ["YAML_TAG 5:11 a tag names a type that this file does not use (remove the tag)"],
+    ["YAML_TAG 5:11 the tag names a type that this file does not use (remove the tag)"],
   ],
   [
     "two documents",
@@ -404,7 +406,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
     "a credential",
     fileWith("kind: equivalent\nwaiver: { until: 2026-12-31, reason: sk-abcdefghijklmnopqrstuvwx, owner: O }"),
     [
-      "LITERAL_SECRET 6:42 assertions[0].waiver.reason holds a literal credential, or something that looks like one (revoke it if it was committed, then refer to it: `{env: NAME}` or `{file: path}`)",
+      "LITERAL_SECRET 6:42 assertions[0].waiver.reason contains a literal credential, or a value that looks like one (revoke it if it was committed, then refer to it: `{env: NAME}` or `{file: path}`)",
     ],
   ],
 ];

@@ -71,7 +71,7 @@ function outcomeLines(done: string, { enforced, candidate }: PolicyView, undo: s
 /** `signalbox policy promote` */
 export const promotePolicy = change({
   name: "promote",
-  summary: "Makes the candidate act.",
+  summary: "Promotes the candidate: it is enforced from now on.",
   path: "promotions",
   about: `Makes the candidate of a policy act instead of what acts now, for all servers of the store at once. The candidate may be the
 policy's end, when its file is gone. Promotes what it has just read and nothing else: when somebody is quicker, nothing is done.`,

@@ -94,14 +94,14 @@ export const DESCRIBED_ERRORS: readonly DescribedError[] = [
     status: 400,
     kind: "invalid_request",
     code: { pattern: "^[a-z][a-z0-9_]*$", like: "context_length_exceeded" },
-    when: "The provider refused the request as invalid: its own code where the router knows it, else `upstream_rejected`.",
+    when: "The provider refused the request as invalid: its own code if the router knows it, else `upstream_rejected`.",
     isAnsweredBy: inference,
   },
   {
     status: 403,
     kind: "policy_denied",
     code: { pattern: "^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$", like: "REGION_OUTSIDE_EU" },
-    when: "Denied by a policy: the reason that its constraint declares, EVALUATION_INDETERMINATE where it came to no verdict, or POLICY_TIMEOUT where its evaluation took more than it may.",
+    when: "Denied by a policy: the reason that its constraint declares, EVALUATION_INDETERMINATE if it could not be evaluated, or POLICY_TIMEOUT if the evaluation exceeded its work limit.",
     isAnsweredBy: inference,
   },
   {
@@ -115,7 +115,7 @@ export const DESCRIBED_ERRORS: readonly DescribedError[] = [
     status: 502,
     kind: "upstream",
     code: { pattern: "^[a-z][a-z0-9_]*$", like: "unknown_finish_reason" },
-    when: "The provider's answer is not what its protocol says, in a way that has a name.",
+    when: "The provider's answer violates its protocol in a way that has its own code.",
     isAnsweredBy: inference,
   },
 ];

@@ -25,10 +25,10 @@ export const OAUTH_ERROR = {
 
 /** What errors of our own endpoints add to an error of their family. */
 const FACTS = {
-  missing: { type: "array", items: MISSING_REQUIREMENT, description: "What a promotion lacks." },
+  missing: { type: "array", items: MISSING_REQUIREMENT, description: "Requirements that a promotion does not meet." },
   current: {
     type: "object",
-    description: "How the policy is now, where it is not as the caller has seen it.",
+    description: "The present state of the policy, if it differs from the state that the caller has read.",
     required: ["etag", "candidate_revision", "enforced_revision"],
     properties: {
       etag: text,

@@ -21,7 +21,7 @@ export function operationOf(endpoint: Endpoint, errors: ErrorAnswers): JsonObjec
     ...(endpoint.body !== null && { requestBody: requestBody(endpoint, publishedSchema(endpoint.body), example) }),
     responses: {
       "200": {
-        description: "As asked for.",
+        description: "In the requested form.",
         headers: headersOf(endpoint, 200),
         content: { ...wholeAnswer(endpoint, example), ...streamedAnswer(endpoint, example) },
       },
@@ -37,7 +37,7 @@ function requestBody(endpoint: Endpoint, schema: JsonObject, { requests = {} }: 
   const description =
     endpoint.uniqueMembers === true
       ? "A JSON object that names a member twice is refused."
-      : "Of a member that is named twice the last counts.";
+      : "If a member occurs twice, the last one counts.";
   return {
     required: endpoint.isBodyOptional !== true,
     description,
@@ -71,7 +71,7 @@ const ADMIN_SERVERS: readonly JsonObject[] = [
   {
     url: "http://{host}:{port}",
     description:
-      "The admin listener (--admin-host, --admin-port). Nobody is asked for a key: do not let the world reach it.",
+      "The admin listener (--admin-host, --admin-port). It requires no key: do not expose it to other networks.",
     variables: { host: { default: "127.0.0.1" }, port: { default: "8081" } },
   },
 ];

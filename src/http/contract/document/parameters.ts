@@ -8,7 +8,7 @@ export function parametersOf(endpoint: Endpoint): readonly JsonObject[] {
     name,
     in: "path",
     required: true,
-    description: `${PATH_NAMES[endpoint.tag] ?? "Its id"}, with % escapes where it is to be told from the path.`,
+    description: `${PATH_NAMES[endpoint.tag] ?? "Its id"}, with % escapes for characters that have a meaning in a path.`,
     schema: { type: "string", minLength: 1 },
   }));
   const inQuery = (schemas: Readonly<Record<string, JsonObject>>, required: boolean): readonly JsonObject[] =>

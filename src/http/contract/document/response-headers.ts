@@ -36,7 +36,7 @@ const where =
 export const EDIT_VALUES: Readonly<Record<string, string>> = {
   ...EDITS,
   "stripped:<member>":
-    "The member was taken out of the request: it identifies a user, the provider refuses it, or a policy says so. `unknown_field` stands for members that the contract does not have, `thinking` for unsigned reasoning",
+    "The member was taken out of the request: it identifies a user, the provider rejects it, or a policy removes it. `unknown_field` means members that the contract does not have, `thinking` for unsigned reasoning",
   ...DROPPED_FIELDS,
 };
 
@@ -66,20 +66,20 @@ const LIMITS: readonly ResponseHeader[] = (["requests", "tokens"] as const).flat
 export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   {
     name: "x-request-id",
-    description: "Names the request in the evidence and in the logs. Every answer has one.",
+    description: "Identifies the request in the evidence and in the logs. Every answer has one.",
     schema: { ...text, pattern: "^req_" },
     isSent: always,
   },
   { name: "request-id", description: "The same as x-request-id.", schema: text, isSent: always },
   {
     name: "x-client-request-id",
-    description: "The caller's own name of the request, where it sent one.",
+    description: "The caller's own id of the request, if it sent one.",
     schema: { ...text, pattern: "^[!-~]{1,128}$" },
     isSent: () => "sometimes",
   },
   {
     name: "x-signalbox-decision",
-    description: "Names the decision: the request id with another prefix.",
+    description: "Identifies the decision: the request id with another prefix.",
     schema: { ...text, pattern: "^dec_" },
     isSent: handled,
   },
@@ -104,15 +104,15 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   {
     name: "x-signalbox-route",
     description:
-      "The route, and the endpoint, provider and region that answered: a list, where parts of a batch were answered by several.",
+      "The route, and the endpoint, provider and region that answered: a list if several endpoints answered parts of a batch.",
     schema: text,
     isSent: (endpoint, status) => (isInference(endpoint) ? handled(endpoint, status) : "never"),
   },
   {
     name: "x-signalbox-edits",
     description: [
-      "What the router changed between the caller and the provider that answered, as a comma-separated list; absent where nothing was changed.",
-      "A stream says what was known when it began; the evidence has the rest. The values:",
+      "Changes that the router made between the caller and the provider that answered, as a comma-separated list; absent if it made none.",
+      "For a stream, the changes known when it began; the evidence has the rest. The values:",
       ...Object.entries(EDIT_VALUES).map(([value, meaning]) => `\n- \`${value}\`: ${meaning}.`),
     ].join(" "),
     schema: { ...text, pattern: `^${EDIT}(, ${EDIT})*$` },
@@ -120,14 +120,14 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   },
   {
     name: "x-signalbox-simulated",
-    description: "`true`: the built-in simulated upstream answered, and no provider.",
+    description: "`true`: the built-in simulated upstream answered instead of a provider.",
     schema: { const: "true" },
     isSent: where((endpoint, status) => isInference(endpoint) && status === 200),
   },
   ...LIMITS,
   {
     name: "x-should-retry",
-    description: "`false`: the same request cannot succeed when it is sent again. Official clients obey it.",
+    description: "`false`: the same request would fail again. Official clients then do not retry.",
     schema: { const: "false" },
     isSent: (endpoint, status) => {
       const answers = answersOf(endpoint, status);
@@ -137,7 +137,7 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   },
   {
     name: "retry-after",
-    description: "Seconds after which trying again makes sense.",
+    description: "Seconds to wait before a retry.",
     schema: count,
     isSent: where(
       (endpoint, status) =>
@@ -146,13 +146,13 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   },
   {
     name: "www-authenticate",
-    description: "How to say who calls.",
+    description: "How to authenticate.",
     schema: { const: "Bearer" },
     isSent: where((_, status) => status === 401, "always"),
   },
   {
     name: "etag",
-    description: "Names the state that the answer shows, for If-Match.",
+    description: "Identifies the state that the answer shows, for If-Match.",
     schema: text,
     isSent: where(({ hasEntityTag }, status) => hasEntityTag === true && status === 200, "always"),
   },
@@ -168,7 +168,7 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   },
   {
     name: "pragma",
-    description: "The same for caches of old.",
+    description: "The same for HTTP/1.0 caches.",
     schema: { const: "no-cache" },
     isSent: where(({ path }) => isTokenEndpoint(path), "always"),
   },
@@ -180,13 +180,13 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   },
   {
     name: "access-control-allow-origin",
-    description: "The page's origin, where a key may be exchanged for tokens that are bound to it.",
+    description: "The page's origin, if a key may be exchanged for tokens that are bound to it.",
     schema: text,
     isSent: where(takesTokens),
   },
   {
     name: "access-control-expose-headers",
-    description: "What such a page may read of the answer.",
+    description: "Headers that such a page may read.",
     schema: text,
     isSent: where(takesTokens),
   },

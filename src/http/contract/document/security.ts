@@ -15,13 +15,13 @@ export const SECURITY_SCHEMES: JsonObject = {
     in: "header",
     name: "x-api-key",
     description:
-      "The same service key, or the same token, as clients of the messages protocol send it. Under `/api/v1/` only; where Authorization is sent too, both have to be the same.",
+      "The same service key, or the same token, as clients of the messages protocol send it. Under `/api/v1/` only; if Authorization is sent too, both must be the same.",
   },
   exchangedToken: {
     type: "http",
     scheme: "bearer",
     description:
-      "A token of minutes from POST /v1/credentials/exchange. It can do less than the key that it was exchanged for: some operations, some routes, from one web origin.",
+      "A token of minutes from POST /v1/credentials/exchange. It has fewer rights than its key: some operations, some routes, from one web origin.",
   },
 };
 

@@ -10,7 +10,7 @@ export function serverSentEvent({ events, isNamed, hasDone, ends }: EventStream)
   const json: JsonObject = { type: "string", contentMediaType: "application/json", contentSchema: events };
   return {
     title: `ServerSent${titleOf(events)}`,
-    description: `One event of the stream. The answer is whole where the stream ends with: ${ends}`,
+    description: `One event of the stream. The answer is complete if the stream ends with: ${ends}`,
     type: "object",
     required: isNamed && !hasDone ? ["event", "data"] : ["data"],
     properties: {

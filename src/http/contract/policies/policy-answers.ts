@@ -55,7 +55,7 @@ const SLOT = {
     module_sha256: { type: ["string", "null"] },
     since: { ...time, description: "When it entered the slot." },
     first_seen: time,
-    held: { ...flag, description: "It was rolled back and must be released before it can be promoted." },
+    held: { ...flag, description: "Rolled back; it must be released before it can be promoted." },
     constraints,
     obligations,
     operations: { type: "array", items: { enum: OPERATIONS } },
@@ -68,25 +68,25 @@ const ACTOR = {
   properties: {
     key_id: text,
     workspace: text,
-    origin: { ...text, description: "The key that it comes from; two keys of one origin are one person." },
-    roles: { ...texts, description: "Labels that all keys on the way from the origin have." },
+    origin: { ...text, description: "The first key of its chain; two keys of one origin are one person." },
+    roles: { ...texts, description: "Labels that all keys of the chain have." },
   },
 } as const;
 
 const REPORT = {
   type: ["object", "null"],
   required: ["sha256", "table_revision", "complete", "assertions", "status", "claimed_because"],
-  description: "What the approver says of the simulation that they have seen.",
+  description: "Facts of the simulation report that the approver has read.",
   properties: {
     status: {
       enum: ["verified", "outdated", "claimed"],
       description:
-        "`verified`: the server that took the approval made the same report itself, byte for byte. Only such a report satisfies `report` and `assertions`. `outdated`: it did, under another table or in place of other enforced content; approve again with a new report. `claimed`: it is the approver's word.",
+        "`verified`: the server that took the approval made the same report itself, byte for byte. Only such a report satisfies `report` and `assertions`. `outdated`: verified under another table or against other enforced content; approve again with a new report. `claimed`: stated by the approver only.",
     },
     claimed_because: {
       enum: ["differs", "not_computed", "not_verified", null],
       description:
-        "`differs`: the server's own report is another one. `not_computed`: the server could not make one. `not_verified`: a version that verified no reports took the approval. `null`: the server made the same report.",
+        "`differs`: the server's own report has other bytes. `not_computed`: the server could not make one. `not_verified`: a version that verified no reports took the approval. `null`: the server made the same report.",
     },
     sha256: text,
     table_revision: text,
@@ -139,27 +139,26 @@ export const POLICY_VIEW = {
     state: { enum: POLICY_STATES },
     mode: {
       enum: ["enforce", "shadow", null],
-      description:
-        "`enforce`: a content acts on requests. `shadow`: its verdicts are only recorded. null: the policy has ended.",
+      description: "`enforce`: content is enforced. `shadow`: verdicts are only recorded. null: the policy has ended.",
     },
     revision: {
       type: ["string", "null"],
       pattern: REVISION_PATTERN,
-      description: "Of the content that `mode` is about: the enforced one, else the candidate.",
+      description: "Of the enforced content, else of the candidate.",
     },
     etag: { ...text, description: "For If-Match, with its quotation marks." },
     enforced: SLOT,
     candidate: SLOT,
     approvals: {
       type: "array",
-      description: "Those of the candidate's content that stand.",
+      description: "The valid approvals of the candidate's content.",
       items: { type: "object", required: ["by", "at", "report"], properties: { by: ACTOR, at: time, report: REPORT } },
     },
     requirements: { type: "object", required: Object.keys(SETTINGS), properties: SETTINGS },
     rollback_to: {
       ...REFERENCE,
       type: ["object", "null"],
-      description: "What a rollback leads to; null: to nothing, or `can_roll_back` is false.",
+      description: "The revision that a rollback restores; null: none, or `can_roll_back` is false.",
     },
     can_roll_back: flag,
     held: { type: "array", items: REFERENCE },
@@ -168,7 +167,7 @@ export const POLICY_VIEW = {
       type: ["object", "null"],
       required: ["revision", "digest"],
       properties: { revision, digest: text },
-      description: "What the files of the server that answers hold.",
+      description: "The content of the files of the server that answers.",
     },
     drift: { type: "array", items: { enum: DRIFT_WORDS } },
   },
@@ -203,7 +202,7 @@ export const POLICY = {
     missing: {
       type: ["array", "null"],
       items: MISSING_REQUIREMENT,
-      description: "What a promotion by the caller lacks; null where there is no candidate.",
+      description: "Requirements that a promotion by the caller does not meet; null if there is no candidate.",
     },
   },
 } as const;
@@ -214,7 +213,7 @@ export const POLICY_LIST = {
   required: ["object", "policy_set", "table_revision", "data"],
   properties: {
     object: { const: "list" },
-    policy_set: { ...text, description: "Names the contents and slots that decide." },
+    policy_set: { ...text, description: "Identifies the contents and slots that decide." },
     table_revision: text,
     data: { type: "array", items: POLICY_VIEW },
   },

@@ -22,7 +22,7 @@ export const APPROVE_SCHEMA = {
       additionalProperties: false,
       required: ["sha256", "table_revision", "complete", "assertions"],
       description:
-        "Facts of the simulation report that the approver has seen. They are verified where they are those of the report that this server makes itself (GET /v1/policies/{id}/simulation); otherwise they are stored as claimed and satisfy no requirement.",
+        "Facts of the simulation report that the approver has seen. They are verified if they match the report that this server makes itself (GET /v1/policies/{id}/simulation); otherwise they are stored as claimed and satisfy no requirement.",
       properties: {
         sha256: { type: "string", pattern: "^[0-9a-f]{64}$", description: "Of the report's bytes." },
         table_revision: {
@@ -35,7 +35,7 @@ export const APPROVE_SCHEMA = {
           type: "object",
           additionalProperties: false,
           required: ["passed", "failed", "waived"],
-          description: "Results of assertions, coverage included; all 0 where there were none.",
+          description: "Results of assertions, coverage included; all 0 if there were none.",
           properties: { passed: count, failed: count, waived: count },
         },
       },
@@ -54,10 +54,10 @@ export const PROMOTE_SCHEMA = {
       additionalProperties: false,
       required: ["candidate_revision", "enforced_revision"],
       properties: {
-        candidate_revision: { ...revision, description: "The revision that is to act." },
+        candidate_revision: { ...revision, description: "The revision to enforce." },
         enforced_revision: {
           ...nullableRevision,
-          description: "The revision that it takes the place of; null: nothing is enforced yet.",
+          description: "The revision that it replaces; null: nothing is enforced yet.",
         },
       },
     },
@@ -75,13 +75,13 @@ export const ROLL_BACK_SCHEMA = {
       additionalProperties: false,
       required: ["enforced_revision"],
       properties: {
-        candidate_revision: { ...nullableRevision, description: "Not looked at where it is left out." },
-        enforced_revision: { ...revision, description: "The revision that is rolled back, and held." },
+        candidate_revision: { ...nullableRevision, description: "Not checked if it is left out." },
+        enforced_revision: { ...revision, description: "The revision to roll back; it is then held." },
       },
     },
     to_revision: {
       ...nullableRevision,
-      description: "A revision that was enforced before; null: nothing. What was enforced last unless given.",
+      description: "A revision that was enforced before; null: none. The last enforced one unless given.",
     },
     reason: { enum: ROLLBACK_REASONS, default: "other" },
   },

@@ -10,12 +10,15 @@ const nullableInstant = { type: ["string", "null"], format: "date-time" } as con
 
 const SAID = {
   would_deny: COUNT,
-  newly_denied: { ...COUNT, description: "The part of would_deny that was let through: what promoting would break." },
+  newly_denied: {
+    ...COUNT,
+    description: "The part of would_deny that was let through: requests that a promotion would break.",
+  },
   would_narrow: COUNT,
-  indeterminate: { ...COUNT, description: "The policy could not be evaluated, or did not say." },
+  indeterminate: { ...COUNT, description: "The policy could not be evaluated, or gave no verdict." },
 } as const;
 
-const MEASURES = { judged: { ...COUNT, description: "Requests that the revision was asked about." }, ...SAID } as const;
+const MEASURES = { judged: { ...COUNT, description: "Requests that the revision judged." }, ...SAID } as const;
 
 const CLASS = whole(
   {
@@ -39,14 +42,14 @@ const CLASS = whole(
     },
     time: whole({ day: { enum: DAY_BUCKETS }, hour: { enum: HOUR_BUCKETS } }, "In UTC."),
   },
-  "Requests that nothing in the evidence tells apart; null where a record does not say.",
+  "Requests that are equal in the evidence; null if a record does not have the number.",
 );
 
 const WITNESS = whole({
   constraint: text,
   reason: nullableText,
   verdict: { enum: ["fail", "indeterminate"] },
-  effect: { enum: ["would_deny", "would_narrow", null], description: "null: an older record, which does not say." },
+  effect: { enum: ["would_deny", "would_narrow", null], description: "null: an older record, which does not have it." },
   requests: COUNT,
   newly_denied: COUNT,
   first: { ...instant, description: "Of the oldest of these requests that was found." },
@@ -55,11 +58,11 @@ const WITNESS = whole({
   class: CLASS,
   explain: {
     ...nullableText,
-    description: "Behind `signalbox`, decides such a request as if candidates were promoted.",
+    description: "Arguments of `signalbox` that decide such a request as if candidates were promoted.",
   },
   not_explained: {
     enum: ["route", "need", "feature", "size", "preference", "operation", null],
-    description: "What this version cannot say of the record, where there is no command.",
+    description: "The member of the record that this version cannot express, if there is no command.",
   },
 });
 
@@ -73,7 +76,7 @@ export const POLICY_SHADOW = {
       digest: text,
       since: {
         ...instant,
-        description: "When it entered its slot. Counts of an earlier time in shadow are in the numbers.",
+        description: "When it entered its slot. The numbers include an earlier time in shadow.",
       },
       until: instant,
       ...MEASURES,
@@ -84,13 +87,16 @@ export const POLICY_SHADOW = {
       },
       by_route: {
         type: "array",
-        description: "null: no route, and the routes of workspaces that the caller does not see.",
+        description: "null: no route, and routes of workspaces that the caller may not read.",
         items: whole({ route: nullableText, ...MEASURES }),
       },
-      judged_without_route: { ...COUNT, description: "In no line of by_route: counted before routes were." },
+      judged_without_route: {
+        ...COUNT,
+        description: "Missing in by_route, because they were counted before routes were.",
+      },
       by_workspace: {
         type: "array",
-        description: "null: all workspaces together that the caller does not see.",
+        description: "null: all workspaces together that the caller may not read.",
         items: whole({ workspace: nullableText, ...MEASURES }),
       },
       witnesses: { type: "array", items: WITNESS },
@@ -103,9 +109,9 @@ export const POLICY_SHADOW = {
             description: "Whether all evidence since the revision was first seen was read.",
           },
         },
-        "How much of the evidence witnesses were looked for in; the numbers come from counts, and are whole.",
+        "How much of the evidence was searched for example requests; the numbers come from counts and are complete.",
       ),
     },
-    "What a revision said in shadow, without content of requests.",
+    "Verdicts of a revision in shadow, without content of requests.",
   ),
 } as const;

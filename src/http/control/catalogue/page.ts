@@ -14,7 +14,7 @@ export const ALL_QUERY = {
   all: {
     type: "boolean",
     default: false,
-    description: "Also the routes of the workspace where a plain request of this key is denied, with the reason.",
+    description: "Includes routes of the workspace on which a plain request of this key is denied, with the reason.",
   },
 } as const;
 

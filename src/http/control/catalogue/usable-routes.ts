@@ -25,7 +25,7 @@ export interface UsableRoute {
   readonly contextWindow: number | null;
   /** Tokens; the same. */
   readonly maxOutputTokens: number | null;
-  /** Lengths of vectors that may be asked for. Ascending. */
+  /** Vector lengths that may be requested. Ascending. */
   readonly dimensions: readonly number[];
   /** Whether a request of the operation that needs and uses these would be routed. */
   readonly serves: (operation: Operation, needs: readonly Capability[], features: readonly Feature[]) => boolean;

@@ -42,7 +42,7 @@ export async function actorOf(
     403,
     "insufficient_scope",
     "origin_too_far",
-    "The key comes from too many others, one made with the other, to tell whose it is; make a key at the terminal (signalbox keys create).",
+    "The chain of keys that created this key is too long to identify its owner; create a key at the terminal (signalbox keys create).",
   );
 }
 

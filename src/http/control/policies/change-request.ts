@@ -53,7 +53,7 @@ export function readWithdrawal(
   const isApproval = body["what"] === "approval";
   const [needed, other] = isApproval ? (["digest", "expected"] as const) : (["expected", "digest"] as const);
   if (body[other] !== undefined) {
-    const message = `${other} says nothing about withdrawing ${isApproval ? "an approval" : "a candidate"}; leave it out`;
+    const message = `${other} has no meaning for the withdrawal of ${isApproval ? "an approval" : "a candidate"}; leave it out`;
     return invalidRequest("invalid_value", message, other);
   }
   if (body[needed] === undefined) return invalidRequest("missing_field", `${needed} is required`, needed);

@@ -17,7 +17,7 @@ export function faultError(fault: LifecycleFault): ServiceError {
         412,
         "precondition",
         "precondition_failed",
-        "The policy is not as you have seen it any more. Look at it again (GET /v1/policies/{id}) before you decide.",
+        "The policy has changed since you read it. Read it again (GET /v1/policies/{id}) before you decide.",
         {
           facts: {
             current: {
@@ -29,7 +29,7 @@ export function faultError(fault: LifecycleFault): ServiceError {
         },
       );
     case "no_candidate":
-      return conflict("no_candidate", "The policy has no candidate: nothing waits for a promotion.");
+      return conflict("no_candidate", "The policy has no candidate to promote.");
     case "held":
       return conflict(
         "held",
@@ -42,19 +42,19 @@ export function faultError(fault: LifecycleFault): ServiceError {
     case "nothing_to_roll_back_to":
       return conflict(
         "nothing_to_roll_back_to",
-        "Nothing is enforced, or what is asked for was not enforced before it; GET /v1/policies/{id}/transitions says what was. Content that initial_mode enforced at first sight had nothing before it: promote a change of it, or its end.",
+        "Nothing is enforced, or the requested revision was not enforced before the present one; GET /v1/policies/{id}/transitions lists the enforced revisions. If initial_mode enforced the content when it was first seen, there is no earlier one: promote a change or the removal of the policy.",
       );
     case "not_held":
       return conflict("not_held", "The content is neither held nor withdrawn, so there is nothing to release.");
     case "not_approved":
-      return conflict("not_approved", "You have no approval of this content, so there is none to withdraw.");
+      return conflict("not_approved", "You have not approved this content, so there is no approval to withdraw.");
     case "no_bytes":
       return conflict(
         "content_not_kept",
-        `The bytes of revision r${fault.revision} are not kept or cannot be loaded; bring it back by its files.`,
+        `The bytes of revision r${fault.revision} are not stored or cannot be loaded; restore the policy's files instead.`,
       );
     case "busy":
-      return codedError("busy", "Too many change policies at the same time; nothing was done. Try again.");
+      return codedError("busy", "Too many changes of policies at the same time; nothing was done. Try again.");
     case "unavailable":
       return storeUnavailable();
   }
@@ -66,7 +66,7 @@ export function noSuchPolicy(): ServiceError {
 }
 
 export function noSuchContent(): ServiceError {
-  const message = "The policy has no content with this digest, or it is not kept any more.";
+  const message = "The policy has no content with this digest, or it is no longer stored.";
   return serviceError(404, "not_found", "content_not_found", message, { param: "digest" });
 }
 
@@ -104,7 +104,7 @@ export function simulationBusy(): ServiceError {
 export function storeUnavailable(): ServiceError {
   return codedError(
     "store_unavailable",
-    "The policy log cannot be read or written now; what was asked may or may not have been done. Look before you try again.",
+    "The policy log cannot be read or written now; the change may or may not have been made. Read the policy before you try again.",
   );
 }
 
@@ -123,8 +123,8 @@ export function notManagedHere(isManaged: boolean): ServiceError {
     "insufficient_scope",
     "not_managed_here",
     isManaged
-      ? "Policies are managed by other workspaces (policies.managed_by of routes.yaml); ask with a key of one of them, or have yours added there."
-      : "There are several workspaces, and routes.yaml does not say which of them manage policies; name them in policies.managed_by.",
+      ? "Policies are managed by other workspaces (policies.managed_by of routes.yaml); use a key of one of them, or have your workspace added there."
+      : "There are several workspaces, and routes.yaml does not name those that manage policies; set policies.managed_by.",
   );
 }
 

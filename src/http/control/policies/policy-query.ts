@@ -13,7 +13,7 @@ export const CONTENT_QUERY = {
     type: "string",
     pattern: "^(?:enforced|candidate|[0-9a-f]{6,64})$",
     description:
-      "At least the first 6 digits of the content's digest, or the slot that it stands in; the candidate unless given, or what is enforced where there is none.",
+      "At least the first 6 digits of the content's digest, or its slot. Default: the candidate, or the enforced content if there is no candidate.",
   },
 } as const;
 

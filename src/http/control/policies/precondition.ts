@@ -17,7 +17,7 @@ export function readIfMatch(header: string | undefined, present: string): string
       428,
       "precondition",
       "precondition_required",
-      "Send If-Match with the ETag of the policy as you have seen it (GET /v1/policies/{id}); * does not say what was seen.",
+      "Send If-Match with the ETag of GET /v1/policies/{id}; * is not accepted, because it does not identify a state.",
       { param: "If-Match" },
     );
   }

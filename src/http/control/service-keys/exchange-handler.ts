@@ -17,13 +17,18 @@ export async function exchangeKey({ runtime, identity, body, recordChange }: Con
     throw new Error("exchange: a call without an identity, a body or tokens");
   }
   if ((identity.narrowed ?? null) !== null) {
-    return serviceError(403, "insufficient_scope", "insufficient_scope", "A token cannot be exchanged; show the key.");
+    return serviceError(
+      403,
+      "insufficient_scope",
+      "insufficient_scope",
+      "A token cannot be exchanged; send the service key.",
+    );
   }
   const subject = body.value["subject_token"];
   if (typeof subject === "string" && !isKeyOf(runtime, subject, identity)) {
     return invalidRequest(
       "invalid_value",
-      "subject_token must be the key that the request shows as its bearer",
+      "subject_token must be the key in the Authorization header of the request",
       "subject_token",
     );
   }
@@ -94,7 +99,7 @@ function faultError(fault: ExchangeFault): ServiceError {
     case "option":
       return invalidRequest("invalid_value", `${fault.field}: ${fault.fix}`, fault.field);
     case "too_large":
-      return invalidRequest("invalid_value", "routes: a token has no room for so many; ask for fewer", "routes");
+      return invalidRequest("invalid_value", "routes: too many for one token; request fewer", "routes");
     case "not_granted":
       return serviceError(
         400,

@@ -144,12 +144,12 @@ function faultError(fault: KeyFault, body: JsonObject = {}): ServiceError {
     case "too_many":
       return invalidRequest(
         "too_many_keys",
-        "The workspace has as many valid keys as it may have; revoke unused ones, or let them expire.",
+        "The workspace has reached its maximum number of valid keys; revoke unused ones, or let them expire.",
       );
     case "unavailable":
       return codedError(
         "store_unavailable",
-        "The keys cannot be read or written now; what was asked may or may not have been done. Look before you try again.",
+        "The keys cannot be read or written now; the change may or may not have been made. List the keys before you try again.",
       );
   }
 }

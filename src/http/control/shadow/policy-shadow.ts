@@ -16,7 +16,7 @@ export const SHADOW_QUERY = {
     minimum: 0,
     maximum: MOST_WITNESSES,
     default: DEFAULT_WITNESSES,
-    description: "How many classes of requests to show; 0 looks for none.",
+    description: "How many classes of requests to show; 0 shows none and skips the search.",
   },
 } as const;
 

@@ -24,7 +24,7 @@ export interface ShadowAnswer extends ShadowCountReport {
   /** `r7`. */
   readonly revision: Word;
   readonly digest: Word;
-  /** RFC 3339: when it entered its slot. Counts of an earlier time in shadow are in the numbers. */
+  /** RFC 3339: when it entered its slot. The numbers include an earlier time in shadow. */
   readonly since: Word;
   /** RFC 3339: up to when evidence is in the numbers. */
   readonly until: Word;

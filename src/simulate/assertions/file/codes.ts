@@ -15,7 +15,7 @@ export const ASSERTION_CODES = {
   ),
   DUPLICATE_ID: error("Two assertions have the same id.", "Give one of them another id."),
   LITERAL_SECRET: error(
-    "The file holds a credential, or something that looks like one. The value is never repeated in a message.",
+    "The file contains a credential, or a value that looks like one. Messages never repeat the value.",
     "Revoke the credential if it was committed, and remove it.",
   ),
   ASSERTION_UNKNOWN_WORD: error(
