@@ -1,4 +1,5 @@
 import { encodeBatch, FrameCursor, placeOf } from "../../batch/frames.ts";
+import { NO_IDS, widened, type IdRange } from "../../batch/stored-batch.ts";
 import { DECISION_FIELDS, OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "../../evidence-batch.ts";
 
 /** One record to add. */
@@ -70,6 +71,8 @@ export interface FramedBatch {
   /** Where the text of each record begins and ends in `records`. */
   readonly starts: readonly number[];
   readonly ends: readonly number[];
+  readonly decidedIds: IdRange;
+  readonly endedIds: IdRange;
   readonly workspaces: readonly string[];
   readonly records: Uint8Array;
 }
@@ -95,19 +98,22 @@ export function frameItems(
   const workspaces = [...batch.workspaces];
   const [decided, ended]: [string[], string[]] = [[], []];
   const [places, starts, ends]: [number[], number[], number[]] = [[], [], []];
+  let [decidedIds, endedIds] = [NO_IDS, NO_IDS];
   const cursor = new FrameCursor(batch.bytes);
   for (const { k, r } of items) {
     cursor.next();
     if (k === "decision") {
       decided.push(r);
+      decidedIds = widened(decidedIds, r);
       places.push(cursor.workspacePlace);
     } else {
       ended.push(r);
+      endedIds = widened(endedIds, r);
       const workspace = within.has(r) ? within.get(r) : workspaceOf(r);
       if (typeof workspace === "string") cursor.workspacePlace = placeOf(workspace, workspaces);
     }
     starts.push(cursor.recordStart);
     ends.push(cursor.end);
   }
-  return { decided, places, ended, starts, ends, workspaces, records: cursor.bytes };
+  return { decided, places, ended, starts, ends, decidedIds, endedIds, workspaces, records: cursor.bytes };
 }

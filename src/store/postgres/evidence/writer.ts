@@ -25,7 +25,7 @@ const CONTINUES = `coalesce(
 // The condition names no column of the function's result, so PostgreSQL evaluates it first, and calls nothing where it fails.
 const APPEND = `
 SELECT head_position, head_hash, present, refused FROM signalbox.append_evidence($3, $4, $5::text::bigint[], $6::text::text[],
-  $7::text::int[], $8::text::text[], $9::text::int[], $10::text::int[], $11::text::text[], $12) WHERE ${CONTINUES}`;
+  $7::text::int[], $8::text::text[], $9::text::int[], $10::text::int[], $11::text::text[], $12::text::text[], $13) WHERE ${CONTINUES}`;
 
 const WORKSPACES =
   "SELECT request_id, workspace FROM signalbox.evidence_open WHERE request_id = ANY ($1::text::text[])";
@@ -208,6 +208,7 @@ export class EvidenceWriter {
       textArray(framed.ended),
       numberArray(framed.starts),
       numberArray(framed.ends),
+      textArray([framed.decidedIds.lowest, framed.decidedIds.highest, framed.endedIds.lowest, framed.endedIds.highest]),
       textArray(framed.workspaces),
       framed.records,
     ];

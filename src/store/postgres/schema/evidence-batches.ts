@@ -74,13 +74,13 @@ CREATE TRIGGER evidence_goes_when_counted AFTER DELETE ON signalbox.evidence_bat
   REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION signalbox.check_counted();
 
 -- Adds a batch: first its decisions, then its outcomes. places has the place of each decision's workspace in workspaces,
--- from 1; starts and ends, where the text of each record is in records. It adds nothing
+-- from 1; starts and ends, where the text of each record is in records; ranges, the columns decided_lowest and so on. It adds nothing
 -- where present is not empty: which of the process's batches in unsure are there, so that their records must not come again;
 -- where refused is not empty: the places, from 1, of decisions whose request runs and of outcomes whose request does not.
 -- The setting: a plan made while the tables were small would read all of them later.
 CREATE FUNCTION signalbox.append_evidence(
   the_process bigint, the_number bigint, unsure bigint[], decided text[], places int[], ended text[],
-  starts int[], ends int[], the_workspaces text[], the_records bytea,
+  starts int[], ends int[], ranges text[], the_workspaces text[], the_records bytea,
   OUT head_position bigint, OUT head_hash text, OUT present json, OUT refused json)
   LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $$
 DECLARE
@@ -93,11 +93,16 @@ BEGIN
   SELECT head.position, head.hash, head.high_water INTO STRICT head_position, head_hash, water
     FROM signalbox.evidence_head AS head FOR UPDATE;
   first_position := head_position + 1;
-  present := coalesce((SELECT json_agg(batch.number) FROM signalbox.evidence_batches AS batch
-    WHERE batch.process = the_process AND batch.number = ANY (unsure)), '[]'::json);
+  present := '[]'::json;
   refused := '[]'::json;
-  IF json_array_length(present) > 0 THEN
-    RETURN;
+  IF cardinality(unsure) > 0 THEN
+    -- Each by a look-up of its own: compared with a list, all batches of the process would be read.
+    present := coalesce((SELECT json_agg(given.number) FROM unnest(unsure) AS given (number) WHERE EXISTS (
+      SELECT FROM signalbox.evidence_batches AS batch
+      WHERE batch.process = the_process AND batch.number = given.number)), '[]'::json);
+    IF json_array_length(present) > 0 THEN
+      RETURN;
+    END IF;
   END IF;
   -- An attempt that was given up, and whose records another batch has taken along since.
   IF the_number <= (SELECT batch.number FROM signalbox.evidence_batches AS batch
@@ -126,18 +131,17 @@ BEGIN
     head_hash := encode(digest, 'hex');
     digests := digests || digest;
   END LOOP;
-  water := greatest(water, (SELECT max(id COLLATE "C") FROM unnest(decided) AS id));
+  water := greatest(water, ranges[2]);
   UPDATE signalbox.evidence_head SET position = head_position, hash = head_hash, high_water = water;
   INSERT INTO signalbox.evidence_batches (
       last, first, hash, process, number, high_water, decided_lowest, decided_highest, ended_lowest, ended_highest,
       workspaces, hashes, records)
-    SELECT head_position, first_position, head_hash, the_process, the_number, water,
-      coalesce(d.lowest, ''), coalesce(d.highest, ''), coalesce(e.lowest, ''), coalesce(e.highest, ''), the_workspaces,
-      (SELECT string_agg(one.hash, ''::bytea ORDER BY one.place) FROM unnest(digests) WITH ORDINALITY AS one (hash, place)),
-      the_records
-    FROM (SELECT min(id COLLATE "C") AS lowest, max(id COLLATE "C") AS highest FROM unnest(decided) AS id) AS d,
-      (SELECT min(id COLLATE "C") AS lowest, max(id COLLATE "C") AS highest FROM unnest(ended) AS id) AS e;
-  DELETE FROM signalbox.evidence_open WHERE request_id = ANY (ended);
+    VALUES (head_position, first_position, head_hash, the_process, the_number, water,
+      ranges[1], ranges[2], ranges[3], ranges[4], the_workspaces,
+      (SELECT string_agg(one.hash, ''::bytea) FROM unnest(digests) AS one (hash)), the_records);
+  IF cardinality(ended) > 0 THEN
+    DELETE FROM signalbox.evidence_open WHERE request_id = ANY (ended);
+  END IF;
   INSERT INTO signalbox.evidence_open (request_id, position, process, workspace)
     SELECT given.request_id, first_position + given.place - 1, the_process, the_workspaces[places[given.place]]
     FROM unnest(decided) WITH ORDINALITY AS given (request_id, place) WHERE given.request_id NOT IN (SELECT unnest(ended));
