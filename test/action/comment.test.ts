@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { createHash } from "node:crypto";
 import {
   ACTIONS,
   fakeGithub,
@@ -16,6 +17,12 @@ import {
 const COMMITS = { base: "1".repeat(40), head: "2".repeat(40) };
 const NEW = `${MARKER}\n## Signalbox simulation: more permissive\n`;
 const LIST = `/repos/${REPOSITORY}/issues/${NUMBER}/comments`;
+
+/** As reports.mjs makes it. */
+function commentMarker(config: string, environment: string): string {
+  const names = JSON.stringify([config, environment]);
+  return `<!-- signalbox-simulation ${createHash("sha256").update(names).digest("hex").slice(0, 12)} -->`;
+}
 
 function comment(id: number, body: string, user: Comment["user"] = ACTIONS): Comment {
   return { id, body, user };
@@ -53,6 +60,18 @@ describe("the comment on the pull request", () => {
     });
     expect([code, bodies]).toEqual([0, ["first", NEW, `${MARKER}\nolder run`]]);
     expect(github.requests.at(-1)).toBe(`PATCH /repos/${REPOSITORY}/issues/comments/2`);
+  });
+
+  it("is one for each configuration and environment", async () => {
+    const comments = [comment(1, `${MARKER}\nroutes.yaml`)];
+    const more = { INPUT_CONFIG: "infra/routes.yaml", INPUT_ENVIRONMENT: "production" };
+    const body = `${commentMarker(more.INPUT_CONFIG, more.INPUT_ENVIRONMENT)}\nproduction\n`;
+    const first = await kept({ comments }, { body, more });
+    expect(first.bodies).toEqual([`${MARKER}\nroutes.yaml`, body]);
+    const again = await kept({ comments: [...comments, comment(2, body)] }, { body: `${body}more\n`, more });
+    expect(again.bodies).toEqual([`${MARKER}\nroutes.yaml`, `${body}more\n`]);
+    const other = await kept({ comments: [...comments, comment(2, body)] });
+    expect(other.bodies).toEqual([NEW, body]);
   });
 
   it.each([

@@ -105,6 +105,8 @@ export function fakeCheckout(told: {
   readonly stderr?: string;
   readonly stdout?: string;
   readonly markdown?: string;
+  /** The JSON report. */
+  readonly json?: string;
 }): string {
   const root = temporaryFolder();
   cpSync(ACTION, join(root, ".github/actions/simulate"), { recursive: true });
@@ -120,7 +122,7 @@ export function fakeCheckout(told: {
       process.stderr.write(told.stderr ?? "");
       for (const one of argv) {
         const [, format, file] = /^--format=([a-z]+)=(.*)$/.exec(one) ?? [];
-        if (file !== undefined && told.simulate !== 1) writeFileSync(file, format === "markdown" ? told.markdown ?? "" : format);
+        if (file !== undefined && told.simulate !== 1) writeFileSync(file, format === "markdown" ? told.markdown ?? "" : format === "json" ? told.json ?? format : format);
       }
       process.exitCode = told.simulate;
     }

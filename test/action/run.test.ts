@@ -123,6 +123,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
       {
         more: {
           INPUT_CONFIG: "conf/routes.yaml; touch owned",
+          INPUT_ENVIRONMENT: "production; touch owned",
           INPUT_FAIL_ON: "newly_denied, any",
           INPUT_MAX_CLASSES: "5000",
           INPUT_EVIDENCE: "$(touch owned).jsonl",
@@ -135,7 +136,13 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     const cache = ["--cache", join(runner.temporary, "signalbox-cache")];
     const reports = join(runner.temporary, "signalbox-simulation");
     expect(calls).toEqual([
-      ["check", "--config=conf/routes.yaml; touch owned", "--format=github", ...cache],
+      [
+        "check",
+        "--config=conf/routes.yaml; touch owned",
+        "--environment=production; touch owned",
+        "--format=github",
+        ...cache,
+      ],
       ["policy", "test", "--dir=conf/policies", ...cache],
       [
         "simulate",
@@ -145,6 +152,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
         "--head",
         `pull-request/${NUMBER}/head`,
         "--config=conf/routes.yaml; touch owned",
+        "--environment=production; touch owned",
         "--format=github",
         `--format=json=${reports}/simulation.json`,
         `--format=html=${reports}/simulation.html`,
@@ -176,6 +184,57 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     expect(comment.includes("body")).toBe(true);
     if (said === null) expect(comment).not.toContain("[!CAUTION]");
     else expect(comment).toContain(said);
+  });
+
+  it("names failed assertions and coverage gates in the comment, whatever they are called", async () => {
+    const json = JSON.stringify({
+      complete: true,
+      assertions: {
+        results: [
+          { id: "eu-stays", title: "x` **y**\n> - z", status: "FAIL" },
+          { id: "held", title: "", status: "PASS" },
+        ],
+        coverage: [{ what: "routes", status: "FAIL" }],
+      },
+    });
+    const { comment } = await told({ simulate: 3, markdown: FAILED, json });
+    expect(comment).toContain(
+      "> - Assertion `eu-stays` failed: `x� **y**�> - z`\n> - Coverage of `routes` is below its gate\n",
+    );
+    expect(comment).not.toContain("held");
+  });
+
+  it("begins the comment of each configuration and environment in its own way", async () => {
+    const first = async (more: Record<string, string>) => {
+      const { comment } = await told({ simulate: 0, markdown: FAILED }, { more });
+      expect(comment).toContain("body");
+      return comment.split("\n")[0];
+    };
+    const infra = { INPUT_CONFIG: "infra/routes.yaml" };
+    const production = { INPUT_ENVIRONMENT: "production" };
+    expect(await first({ INPUT_CONFIG: "routes.yaml" })).toBe(MARKER);
+    const markers = [
+      await first({}),
+      await first(infra),
+      await first(production),
+      await first({ ...infra, ...production }),
+    ];
+    expect(markers[0]).toBe(MARKER);
+    expect(new Set(markers).size).toBe(4);
+    for (const marker of markers) expect(marker).toMatch(/^<!-- signalbox-simulation (?:[0-9a-f]{12} )?-->$/);
+  });
+
+  it("keeps compiled policies where the workflow says, but never in the workspace", async () => {
+    const kept = temporaryFolder();
+    const { calls } = await told({ simulate: 0, markdown: FAILED }, { more: { INPUT_CACHE_FOLDER: kept } });
+    expect(calls.map((call) => call.slice(-2))).toContainEqual(["--cache", join(kept, "signalbox-cache")]);
+    const { folder, commits } = branched({ "routes.yaml": routes(true) });
+    for (const inside of [folder, join(folder, "cache"), "cache"]) {
+      const runner = makeRunner(commits, { root: fakeCheckout({ simulate: 0 }) });
+      await runScript(runner, "run.mjs", { GITHUB_WORKSPACE: folder, INPUT_CACHE_FOLDER: inside });
+      expect(reportOf(runner, "comment.md")).toContain("must be an absolute path outside of the workspace");
+      expect(callsOf(runner)).toEqual([]);
+    }
   });
 
   it("takes no report for one where simulate had an error, and lets no error end its block", async () => {

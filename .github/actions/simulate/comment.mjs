@@ -2,9 +2,10 @@
 // the token may not write, as in a run for a fork.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { annotate, LONGEST_COMMENT, MARKER, pullRequest, reportsFolder, runAddress } from "./reports.mjs";
+import { annotate, commentMarker, LONGEST_COMMENT, pullRequest, reportsFolder, runAddress } from "./reports.mjs";
 
 const environment = process.env;
+const marker = commentMarker(environment.INPUT_CONFIG, environment.INPUT_ENVIRONMENT);
 
 const PAGE = 100;
 const TIMEOUT = 30_000;
@@ -67,7 +68,7 @@ async function ownLogin() {
 
 /** Anybody can write the marker; only what this token's own user wrote is ours. Logins differ in case only by mistake. */
 function isOwn(comment, login) {
-  if (typeof comment.body !== "string" || !comment.body.startsWith(MARKER)) return false;
+  if (typeof comment.body !== "string" || !comment.body.startsWith(marker)) return false;
   const isBot = login.toLowerCase().endsWith("[bot]");
   return comment.user?.login?.toLowerCase() === login.toLowerCase() && (comment.user.type === "Bot") === isBot;
 }
@@ -112,7 +113,7 @@ function openFence(text) {
 function reportText() {
   const path = join(reportsFolder(environment), "comment.md");
   if (existsSync(path)) return readFileSync(path, "utf8");
-  return `${MARKER}\n## Signalbox simulation: error\n\nSignalbox did not run, so nothing is known of what this change does; the log of the run says why.\n`;
+  return `${marker}\n## Signalbox simulation: error\n\nSignalbox did not run, so nothing is known of what this change does; the log of the run says why.\n`;
 }
 
 async function keepComment(request) {

@@ -1,9 +1,18 @@
 // What both steps share: where the reports are, which pull request it is, and what the comment begins with.
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What the markdown report begins with, and by which its comment is found again. */
+/** What the markdown report begins with. */
 export const MARKER = "<!-- signalbox-simulation -->";
+
+/** What a comment begins with, and by which it is found again: one comment for each configuration and environment. */
+export function commentMarker(config = "", environment = "") {
+  if (["", "routes.yaml"].includes(config.trim()) && environment.trim() === "") return MARKER;
+  // A name could end the comment in which it stands.
+  const names = JSON.stringify([config.trim() || "routes.yaml", environment.trim()]);
+  return `<!-- signalbox-simulation ${createHash("sha256").update(names).digest("hex").slice(0, 12)} -->`;
+}
 
 /** GitHub takes no longer comment, in characters. */
 export const LONGEST_COMMENT = 65_536;

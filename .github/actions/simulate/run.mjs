@@ -3,20 +3,20 @@
 import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, posix, resolve } from "node:path";
+import { dirname, isAbsolute, join, posix, relative, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { annotate, fenced, MARKER, pullRequest, reportsFolder, runAddress } from "./reports.mjs";
+import { annotate, commentMarker, fenced, MARKER, pullRequest, reportsFolder, runAddress } from "./reports.mjs";
 
 const environment = process.env;
 const workspace = environment.GITHUB_WORKSPACE || process.cwd();
 const reports = reportsFolder(environment);
-const cache = join(reports, "..", "signalbox-cache");
-const caches = join(reports, "..", "signalbox-caches");
 
 /** Bytes of one program's output; a report is a file, so this is for messages. */
 const MOST_OUTPUT = 64 * 1024 * 1024;
 /** Characters of an error in the comment. */
 const MOST_ERROR = 20_000;
+/** Failed assertions that the comment names before its report. */
+const MOST_NAMED = 20;
 /** Commits to fetch at first where the checkout is shallow; doubled until the histories meet. */
 const FIRST_DEPTH = 64;
 
@@ -39,13 +39,26 @@ function git(...argv) {
   return spawnSync("git", argv, { cwd: workspace, encoding: "utf8", maxBuffer: MOST_OUTPUT });
 }
 
+/** Folders of compiled policies and of the secret that marks them as ours: of this job, or what the workflow keeps. */
+function cacheFolders() {
+  const kept = input("CACHE_FOLDER");
+  const root = kept === "" ? join(reports, "..") : kept;
+  const fromWorkspace = relative(workspace, root);
+  // What stands in the checkout may be the pull request's.
+  if (!isAbsolute(root) || !(fromWorkspace.startsWith("..") || isAbsolute(fromWorkspace))) {
+    throw new SetupError("The input cache-folder must be an absolute path outside of the workspace");
+  }
+  return { cache: join(root, "signalbox-cache"), caches: join(root, "signalbox-caches") };
+}
+
 /** Signalbox on the Node that its checkout brings, where it brings one. */
 function signalbox(...argv) {
   const main = environment.SIGNALBOX_MAIN;
   if (!main) throw new SetupError("Signalbox is not installed; the log of the step before says why");
   const brought = resolve(dirname(main), "../node_modules/.bin/node");
   const node = existsSync(brought) ? brought : process.execPath;
-  // The secret of compiled policies is of this job: a cache that a workflow restores into the home folder is not trusted.
+  const { cache, caches } = cacheFolders();
+  // A cache that a workflow restores into the home folder is not trusted.
   const own = { XDG_CACHE_HOME: caches, LOCALAPPDATA: caches };
   const options = { cwd: workspace, encoding: "utf8", maxBuffer: MOST_OUTPUT, env: { ...environment, ...own } };
   const { status, stdout, stderr, error } = spawnSync(node, [main, ...argv, "--cache", cache], options);
@@ -132,7 +145,8 @@ function policiesFolder(config) {
 /** @returns lines for the comment, one for each demand besides the simulation that failed, and the code to end with */
 function checkAndTest(config) {
   const failures = [];
-  const checked = signalbox("check", `--config=${config}`, "--format=github");
+  const environmentFlag = optional("--environment", input("ENVIRONMENT"));
+  const checked = signalbox("check", `--config=${config}`, ...environmentFlag, "--format=github");
   process.stdout.write(checked.stdout);
   show("signalbox check", checked.stderr);
   if (checked.code !== 0) failures.push("`signalbox check` failed on the files that were checked out.");
@@ -147,6 +161,33 @@ function checkAndTest(config) {
   return failures;
 }
 
+/** What failed by name, from the report itself: an annotation may be cut, a comment is read. */
+function failedAssertions() {
+  const path = join(reports, "simulation.json");
+  if (!existsSync(path)) return [];
+  let report;
+  try {
+    report = JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    return [];
+  }
+  const { results = [], coverage = [] } = report.assertions ?? {};
+  const failed = (one) => one.status === "FAIL";
+  return [
+    ...results
+      .filter(failed)
+      .map(({ id, title }) => `Assertion ${inCode(id)} failed${title ? `: ${inCode(title)}` : ""}`),
+    ...coverage
+      .filter((one) => failed(one) && report.complete)
+      .map(({ what }) => `Coverage of ${inCode(what)} is below its gate`),
+  ].slice(0, MOST_NAMED);
+}
+
+/** Text of the files as code, which markdown takes for nothing else. */
+function inCode(text) {
+  return `\`${String(text).replaceAll(/[`\p{Cc}\p{Cf}]/gu, "�")}\``;
+}
+
 function simulate(config, flags) {
   const files = { json: "json", html: "html", markdown: "md", sarif: "sarif" };
   const outputs = Object.entries(files).map(
@@ -156,6 +197,7 @@ function simulate(config, flags) {
     "simulate",
     ...flags,
     `--config=${config}`,
+    ...optional("--environment", input("ENVIRONMENT")),
     "--format=github",
     ...outputs,
     ...optional("--fail-on", input("FAIL_ON")),
@@ -195,14 +237,20 @@ function finish({ code, markdown, failures, notes, said, error }) {
   const failed = [
     ...failures,
     ...(markdown !== null && verdict !== null ? [`The run fails with exit code ${code}: ${verdict}.`] : []),
+    ...(markdown === null ? [] : failedAssertions()),
   ];
+  const named = [
+    ["configuration", input("CONFIG")],
+    ["environment", input("ENVIRONMENT")],
+  ].filter(([, name]) => name !== "");
   const body = [
-    MARKER,
+    commentMarker(input("CONFIG"), input("ENVIRONMENT")),
     ...alert("CAUTION", failed),
     ...alert("WARNING", notes),
     markdown?.slice(MARKER.length).trim() ??
       `## Signalbox simulation: error\n\nNothing was compared, so nothing is known of what this change does.\n\n${fenced(printed(error))}`,
     "",
+    ...(named.length === 0 ? [] : [`For ${named.map(([what, name]) => `${what} ${inCode(name)}`).join(", ")}.`, ""]),
     `${said}${address === null ? "" : `All reports are artefacts of [the run](${address}).`}`,
     "",
   ].join("\n");
