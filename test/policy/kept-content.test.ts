@@ -94,7 +94,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
     const module = Uint8Array.from(stored.module);
     module[1000] = (module[1000] ?? 0) ^ 1;
     for (const named of [sha256(stored.module), null]) {
-      expect(() => readStoredContent({ ...stored, module }, named)).toThrow("not the one that the log");
+      expect(() => readStoredContent({ ...stored, module }, named)).toThrow("not the one that the policy log");
     }
   });
 
