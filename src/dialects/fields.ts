@@ -35,7 +35,7 @@ export function unknownFields(registry: FieldRegistry, body: object): readonly s
 const NONE: readonly string[] = Object.freeze([]);
 
 /** The registered name nearest to a mistyped one (at most two edits away), or `null`. */
-export function nearestField(registry: FieldRegistry, name: string): string | null {
+function nearestField(registry: FieldRegistry, name: string): string | null {
   let best: string | null = null;
   let bestDistance = 3;
   for (const known of Object.keys(registry)) {

@@ -43,7 +43,7 @@ export function formatInput(parts: readonly InputPart[], draft: Draft): readonly
 }
 
 /** Bytes by value, whatever they are: the protocol tells them apart by their media type. */
-export function formatData(part: Exclude<InputPart, TextPart>, draft: Draft): JsonObject {
+function formatData(part: Exclude<InputPart, TextPart>, draft: Draft): JsonObject {
   if (part.kind === "audio") return { inlineData: { mimeType: `audio/${part.format}`, data: part.data } };
   dropMark(part.cache, draft);
   if (part.kind === "image") draft.details.add(part.detail);

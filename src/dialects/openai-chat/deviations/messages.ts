@@ -15,7 +15,7 @@ const FITS: readonly (readonly [flag: string, fit: Fit])[] = [
   ["no_reasoning_history", withoutReasoning],
 ];
 
-export function fitMessages(body: EditableBody, flags: readonly string[], changes: Changes): void {
+function fitMessages(body: EditableBody, flags: readonly string[], changes: Changes): void {
   const { messages } = body;
   const fits = FITS.flatMap(([flag, fit]) => (flags.includes(flag) ? fit : []));
   if (fits.length === 0 || !Array.isArray(messages)) return;
@@ -105,7 +105,7 @@ function isSaid(value: JsonValue | undefined): boolean {
 }
 
 /** The effort where the provider looks for it: beside what else a caller who knows the provider's own member has said there. */
-export function fitReasoning(body: EditableBody, flags: readonly string[], changes: Changes): void {
+function fitReasoning(body: EditableBody, flags: readonly string[], changes: Changes): void {
   const effort = body["reasoning_effort"];
   if (!flags.includes("reasoning_object") || typeof effort !== "string") return;
   // Both members together are refused; the provider's own one is the one that the caller wrote for it.
@@ -125,7 +125,7 @@ const NUMBER_LENGTH = 5;
  * they first appear, the same wherever the id stands: histories grow at their end, so that the next request of the conversation has the same
  * ids again and prompt caches go on working.
  */
-export function shortenCallIds(body: EditableBody, changes: Changes): void {
+function shortenCallIds(body: EditableBody, changes: Changes): void {
   const { messages } = body;
   if (!Array.isArray(messages)) return;
   const kept = new Set(messages.flatMap(idsOf).filter((id) => SHORT.test(id)));
