@@ -30,7 +30,7 @@ ${ENVIRONMENT_HELP}
   --format FORMAT     ${REPORT_FORMATS.join(", ")} (default: terminal)
   --strict            warnings fail too
   --cache DIRECTORY   compiled policies (default: ${DEFAULT_CACHE_TEXT})
-  --explain CODE      say what a code of a finding, or of an answer of the API, means, and how to mend it
+  --explain CODE      say explain a code of a finding or of an API error, and how to fix it
   --help              this text
 
 Exit codes: 0 no errors, 1 errors (or warnings with --strict), 2 usage.

@@ -24,11 +24,11 @@ Commands
 Flags of create
   --workspace W     The workspace that the key acts for. Required.
   --scopes A,B      inference, catalogue:read, route:simulate, governance:read, operations:manage. Required.
-  --owner O         Who answers for it, such as group:payments. Required.
+  --owner O         Owner of the key, such as group:payments. Required.
   --expires T       A duration such as 90d, or an RFC 3339 time; at most 400 days from now. Required.
   --environment E   A word of a-z and 0-9, part of the key's text. Default: production.
   --workload X      The workload it is for.
-  --labels A,B      Words that policies may look at.
+  --labels A,B      Labels that policies can read.
 ${GRANT_HELP}
 Flags of rotate
   --overlap D       How long the old key still works, such as 24h (the default), 30m or 0.

@@ -17,7 +17,7 @@ Flags
   --workspace W     Only this workspace.
   --json            One JSON object a line; money in millionths of a US dollar, times in milliseconds since the epoch.
   --config FILE     routes.yaml with the limits. Default: routes.yaml.
-  --environment NAME  lay routes.NAME.yaml upon it. Default: SIGNALBOX_ENVIRONMENT, else nothing.
+  --environment NAME  merge routes.NAME.yaml over it. Default: SIGNALBOX_ENVIRONMENT, else none.
   --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
 

@@ -30,7 +30,7 @@ export const START_CODES: Readonly<Record<string, FurtherCode>> = {
 /** What `signalbox policy test` finds. */
 export const TEST_CODES: Readonly<Record<string, FurtherCode>> = {
   POLICY_TEST_FAILED: error(
-    "A test of a policy does not hold.",
+    "A test of a policy failed.",
     ['test_others_are_denied if not policy.pass.gate with input as {"workspace": {"tier": "standard"}}'],
     "Look at what the test printed; correct the policy, or the test if its expectation is wrong.",
   ),

@@ -34,7 +34,7 @@ Flags of tail
   --json            One JSON object a line: sequence, decision, outcome.
 
 Flags of verify
-  --expect-head P:H The chain must have this hash at this position; a longer log is well. May be repeated.
+  --expect-head P:H The log must have this hash at this position; it may have more rows. May be repeated.
   --anchor P:H      The same, for anchors that were noted elsewhere. May be repeated. Also a file with one such
                     line for each: --anchor FILE. A log that ends before one of them does not verify.
   --policy-head P:H The same for the policy log, such as verify prints it. May be repeated.

@@ -30,7 +30,7 @@ export async function explainFromServer(
   const { status, body: answer } = await callServer({ url, method: "POST", key, body: sent });
   if (status !== 200) throw refusal(status, answer);
   if (answer?.["object"] !== "route.simulation") {
-    throw new CommandError("--server: what answers there is not Signalbox: the answer is no explanation");
+    throw new CommandError("--server: the answer is not an explanation of Signalbox; check the address");
   }
   const { workspace } = options.sample;
   if (options.isSampleGiven && answer["workspace"] !== workspace) {

@@ -20,9 +20,9 @@ each of them stands. Calls no provider and reserves nothing.
 
 Whom to ask
   --config FILE            routes.yaml, with the policies beside it. Default: routes.yaml. Opens no store, reads no secret.
-  --overlay NAME           Lay routes.NAME.yaml upon it. Default: SIGNALBOX_ENVIRONMENT, else nothing.
+  --overlay NAME           Merge routes.NAME.yaml over it. Default: SIGNALBOX_ENVIRONMENT, else none.
   --cache DIRECTORY        Compiled policies. Default: ${DEFAULT_CACHE_TEXT}.
-  --base REF|FOLDER        What a server runs that gets these files: what acts there goes on acting until its change or its
+  --base REF|FOLDER        The files that a server runs now: each of its policies stays enforced until its change or its
                            removal is promoted. Default: it has seen nothing yet. As --base of signalbox simulate.
   --head REF|FOLDER        What has the files. Default: the current folder. As --head of signalbox simulate.
   --server URL             A running server instead of files; its key, with the scope route:simulate, from SIGNALBOX_KEY.
@@ -59,7 +59,7 @@ Who asks (a server knows it from the key)
 How
   --time DAY/HOUR          weekday or weekend / night, morning, afternoon or evening, in UTC. Default: now.
   --at TIME                The same by an RFC 3339 time.
-  --promoted               As if every policy that is only watched were promoted.
+  --promoted               As if every candidate policy were promoted.
   --format FORMAT          terminal or json. Default: terminal.
   -h, --help               This text.
 

@@ -7,7 +7,7 @@ import { timeWindow } from "../../decide/time-window.ts";
 /** One of a flag's values. @throws {UsageError} that names the flag and the value that was probably meant. */
 export function readValue<Value extends string>(flag: string, text: string, values: readonly Value[]): Value {
   const found = values.find((one) => one === text);
-  if (found === undefined) throw new UsageError(`${flag}: is none of the words it can be; ${suggest(text, values)}`);
+  if (found === undefined) throw new UsageError(`${flag}: is not an allowed value; ${suggest(text, values)}`);
   return found;
 }
 

@@ -24,7 +24,7 @@ Asks on a terminal for what no flag says. Overwrites nothing: where one of the f
   --workspace NAME    the first tenant (default: ${DEFAULT_WORKSPACE})
   --regions A,B       regions or areas wanted, such as eu (default: each provider's global address, else its first)
   --no-training       your contracts say that the providers do not train on what they are sent
-  --yes               ask nothing; without --no-training the least favourable is written
+  --yes               ask nothing; without --no-training, trains_on_data: true is written
   --help              this text
 
 Exit codes: 0 written, 1 not written, 2 usage.

@@ -177,13 +177,15 @@ function reportPolicies(server: RunningServer, io: CommandIo): void {
     swapped: ({ id }) => io.stdout(`policies changed, set ${id}\n`),
     failed: (contents) => {
       for (const { message } of contents) io.stderr(`${message}\n`);
-      io.stderr("what the policy log says cannot be carried out; what ran keeps running, and it is tried again\n");
+      io.stderr(
+        "the state in the policy log cannot be loaded; the previous policies stay in force, and the server tries again\n",
+      );
     },
-    recovered: () => io.stdout("policies are as the log says again\n"),
+    recovered: () => io.stdout("the policies match the policy log again\n"),
     differing: (drift) => reportDrift(drift, io),
     suspended: ({ id, revision }) =>
       io.stderr(
-        `policy ${id}: the candidate r${revision} takes more than an evaluation may take and is not evaluated any more; ` +
+        `policy ${id}: the candidate r${revision} exceeded the work limit of an evaluation and is no longer evaluated; ` +
           "make it cheaper, or withdraw it\n",
       ),
   });

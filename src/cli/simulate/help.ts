@@ -35,7 +35,7 @@ What is compared
   --merge-base          in place of base the best common ancestor of base and head (of HEAD, where head is a folder)
   --config FILE         routes.yaml of both (default: routes.yaml): in a folder relative to it, in a commit relative to
                         the current folder's place in the repository
-  --environment NAME    lay routes.NAME.yaml of each side upon it (default: SIGNALBOX_ENVIRONMENT, else nothing); base
+  --environment NAME    merge routes.NAME.yaml of each side over it (default: SIGNALBOX_ENVIRONMENT, else none); base
                         may lack it, which is said on standard error
   --assertions FILE     assertions, looked up in head like --config (default: assertions.yaml beside the policies, if it
                         is there)
@@ -43,9 +43,9 @@ What is compared
                         policy, what head changes of one, or the removal of one that head no longer has; REV: six or
                         more digits that its digest begins with. May be repeated
   --fresh               every policy in the slot of initial_mode on both sides, as servers would start that have seen
-                        neither. Otherwise head is what a server makes of it that runs base: what acts there goes on
-                        acting until its change or its removal is promoted
-  --evidence FILE       exported evidence (signalbox evidence export): how often what changes was asked for
+                        neither. Otherwise head starts from the policies that base enforces: each stays enforced
+                        until its change or its removal is promoted
+  --evidence FILE       exported evidence (signalbox evidence export): shows how often each change occurred
   --now DATE            the day by which waivers end, such as 2026-11-21 (default: today)
 
 What is printed
@@ -55,7 +55,7 @@ What is printed
   --quiet               no progress on standard error, which only a terminal gets
 
 What it may cost
-  --max-classes N       decide at most so many classes (default: ${DEFAULT_MAX_CLASSES}); what is left out is said, and the exit
+  --max-classes N       decide at most so many classes (default: ${DEFAULT_MAX_CLASSES}); the report lists the rest, and the exit
                         code is 4
   --workers N           threads; 1: none besides the command's own (default: ${defaultWorkers()})
   --cache DIRECTORY     compiled policies (default: ${DEFAULT_CACHE_TEXT})
@@ -68,12 +68,12 @@ What fails
                         new_region_for_route: a route reaches a provider, region or host that it did not reach before,
                         also where another route of the workspace does; new_destination: no route did; higher_ceiling
                         also for a raised limit; assertions: one was removed or changed; any: also settings that matter
-                        more_permissive and less_permissive hold for what is incomparable too: it is both
+                        an incomparable change counts as more_permissive and as less_permissive
   --help                this text
 
 Exit codes: 0 no difference, or differences without --detailed-exitcode; 2 differences with it, as declared or as if
 promoted; 3 an assertion, a coverage gate or --fail-on failed; 4 not every class was decided, or a policy newly cannot
-be evaluated; 1 an error, such as a ref that is not there, a side that does not compile, or a bad flag. 1 goes before 3,
+be evaluated; 1 an error, such as an unknown ref, a side that does not compile, or a bad flag. 1 goes before 3,
 3 before 4, 4 before 2.
 `;
 }

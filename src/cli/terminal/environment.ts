@@ -4,7 +4,7 @@ import { UsageError, type CommandIo } from "./command-io.ts";
 export const ENVIRONMENT_VARIABLE = "SIGNALBOX_ENVIRONMENT";
 
 /** The flag's help text. */
-export const ENVIRONMENT_HELP = `  --environment NAME  lay routes.NAME.yaml upon it (default: ${ENVIRONMENT_VARIABLE}, else nothing)`;
+export const ENVIRONMENT_HELP = `  --environment NAME  merge routes.NAME.yaml over it (default: ${ENVIRONMENT_VARIABLE}, else none)`;
 
 /**
  * The environment whose overlay is meant; `null` for none.

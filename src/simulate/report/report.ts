@@ -191,7 +191,7 @@ export interface SettingChange {
   readonly gate: SettingGate | null;
 }
 
-/** Something of head that no request ever meets. */
+/** A part of head that no request uses. */
 export interface UnusedFinding {
   readonly kind:
     | "policy_without_effect"

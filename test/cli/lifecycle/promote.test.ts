@@ -84,7 +84,8 @@ describe("signalbox policy promote", () => {
     const server = await fakeServer({ [GET]: { body: view(STRICT) }, [POST]: { status: 409, body: { error } } });
     const { code, stdout, stderr } = await server.run(["promote", "eu-residency"]);
     expect(code).toBe(3);
-    const lacking = "1 of 2 approvals; no approver with the role privacy; watched 2d 3h of 7d; 412 of 1,000 decisions";
+    const lacking =
+      "1 of 2 approvals; no approver with the role privacy; in shadow 2d 3h of 7d; 412 of 1,000 decisions";
     expect(stdout.replaceAll("\n  ", " ")).toContain(`missing: ${lacking}\n`);
     expect(stderr).toBe(`signalbox policy promote: not yet: ${lacking}; nothing was done\n`);
   });

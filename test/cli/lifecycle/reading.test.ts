@@ -30,9 +30,9 @@ describe("signalbox policy list", () => {
       "policy set 0123456789abcdef, table cdcdcdcdcdcd
 
       ID            STATE     ENFORCED       SINCE              CANDIDATE          SINCE              APPROVALS  DRIFT       MISSING
-      eu-residency  changing  r1 (1a1a1a1a)  2026-03-02T09:00Z  r2 (2b2b2b2b)      2026-03-02T09:00Z  1 of 2     -           1 of 2 approvals; no approver with the role privacy; watched 2d 3h of 7d; 412 of 1,000 decisions
+      eu-residency  changing  r1 (1a1a1a1a)  2026-03-02T09:00Z  r2 (2b2b2b2b)      2026-03-02T09:00Z  1 of 2     -           1 of 2 approvals; no approver with the role privacy; in shadow 2d 3h of 7d; 412 of 1,000 decisions
       no-training   enforced  r1 (1a1a1a1a)  2026-03-02T09:00Z  -                  -                  -          files held  -
-      old-rule      ending    r1 (1a1a1a1a)  2026-03-02T09:00Z  r3 (edededed) end  2026-03-02T09:00Z  0 of 0     -           nothing: promote it
+      old-rule      ending    r1 (1a1a1a1a)  2026-03-02T09:00Z  r3 (edededed) end  2026-03-02T09:00Z  0 of 0     -           none; ready to promote
       rolled-back   shadow    -              -                  r1 (1a1a1a1a)      2026-03-02T09:00Z  0 of 0     -           held
       "
     `);
@@ -73,7 +73,7 @@ describe("signalbox policy show", () => {
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatchInlineSnapshot(`
       "eu-residency  Regulated workspaces stay in the European Union
-        state        changing: it acts, and new content is watched
+        state        changing: enforced, with new content in shadow
         owners       group:privacy
 
       Enforced: r1 (1a1a1a1a)
@@ -97,8 +97,8 @@ describe("signalbox policy show", () => {
       Required for its promotion
         ✗ 2 approvals, the promoter's own not counted: 1 of 2 approvals
         ✗ an approver with the role privacy, one with security: no approver with the role privacy
-        ✗ in shadow for 7d: watched 2d 3h of 7d
-        ✗ asked about 1,000 decisions: 412 of 1,000 decisions
+        ✗ in shadow for 7d: in shadow 2d 3h of 7d
+        ✗ judged 1,000 decisions: 412 of 1,000 decisions
         ✓ no indeterminate verdict in shadow
         ✓ an approval with the server's own complete simulation report
         ✓ assertions that passed in a verified report
@@ -136,7 +136,7 @@ describe("signalbox policy show", () => {
           try     signalbox explain --workspace shop --operation chat.completions --model chat-eu --context to_4k --time weekday/morning
 
       Next
-        whoever approves:
+        for approvers:
         signalbox policy approve eu-residency --digest 2b2b2b2b2b2b --report report.json
       "
     `);
@@ -159,7 +159,7 @@ describe("signalbox policy show", () => {
 
   it.each<[string, object, string]>([
     [
-      "nothing is watched",
+      "nothing is in shadow",
       { state: "enforced", candidate: null, missing: null },
       "nothing to do: there is no candidate",
     ],
@@ -177,7 +177,7 @@ describe("signalbox policy show", () => {
     [
       "it must be watched longer",
       { missing: [{ requirement: "soak", have_seconds: 1, need_seconds: 60 }] },
-      "wait: it has not been watched for long enough",
+      "wait: it has not been in shadow for long enough",
     ],
     [
       "it could not be evaluated",
@@ -197,7 +197,7 @@ describe("signalbox policy show", () => {
     [
       "a newer server wants more",
       { missing: [{ requirement: "moon_phase" }] },
-      "the server requires something that this command does not know",
+      "the server has a requirement that this version does not support; use a newer signalbox",
     ],
   ])("says what to do next where %s", async (_name, more, next) => {
     const server = await fakeServer(paths(view({ ...more })));

@@ -97,7 +97,7 @@ function approvedLines(view: PolicyView, content: Content, server: PolicyServer)
     whole: true,
   });
   const notSelf = requirements.approvals > 0 && !requirements.self_approval ? ", by somebody else than you" : "";
-  const still = missing === null ? "what is missing is not known" : `still missing: ${missingTexts(missing)}`;
+  const still = missing === null ? "the missing requirements are unknown" : `still missing: ${missingTexts(missing)}`;
   return [
     line(0, span(`${id}: approved ${contentText(content)}`, "green")),
     ...(isCandidate ? [] : [line(0, span("note: it is not the candidate now"))]),

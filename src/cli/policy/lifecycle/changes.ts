@@ -80,7 +80,7 @@ policy's end, when its file is gone. Promotes what it has just read and nothing 
     () =>
     ({ id, candidate, enforced, missing }, server) => {
       if (candidate === null) {
-        throw new NotNowError("there is no candidate; new content becomes one when a server reads its files");
+        throw new NotNowError("there is no candidate; a server creates one when it reads changed files");
       }
       const from = enforced === null ? "nothing" : contentText(enforced);
       const to = candidate.content === "removal" ? `its end, ${contentText(candidate)}` : contentText(candidate);
@@ -105,7 +105,7 @@ function revisionsOf(candidate: SlotView | null, enforced: SlotView | null): Jso
 /** `signalbox policy rollback` */
 export const rollBackPolicy = change({
   name: "rollback",
-  summary: "Makes act again what acted before.",
+  summary: "Rolls back to the content that was enforced before.",
   path: "rollbacks",
   about: `Makes act again what was enforced before, for all servers of the store at once, without compiling anything and without any
 approval. What is rolled back is held: it cannot be promoted again before somebody releases it.`,

@@ -16,9 +16,10 @@ import { policyLines } from "./words/policy-lines.ts";
 /** `signalbox policy list` */
 export const listPolicies = lifecycleCommand({
   name: "list",
-  summary: "What acts, what is watched, and what is missing for it to act.",
+  summary: "Enforced content, content in shadow, and what a promotion still needs.",
   access: "reads",
-  about: "Lists the policies of a running server: what acts, what is watched, and what is missing for it to act.",
+  about:
+    "Lists the policies of a running server: enforced content, content in shadow, and what a promotion still needs.",
   flags: { ended: { type: "boolean", help: "Policies that have ended, too." } },
   ofAll: true,
   work: async ({ values, json, server, io }) => {
@@ -69,7 +70,7 @@ function missingCell({ candidate, missing }: PolicyView): string {
   if (candidate === null) return "-";
   if (candidate.held) return "held";
   if (missing === null) return "?";
-  return missing.length === 0 ? "nothing: promote it" : missingTexts(missing);
+  return missing.length === 0 ? "none; ready to promote" : missingTexts(missing);
 }
 
 /** Requests that are shown of those that a candidate concerns. */
@@ -78,7 +79,7 @@ const WITNESSES = 20;
 /** `signalbox policy show` */
 export const showPolicy = lifecycleCommand({
   name: "show",
-  summary: "Everything about one policy, and what to type next.",
+  summary: "Everything about one policy, and the next command.",
   access: "reads",
   about: `Shows a policy of a running server: what acts and what is watched, who has approved it and what is missing, what it would have
 done to requests, with commands that explain them, and what to type next.`,

@@ -229,8 +229,8 @@ function writeRest(comment: Comment, report: ReportModel): void {
   const { findings, newFindings: found, changed_settings: settings, evidence, declared, complete } = report;
   if (found.length > 0) {
     const known = findings.length - found.length;
-    const already = known === 0 ? "" : `; ${numberText(known)} more in base already`;
-    const title = complete ? "Never met by any request" : "Not met by the requests that were decided";
+    const already = known === 0 ? "" : `; ${numberText(known)} more already in base`;
+    const title = complete ? "Unused parts of head" : "Parts of head unused by the decided requests";
     const judged = complete ? "" : `; ${NOT_JUDGED}`;
     comment.write("", `### ${title} (${numberText(found.length)} new${already}${judged})`, "");
     const rows = found.map(({ kind, subject }) => () => [`- ${FINDING_WORDING[kind]} ${code(subject)}`]);

@@ -20,7 +20,7 @@ const RULES: readonly SarifRule[] = [
     "error",
     "Change the files, or waive the assertion with a reason.",
   ),
-  rule("assertion_waived", "An assertion does not hold and is waived.", "note", "Mend it before the waiver ends."),
+  rule("assertion_waived", "An assertion does not hold and is waived.", "note", "Fix it before the waiver ends."),
   rule(
     "coverage_failed",
     "All requests of head together cover less than the assertions require.",
@@ -46,7 +46,7 @@ const RULES: readonly SarifRule[] = [
   }),
   rule(
     "dead_configuration",
-    "Something of head that no request ever meets.",
+    "A part of head that no request uses.",
     "note",
     "Remove it, or correct what keeps requests from it.",
   ),

@@ -105,8 +105,8 @@ describe("the whole", () => {
             look at     policies/tool-approval.rego:9:1
             try         signalbox explain --workspace acme-eu --model chat-eu --needs tools
 
-      Not met by the requests that were decided (1 new in head; 1 more is so in base already; not judged:
-        not every class of requests was decided)
+      Parts of head unused by the decided requests (1 new in head; 1 more already in base; not judged: not
+        every class of requests was decided)
         ! fallback never used  chat-large → gpt-5-us  routes.yaml:55:9
 
       Changed settings (1)
@@ -119,8 +119,8 @@ describe("the whole", () => {
       Evidence (120,400 decisions from 2026-10-01T00:00:00Z to 2026-10-31T23:59:59Z)
         as declared     1 of 1 change seen: 14 decisions, less than 0.1 %
         as if promoted  2 of 2 changes seen: 14 decisions, less than 0.1 %
-        ! 1,200 decisions were made otherwise than base decides: under other files, or by what evidence
-          does not hold
+        ! 1,200 decisions were made otherwise than base decides: under other files, or by what an older
+          record does not have
         ! 1 line is no evidence and not counted
         ! 3 decisions cannot be said in head's files: workspace is gone
 

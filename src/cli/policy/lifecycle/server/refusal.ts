@@ -67,7 +67,7 @@ function forbidden(code: string, { changes }: Asked): string | null {
     case "not_managed_here":
       return "SIGNALBOX_KEY: the key's workspace may not change policies; take a key of one that policies.managed_by of routes.yaml names";
     case "origin_too_far":
-      return "SIGNALBOX_KEY: the key comes from too many others to tell whose it is; make one at a terminal with signalbox keys create";
+      return "SIGNALBOX_KEY: the chain of keys that created the key is too long to identify its owner; create one at a terminal with signalbox keys create";
     default:
       return null;
   }
@@ -88,7 +88,7 @@ function conflict(code: string, error: JsonObject | null, policy: string): strin
     case "held":
       return `the content was rolled back and is held; let it be promoted again with: signalbox policy release ${policy}`;
     case "no_candidate":
-      return "there is no candidate; new content becomes one when a server reads its files";
+      return "there is no candidate; a server creates one when it reads changed files";
     case "nothing_to_roll_back_to":
       return (
         `there is nothing to roll back to; a rollback can reach what this lists: signalbox policy history ${policy} ` +

@@ -55,7 +55,7 @@ export function recordedContent(record: JsonObject | null): Content | null {
 
 /** What a server answers that has no policies to show. */
 export function notPolicies(): CommandError {
-  return new CommandError("--server: what answers there is not Signalbox: the answer is none about policies");
+  return new CommandError("--server: the answer is not a policy answer of Signalbox; check the address");
 }
 
 /** One entry of `missing` in a refusal. */

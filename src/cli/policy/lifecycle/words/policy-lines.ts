@@ -44,11 +44,11 @@ function commandOf(indent: number, command: string): Line {
 }
 
 const STATES: ReadonlyMap<string, string> = new Map([
-  ["enforced", "enforced: it acts, and nothing is watched"],
-  ["shadow", "shadow: it is watched, and nothing of it acts"],
-  ["changing", "changing: it acts, and new content is watched"],
-  ["ending", "ending: it acts, and its end waits for a promotion"],
-  ["ended", "ended: nothing of it acts any more"],
+  ["enforced", "enforced; nothing is in shadow"],
+  ["shadow", "shadow: verdicts are recorded, nothing is enforced"],
+  ["changing", "changing: enforced, with new content in shadow"],
+  ["ending", "ending: enforced, and its removal waits for a promotion"],
+  ["ended", "ended: nothing of it is enforced any more"],
 ]);
 
 function stateText({ state }: PolicyView): string {
@@ -143,12 +143,17 @@ function nextStep(view: PolicyView, server: string | null): NextStep {
   if (!lacking.isDisjointFrom(APPROVALS)) {
     const report = requirements.report || requirements.assertions ? ["--report", "report.json"] : [];
     return {
-      text: "whoever approves:",
+      text: "for approvers:",
       command: command("approve", id, "--digest", candidate.digest.slice(0, 12), ...report),
     };
   }
-  if (!lacking.isDisjointFrom(WAITING)) return { text: "wait: it has not been watched for long enough", command: null };
-  if (lacking.size > 0) return { text: "the server requires something that this command does not know", command: null };
+  if (!lacking.isDisjointFrom(WAITING))
+    return { text: "wait: it has not been in shadow for long enough", command: null };
+  if (lacking.size > 0)
+    return {
+      text: "the server has a requirement that this version does not support; use a newer signalbox",
+      command: null,
+    };
   return {
     text: missing === null ? "promote it:" : "nothing is missing:",
     command: command(

@@ -15,7 +15,7 @@ export function shadowLines(report: JsonObject, firstSeen: number | null): reado
   const judged = numberOf(report, "judged") ?? 0;
   const since = timeText(timeOf(report, "since"));
   const title = `In shadow: ${textOf(report, "revision")} since ${since}, asked about ${amountText(judged, "request")}`;
-  if (judged === 0) return section(title, [line(2, span("no request has met it yet", "dim"))]);
+  if (judged === 0) return section(title, [line(2, span("no request has been judged yet", "dim"))]);
   const from = timeText(firstSeen);
   const earlier =
     firstSeen === null || from === since ? [] : [line(2, span(`all since it was first seen, ${from}`, "dim"))];

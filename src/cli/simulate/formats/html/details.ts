@@ -28,9 +28,9 @@ export function findingsMarkup({ findings, newFindings, complete }: ReportModel)
     </tr>`;
   return section(
     "findings",
-    "What no request meets",
+    "Unused parts of head",
     findings.length === 0
-      ? none("Every policy, constraint, reason, route and endpoint of head is met by some request.")
+      ? none("Some request uses every policy, constraint, reason, route and endpoint of head.")
       : html`${complete ? NOTHING : html`<p class="lead">${capitalised(NOT_JUDGED)}.</p>`}
         ${table("Parts of head without effect", ["Part", "Finding", "Since", "Place"], [...newFindings, ...known].map(row))}`,
   );

@@ -73,7 +73,7 @@ function contentsMarkup(report: ReportModel): Markup {
             <li class="only ${shownFor}"><a href="#${panel}-changes">Changes</a></li>`,
       )}
       <li><a href="#assertions">Assertions</a></li>
-      <li><a href="#findings">What no request meets</a></li>
+      <li><a href="#findings">Unused parts of head</a></li>
       <li><a href="#changed-settings">Changed settings</a></li>
       ${report.evidence === null ? NOTHING : html`<li><a href="#evidence">Evidence</a></li>`}
       <li><a href="#dimensions">Dimensions</a></li>

@@ -23,7 +23,7 @@ export function findingLines(report: ReportModel): readonly Line[] {
   const found = report.newFindings;
   const known = report.findings.length - found.length;
   if (report.findings.length === 0) return [];
-  const inBase = known === 0 ? "" : `; ${numberText(known)} more ${known === 1 ? "is" : "are"} so in base already`;
+  const inBase = known === 0 ? "" : `; ${numberText(known)} more already in base`;
   const judged = report.complete ? "" : `; ${NOT_JUDGED}`;
   const shown = found.slice(0, MOST);
   const width = columnWidth(shown.map(({ kind }) => FINDING_WORDING[kind]));
@@ -31,7 +31,7 @@ export function findingLines(report: ReportModel): readonly Line[] {
     BLANK,
     line(
       0,
-      span(report.complete ? "Never met by any request" : "Not met by the requests that were decided", "bold"),
+      span(report.complete ? "Unused parts of head" : "Parts of head unused by the decided requests", "bold"),
       span(` (${numberText(found.length)} new in head${inBase}${judged})`),
     ),
     ...shown.map(({ kind, subject, place }) =>
