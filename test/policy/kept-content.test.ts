@@ -94,7 +94,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
     const module = Uint8Array.from(stored.module);
     module[1000] = (module[1000] ?? 0) ^ 1;
     for (const named of [sha256(stored.module), null]) {
-      expect(() => readStoredContent({ ...stored, module }, named)).toThrow("not the one that the policy log");
+      expect(() => readStoredContent({ ...stored, module }, named)).toThrow("its module differs from the module in");
     }
   });
 
@@ -143,6 +143,8 @@ describe("a kept content", { timeout: 120_000 }, () => {
       expect(attempt).toThrow("its contract and sources do not have its digest");
     }
     const renamed = { ...stored, policy: "other" };
-    expect(() => readStoredContent(renamed, sha256(renamed.module))).toThrow("not those of its digest");
+    expect(() => readStoredContent(renamed, sha256(renamed.module))).toThrow(
+      "its contract and sources do not have its digest",
+    );
   });
 });
