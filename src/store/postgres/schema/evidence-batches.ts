@@ -210,9 +210,9 @@ export async function migrateToEvidenceBatches(query: Query): Promise<void> {
   }
   await store(packer.end());
   // The head's trigger wants a later position.
-  await query(`ALTER TABLE signalbox.evidence_head DISABLE TRIGGER the_head_moves_on`);
+  await query("ALTER TABLE signalbox.evidence_head DISABLE TRIGGER the_head_moves_on");
   await query("UPDATE signalbox.evidence_head SET high_water = $1", [highWater]);
-  await query(`ALTER TABLE signalbox.evidence_head ENABLE TRIGGER the_head_moves_on`);
+  await query("ALTER TABLE signalbox.evidence_head ENABLE TRIGGER the_head_moves_on");
   await query(FUNCTIONS);
 }
 
