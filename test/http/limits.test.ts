@@ -137,7 +137,7 @@ describe("tokens", () => {
     expect(refused.headers.get("retry-after")).toBeNull();
     const error = await errorOf(refused);
     expect(error).toMatchObject({ type: "insufficient_quota", code: "exceeds_limit" });
-    expect(error.message).toContain("the whole limit of tokens per minute. Ask for less output (max_tokens)");
+    expect(error.message).toContain("the whole limit of tokens per minute. Lower max_tokens");
   });
 
   it("come back whole where no provider was reached, and the request too", async () => {

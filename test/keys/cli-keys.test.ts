@@ -139,7 +139,7 @@ describe("keys create", () => {
     [["--expires", "90d", "--workspace", "a b"], "--workspace: give 1 to 64"],
     [["--expires", "90d", "--scopes", "inference,admin"], "--scopes: give one or more of inference, catalogue:read"],
     [["--expires", "90d", "--scopes", ","], "--scopes: give one or more"],
-    [["--expires", "90d", "--owner", "canary text"], "--owner: say who"],
+    [["--expires", "90d", "--owner", "canary text"], "--owner: give the owner"],
     [["--expires", "90d", "--environment", "Canary"], "--environment: give 1 to 16"],
     [["--expires", "canary"], "--expires: give a duration such as 90d, or an RFC 3339 time"],
     [["--expires", "2026-13-45T00:00:00Z"], "--expires: give a duration"],

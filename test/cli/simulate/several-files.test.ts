@@ -65,7 +65,7 @@ describe.skipIf(NO_GIT !== null)("simulation of several files from git", { timeo
     expect(both.sides === null ? "" : addressOf(both.sides.base)).toBe("https://prod.example");
     const unknown = await sides(cwd, "--base", "main", "--head", "main", "--environment", "prod");
     expect(unknown.sides).toBeNull();
-    expect(unknown.stderr).toMatch(/ENVIRONMENT_UNKNOWN[^]*there are: production/);
+    expect(unknown.stderr).toMatch(/ENVIRONMENT_UNKNOWN[^]*known here: production/);
   });
 
   test("a link in a commit is not followed", async () => {

@@ -171,7 +171,7 @@ describe("overlays", () => {
 
   test("an unknown environment names those that there are", async () => {
     expect(lines(await overlay("{}", "prod"))).toEqual([
-      "ENVIRONMENT_UNKNOWN routes.yaml:1:1 `prod` is not an environment of this file: there is no overlay for it (there are: production, staging)",
+      "ENVIRONMENT_UNKNOWN routes.yaml:1:1 `prod` is not an environment of this file: there is no overlay for it (known here: production, staging)",
     ]);
     expect(lines(await compileFiles({ "routes.yaml": CLEAN }, "prod"))[0]).toContain("there are no overlays; write ");
   });

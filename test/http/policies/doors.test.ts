@@ -60,7 +60,7 @@ describe("policies.managed_by", () => {
       status: 403,
       json: { error: { code: "not_managed_here", type: "insufficient_scope" } },
     });
-    expect(answer.json.error.message).toMatch(/policies\.managed_by of routes\.yaml.*ask with a key of one of them/);
+    expect(answer.json.error.message).toMatch(/policies\.managed_by of routes\.yaml.*use a key of one of them/);
     // Nor is it told which they are, or whether there is such a policy.
     expect(answer.text).not.toContain("office");
     const nobody = await ask(await estate.key("acme"), row, "nobody");
