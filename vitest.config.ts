@@ -83,6 +83,7 @@ const long = [
   "test/simulate/brute-force.test.ts",
   "test/simulate/distinguished.test.ts",
   "test/simulate/remembering-set.test.ts",
+  "test/simulate/settings/every-setting.test.ts",
   "test/store/crash.test.ts",
   "test/store/lost-file.test.ts",
   "test/store/policy-log-crash.test.ts",
@@ -114,6 +115,7 @@ const scaled = [
   "test/security/forged-module.test.ts",
   "test/simulate/distinguished.test.ts",
   "test/simulate/remembering-set.test.ts",
+  "test/simulate/settings/every-setting.test.ts",
   "test/store/lost-file.test.ts",
   "test/store/sqlite.test.ts",
 ];

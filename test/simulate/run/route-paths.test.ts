@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { exitCodeOf } from "../../../src/cli/simulate/exit-code.ts";
 import { readSimulateOptions } from "../../../src/cli/simulate/options.ts";
+import { FORMATS, isFormat } from "../../../src/cli/simulate/formats/formats.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
 import { endpoint, provider, route, table, workspace } from "../../support/table.ts";
 import { pathLines, sideOf, simulate } from "../small-sides.ts";
@@ -51,6 +52,13 @@ it("another host of a provider is a new data path, and both hosts are shown", as
   expect(hosts).toEqual(["us.example", "elsewhere.example"]);
   const { failOn } = readSimulateOptions(["--base", "./a", "--fail-on", "new_destination"], "/", { environment: {} });
   expect(exitCodeOf(report, { detailedExitcode: false, failOn, promoting: false })).toBe(3);
+});
+
+it.each(Object.keys(FORMATS).filter(isFormat))("both hosts of a provider stand in %s", async (format) => {
+  const report = await simulate(await sideOf(estate([])), await sideOf(estate([], "elsewhere.example")));
+  const text = FORMATS[format](report, { colour: false, width: 120, reportDigest: null });
+  expect(text).toContain("us.example");
+  expect(text).toContain("elsewhere.example");
 });
 
 it("what was named new_data_paths is refused by that name", () => {

@@ -5,8 +5,10 @@ import { routesSchema } from "../../../src/compile/routes-schema.ts";
 import type { SettingChange } from "../../../src/simulate/report/report.ts";
 import type { ReportedSide } from "../../../src/simulate/request.ts";
 import { changedSettings } from "../../../src/simulate/settings/changed-settings.ts";
-import { SETTING_EFFECTS } from "../../../src/simulate/settings/setting-effect.ts";
+import { SETTING_EFFECTS, type SettingEffect } from "../../../src/simulate/settings/setting-effect.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
+import { placesToCut } from "../../support/long.ts";
+import { compiledSources, simulate } from "../small-sides.ts";
 import { leavesOf, type Leaf, type Pattern } from "./schema-leaves.ts";
 import { WHOLE_FILE } from "./whole-file.ts";
 
@@ -79,6 +81,28 @@ test.each(CHANGEABLE.map((leaf) => [leaf.pattern.join("."), leaf] as const))("a 
   }
   expect(JSON.stringify(before)).not.toBe(JSON.stringify(after));
 });
+
+/** Effects of settings that some class of requests may show. */
+const SHOWN: readonly SettingEffect[] = ["decides", "price", "vocabulary"];
+
+test.each(
+  placesToCut(CHANGEABLE.length, 16).flatMap((index) => {
+    const leaf = CHANGEABLE[index];
+    return leaf === undefined ? [] : [[leaf.pattern.join("."), leaf] as const];
+  }),
+)(
+  "requests are decided differently over a changed %s only where it is said to decide",
+  { timeout: 60_000 },
+  async (_, leaf) => {
+    const { path, after } = changeOf(leaf);
+    const [base, head] = [side(WHOLE), side(changed(path, after))];
+    const policies = await compiledSources([]);
+    const report = await simulate({ ...base, policies }, { ...head, policies });
+    expect(report.changed_settings.length).toBeGreaterThan(0);
+    if (report.changed_settings.some(({ effect }) => SHOWN.includes(effect))) return;
+    expect(report.declared.changed_classes).toBe(0);
+  },
+);
 
 /** The line that an item names, in the file of its side. */
 function lineOf({ where }: SettingChange, head: unknown): string {
@@ -195,5 +219,5 @@ function side(value: unknown): ReportedSide {
   const { table, diagnostics } = compiled(value);
   if (table === null) throw new Error(JSON.stringify(diagnostics, null, 2));
   const files = { routes: { path: "routes.yaml", text: textOf(value) }, policies: [] };
-  return { name: "side", commit: null, table, files, warnings: [] };
+  return { name: ".", commit: null, table, files, warnings: [] };
 }

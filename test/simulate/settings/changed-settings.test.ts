@@ -1,0 +1,193 @@
+import { describe, expect, it } from "vitest";
+import { compileTable } from "../../../src/compile/compile-table.ts";
+import { furtherSources, type ConfigurationFiles } from "../../../src/compile/load.ts";
+import { parseAssertions } from "../../../src/simulate/assertions/file/parse.ts";
+import type { ReportedSide } from "../../../src/simulate/request.ts";
+import { changedAssertions } from "../../../src/simulate/settings/changed-assertions.ts";
+import { changedSettings } from "../../../src/simulate/settings/changed-settings.ts";
+import { effectOf } from "../../../src/simulate/settings/setting-effect.ts";
+import { WHOLE_FILE } from "./whole-file.ts";
+
+const INCLUDED = {
+  path: "teams/supply.yaml",
+  text: "providers:\n  more:\n    dialect: openai-chat\n    base_url: https://more.example/v1\n    region: eu-west\n    auth: { bearer: { env: MORE_KEY } }\n",
+};
+
+function side(text: string, further: Partial<ConfigurationFiles> = {}): ReportedSide {
+  const files: ConfigurationFiles = { routes: { path: "routes.yaml", text }, policies: [], ...further };
+  const { table, diagnostics } = compileTable(files.routes, { policies: ["gate"], ...furtherSources(files) });
+  if (table === null) throw new Error(JSON.stringify(diagnostics));
+  return { name: ".", commit: null, table, files, warnings: [] };
+}
+
+function changes(from: string, to: string, newPolicies: readonly string[] | null = null) {
+  expect(WHOLE_FILE).toContain(from);
+  return changedSettings(side(WHOLE_FILE), side(WHOLE_FILE.replace(from, to)), { newPolicies, samePolicies: true });
+}
+
+function lineOf(words: string, text = WHOLE_FILE): number {
+  return text.split("\n").findIndex((line) => line.includes(words)) + 1;
+}
+
+describe("a changed setting", () => {
+  it("has both hosts and the line of the provider", () => {
+    expect(changes("https://alpha.example/v1", "https://other.example/v1")).toEqual([
+      {
+        path: "providers.alpha.base_url",
+        before: "https://alpha.example/v1",
+        after: "https://other.example/v1",
+        where: { file: "routes.yaml", line: lineOf("base_url: https://alpha"), column: 5, side: "head" },
+        effect: "decides",
+        gate: null,
+      },
+    ]);
+  });
+
+  it("names a credential, and has no secret", () => {
+    expect(changes("env: ALPHA_KEY", "env: ACME_KEY")).toMatchObject([
+      { path: "providers.alpha.auth.bearer.env", before: "ALPHA_KEY", after: "ACME_KEY", effect: "credential" },
+    ]);
+  });
+
+  it.each([
+    [
+      "budget: { usd: 50, per: day }",
+      "budget: { usd: 5000, per: day }",
+      "limits.budget.usd",
+      "50",
+      "5000",
+      "higher_ceiling",
+    ],
+    ["budget: { usd: 50, per: day }", "budget: { usd: 5, per: day }", "limits.budget.usd", "50", "5", null],
+    [
+      "budget: { usd: 50, per: day }",
+      "budget: { usd: 50, per: hour }",
+      "limits.budget.per",
+      "day",
+      "hour",
+      "higher_ceiling",
+    ],
+    ["      concurrency: 20\n", "", "limits.concurrency", "20", null, "higher_ceiling"],
+  ])("of a limit meets higher_ceiling where it allows more: %s, %s", (from, to, path, before, after, gate) => {
+    expect(changes(from, to)).toMatchObject([
+      { path: `workspaces.acme.${path}`, before, after, effect: "limit", gate },
+    ]);
+  });
+
+  it.each([
+    ["approvals: 2", "approvals: 1", "weaker_obligation"],
+    ["approvals: 2", "approvals: 3", null],
+    ["roles: [reviewer]", "roles: []", "weaker_obligation"],
+    ["self_approval: false", "self_approval: true", "weaker_obligation"],
+    ["soak: 24h", "soak: 12h", "weaker_obligation"],
+    ["no_indeterminate: true", "no_indeterminate: false", "weaker_obligation"],
+    ["report: true\n      assertions: true", "report: true\n      assertions: false", "weaker_obligation"],
+    ["managed_by: [acme]", "managed_by: [acme, retail]", "weaker_obligation"],
+    ["managed_by: [acme]", "managed_by: [retail]", "weaker_obligation"],
+    ["retention: none", "retention: days_30", "weaker_obligation"],
+    ["trains_on_data: false", "trains_on_data: true", "weaker_obligation"],
+  ])("meets weaker_obligation where somebody has to do less: %s, %s", (from, to, gate) => {
+    expect(changes(from, to).map((item) => item.gate)).toEqual([gate]);
+  });
+
+  it("of a row that a policy has of its own meets the gate of what held before", () => {
+    const own = 'promotion:\n    gate: { approvals: 1 }\n    "*":';
+    expect(changes('promotion:\n    "*":', own)).toMatchObject([
+      { path: "policies.promotion.gate.approvals", before: null, after: "1", gate: "weaker_obligation" },
+    ]);
+  });
+
+  it("that is gone stands where base has it, one that is added where head has it", () => {
+    const [gone] = changes("  - { id: spare, model: large, provider: beta, upstream_model: large-2 }\n", "");
+    expect(gone).toMatchObject({
+      path: "endpoints.spare",
+      before: "{ id: spare, model: large, provider: beta, upstream_model: large-2 }",
+      after: null,
+      where: { line: lineOf("id: spare,"), side: "base" },
+    });
+    const [added] = changes(
+      "fallbacks: [large-g, route: other]",
+      "fallbacks:\n      - large-g\n      - claude-c\n      - route: other",
+    );
+    expect(added).toMatchObject({
+      before: "[large-g, { route: other }]",
+      after: "[large-g, claude-c, { route: other }]",
+    });
+    expect(added?.where?.line).toBe(lineOf("fallbacks: [large-g") + 2);
+  });
+
+  it.each([
+    ["connect: 5s", "connect: 5000ms"],
+    ["regions: [eu, us, world, north]", "regions: [world, eu, us, north]"],
+    [
+      "retention: none\n    trains_on_data: false\n    trace_context: false\n",
+      "retention: none\n    trains_on_data: false\n",
+    ],
+  ])("that means the same is named as equivalent: %s, %s", (from, to) => {
+    expect(changes(from, to)).toMatchObject([{ effect: "equivalent", gate: null }]);
+  });
+
+  it("that only moved is none", () => {
+    const row =
+      "  - { id: judge-a, model: judge, provider: alpha, upstream_model: j-1, price: { input: 0, output: 0 } }\n";
+    const moved = WHOLE_FILE.replace(row, "").replace("endpoints:\n", `endpoints:\n${row}`);
+    const facts = { newPolicies: null, samePolicies: true };
+    expect(changedSettings(side(WHOLE_FILE), side(`# moved\n${moved}`), facts)).toEqual([]);
+  });
+
+  it("of initial_mode is without effect on policies that a store has", () => {
+    const [from, to] = ['initial_mode: { "*": enforce }', 'initial_mode: { "*": shadow }'];
+    expect(changes(from, to, [])).toMatchObject([{ path: "policies.initial_mode.*", effect: "known_policies" }]);
+    expect(changes(from, to, ["gate"])).toMatchObject([{ effect: "decides" }]);
+    expect(changes(from, to)).toMatchObject([{ effect: "decides" }]);
+  });
+
+  it("of an included file or an overlay stands in that file", () => {
+    const facts = { newPolicies: null, samePolicies: true };
+    const host = INCLUDED.text.replace("more.example", "else.example");
+    const parts = (text: string) => side(WHOLE_FILE, { parts: [{ ...INCLUDED, text }] });
+    expect(changedSettings(parts(INCLUDED.text), parts(host), facts)).toMatchObject([
+      { path: "providers.more.base_url", where: { file: "teams/supply.yaml", line: 4, side: "head" } },
+    ]);
+    const overlay = { path: "routes.production.yaml", text: "workspaces:\n  acme:\n    tier: regulated\n" };
+    expect(changedSettings(side(WHOLE_FILE), side(WHOLE_FILE, { overlay }), facts)).toMatchObject([
+      { path: "workspaces.acme.tier", before: "standard", after: "regulated", where: { file: overlay.path, line: 3 } },
+    ]);
+  });
+
+  it("that nobody has judged is an error", () => {
+    expect(() => effectOf(["providers", "alpha", "invented"])).toThrow("nothing says what a change of");
+    expect(() => effectOf(["invented"])).toThrow("nothing says what a change of");
+    expect(() => effectOf(["policies", "constructor"])).toThrow("nothing says what a change of");
+  });
+});
+
+describe("a changed assertion", () => {
+  const GUARD =
+    "version: 1\nassertions:\n  - id: guard\n    title: Guard\n    kind: no_new_access\n    to: { regions: [us-east] }\ncoverage: { routes: 50 }\n";
+
+  function read(text: string) {
+    const table = side(WHOLE_FILE).table;
+    const source = { path: "policies/assertions.yaml", text };
+    const { assertions, diagnostics } = parseAssertions(source, {
+      base: { table, contracts: [] },
+      head: { table, contracts: [] },
+    });
+    if (assertions === null) throw new Error(JSON.stringify(diagnostics));
+    return { source, assertions };
+  }
+
+  it.each([
+    ["title: Guard", "title: Keeper", "assertions.guard.title", null],
+    ["kind: no_new_access", "kind: access_not_granted", "assertions.guard.kind", "assertions"],
+    ["    title: Guard\n", "    title: Guard\n    may_be_empty: true\n", "assertions.guard.may_be_empty", "assertions"],
+    ["routes: 50", "routes: 40", "coverage.routes", "assertions"],
+    ["routes: 50", "routes: 60", "coverage.routes", null],
+  ])("%s → %s", (from, to, path, gate) => {
+    expect(changedAssertions(read(GUARD), read(GUARD.replace(from, to)))).toMatchObject([{ path, gate }]);
+  });
+
+  it("is none where the file says the same in other words", () => {
+    expect(changedAssertions(read(GUARD), read(`# moved\n${GUARD}`))).toEqual([]);
+  });
+});
