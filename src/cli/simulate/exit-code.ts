@@ -32,18 +32,21 @@ export interface ExitFlags {
 export function exitCodeOf(report: SimulationReport | null, flags: ExitFlags): number {
   if (report === null) return SIMULATE_EXIT.error;
   const { declared, promoted, assertions, complete } = report;
-  const gated = flags.promoting ? [declared, promoted] : [declared];
   // What an incomplete run did not meet, the classes that were left out may.
   const gateFailed = complete && assertions?.coverage.some(({ status }) => status === "FAIL") === true;
   if ((assertions?.failed ?? 0) > 0 || gateFailed) return SIMULATE_EXIT.failed;
-  const isMet = (value: FailOnValue): boolean =>
-    gated.some((comparison) => meets(comparison, value)) || isMetByFiles(report, value);
-  if (flags.failOn.some(isMet)) return SIMULATE_EXIT.failed;
+  if (flags.failOn.some((value) => meetsGate(report, value, flags))) return SIMULATE_EXIT.failed;
   const both = [declared, promoted];
   if (!complete || both.some((comparison) => changes(comparison, "indeterminate_new"))) {
     return SIMULATE_EXIT.incomplete;
   }
   return flags.detailedExitcode && both.some(differs) ? SIMULATE_EXIT.differences : SIMULATE_EXIT.ok;
+}
+
+/** Whether a value of `--fail-on` holds: as declared, with `--promote` as if promoted too, or by the files. */
+export function meetsGate(report: SimulationReport, value: FailOnValue, { promoting }: ExitFlags): boolean {
+  const gated = promoting ? [report.declared, report.promoted] : [report.declared];
+  return gated.some((comparison) => meets(comparison, value)) || isMetByFiles(report, value);
 }
 
 function meets(comparison: ComparisonReport, value: FailOnValue): boolean {

@@ -106,7 +106,7 @@ describe("what the page says", () => {
     "↕ moved",
     "seen 41 times in evidence",
     "not seen in evidence",
-    "1 decision was made otherwise than base decides: under other files, or by what evidence does not hold.",
+    "1 decision was made otherwise than base decides: under other files, or by what an older record does not have.",
     "2 lines are no evidence and not counted.",
     "signalbox explain --workspace acme --route chat-large --label 'it'\\''s here'",
     "routes.yaml:214:7",
