@@ -53,6 +53,7 @@ export async function simulateSides(
   const evidence = await weighed(plan.runner, head, request, watch);
   const context = (view: View): ComparisonContext => ({
     universe: plan.runner.plan.space.universe,
+    tables: { base: base.table, head: head.table },
     locations: { base: locationsOf(base.files), head: locationsOf(head.files) },
     hostOf: { base: hostIn(base), head: hostIn(head) },
     explain,

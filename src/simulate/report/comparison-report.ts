@@ -3,6 +3,8 @@ import type { ComparisonTally } from "../compare/comparison-tally.ts";
 import type { GroupTally } from "../compare/group-tally.ts";
 import type { Locations } from "../explain/positions.ts";
 import { CHANGES, CHANGE_KINDS } from "../change-kind.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { movedLocation } from "./moved-location.ts";
 import type { Outcome } from "../sample-request.ts";
 import { dataPathsWithout, routePathsWithout, type PathContext } from "./path-report.ts";
 import type { Universe } from "../space/universe.ts";
@@ -13,6 +15,7 @@ import type { SideLocation, SourceLocation } from "./location.ts";
 /** What a comparison needs besides its tally. */
 export interface ComparisonContext extends PathContext {
   readonly universe: Universe;
+  readonly tables: { readonly base: RoutingTable; readonly head: RoutingTable };
   /** Policies whose enforced content head has from base, under this view. */
   readonly kept: ReadonlySet<string>;
   /** Requests of the evidence in a group, by its key; `null` without evidence. */
@@ -87,12 +90,12 @@ function resultReport({ plan, denial, edits }: Outcome, hostOf: (provider: strin
 }
 
 /**
- * The rule that denies now or denied before; the address of a provider that is another host now; otherwise the route. In base's files where head has it no more, or where a rule of base's goes on acting:
+ * The rule that denies now or denied before; the row that makes an endpoint another destination; otherwise the route. In base's files where head has it no more, or where a rule of base's goes on acting:
  * what head's file says in its place is another rule, whatever it is called.
  */
 function locationOf(
   { kinds, base, head, example: witness }: GroupTally,
-  { locations, kept, hostOf }: ComparisonContext,
+  { locations, kept, tables }: ComparisonContext,
 ): SideLocation | null {
   const denial = head.denial ?? base.denial;
   const look = (find: (of: Locations) => SourceLocation | null, first: SideLocation["side"]): SideLocation | null => {
@@ -104,11 +107,9 @@ function locationOf(
     denial === null
       ? null
       : look(({ constraint }) => constraint(denial.policy, denial.constraint), isKept ? "base" : "head");
-  const moved = kinds.includes("destination_changed")
-    ? head.plan.find(({ provider }) => hostOf.base(provider) !== "" && hostOf.base(provider) !== hostOf.head(provider))
-    : undefined;
-  const address = moved === undefined ? null : look((of) => of.providerAddress(moved.provider), "head");
-  return rule ?? address ?? look(({ route }) => route(witness.model), "head");
+  const moved = kinds.includes("destination_changed") ? movedLocation(head.plan, tables, locations.head) : null;
+  if (rule === null && moved !== null) return { ...moved, side: "head" };
+  return rule ?? look(({ route }) => route(witness.model), "head");
 }
 
 const OTHER_SIDE = { base: "head", head: "base" } as const;
