@@ -68,14 +68,20 @@ function copied(node: ConfigNode): ConfigNode {
   return { ...node, members: new Map(members) };
 }
 
-/** A value as YAML would have it in one line: `[gpt-5-eu, gpt-5-us]`. */
+/** A value as YAML has it in one line: `[gpt-5-eu, gpt-5-us]`. Two values that differ have texts that differ. */
 export function flowText(value: JsonValue | undefined): string {
   if (value === undefined) return "";
-  if (typeof value === "string") return /^[\w./:@%+ -]+$/.test(value) ? value : JSON.stringify(value);
+  if (typeof value === "string") return isPlain(value) ? value : JSON.stringify(value);
   if (value === null || typeof value !== "object") return String(value);
   if (isList(value)) return `[${value.map(flowText).join(", ")}]`;
   const members = Object.entries(value).map(([name, member]) => `${name}: ${flowText(member)}`);
   return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
+}
+
+/** Whether YAML reads a word without quotes as the same text. */
+function isPlain(text: string): boolean {
+  if (/^(?:true|false|null|yes|no|on|off)$/i.test(text) || !Number.isNaN(Number(text))) return false;
+  return /^[\w/.@%+][\w./:@%+ -]*$/.test(text) && !/:(?: |$)| $/.test(text);
 }
 
 function isList(value: object): value is readonly JsonValue[] {

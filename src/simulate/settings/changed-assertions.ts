@@ -5,7 +5,7 @@ import { parseJson } from "../../canon/json/parse-json.ts";
 import type { Assertions } from "../assertions/assertion.ts";
 import type { SettingChange } from "../report/report.ts";
 import type { SideLocation, SourceLocation } from "../report/location.ts";
-import { flowText } from "./changed-entries.ts";
+import { flowText } from "../causes/config-tree.ts";
 
 /**
  * What head has changed of the assertions that it is judged by.

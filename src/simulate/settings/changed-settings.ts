@@ -9,7 +9,8 @@ import { furtherSources, type ConfigurationFiles } from "../../compile/load.ts";
 import type { SettingChange } from "../report/report.ts";
 import type { SideLocation } from "../report/location.ts";
 import type { ReportedSide } from "../request.ts";
-import { changedEntries, flowText, type ChangedEntry } from "./changed-entries.ts";
+import { flowText } from "../causes/config-tree.ts";
+import { changedEntries, type ChangedEntry } from "./changed-entries.ts";
 import { gateOf } from "./raised.ts";
 import { effectOf, type SettingEffect } from "./setting-effect.ts";
 

@@ -1,7 +1,7 @@
 import { RETENTIONS } from "../../canon/retention.ts";
 import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../canon/promotion.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import type { EntryPath } from "./changed-entries.ts";
+import type { EntryPath } from "../causes/config-tree.ts";
 
 /** What reviewers fear of a setting: `--fail-on` takes these values. */
 export type SettingGate = "higher_ceiling" | "weaker_obligation" | "assertions";
