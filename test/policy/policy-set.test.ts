@@ -325,7 +325,7 @@ describe("a set of slots", { timeout: 180_000 }, () => {
   test("a content stands in one slot, and under its own policy", () => {
     const [first] = enforced();
     if (first === undefined) throw new Error("nothing is enforced");
-    expect(() => assemblePolicySet(loaded, [first, { ...first, slot: "candidate" }])).toThrow("stands in two slots");
+    expect(() => assemblePolicySet(loaded, [first, { ...first, slot: "candidate" }])).toThrow("is in two slots");
     expect(() => assemblePolicySet(loaded, [{ ...first, id: "in-europe" }])).toThrow("is not loaded");
   });
 

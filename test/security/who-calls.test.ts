@@ -11,18 +11,21 @@ const CALLS =
 /** Each with whom it calls, and by whose word. A new one must be looked at: may a caller or a provider choose the address? */
 const KNOWN: Readonly<Record<string, string>> = {
   "src/cli/server/call-server.ts": "a command: the server that its user names",
-  "src/cli/serve/exposure.ts": "nobody: reads the address to listen at",
-  "src/server/tls.ts": "nobody: reads the certificate",
+  "src/cli/serve/exposure.ts": "calls nobody: reads the address to listen at",
+  "src/server/tls.ts": "calls nobody: reads the certificate",
   "src/dispatch/connect/guarded-connector.ts": "providers, by routes.yaml, each address judged",
   "src/dispatch/connect/provider-client.ts": "providers, by routes.yaml, through the former",
   "src/dispatch/connections.ts": "providers, by routes.yaml, through the former",
   "src/dispatch/credentials/aws-keys.ts": "AWS, by the environment",
   "src/dispatch/credentials/google-headers.ts": "Google, by the operator's credentials file",
   "src/dispatch/prober.ts": "providers, by routes.yaml, through the connections of calls",
-  "src/dispatch/transport-failure.ts": "nobody: knows the client's errors",
-  "src/network/address.ts": "nobody: judges addresses",
+  "src/dispatch/transport-failure.ts": "calls nobody: knows the client's errors",
+  "src/network/address.ts": "calls nobody: judges addresses",
   "src/store/postgres/pool.ts": "the database, by the environment or a flag",
-  "src/store/postgres/settings.ts": "nobody: reads addresses",
+  "src/store/postgres/settings.ts": "calls nobody: reads addresses",
+  "src/store/sqlite/shared/borrowed-thread.ts":
+    "the first process of this server, at the address that it gave its worker",
+  "src/store/sqlite/shared/store-door.ts": "calls nobody: listens for this server's workers, who prove a secret",
   "src/telemetry/traces/open-otlp.ts": "the collector, by the environment",
 };
 

@@ -8,7 +8,7 @@ const LONG = { timeout: 180_000 };
 
 /** What only somebody with the database's file in hands can do: the store's own rules are taken away for it. */
 function tamper({ database: path }: Pick<Replica, "database">, statement: string, ...values: readonly string[]): void {
-  const database = new DatabaseSync(path);
+  const database = new DatabaseSync(path, { timeout: 5_000 });
   try {
     const triggers = database
       .prepare("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name LIKE 'policy_%'")
