@@ -100,7 +100,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     expect(readFileSync(join(runner.temporary, "summary.md"), "utf8")).toBe(comment);
     expect(JSON.parse(reportOf(runner, "simulation.sarif") ?? "").version).toBe("2.1.0");
     expect(reportOf(runner, "simulation.html")).toMatch(/^<!doctype html>/i);
-    expect(stdout).toMatch(/^::warning .*title=new data path/m);
+    expect(stdout).toMatch(/^::warning file=routes\.yaml,.*fallbacks widened/m);
     expect(git(folder, "status", "--porcelain")).toBe("");
   });
 

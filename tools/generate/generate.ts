@@ -22,6 +22,7 @@ const RECORDED = [
     "test/docs/api.test.ts",
     "test/docs/explain.test.ts",
     "test/docs/policy-lifecycle.test.ts",
+    "test/docs/pull-requests.test.ts",
     "test/docs/simulate.test.ts",
     "test/telemetry/page.test.ts",
   ],

@@ -52,6 +52,8 @@ What is printed
   --format FORMAT       ${Object.keys(FORMATS).join(", ")} (default: ${DEFAULT_FORMAT});
                         one goes to standard output
   --format FORMAT=FILE  writes a file, over one that is there. May be repeated
+  --all                 on the terminal also requests with conditions, such as those for one provider by name, changed
+                        reasons, rules that no request meets, and coverage
   --quiet               no progress on standard error, which only a terminal gets
 
 What it may cost

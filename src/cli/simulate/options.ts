@@ -41,6 +41,8 @@ export interface SimulateOptions {
   readonly detailedExitcode: boolean;
   readonly failOn: readonly FailOnValue[];
   readonly quiet: boolean;
+  /** Whether the terminal shows everything. */
+  readonly all: boolean;
   readonly cache: CompileCache | null;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -69,6 +71,7 @@ const FLAGS = {
   "detailed-exitcode": { type: "boolean", default: false },
   "fail-on": { type: "string", multiple: true },
   quiet: { type: "boolean", default: false },
+  all: { type: "boolean", default: false },
   cache: { type: "string" },
   now: { type: "string" },
 } as const;
@@ -104,6 +107,7 @@ export function readSimulateOptions(
     detailedExitcode: values["detailed-exitcode"],
     failOn: readFailOn(values["fail-on"] ?? []),
     quiet: values.quiet,
+    all: values.all,
     cache: compileCacheAt(values.cache, cwd, io.environment),
     now: values.now === undefined ? Date.now() : readNow(values.now),
   };

@@ -7,6 +7,7 @@ import type { SimulationReport } from "../../simulate/report/report.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { printable, wantsColour } from "../terminal/printing.ts";
 import { FORMATS, type FormatReport } from "./formats/formats.ts";
+import type { FormatContext } from "./formats/model.ts";
 import { formatJson } from "../../simulate/report/format-json.ts";
 import type { OutputOption } from "./options.ts";
 
@@ -36,17 +37,19 @@ export async function writeOutputs(
   report: SimulationReport,
   outputs: readonly OutputOption[],
   io: CommandIo,
+  { verdict = null, all = false }: Pick<FormatContext, "verdict" | "all"> = {},
 ): Promise<void> {
   const reportDigest = createHash("sha256").update(formatJson(report)).digest("hex");
+  const context = { reportDigest, verdict, all };
   for (const { format, file } of outputs) {
     const render: FormatReport = FORMATS[format];
     if (file === null) {
       const width = io.terminal === true ? (io.columns ?? USUAL_WIDTH) : USUAL_WIDTH;
-      io.stdout(render(report, { colour: wantsColour(io), width, reportDigest }));
+      io.stdout(render(report, { ...context, colour: wantsColour(io), width }));
       continue;
     }
     try {
-      await writeFile(resolve(io.cwd, file), render(report, { colour: false, width: USUAL_WIDTH, reportDigest }));
+      await writeFile(resolve(io.cwd, file), render(report, { ...context, colour: false, width: USUAL_WIDTH }));
     } catch (error) {
       const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
       // Any other error is a bug of a format.

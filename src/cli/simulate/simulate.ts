@@ -16,6 +16,7 @@ import { formatDiagnostics } from "../terminal/report.ts";
 import { runCommand } from "../terminal/run.ts";
 import { heldAssertions } from "./assertions.ts";
 import { exitCodeOf, SIMULATE_EXIT } from "./exit-code.ts";
+import { verdictOf } from "./gates.ts";
 import { simulateHelp } from "./help.ts";
 import { readSimulateOptions, type SimulateOptions } from "./options.ts";
 import { checkOutputs, writeOutputs } from "./outputs.ts";
@@ -56,8 +57,9 @@ async function compare(requested: SimulateOptions, io: CommandIo, run: RunSimula
   const request = { promote, fresh, maxClasses, workers, evidence, now, assertions: asserted.assertions };
   const warned = { ...head, warnings: [...head.warnings, ...asserted.diagnostics] };
   const report = await runWatched(base, warned, request, { io, quiet: options.quiet, run });
-  await writeOutputs(report, options.outputs, io);
-  return exitCodeOf(report, exitFlags(options));
+  const verdict = verdictOf(report, exitFlags(options));
+  await writeOutputs(report, options.outputs, io, { verdict, all: options.all });
+  return verdict.exitCode;
 }
 
 /** Head may add an overlay that base does not have: base is then read without one, and a line on stderr says so. */

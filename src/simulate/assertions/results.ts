@@ -64,6 +64,7 @@ function resultOf(
     title,
     kind,
     status: failure === null ? "PASS" : waived ? "WAIVED" : "FAIL",
+    fails_in_base: null,
     standpoint,
     classes,
     violations,

@@ -11,7 +11,8 @@ export function causeFacts(
   { compiled: { base, head } }: { readonly compiled: CompiledSides },
 ): Pick<CauseReport, "gains" | "loses" | "routes" | "unaffected" | "without_routes"> {
   const named = entries.flatMap(({ kind, subject }) => (kind === "route" ? [subject] : []));
-  const routes = [...new Set([...named, ...groups.flatMap((group) => group.routes)])].toSorted();
+  const noticed = plainGroups(groups);
+  const routes = [...new Set([...named, ...noticed.flatMap((group) => group.routes)])].toSorted();
   const gains = onlyIn(groups, "head", head.table);
   const rows = routes.flatMap((id) => {
     const row = rowOf(head.table.routes, id) ?? rowOf(base.table.routes, id);
@@ -19,8 +20,6 @@ export function causeFacts(
       row === undefined ? null : (destination(row.primary, head.table) ?? destination(row.primary, base.table));
     return row === undefined ? [] : [{ id, title: row.title, primary }];
   });
-  // Another reason for the same denial is no effect that a workspace would notice.
-  const noticed = groups.filter(({ words }) => words.some((word) => word !== "reason_changed"));
   const affected = new Set(noticed.flatMap(({ workspaces }) => workspaces));
   const approving = Object.values(head.table.workspaces).filter(({ approve }) =>
     approve.routes.some((route) => routes.includes(route)),
@@ -38,6 +37,13 @@ export function causeFacts(
   };
 }
 
+/** Groups of plain requests that notice something; of all requests where none is plain. Another reason for the same denial is nothing to notice. */
+function plainGroups(groups: readonly ChangeGroup[]): readonly ChangeGroup[] {
+  const noticed = groups.filter(({ words }) => words.some((word) => word !== "reason_changed"));
+  const fewest = Math.min(...noticed.map(({ witness }) => conditionCount(witness)));
+  return noticed.filter(({ witness }) => conditionCount(witness) === fewest);
+}
+
 /**
  * Endpoints that plain requests of the groups reach on one side only, in the order of the tables; of any request where none is plain. A request for one
  * provider by name may be served anew by endpoints that everybody else reached before.
@@ -48,10 +54,8 @@ function onlyIn(
   table: RoutingTable,
 ): readonly DestinationReport[] {
   const other = side === "head" ? "base" : "head";
-  const fewest = Math.min(...groups.map(({ witness }) => conditionCount(witness)));
   const ids = new Set(
-    groups.flatMap((group) => {
-      if (conditionCount(group.witness) > fewest) return [];
+    plainGroups(groups).flatMap((group) => {
       const there = new Set(group[other].plan.map(({ endpoint }) => endpoint));
       return group[side].plan.flatMap(({ endpoint }) => (there.has(endpoint) ? [] : [endpoint]));
     }),

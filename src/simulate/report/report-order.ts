@@ -170,6 +170,7 @@ const ASSERTIONS: OrderOf<AssertionsReport> = {
     title: true,
     kind: true,
     status: true,
+    fails_in_base: true,
     standpoint: true,
     classes: true,
     violations: true,

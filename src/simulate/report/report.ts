@@ -239,6 +239,8 @@ export interface AssertionResult {
   readonly title: string;
   readonly kind: string;
   readonly status: "PASS" | "FAIL" | "WAIVED";
+  /** Whether it fails for base's files too, so that this change is not the reason; `null` where it holds, or was not tried on base. */
+  readonly fails_in_base: boolean | null;
   readonly standpoint: "declared" | "promoted" | "both";
   /** Classes that it was held against; an assertion that meets none fails. */
   readonly classes: number;

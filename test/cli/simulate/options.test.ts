@@ -31,6 +31,7 @@ describe("options of simulate", () => {
     const { now, ...options } = read();
     expect(now).toBeGreaterThanOrEqual(before);
     expect(options).toEqual({
+      all: false,
       base: { kind: "ref", name: "origin/main" },
       head: { kind: "directory", name: "." },
       mergeBase: false,

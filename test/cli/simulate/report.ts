@@ -188,6 +188,7 @@ export const FULL: SimulationReport = reportOf({
         title: "One",
         kind: "no_new_access",
         status: "WAIVED",
+        fails_in_base: null,
         standpoint: "both",
         classes: 1,
         violations: 1,

@@ -1,5 +1,7 @@
 import type { SimulationReport } from "../../../simulate/report/report.ts";
+import { formatBitbucket } from "./bitbucket.ts";
 import { formatGithub } from "./github.ts";
+import { formatGitlab } from "./gitlab.ts";
 import { formatHtml } from "./html/format-html.ts";
 import { formatJson } from "../../../simulate/report/format-json.ts";
 import { formatJunit } from "./junit.ts";
@@ -20,6 +22,8 @@ export const FORMATS = {
   junit: ofModel(formatJunit),
   html: ofModel(formatHtml),
   github: ofModel(formatGithub),
+  gitlab: ofModel(formatGitlab),
+  bitbucket: ofModel(formatBitbucket),
 } as const satisfies Readonly<Record<string, FormatReport>>;
 
 /** JSON is the report itself; what people read is printed from the model. */

@@ -1,7 +1,9 @@
 import { formatJunitXml, type JunitCase } from "../../terminal/junit.ts";
 import { printable } from "../../terminal/printing.ts";
-import type { AssertionModel, CoverageModel, ReportModel } from "./model.ts";
 import { routePathText, settingLine } from "./wording/settings.ts";
+import type { Gate } from "../gates.ts";
+import type { AssertionModel, CoverageModel, FormatContext, ReportModel } from "./model.ts";
+import { headlineOf } from "./screen/headline.ts";
 import {
   assertionLinesOf,
   coverageMessage,
@@ -15,13 +17,14 @@ import {
 /** What every case has: nothing is measured. */
 const CASE = { position: null, outcome: "passed", message: null, lines: [], output: [], seconds: "0" } as const;
 
-/** JUnit XML: a test case for each assertion and each gate of coverage, and one that fails where not everything was decided. */
-export function formatJunit(model: ReportModel): string {
+/** JUnit XML: a test case for each assertion, each gate of coverage and each gate of `--fail-on`, and one that fails where not everything was decided. */
+export function formatJunit(model: ReportModel, { verdict = null }: FormatContext): string {
   const { complete, assertions } = model;
   const { results, coverage } = assertions ?? { results: [], coverage: [] };
   const cases = [
     ...results.map((result) => assertionCase(result, complete)),
     ...coverage.map(coverageCase),
+    ...(verdict?.gates ?? []).flatMap((gate) => gateCase(gate, model)),
     completeCase(model),
   ].map(seen);
   const file = assertions === null ? null : printable(assertions.file);
@@ -62,6 +65,15 @@ function coverageCase(result: CoverageModel): JunitCase {
   const text = coverageMessage(result);
   const message = judgement === "not judged" ? NOT_JUDGED : judgement === "FAIL" ? text : `not gated; ${text}`;
   return { ...one, outcome: judgement === "FAIL" ? "failure" : "skipped", message, lines: [text, ...missing] };
+}
+
+/** Gates of `--fail-on`; assertions, coverage and completeness have cases of their own. */
+function gateCase({ name, passed }: Gate, model: ReportModel): readonly JunitCase[] {
+  if (name === "assertions" || name === "coverage" || name === "complete") return [];
+  const one = { ...CASE, name, className: "gate" };
+  if (passed) return [one];
+  const lines = model.causes.map((cause) => headlineOf(cause, model));
+  return [{ ...one, outcome: "failure", message: `the gate ${name} fails`, lines }];
 }
 
 function completeCase({ complete, cut, spaceText, declared, changed_settings: changes }: ReportModel): JunitCase {

@@ -1,5 +1,7 @@
 import type { ChangeGroup, DataPath, RoutePath } from "../../../simulate/report/report.ts";
 import { Comment } from "./markdown/budget.ts";
+import { firstScreenBlock } from "./markdown/first-screen.ts";
+import { screenOf } from "./screen/screen.ts";
 import { code, codeBlock, codes, htmlCode } from "./markdown/escape.ts";
 import type { AssertionModel, FormatContext, ReportModel } from "./model.ts";
 import { amountText, scopeText, numberText, percentageText, seenText } from "../../terminal/amounts.ts";
@@ -27,7 +29,10 @@ const LONGEST_LINE = 400;
 export function formatMarkdown(report: ReportModel, context: FormatContext): string {
   const comment = new Comment();
   const { declared, difference, promotedTitle: standpoint } = report;
-  writeHead(comment, report);
+  writeHead(comment, report, context);
+  const folded = report.unchanged === null || report.assertions !== null;
+  comment.write("", ...(folded ? ["<details>", `<summary>Details: ${detailsText(report)}</summary>`, ""] : []));
+  writeCounts(comment, report);
   writeRoutePaths(comment, ROUTE_PATHS_TITLE, declared.new_route_paths);
   writeRoutePaths(comment, `${ROUTE_PATHS_TITLE} ${standpoint}`, difference.newRoutePaths);
   writePaths(comment, "New data paths", declared.new_data_paths);
@@ -44,16 +49,27 @@ export function formatMarkdown(report: ReportModel, context: FormatContext): str
   }
   writeAssertions(comment, report);
   writeRest(comment, report);
+  if (folded) comment.write("", "</details>");
   writeFooter(comment, report, context);
   return comment.toString();
 }
 
-function writeHead(comment: Comment, report: ReportModel): void {
-  const { base, head, declared, complete, cut, assertions, unchanged, verdicts } = report;
-  const { title, sentence } = ACCESS_WORDING[declared.access];
+/** What is folded: a comment is read before it is opened. */
+function detailsText({ declared, difference, assertions }: ReportModel): string {
+  const paths = declared.new_data_paths.length;
+  return [
+    ...(paths === 0 ? [] : [amountText(paths, "new data path")]),
+    amountText(declared.groups.length + difference.onlyPromoted.length, "group of changes", "groups of changes"),
+    ...(assertions === null ? [] : [`assertions ${assertions.counts}`]),
+  ].join(", ");
+}
+
+function writeHead(comment: Comment, report: ReportModel, context: FormatContext): void {
+  const { declared, complete, cut, unchanged } = report;
+  const { title } = ACCESS_WORDING[declared.access];
   comment.write(
     MARKER,
-    `## Signalbox simulation: ${unchanged?.title ?? `${title}${complete ? "" : " among the classes that were decided"}`}`,
+    `## Signalbox simulation: ${screenOf(report, context).verdict}, ${unchanged?.title ?? `${title}${complete ? "" : " among the classes that were decided"}`}`,
     "",
   );
   if (!complete) {
@@ -67,6 +83,12 @@ function writeHead(comment: Comment, report: ReportModel): void {
     );
     comment.write("");
   }
+  comment.write(...firstScreenBlock(report, context));
+}
+
+function writeCounts(comment: Comment, report: ReportModel): void {
+  const { base, head, declared, complete, assertions, unchanged, verdicts } = report;
+  const { sentence } = ACCESS_WORDING[declared.access];
   const counts = changeCounts(declared);
   comment.write(
     `${code(base.name)} → ${code(head.name)}. ${unchanged?.sentence ?? (complete ? sentence : "What follows holds for the classes that were decided.")}`,

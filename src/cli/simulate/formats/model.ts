@@ -6,6 +6,7 @@ import type {
   UnusedFinding,
   SimulationReport,
 } from "../../../simulate/report/report.ts";
+import type { Verdict } from "../gates.ts";
 import { COVERAGE_WORDING } from "./wording/change-wording.ts";
 import {
   policyDifferences,
@@ -34,6 +35,10 @@ export interface FormatContext {
   readonly width: number;
   /** SHA-256 of the JSON report, in hexadecimal: what an approver signs; `null` where it was not made. */
   readonly reportDigest: string | null;
+  /** What the command ends with; `null` where the report is printed by itself. */
+  readonly verdict?: Verdict | null;
+  /** `false`: the terminal leaves variants by condition, changed reasons, coverage and unused rules out, and says how many there are. */
+  readonly all?: boolean;
 }
 
 /** A report with its texts, made once: every format but JSON prints this. */

@@ -3,10 +3,14 @@ import type { ChangeKind } from "../../../simulate/change-kind.ts";
 import type { ChangeGroup, DataPath, RoutePath, SettingChange } from "../../../simulate/report/report.ts";
 import type { SourceLocation } from "../../../simulate/report/location.ts";
 import { ROUTE_PATHS_TITLE, routePathText, settingLine } from "./wording/settings.ts";
+import type { CauseReport } from "../../../simulate/report/cause-report.ts";
+import { explainCommand } from "../../../simulate/explain/explain-command.ts";
+import { effectsOf, groupsOfCause } from "./screen/effects.ts";
+import { headlineOf } from "./screen/headline.ts";
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import { printable } from "../../terminal/printing.ts";
 import type { AssertionModel, ReportModel } from "./model.ts";
-import { amountText } from "../../terminal/amounts.ts";
+import { amountText, listText } from "../../terminal/amounts.ts";
 import { CHANGE_WORDING, FINDING_WORDING, NEW_DATA_PATH, titleOf, worstChange } from "./wording/change-wording.ts";
 import { FRESH, policyLine } from "./wording/comparison.ts";
 import {
@@ -30,6 +34,7 @@ export type NoticeRule =
   | "new_data_path"
   | "setting_changed"
   | "dead_configuration"
+  | "changed_entry"
   | ChangeKind;
 
 /** One finding of a report, for formats that show it beside the files. */
@@ -101,13 +106,19 @@ export function noticesOf(model: ReportModel): readonly Notice[] {
         fingerprints: fingerprint("coverage", [gate.what]),
       }),
     ),
-    ...declared.new_route_paths.map((path) => routePathNotice(path, null)),
-    ...difference.newRoutePaths.map((path) => routePathNotice(path, asIf)),
-    ...declared.new_data_paths.map((path) => pathNotice(path, null, declared.groups)),
-    ...difference.newDataPaths.map((path) => pathNotice(path, asIf, difference.onlyPromoted)),
-    ...model.changed_settings.map(settingNotice),
-    ...declared.groups.map((group) => groupNotice(group, null)),
-    ...difference.onlyPromoted.map((group) => groupNotice(group, asIf)),
+    ...model.causes.flatMap((cause) => causeNotice(cause, model)),
+    // One result for each cause; groups and paths stand for themselves only where no cause is known.
+    ...(model.causes.length > 0
+      ? []
+      : [
+          ...declared.new_route_paths.map((path) => routePathNotice(path, null)),
+          ...difference.newRoutePaths.map((path) => routePathNotice(path, asIf)),
+          ...declared.new_data_paths.map((path) => pathNotice(path, null, declared.groups)),
+          ...difference.newDataPaths.map((path) => pathNotice(path, asIf, difference.onlyPromoted)),
+          ...model.changed_settings.map(settingNotice),
+          ...declared.groups.map((group) => groupNotice(group, null)),
+          ...difference.onlyPromoted.map((group) => groupNotice(group, asIf)),
+        ]),
     ...(complete ? model.newFindings : []).map(({ kind, subject, place }) =>
       notice({
         rule: "dead_configuration",
@@ -218,6 +229,35 @@ function firstLocation({ provider, region, routes }: DataPath, groups: readonly 
   return group?.place ?? null;
 }
 
+/** A changed line with its effects, under the rule of the worst of them. */
+function causeNotice(cause: CauseReport, model: ReportModel): readonly Notice[] {
+  const { effects } = effectsOf(cause, model);
+  const words = groupsOfCause(cause, model).flatMap(({ group }) => group.words);
+  const kind = words.length === 0 ? null : worstChange(words);
+  const location = cause.entries[0]?.place ?? null;
+  const headline = headlineOf(cause, model);
+  const [first] = effects;
+  const lines = effects.map(({ tag, workspaces, text, detail, promoted }) =>
+    [
+      `${tag} ${listText(workspaces)}: ${text}`,
+      ...(promoted ? ["once promoted"] : []),
+      ...(detail === "" ? [] : [detail]),
+    ].join("; "),
+  );
+  const tries = first === undefined ? [] : [`Try: ${explainCommand(first.group.explain)}`];
+  const message = [headline, ...lines, ...tries].join("\n");
+  return [
+    notice({
+      rule: kind ?? "changed_entry",
+      level: kind === null ? "notice" : CHANGE_WORDING[kind].level,
+      location,
+      title: kind === null ? "changed" : titleOf([...new Set(words)]),
+      message,
+      fingerprints: { "signalboxCause/v1": cause.id },
+    }),
+  ];
+}
+
 function groupNotice(group: ChangeGroup, asIf: string | null): Notice {
   const kind = worstChange(group.words);
   const [title, message] = [titleOf(group.words), groupMessage(group)];
@@ -230,6 +270,14 @@ function groupNotice(group: ChangeGroup, asIf: string | null): Notice {
     alone: asIf === null ? message : `${asIf}: ${message}`,
     fingerprints: { "signalboxGroup/v1": group.id },
   });
+}
+
+/** What tells a notice from others, and stays the same while it stays the same. */
+export function identityOf({ rule, fingerprints, alone }: Notice): string {
+  return createHash("sha256")
+    .update(JSON.stringify([rule, fingerprints ?? alone]))
+    .digest("hex")
+    .slice(0, 32);
 }
 
 function fingerprint(kind: string, parts: readonly string[]): Readonly<Record<string, string>> {

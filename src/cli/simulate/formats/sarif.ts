@@ -45,6 +45,12 @@ const RULES: readonly SarifRule[] = [
     return rule(kind, sentence, LEVELS[level], "Try the command of the result: it explains one such request.");
   }),
   rule(
+    "changed_entry",
+    "An entry of the files differs, and no request is decided otherwise.",
+    "note",
+    "See that the new value is meant.",
+  ),
+  rule(
     "dead_configuration",
     "A part of head that no request uses.",
     "note",

@@ -2,6 +2,8 @@ import type { ChangeGroup } from "../../../simulate/report/report.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { assertionLines, evidenceLines, findingLines, settingLines, warningLines } from "./terminal/checks.ts";
 import { groupHead, groupLines, pathLines, routePathLines } from "./terminal/changes.ts";
+import { effectsOf } from "./screen/effects.ts";
+import { firstScreen } from "./terminal/first-screen.ts";
 import { BLANK, line, nameLine, renderLines, span, type Line } from "../../terminal/layout.ts";
 import { cutText } from "./wording/messages.ts";
 import { ROUTE_PATHS_TITLE } from "./wording/settings.ts";
@@ -10,22 +12,45 @@ import { ACCESS_WORDING } from "./wording/change-wording.ts";
 import { changesText, FRESH, sideText } from "./wording/comparison.ts";
 
 /** The report for a person at a terminal: what is compared and how bad it is first, the sum of it last. */
-export function formatTerminal(report: ReportModel, context: FormatContext): string {
+export function formatTerminal(whole: ReportModel, context: FormatContext): string {
+  const all = context.all !== false;
+  const report = all ? whole : withoutVariants(whole);
+  const left = whole.declared.groups.length - report.declared.groups.length;
   const lines = [
+    ...firstScreen(whole, context),
+    BLANK,
+    line(0, span("Details", "bold")),
     ...headLines(report),
+    ...assertionLines(report, all),
     ...routePathLines(ROUTE_PATHS_TITLE, report.declared.new_route_paths),
     ...pathLines("New data paths", "+", report.declared.new_data_paths),
     ...pathLines("Lost data paths", "-", report.declared.lost_data_paths),
     ...declaredLines(report),
+    ...(left === 0
+      ? []
+      : [BLANK, line(2, span(`… ${amountText(left, "more group")} of the same changes: --all`, "dim"))]),
     ...promotedLines(report),
-    ...findingLines(report),
+    ...(all ? findingLines(report) : []),
     ...settingLines(report),
     ...warningLines(report),
     ...evidenceLines(report),
-    ...assertionLines(report),
-    ...summaryLines(report),
+    ...summaryLines(whole),
   ];
   return renderLines(lines, context);
+}
+
+/** Of each change the group that the first screen speaks of: the others differ by conditions, names or reasons. */
+function withoutVariants(report: ReportModel): ReportModel {
+  const told = new Set(report.causes.flatMap((cause) => effectsOf(cause, report).effects.map(({ group }) => group.id)));
+  // Where a cause is not known, nothing stands for its groups.
+  const known = new Set(report.causes.flatMap(({ groups, promoted_groups: later }) => [...groups, ...later]));
+  const isShown = ({ id }: ChangeGroup): boolean => told.has(id) || !known.has(id);
+  const { declared, difference } = report;
+  return {
+    ...report,
+    declared: { ...declared, groups: declared.groups.filter(isShown) },
+    difference: { ...difference, onlyPromoted: difference.onlyPromoted.filter(isShown) },
+  };
 }
 
 /** Columns of the names in the head of the report. */

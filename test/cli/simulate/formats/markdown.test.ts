@@ -99,7 +99,7 @@ test("policies that differ stand in the comment, also where no class changes", (
       policies: [policy("added", "candidate"), policy("muted", "candidate", "e"), policy("same", "enforced")],
     },
   });
-  expect(text).toContain("## Signalbox simulation: no request is treated differently\n");
+  expect(text).toContain("## Signalbox simulation: SAME, no request is treated differently\n");
   expect(text).toContain("No request is treated differently. 3 policies differ.\n");
   expect(text.split("\n").filter((line) => line.startsWith("- policy"))).toEqual([
     "- policy `added`: new, candidate",
@@ -111,7 +111,7 @@ test("policies that differ stand in the comment, also where no class changes", (
 describe("the comment", () => {
   test("begins with its marker and says what is worst first", () => {
     const text = shown(usFallback());
-    expect(text.startsWith(`${MARKER}\n## Signalbox simulation: more permissive\n`)).toBe(true);
+    expect(text.startsWith(`${MARKER}\n## Signalbox simulation: REVIEW, more permissive\n`)).toBe(true);
     const order = ["### New data paths (1)", "### Changes as declared (1 group)", "3,184 classes stand for"];
     const places = order.map((part) => text.indexOf(part));
     expect(places).not.toContain(-1);
@@ -130,7 +130,7 @@ describe("the comment", () => {
   });
 
   test("no change is said in the headline", () => {
-    expect(shown(report())).toContain("## Signalbox simulation: no changes\n");
+    expect(shown(report())).toContain("## Signalbox simulation: SAME, no changes\n");
     expect(readMarkdown(shown(report())).markup).not.toMatch(/<details>|###/);
   });
 
@@ -158,7 +158,7 @@ describe("the comment", () => {
   test("groups that are the same under both standpoints stand there once", () => {
     const both = comparison("more_permissive", [WIDENED], { new_data_paths: [path()] });
     const text = shown(report({ declared: both, promoted: both, promoted_policies: ["a"] }));
-    expect(text.split("<details>")).toHaveLength(2);
+    expect(text.split("<details>")).toHaveLength(3);
     expect(text).toContain("The same changes as if 1 candidate was promoted.");
   });
 });
@@ -170,7 +170,8 @@ describe("its length", () => {
     const { markup } = readMarkdown(text);
     expect(markup).toMatch(/… [\d,]+ more groups, see the HTML report/);
     expect(markup).toMatch(/… 4,950 more paths, see the HTML report/);
-    const groups = markup.split("<details>").length - 1;
+    // One fold holds all details.
+    const groups = markup.split("<details>").length - 2;
     expect(groups).toBeGreaterThan(20);
     expect(markup).toContain(`… ${(5_000 - groups).toLocaleString("en-US")} more groups`);
     expect(text).toContain(DIGEST);

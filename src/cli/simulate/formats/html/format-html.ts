@@ -7,6 +7,7 @@ import { capitalised } from "../../../terminal/amounts.ts";
 import { CHANGE_WORDING } from "../wording/change-wording.ts";
 import { assertionsMarkup } from "./assertions.ts";
 import { comparisonsMarkup, seeTheSame } from "./comparison.ts";
+import { firstScreenMarkup } from "./first-screen.ts";
 import { html, NOTHING, rawElement, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
 import { PAGE_SCRIPT } from "./page/control-script.ts";
@@ -38,7 +39,7 @@ export function formatHtml(report: ReportModel, context: FormatContext): string 
           <h1>${sideTitle(base)} <span role="img" aria-label="to">→</span> ${sideTitle(head)}</h1>
         </header>
         <main>
-          ${verdictMarkup(report)} ${contentsMarkup(report)}
+          ${firstScreenMarkup(report, context)} ${verdictMarkup(report)} ${contentsMarkup(report)}
           <div id="results">${filterMarkup()} ${comparisonsMarkup(report)}</div>
           ${assertionsMarkup(report.assertions, report.complete)} ${findingsMarkup(report)}
           ${settingsMarkup(report.changed_settings)} ${evidenceMarkup(report.evidence)} ${dimensionsMarkup(report)}

@@ -114,7 +114,8 @@ function seenLine(
 
 const STATUS_STYLES = { FAIL: "red", WAIVED: "yellow", PASS: "green" } as const satisfies Record<string, Style>;
 
-export function assertionLines({ assertions, complete }: ReportModel): readonly Line[] {
+/** @param all whether coverage is shown where no gate fails. */
+export function assertionLines({ assertions, complete }: ReportModel, all: boolean): readonly Line[] {
   if (assertions === null) return [];
   const { worstFirst: sorted, coverage, file } = assertions;
   // Failures are never left out: they have to be fixed.
@@ -126,7 +127,7 @@ export function assertionLines({ assertions, complete }: ReportModel): readonly 
     ...(complete || assertions.passed === 0 ? [] : [line(2, span("! ", "yellow"), span(`PASS so far: ${SO_FAR}`))]),
     ...shown.flatMap((result) => assertionLine(result, width, complete)),
     ...moreLine(sorted.length - shown.length, "assertion"),
-    ...coverageLines(coverage, complete),
+    ...(all || assertions.failedGates.length > 0 ? coverageLines(coverage, complete) : []),
   ];
 }
 

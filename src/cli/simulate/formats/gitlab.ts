@@ -1,0 +1,28 @@
+import { printable } from "../../terminal/printing.ts";
+import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
+import type { ReportModel } from "./model.ts";
+import { identityOf, noticesOf, type Notice } from "./notices.ts";
+
+/** GitLab's words for how bad a finding is. */
+const SEVERITIES: Readonly<Record<AnnotationLevel, string>> = { error: "critical", warning: "major", notice: "info" };
+
+/** A code quality report of GitLab CI (`artifacts: reports: codequality`): only what has a line in a file is shown beside the change. */
+export function formatGitlab(model: ReportModel): string {
+  const issues = noticesOf(model).flatMap(issueOf);
+  return `${JSON.stringify(issues, null, 2)}\n`;
+}
+
+function issueOf(notice: Notice): readonly object[] {
+  const { rule, level, near, alone } = notice;
+  if (rule === null || near === null) return [];
+  return [
+    {
+      description: alone,
+      check_name: `signalbox/${rule}`,
+      // GitLab tells by it whether a finding is new.
+      fingerprint: identityOf(notice),
+      severity: SEVERITIES[level],
+      location: { path: printable(near.file), lines: { begin: near.line } },
+    },
+  ];
+}

@@ -1,0 +1,156 @@
+import type { CauseReport, ChangedEntry, DestinationReport } from "../../../../simulate/report/cause-report.ts";
+import { amountText } from "../../../terminal/amounts.ts";
+import type { ReportModel } from "../model.ts";
+import { destinationText, processorText } from "./words.ts";
+
+/** A cause in one sentence without a full stop: what changes, in words. */
+export function headlineOf(cause: CauseReport, report: ReportModel): string {
+  const [first] = cause.entries;
+  if (first === undefined) return `cause not found for ${amountText(cause.groups.length, "group")} of changes`;
+  const [rename] = cause.renames;
+  if (rename !== undefined) return renameText(rename, cause);
+  if (first.kind === "route") return routeText(first, cause, report);
+  if (first.kind === "policy") return policyText(first, cause, report);
+  if (first.kind === "workspace" && first.change !== "changed") return workspaceText(first, cause);
+  if (first.kind === "assertion") {
+    // What it demands is in the details; its title says it in words.
+    const title = /\btitle: "?(.*?)"?(?:, \w+: | \}$|$)/.exec(first.after ?? first.before ?? "")?.[1];
+    return `assertion ${first.subject} ${CHANGED[first.change]}${title === undefined ? "" : `: "${title}"`}`;
+  }
+  if (first.kind === "region_group") return entryText(first).replace(/^regions\./, "region group ");
+  if (first.path.endsWith(".price")) return priceText(first);
+  if (first.path.endsWith(".upstream_model"))
+    return `${first.subject} is the provider's ${first.after}, before ${first.before}`;
+  return entryText(first);
+}
+
+const CHANGED = { added: "is new", removed: "is removed", changed: "is changed" } as const;
+
+const KINDS: Readonly<Record<ChangedEntry["kind"], string>> = {
+  region_group: "region group",
+  provider: "provider",
+  model: "model",
+  endpoint: "endpoint",
+  route: "route",
+  workspace: "workspace",
+  policy: "policy",
+  policy_setting: "setting of policies",
+  vocabulary: "vocabulary",
+  assertion: "assertion",
+  setting: "setting",
+};
+
+/** "providers.openai-us.base_url: A → B", "endpoint gpt-5-us is new". */
+export function entryText({ path, kind, subject, change, before, after }: ChangedEntry): string {
+  if (before !== null && after !== null) return `${path}: ${itemsText(before, after) ?? `${before} → ${after}`}`;
+  if (before === null && after === null) return `${KINDS[kind]} ${subject} ${CHANGED[change]}`;
+  if (kind === "policy") return `policy ${subject}: line ${after === null ? `removed: ${before}` : `added: ${after}`}`;
+  return after === null ? `${path} is removed, it was ${before}` : `${path} is set to ${after}`;
+}
+
+/** "+google-eu, −openai-us": what a list gains and loses; `null` where it is no list, or only in another order. */
+function itemsText(before: string, after: string): string | null {
+  const [was, is] = [itemsOf(before), itemsOf(after)];
+  if (was === null || is === null) return null;
+  const changes = [
+    ...is.filter((item) => !was.includes(item)).map((item) => `+${item}`),
+    ...was.filter((item) => !is.includes(item)).map((item) => `−${item}`),
+  ];
+  return changes.length === 0 ? null : changes.join(", ");
+}
+
+function itemsOf(text: string): readonly string[] | null {
+  const inside = /^\[([^[\]{}"]*)\]$/.exec(text)?.[1];
+  return inside === undefined ? null : inside.split(", ").filter((item) => item !== "");
+}
+
+function renameText(
+  { kind, from, to }: CauseReport["renames"][number],
+  { groups, renamed_groups: same }: CauseReport,
+): string {
+  const title = `${KINDS[kind]} ${from} is renamed ${to}`;
+  if (kind === "route") return `${title}: requests that name ${from} are refused from now on`;
+  if (kind === "workspace") return `${title}: keys of ${from} are refused from now on`;
+  return same.length === groups.length ? `${title}; nothing else changes` : title;
+}
+
+function routeText(entry: ChangedEntry, { gains, loses, entries }: CauseReport, report: ReportModel): string {
+  const { subject: route, change } = entry;
+  const [gain] = gains;
+  if (change !== "changed" && entry.path === `routes.${route}`)
+    return `route ${route} ${CHANGED[change]}${gain === undefined ? "" : `, to ${destinationText(gain)}`}`;
+  const members = new Set(entries.flatMap(({ path, subject }) => (subject === route ? [path.split(".").at(-1)] : [])));
+  if (gain !== undefined) {
+    const more = gains.length === 1 ? "" : ` and ${amountText(gains.length - 1, "more endpoint")}`;
+    return `${route} may ${members.has("primary") ? "go" : "fall back"} to ${destinationText(gain)}${more}`;
+  }
+  const order = orderText(route, report);
+  if (order !== null) return order;
+  if (loses.length > 0 && members.has("fallbacks")) return `${route} no longer falls back to ${namesOf(loses)}`;
+  return entryText(entry);
+}
+
+function namesOf(destinations: readonly DestinationReport[]): string {
+  return destinations.map(({ endpoint }) => endpoint).join(", ");
+}
+
+/** "chat-eu tries mistral-large-eu before gpt-5-eu": of a group whose endpoints are the same in another order. */
+function orderText(route: string, { declared, promoted }: ReportModel): string | null {
+  const group = [...declared.groups, ...promoted.groups].find(({ routes, base, head }) => {
+    const [was, is] = [base, head].map(({ plan }) => plan.map(({ endpoint }) => endpoint));
+    return (
+      routes.includes(route) &&
+      was !== undefined &&
+      is !== undefined &&
+      was.length > 1 &&
+      was.join("\n") !== is.join("\n") &&
+      was.toSorted().join("\n") === is.toSorted().join("\n")
+    );
+  });
+  const [first, ...others] = group?.head.plan ?? [];
+  if (first === undefined) return null;
+  return `${route} tries ${first.endpoint} before ${others.map(({ endpoint }) => endpoint).join(", ")}: ${first.provider} in ${first.region} gets it first`;
+}
+
+function policyText(entry: ChangedEntry, { groups, promoted_groups: later }: CauseReport, report: ReportModel): string {
+  const { subject, change } = entry;
+  const isCandidate = report.head.policies.some(({ id, slot }) => id === subject && slot === "candidate");
+  const waits =
+    !isCandidate || groups.length > 0
+      ? ""
+      : change === "added"
+        ? ", in shadow: it decides nothing until it is promoted"
+        : ", once it is promoted";
+  const text =
+    change === "changed" ? entryText(entry).replace(/^policies\//, "policy ") : `policy ${subject} ${CHANGED[change]}`;
+  return `${text}${waits}${later.length === 0 && groups.length === 0 ? "; no request is decided otherwise" : ""}`;
+}
+
+function workspaceText({ subject, change }: ChangedEntry, { routes, gains, loses }: CauseReport): string {
+  const names = routes.map(({ id }) => id).join(", ");
+  const [first] = change === "added" ? gains : loses;
+  const where = first === undefined ? "" : ` (first ${processorText(first)})`;
+  if (names === "") return `workspace ${subject} ${CHANGED[change]} and reaches no route`;
+  return change === "added"
+    ? `workspace ${subject} is new and may use ${names}${where}`
+    : `workspace ${subject} is removed: its keys for ${names} are refused`;
+}
+
+function priceText({ subject, before, after, change }: ChangedEntry): string {
+  const [was, is] = [numbersOf(before), numbersOf(after)];
+  const factors = Object.keys(is).flatMap((name) => {
+    const [old, now] = [was[name] ?? 0, is[name] ?? 0];
+    return old > 0 && now !== old ? [Number((now / old).toPrecision(3))] : [];
+  });
+  const same = new Set(factors).size === 1 ? ` (× ${factors[0]})` : "";
+  const shown = (values: typeof was, text: string | null) =>
+    "input" in values && "output" in values ? `${values["input"]}/${values["output"]}` : (text ?? "none");
+  return `price of ${subject} ${change === "changed" ? "" : `${change}: `}${shown(was, before)} → ${shown(is, after)} USD per million tokens in/out${same}`;
+}
+
+/** `{ input: 0.25, output: 2 }` → its numbers by name. */
+function numbersOf(text: string | null): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    [...(text ?? "").matchAll(/(\w+): ([\d.]+)/g)].map(([, name = "", value]) => [name, Number(value)]),
+  );
+}

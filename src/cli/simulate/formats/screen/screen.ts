@@ -1,0 +1,256 @@
+import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
+import type { SourceLocation } from "../../../../simulate/report/location.ts";
+import type { SideReport } from "../../../../simulate/report/report.ts";
+import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
+import { amountText, listText, numberText, percentageText } from "../../../terminal/amounts.ts";
+import type { Verdict } from "../../gates.ts";
+import type { FormatContext, ReportModel } from "../model.ts";
+import type { Tone } from "../wording/change-wording.ts";
+import { questionOf } from "./decide.ts";
+import { effectsOf, groupsOfCause, isCounted, type Effect, type EffectTag } from "./effects.ts";
+import { entryText, headlineOf } from "./headline.ts";
+import { notesOf } from "./notes.ts";
+import { priceText } from "./words.ts";
+
+export type ScreenTag = EffectTag | "CHANGE" | "FAILS" | "WITH" | "SAME" | "NOTE" | "COST";
+
+/** One line of the first screen. */
+export interface ScreenRow {
+  readonly tag: ScreenTag;
+  readonly tone: Tone;
+  /** Workspaces; empty where the line is about none. */
+  readonly who: string;
+  readonly text: string;
+  /** "10 calls, 11.1 %"; empty without evidence. */
+  readonly calls: string;
+  /** `routes.yaml:61`; empty where there is no line. */
+  readonly place: string;
+}
+
+/** What a reviewer reads in thirty seconds: the same in every format that people read. */
+export interface Screen {
+  readonly verdict: "FAIL" | "INCOMPLETE" | "REVIEW" | "SAME";
+  readonly tone: Tone;
+  readonly headline: string;
+  readonly place: string;
+  /** Sides, completeness, assertions, gates, evidence. */
+  readonly facts: readonly string[];
+  /** The most important first; a format may cut the end. */
+  readonly rows: readonly ScreenRow[];
+  /** The question that has to be answered; empty where there is none. */
+  readonly decide: string;
+  /** A command that explains the plainest affected request; `null` without one. */
+  readonly explain: string | null;
+  /** What stands behind it. */
+  readonly more: string;
+}
+
+export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatContext, "verdict">): Screen {
+  const { causes, complete, unchanged } = report;
+  const told = causes.map((cause) => ({ cause, ...effectsOf(cause, report) }));
+  const [first] = told;
+  const failed = (verdict?.exitCode ?? 0) === 3 || (report.assertions?.failed ?? 0) > 0;
+  const word = failed
+    ? "FAIL"
+    : !complete
+      ? "INCOMPLETE"
+      : first === undefined && unchanged !== null
+        ? "SAME"
+        : "REVIEW";
+  const single = causes.length === 1;
+  return {
+    verdict: word,
+    tone: TONE_OF_VERDICT[word],
+    headline:
+      first === undefined
+        ? (unchanged?.sentence.replace(/\.$/, "") ?? report.verdicts.declared)
+        : single
+          ? headlineOf(first.cause, report)
+          : `${amountText(causes.length, "change")} of the files`,
+    place: first === undefined || !single ? "" : placeOf(first.cause.entries[0]?.place ?? null),
+    facts: factsOf(report, verdict),
+    rows: [
+      ...failedRows(report),
+      ...told.flatMap(({ cause, effects }) => [
+        ...(single ? [] : [causeRow(cause, report)]),
+        ...withRows(cause),
+        ...effects.map((effect) => effectRow(effect, report)),
+        ...(single ? sameRows(cause, report) : []),
+        ...notesOf(cause).map((text) => plainRow("NOTE", "quiet", text)),
+        ...costRows(cause),
+      ]),
+    ],
+    decide: first === undefined ? "" : questionOf(first.cause, first.effects),
+    explain: explainOf(told.flatMap(({ effects }) => effects)),
+    more: moreText(
+      report,
+      told.reduce((sum, { variants }) => sum + variants, 0),
+    ),
+  };
+}
+
+const TONE_OF_VERDICT = { FAIL: "stop", INCOMPLETE: "stop", REVIEW: "widen", SAME: "good" } as const;
+
+export function placeOf(place: SourceLocation | null): string {
+  return place === null ? "" : `${place.file}:${place.line}`;
+}
+
+function plainRow(tag: ScreenTag, tone: Tone, text: string, place = ""): ScreenRow {
+  return { tag, tone, who: "", text, calls: "", place };
+}
+
+function factsOf(report: ReportModel, verdict: Verdict | null): readonly string[] {
+  const { base, head, complete, assertions, evidence } = report;
+  const gates = verdict?.gates ?? [];
+  const names = (passed: boolean) => gates.filter((gate) => gate.passed === passed).map(({ name }) => name);
+  const failing = names(false);
+  const passing = names(true).filter((name) => name !== "complete" && name !== "assertions");
+  const total = assertions === null ? 0 : assertions.results.length;
+  return [
+    `${nameOf(base)} → ${nameOf(head)}`,
+    complete ? "complete" : "NOT COMPLETE",
+    ...(assertions === null ? [] : [`assertions ${assertions.passed}/${total}`]),
+    ...(verdict === null
+      ? []
+      : [
+          `exit ${verdict.exitCode}${failing.length === 0 ? "" : `, fails: ${failing.join(", ")}`}${passing.length === 0 ? "" : `, passes: ${passing.join(", ")}`}`,
+        ]),
+    ...(evidence === null ? [] : [`${amountText(evidence.decisions, "recorded call")} counted`]),
+  ];
+}
+
+/** "main 6b94393". */
+function nameOf({ name, commit }: SideReport): string {
+  return commit === null || commit.startsWith(name) ? name.slice(0, 40) : `${name} ${commit.slice(0, 7)}`;
+}
+
+function failedRows({ assertions }: ReportModel): readonly ScreenRow[] {
+  if (assertions === null) return [];
+  const failed = assertions.results.filter(({ status }) => status === "FAIL");
+  const fresh = failed.filter(({ fails_in_base: known }) => known !== true);
+  const old = failed.length - fresh.length;
+  return [
+    ...fresh.map(({ id, message, place }) => ({
+      ...plainRow("FAILS", "stop", message ?? "it does not hold", placeOf(place)),
+      who: id,
+    })),
+    ...(old === 0 ? [] : [plainRow("FAILS", "narrow", `${amountText(old, "assertion")} that base fails too`)]),
+    ...assertions.failedGates.map(({ title, text, place }) => ({
+      ...plainRow("FAILS", "stop", text, placeOf(place)),
+      who: `coverage of ${title}`,
+    })),
+  ];
+}
+
+function causeRow(cause: CauseReport, report: ReportModel): ScreenRow {
+  return plainRow("CHANGE", "widen", headlineOf(cause, report), placeOf(cause.entries[0]?.place ?? null));
+}
+
+/** Entries besides the first, without those that only follow a changed name. */
+function withRows({ entries, renames }: CauseReport): readonly ScreenRow[] {
+  const others = renames.length > 0 ? [] : entries.slice(1).filter(({ kind }) => kind !== "policy_setting");
+  const [first] = entries;
+  // The primary and the fallbacks of one route are told together.
+  const rest = others.filter(({ kind, subject }) => kind !== "route" || subject !== first?.subject);
+  if (rest.length === 0) return [];
+  return [
+    plainRow(
+      "WITH",
+      "quiet",
+      listText(
+        rest.map((entry) => `${entryText(entry)} (${placeOf(entry.place)})`),
+        2,
+      ),
+    ),
+  ];
+}
+
+const TONES: Readonly<Record<EffectTag, Tone>> = {
+  BREAKS: "stop",
+  WIDENS: "widen",
+  MOVES: "widen",
+  NARROWS: "narrow",
+  CHANGES: "quiet",
+};
+
+function effectRow({ tag, workspaces, text, detail, promoted, calls }: Effect, { evidence }: ReportModel): ScreenRow {
+  const share =
+    calls === null || evidence === null || evidence.decisions === 0
+      ? ""
+      : `, ${percentageText(calls, evidence.decisions)}`;
+  return {
+    tag,
+    tone: TONES[tag],
+    who: listText(workspaces, 3),
+    text: [text, ...(promoted ? ["once promoted"] : []), ...(detail === "" ? [] : [detail])].join("; "),
+    calls: calls === null ? "" : `${amountText(calls, "call")}${share}`,
+    place: "",
+  };
+}
+
+function sameRows(
+  { unaffected, routes, without_routes: without, gains, groups, promoted_groups: later }: CauseReport,
+  report: ReportModel,
+): readonly ScreenRow[] {
+  if (groups.length + later.length === 0) return [plainRow("SAME", "good", "every request is decided as before")];
+  const isOfRoute = report.causes[0]?.entries[0]?.kind === "route";
+  const byReason = Map.groupBy(unaffected, ({ why }) => why ?? "");
+  const renamed = renamedText(report.causes[0]);
+  const parts = [
+    ...(renamed === null ? [] : [renamed]),
+    ...[...byReason].map(([why, rows]) => {
+      const names = listText(
+        rows.map(({ workspace }) => workspace),
+        4,
+      );
+      return why === ""
+        ? gains.length === 0 || !isOfRoute
+          ? names
+          : `${names} (approved, and not reached)`
+        : `${names} (${why})`;
+    }),
+  ];
+  const names = routes.map(({ id }) => id).join(", ");
+  const rest = without === 0 ? [] : [`${amountText(without, "workspace")} without ${names}`];
+  return parts.length + rest.length === 0 ? [] : [plainRow("SAME", "good", [...parts, ...rest].join("; "))];
+}
+
+function renamedText(cause: CauseReport | undefined): string | null {
+  const rename = cause?.renames.find(({ kind }) => kind === "route" || kind === "workspace");
+  return rename === undefined ? null : `${rename.to} has the content that ${rename.from} had`;
+}
+
+function costRows({ gains, routes, entries }: CauseReport): readonly ScreenRow[] {
+  const isNamed = new Set(entries.map(({ subject }) => subject));
+  const priced = gains.filter(({ price }) => price !== null).slice(0, 2);
+  const primary = routes.find(({ id }) => isNamed.has(id))?.primary ?? routes[0]?.primary ?? null;
+  const [first] = priced;
+  if (first === undefined || primary === null || primary.price === null || primary.endpoint === first.endpoint)
+    return [];
+  const own = priced.map(({ endpoint, price }) => (price === null ? "" : `${endpoint} ${priceText(price)}`)).join(", ");
+  const against = `against ${primary.endpoint} ${priceText(primary.price)} USD per million tokens in/out`;
+  return [plainRow("COST", "quiet", `${own} ${against}`)];
+}
+
+/** Of the plainest request of the worst effect. */
+function explainOf(effects: readonly Effect[]): string | null {
+  const [first] = effects;
+  return first === undefined ? null : explainCommand(first.group.explain);
+}
+
+function moreText(report: ReportModel, variants: number): string {
+  const all = report.causes.flatMap((cause) => groupsOfCause(cause, report).map(({ group }) => ({ group, cause })));
+  const reasons = all.filter(
+    ({ group, cause }) => isCounted(group, cause) && !cause.renamed_groups.includes(group.id),
+  ).length;
+  const named = report.causes.reduce((sum, { renamed_groups: same }) => sum + same.length, 0);
+  const findings = report.complete ? report.newFindings.length : 0;
+  const parts = [
+    variants === 0 ? "" : `${amountText(variants, "variant")} of requests with conditions`,
+    reasons === 0 ? "" : amountText(reasons, "changed reason"),
+    named === 0 ? "" : `${numberText(named)} with another name only`,
+    findings === 0 ? "" : `${amountText(findings, "rule")} that no request meets`,
+    report.assertions === null || report.assertions.coverage.length === 0 ? "" : "coverage",
+  ].filter((part) => part !== "");
+  return parts.length === 0 ? "" : parts.join(", ");
+}

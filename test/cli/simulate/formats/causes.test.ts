@@ -1,0 +1,224 @@
+import { describe, expect, test } from "vitest";
+import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
+import type { FormatContext } from "../../../../src/cli/simulate/formats/model.ts";
+import type { CauseReport } from "../../../../src/simulate/report/cause-report.ts";
+import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
+import { comparison, denied, EU, EXPLAIN, group, POINT, report, routed, US } from "./report-fixture.ts";
+
+const CONTEXT: FormatContext = { colour: false, width: 100, reportDigest: null, verdict: null, all: false };
+const PLAIN = { ...POINT, needs: [] };
+
+/** A fallback that is refused for one workspace and reached by another, with a variant and a changed reason. */
+const WIDER = group({
+  id: "aaaaaaaaaaaa",
+  workspaces: ["acme-dev"],
+  head: routed(EU, US),
+  base: routed(EU),
+  witness: PLAIN,
+});
+const BROKEN = group({
+  id: "bbbbbbbbbbbb",
+  words: ["newly_denied"],
+  workspaces: ["clinic"],
+  base: routed(EU),
+  head: denied("retention", "kept", "KEPT"),
+  witness: PLAIN,
+});
+const VARIANT = group({ id: "cccccccccccc", workspaces: ["acme-dev"], head: routed(EU, US), base: routed(EU) });
+const REASON = group({
+  id: "dddddddddddd",
+  words: ["reason_changed"],
+  base: denied("a", "b", "C"),
+  head: denied("a", "b", "D"),
+});
+
+function cause(changes: Partial<CauseReport> = {}): CauseReport {
+  return {
+    id: "0123456789ab",
+    entries: [
+      {
+        path: "routes.chat-eu.fallbacks",
+        kind: "route",
+        subject: "chat-eu",
+        change: "changed",
+        before: "[]",
+        after: "[openai-us-gpt5]",
+        place: { file: "routes.yaml", line: 41, column: 7, side: "head" },
+      },
+    ],
+    renames: [],
+    groups: [WIDER, BROKEN, VARIANT, REASON].map(({ id }) => id),
+    promoted_groups: [],
+    renamed_groups: [],
+    gains: [
+      {
+        endpoint: US.endpoint,
+        model: US.model,
+        provider: US.provider,
+        region: US.region,
+        host: "api.example",
+        retention: "days_30",
+        trains_on_data: true,
+        price: null,
+      },
+    ],
+    loses: [],
+    routes: [{ id: "chat-eu", title: "chat-eu", primary: null }],
+    unaffected: [{ workspace: "hr", why: "us-east is not approved" }],
+    without_routes: 2,
+    ...changes,
+  };
+}
+
+function withCauses(...causes: readonly CauseReport[]): SimulationReport {
+  const compared = comparison("incomparable", [BROKEN, WIDER, VARIANT, REASON]);
+  return report({ declared: compared, promoted: compared, causes });
+}
+
+function firstScreen(one: SimulationReport): string {
+  return FORMATS.terminal(one, CONTEXT).split("\n\nDetails\n")[0] ?? "";
+}
+
+describe("the first screen", () => {
+  test("tells what breaks before what widens, by plain requests, and counts the others", () => {
+    expect(firstScreen(withCauses(cause()))).toMatchInlineSnapshot(`
+      "REVIEW  chat-eu may fall back to openai-us-gpt5: openai in us-east, kept 30 days, trains on data
+        routes.yaml:41
+      main 1a2b3c4 → us-fallback 9f8e7d6   complete
+
+      BREAKS  clinic    chat-eu refused: retention/kept (KEPT); only with needs tools
+      WIDENS  acme-dev  chat-eu → openai-us-gpt5, 2nd in order; only with needs tools; no new data path
+      SAME    hr (us-east is not approved); 2 workspaces without chat-eu
+      NOTE    openai trains on data
+
+      Decide: may acme-dev reach openai in us-east, kept 30 days, trains on data, and shall clinic be
+              refused; or a separate route for one of them?
+      explain: signalbox explain --workspace acme-eu --model chat-eu --needs tools
+      More: 1 variant of requests with conditions, 1 changed reason   --all"
+    `);
+  });
+
+  test("several changes have a line each with their places, and the file's order of importance", () => {
+    const other = cause({
+      id: "ba9876543210",
+      groups: [],
+      gains: [],
+      entries: [
+        {
+          path: "endpoints.x.price",
+          kind: "endpoint",
+          subject: "x",
+          change: "changed",
+          before: "{ input: 1, output: 2 }",
+          after: "{ input: 10, output: 20 }",
+          place: { file: "routes.yaml", line: 9, column: 1, side: "head" },
+        },
+      ],
+    });
+    const text = firstScreen(withCauses(cause(), other));
+    expect(text).toContain("REVIEW  2 changes of the files\n");
+    expect(text).toContain("CHANGE  chat-eu may fall back to");
+    expect(text).toContain("CHANGE  price of x 1/2 → 10/20 USD per million tokens in/out (× 10)   routes.yaml:9");
+  });
+
+  test("never has more than fifteen lines, and says how many are below", () => {
+    const many = Array.from({ length: 40 }, (_, index) => cause({ id: `${index}` }));
+    const text = firstScreen(withCauses(...many));
+    expect(text.split("\n").length).toBeLessThanOrEqual(15);
+    expect(text).toMatch(/… \d+ more below/);
+  });
+
+  test("a cause that was not found is said, not guessed", () => {
+    expect(firstScreen(withCauses(cause({ entries: [], gains: [] })))).toContain(
+      "REVIEW  cause not found for 4 groups of changes",
+    );
+  });
+
+  test("gates that fail and pass stand beside the exit code", () => {
+    const verdict = {
+      exitCode: 3,
+      gates: [
+        { name: "new_data_paths", passed: false },
+        { name: "newly_denied", passed: true },
+      ],
+    };
+    const text = FORMATS.terminal(withCauses(cause()), { ...CONTEXT, verdict });
+    expect(text).toMatch(/^FAIL /);
+    expect(text).toContain("exit 3, fails: new_data_paths, passes: newly_denied");
+  });
+});
+
+describe("formats that machines read", () => {
+  test("SARIF has one result for each cause, on the changed line", () => {
+    const log: unknown = JSON.parse(FORMATS.sarif(withCauses(cause()), CONTEXT));
+    expect(log).toMatchObject({
+      runs: [
+        {
+          results: [
+            {
+              ruleId: "newly_denied",
+              message: { text: expect.stringContaining("BREAKS clinic: chat-eu refused") },
+              locations: [
+                { physicalLocation: { artifactLocation: { uri: "routes.yaml" }, region: { startLine: 41 } } },
+              ],
+              partialFingerprints: { "signalboxCause/v1": "0123456789ab" },
+            },
+          ],
+        },
+      ],
+    });
+  });
+
+  test("GitHub's annotation of a cause is on the changed line", () => {
+    expect(FORMATS.github(withCauses(cause()), CONTEXT)).toMatch(/^::warning file=routes\.yaml,line=41,/m);
+  });
+
+  test("GitLab's report has what its schema requires of each issue", () => {
+    const issues: unknown = JSON.parse(FORMATS.gitlab(withCauses(cause()), CONTEXT));
+    expect(issues).toEqual([
+      {
+        description: expect.stringContaining("chat-eu may fall back"),
+        check_name: "signalbox/newly_denied",
+        fingerprint: expect.stringMatching(/^[0-9a-f]{32}$/),
+        severity: "major",
+        location: { path: "routes.yaml", lines: { begin: 41 } },
+      },
+    ]);
+  });
+
+  test("Bitbucket's report passes or fails, with an annotation on the changed line", () => {
+    const made: unknown = JSON.parse(FORMATS.bitbucket(withCauses(cause()), CONTEXT));
+    expect(made).toMatchObject({
+      report: { title: "Signalbox simulation", report_type: "BUG", result: "PASSED" },
+      annotations: [{ annotation_type: "BUG", path: "routes.yaml", line: 41, severity: "MEDIUM" }],
+    });
+    const failed = { ...CONTEXT, verdict: { exitCode: 3, gates: [] } };
+    expect(JSON.parse(FORMATS.bitbucket(withCauses(cause()), failed))).toMatchObject({ report: { result: "FAILED" } });
+  });
+
+  test("JUnit has a case for each gate", () => {
+    const verdict = {
+      exitCode: 3,
+      gates: [
+        { name: "new_data_paths", passed: false },
+        { name: "newly_denied", passed: true },
+      ],
+    };
+    const xml = FORMATS.junit(withCauses(cause()), { ...CONTEXT, verdict });
+    expect(xml).toMatch(/<testcase name="new_data_paths" classname="gate"[^>]*>\s*<failure/);
+    expect(xml).toMatch(/<testcase name="newly_denied" classname="gate"[^>]*\/>/);
+  });
+
+  test("HTML begins with the first screen and draws the route, escaped", () => {
+    const page = FORMATS.html(withCauses(cause()), CONTEXT);
+    expect(page).toContain("<svg");
+    expect(page.indexOf("BREAKS")).toBeLessThan(page.indexOf('id="verdict"'));
+    const hostile = { ...BROKEN, workspaces: ["<b>x"], explain: EXPLAIN };
+    const compared = comparison("incomparable", [hostile]);
+    const escaped = FORMATS.html(
+      report({ declared: compared, promoted: compared, causes: [cause({ groups: [hostile.id] })] }),
+      CONTEXT,
+    );
+    expect(escaped).not.toContain("<b>x");
+  });
+});
