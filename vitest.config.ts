@@ -19,22 +19,6 @@ const limits = {
  */
 const repeated = { ...limits, retry: process.env["CI"] === "true" ? 1 : 0 };
 
-/** Folders whose tests hand values over, or run the router over fakes. All others run whole servers, commands and stores. */
-const pure = [
-  "canon",
-  "compile",
-  "decide",
-  "dialects",
-  "dispatch",
-  "governance",
-  "http",
-  "keys",
-  "lifecycle",
-  "policy",
-  "recorded",
-  "simulate",
-].map((folder) => `test/${folder}/**/*.test.ts`);
-
 /**
  * Long proofs (`npm run test:long`): processes killed again and again, several replicas, packages installed, every command of the
  * documents, every fault on every surface. `npm test` has a quick test of the same parts.
@@ -132,12 +116,11 @@ const onlyLong = long.filter((path) => !scaled.includes(path));
 
 export default defineConfig({
   test: {
-    // Half of the time is spent waiting for sockets, clocks and processes: as many files at once as there are cores, two at least.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Part of the time is spent waiting for sockets, clocks and processes, so one file more than there are cores runs at once.
+    maxWorkers: availableParallelism() + 1,
     reporters: ["default", "./test/support/repeated.ts"],
     projects: [
-      { test: { ...quick, name: "pure", include: pure, exclude: [modules, ...onlyLong] } },
-      { test: { ...quick, name: "whole", include: ["test/**/*.test.ts"], exclude: [modules, ...pure, ...onlyLong] } },
+      { test: { ...quick, name: "quick", include: ["test/**/*.test.ts"], exclude: [modules, ...onlyLong] } },
       { test: { ...repeated, name: "long", include: long, exclude: [modules], env: { SIGNALBOX_TEST_LONG: "1" } } },
     ],
   },
