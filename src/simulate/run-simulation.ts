@@ -105,7 +105,7 @@ export async function simulateSides(
       ...(request.assertions?.changes ?? []),
     ],
     evidence: evidence?.report() ?? null,
-    assertions: asserted(plan, tally, request, explain),
+    assertions: await withBase(asserted(plan, tally, request, explain), compiled, request, watch),
   };
   return report;
 }
@@ -204,6 +204,28 @@ function asserted(
   const results = assertionResults(judged, mergeTallies(inOrder), cases, new Date(now), explain);
   const coverage = coverageResults(found.coverage, coverageFacts(input.head, tally.headUsage));
   return assertionsReport(file, results, coverage);
+}
+
+/** Says of each failed assertion whether base's own files fail it: base is held against it as if it were the change. */
+async function withBase(
+  report: AssertionsReport | null,
+  { base }: CompiledSides,
+  request: SimulationRequest,
+  watch: SimulationWatch,
+): Promise<AssertionsReport | null> {
+  const failed = new Set(report?.results.flatMap(({ id, status }) => (status === "FAIL" ? [id] : [])));
+  const { assertions: held } = request;
+  if (report === null || held === null || failed.size === 0) return report;
+  const assertions = held.assertions.assertions.filter(({ id }) => failed.has(id));
+  const own = { ...request, assertions: { ...held, assertions: { assertions, coverage: { gates: [], except: [] } } } };
+  const plan = await planned({ base, head: base }, own, watch);
+  const tally = await decided(plan, own, watch);
+  await plan.runner.load();
+  const before = asserted(plan, tally, own, () => []);
+  // What was not decided may fail too.
+  const known = (violations: number): boolean | null => (violations > 0 ? true : plan.cut.length > 0 ? null : false);
+  const inBase = new Map(before?.results.map(({ id, violations }) => [id, known(violations)]));
+  return { ...report, results: report.results.map((one) => ({ ...one, fails_in_base: inBase.get(one.id) ?? null })) };
 }
 
 function jobInput(

@@ -4,7 +4,7 @@ import type { Progress } from "../../../src/simulate/request.ts";
 import { runSimulation } from "../../../src/simulate/run-simulation.ts";
 import { policySource } from "../../policy/samples.ts";
 import { route, table } from "../../support/table.ts";
-import { pathLines, REQUEST, shown, sideOf, simulate, WATCH } from "../small-sides.ts";
+import { pathLines, REQUEST, shown, sideOf, simulate, WATCH, withAssertions } from "../small-sides.ts";
 
 const alone = table({ routes: [route("r", "a", [])] });
 const wide = table();
@@ -91,5 +91,31 @@ describe("threads", () => {
     await expect(runSimulation(side, side, { ...REQUEST, workers: 2, threadsFrom: 0 }, watch)).rejects.toThrow(
       "enough",
     );
+  });
+});
+
+describe("assertions that fail", () => {
+  const stays = {
+    kind: "implies",
+    id: "stays-at-p",
+    title: "",
+    standpoint: "both",
+    waiver: null,
+    may_be_empty: false,
+    location: { file: "policies/assertions.yaml", line: 1, column: 1 },
+    for: {},
+    except: null,
+    if: { outcome: "route" },
+    // oxlint-disable-next-line unicorn/no-thenable -- the assertion's own word
+    then: { every_place: { providers: ["p"] } },
+  } as const;
+  const failing = async (base: Awaited<ReturnType<typeof sideOf>>) => {
+    const report = await simulate(base, await sideOf(wide), { assertions: withAssertions([stays]) });
+    return report.assertions?.results.map(({ status, fails_in_base: known }) => [status, known]);
+  };
+
+  it("are told apart by whether base fails them too", async () => {
+    expect(await failing(await sideOf(alone))).toEqual([["FAIL", false]]);
+    expect(await failing(await sideOf(wide))).toEqual([["FAIL", true]]);
   });
 });
