@@ -39,6 +39,8 @@ const long = [
   "test/contract/schemathesis/*.test.ts",
   "test/docs/commands/*.test.ts",
   "test/docs/policy-lifecycle.test.ts",
+  "test/docs/pull-requests.test.ts",
+  "test/docs/simulate-recipes.test.ts",
   "test/docs/simulate.test.ts",
   "test/evidence/cli-policies.test.ts",
   "test/evidence/kill.test.ts",
