@@ -197,8 +197,7 @@ function textOf(group: ChangeGroup, routes: readonly string[], cause: CauseRepor
     return `${names}: ${idsOf(base).join(", ")} → ${idsOf(head).join(", ")}${only}`;
   }
   const moved = movedOf(group, cause);
-  if (moved !== null)
-    return `${names} meets it at ${moved}, ${ordinal(idsOf(head).indexOf(moved) + 1)} in order${only}`;
+  if (moved !== null) return `${names} uses ${moved}, ${ordinal(idsOf(head).indexOf(moved) + 1)} in order${only}`;
   const titles = group.words.map((word) => CHANGES[word].title).join(", ");
   return `${names}: ${titles} (${idsOf(head).join(", ")})${only}`;
 }
