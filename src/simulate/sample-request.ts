@@ -98,6 +98,8 @@ export interface ClassComparison {
   readonly shapes: bigint;
   readonly declared: OutcomePair;
   readonly promoted: OutcomePair;
+  /** The same, where base refuses the request for a name that it does not have, as base decides it without the name. */
+  readonly named: Readonly<Record<View, OutcomePair>> | null;
 }
 
 /** What readers other than policies distinguish; no class then holds two requests that differ in it. */
@@ -116,5 +118,12 @@ export const NARROWED = "preferences.narrowed";
 
 /** Whether a caller excludes some endpoints of the route. */
 export function isNarrowed(preferences: ProviderPreferences | null): boolean {
-  return preferences?.only !== undefined || preferences?.region !== undefined || preferences?.ignore !== undefined;
+  const { only, region, ignore, max_price: price } = preferences ?? {};
+  return choosesOne(preferences) || [only, region, ignore, price].some((member) => member !== undefined);
+}
+
+/** Whether a caller takes the first candidate of its own order and no other. */
+export function choosesOne(preferences: ProviderPreferences | null): boolean {
+  const { order, sort, allow_fallbacks: mayFallBack } = preferences ?? {};
+  return mayFallBack === false && (order !== undefined || sort !== undefined);
 }

@@ -37,9 +37,8 @@ function few(universe: Universe): Universe {
     allowFallbacks: [true],
     dataCollection: ["deny"] as const,
     zdr: [false],
-    only: false,
-    regions: [],
-    ignore: [],
+    narrowing: [],
+    orders: false,
   };
   return { ...universe, operations, preferences, times: universe.times.slice(0, 1) };
 }

@@ -1,6 +1,7 @@
 import { MODEL_OPERATION_OF } from "../../src/canon/operation.ts";
 import type { PolicyIdentity, PolicySet } from "../../src/canon/policy.ts";
-import type { RoutingTable } from "../../src/canon/table.ts";
+import type { ProviderPreferences } from "../../src/canon/preferences.ts";
+import type { EndpointRow, RoutingTable } from "../../src/canon/table.ts";
 import type { Assertion } from "../../src/simulate/assertions/assertion.ts";
 import { distinctionsOf } from "../../src/simulate/assertions/distinctions.ts";
 import { initialMode } from "../../src/policy/initial-mode.ts";
@@ -14,6 +15,7 @@ import { PLAIN_SCALARS, perScalar, type Scalars } from "../../src/simulate/reque
 import { compiledSides, type CompiledTree } from "../../src/simulate/side-contents.ts";
 import { SideDecider, type SideOutcomes } from "../../src/simulate/side-decider.ts";
 import { JobClasses } from "../../src/simulate/space/classes.ts";
+import { withKnownNames } from "../../src/simulate/space/known-names.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
 import type { OperationUniverse, Universe } from "../../src/simulate/space/universe.ts";
 import { sideViews } from "../../src/simulate/views.ts";
@@ -72,37 +74,66 @@ function everyScalar(own: OperationUniverse): readonly Scalars[] {
 function everyPreference(
   { preferences }: Universe,
   sides: readonly CompiledTree[],
-  { workspace, model, operation }: Asked,
-): readonly SampleRequest["preferences"][] {
-  const providers = new Set<string>();
-  for (const { table } of sides) {
-    const row = table.workspaces[workspace];
-    const name = model === "" ? (row?.defaultModerationRoute ?? "") : model;
-    if (row?.approve.routes.includes(name) !== true) continue;
-    const route = table.routes[name];
-    if (route?.operations.includes(MODEL_OPERATION_OF[operation]) !== true) continue;
-    for (const id of route.tiers.flatMap(({ endpoints }) => endpoints)) {
-      providers.add(table.endpoints[id]?.provider ?? "");
-    }
-  }
-  const all: SampleRequest["preferences"][] = [];
-  const pairs = [...providers].flatMap((first) =>
-    [...providers].filter((second) => first < second).map((second) => [first, second]),
+  asked: Asked,
+): readonly ProviderPreferences[] {
+  const opened = sides.flatMap(({ table }) => openedOn(table, asked));
+  let all: readonly ProviderPreferences[] = [{}];
+  const vary = (values: readonly ProviderPreferences[]): void => {
+    all = all.flatMap((one) => values.map((value) => ({ ...one, ...value })));
+  };
+  const isVaried = (member: (typeof preferences.narrowing)[number]): boolean =>
+    opened.length > 0 && preferences.narrowing.includes(member);
+  const providers = sorted(
+    opened.flatMap(({ approved, endpoints }) => [...approved, ...endpoints.map(({ provider }) => provider)]),
   );
-  const narrowed =
-    providers.size === 0 || !preferences.only
-      ? []
-      : [
-          ...[...providers].map((provider) => ({ only: [provider] })),
-          ...(providers.size > 2 ? pairs.map((only) => ({ only })) : []),
-          ...preferences.regions.map((region) => ({ region: [region] })),
-          ...preferences.ignore.map((provider) => ({ ignore: [provider] })),
-        ];
-  for (const narrowing of [{}, ...narrowed])
-    for (const allow_fallbacks of preferences.allowFallbacks)
-      for (const data_collection of preferences.dataCollection)
-        for (const zdr of preferences.zdr) all.push({ ...narrowing, allow_fallbacks, data_collection, zdr });
+  const lists = subsets(providers).filter(({ length }) => length > 0);
+  if (isVaried("only")) vary([{}, ...lists.map((only) => ({ only }))]);
+  if (isVaried("ignore")) vary([{}, ...lists.map((ignore) => ({ ignore }))]);
+  if (isVaried("region")) {
+    const regions = sorted(
+      sides.flatMap(({ table: { regionGroups, providers: rows } }) => [
+        ...Object.entries(regionGroups).flat(2),
+        ...Object.values(rows).map((row) => row.region),
+      ]),
+    );
+    const named = subsets(regions).filter(({ length }) => length > 0);
+    vary([{}, ...named.map((region) => ({ region }))]);
+  }
+  if (isVaried("max_price")) {
+    const prices = opened.flatMap(({ endpoints }) => endpoints.flatMap(({ price }) => price ?? []));
+    const steps = (part: "input" | "output" | "request"): readonly object[] => [
+      {},
+      ...[...new Set([0, ...prices.map((price) => price[part])])].map((most) => ({ [part]: most })),
+    ];
+    const maximums = steps("input").flatMap((input) =>
+      steps("output").flatMap((output) => steps("request").map((request) => ({ ...input, ...output, ...request }))),
+    );
+    vary([{}, ...maximums.map((most) => ({ max_price: most }))]);
+  }
+  vary(preferences.allowFallbacks.map((allow_fallbacks) => ({ allow_fallbacks })));
+  vary(preferences.dataCollection.map((data_collection) => ({ data_collection })));
+  vary(preferences.zdr.map((zdr) => ({ zdr })));
   return all;
+}
+
+interface Opened {
+  readonly approved: readonly string[];
+  readonly endpoints: readonly EndpointRow[];
+}
+
+/** The route that a side gives a request; none where the side refuses every request. */
+function openedOn(table: RoutingTable, { workspace, model, operation }: Asked): readonly Opened[] {
+  const row = table.workspaces[workspace];
+  const name = model === "" ? (row?.defaultModerationRoute ?? "") : model;
+  const route = table.routes[name];
+  if (row?.approve.routes.includes(name) !== true || route?.operations.includes(MODEL_OPERATION_OF[operation]) !== true)
+    return [];
+  const endpoints = route.tiers.flatMap(({ endpoints: ids }) => ids.flatMap((id) => table.endpoints[id] ?? []));
+  return [{ approved: row.approve.providers, endpoints }];
+}
+
+function sorted(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].toSorted();
 }
 
 /** What deciding every request says, and what deciding every class says; with the same lines the classes stand for the requests. */
@@ -228,7 +259,21 @@ export async function decideBothWays(
       kinds: changeKinds(left[at], right[at], destinations),
     });
     const members: readonly [Member] = [{ workspace: sample.workspace, model: sample.model }];
-    return { sample, members, shapes: 1n, declared: pair("declared"), promoted: pair("promoted") };
+    const misnamed = left.declared.denial?.reason === "unknown_preference";
+    const known = misnamed ? plain.base.decide(withKnownNames(base.table, sample)) : left;
+    const named = (at: "declared" | "promoted") => ({
+      base: known[at],
+      head: right[at],
+      kinds: changeKinds(known[at], right[at], destinations),
+    });
+    return {
+      sample,
+      members,
+      shapes: 1n,
+      declared: pair("declared"),
+      promoted: pair("promoted"),
+      named: misnamed ? { declared: named("declared"), promoted: named("promoted") } : null,
+    };
   };
   const reached = {
     base: (outcome: Outcome) => reachedOf(outcome, destinations.base),

@@ -3,8 +3,8 @@ import type { Capability } from "../../src/canon/capability.ts";
 import type { Feature } from "../../src/canon/generate/feature.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import { buildModules, compilePolicies, type CompiledPolicies } from "../../src/policy/compile-policies.ts";
-import type { Universe } from "../../src/simulate/space/universe.ts";
-import { policySource, uncached as toolchain } from "../policy/samples.ts";
+import type { PreferenceUniverse, Universe } from "../../src/simulate/space/universe.ts";
+import { policySource, toolchain } from "../policy/samples.ts";
 import type { Relation } from "./every-request.ts";
 import { endpoint, model, provider, route, table, workspace } from "../support/table.ts";
 
@@ -127,6 +127,13 @@ pass.label if input.time.hour == "night"`,
     null,
     { short: "{kind: max_output_tokens, value: 50}" },
   ),
+  policySource(
+    "front",
+    { first: "{effect: gate, reasons: [FAR_FIRST]}" },
+    `pass.first if input.candidates[0].region == "eu-west"
+
+pass.first if input.key.environment == "staging"`,
+  ),
 ];
 
 /** Compiled once; each side has some of them. */
@@ -147,6 +154,8 @@ export async function policyPool(): Promise<readonly CompiledPolicies[]> {
     [11, 10, 0],
     [8, 9, 3],
     [11, 4, 8],
+    [12],
+    [12, 6],
   ];
   return Promise.all(
     choices.map(async (chosen) => {
@@ -182,6 +191,7 @@ const endpointFacts = fc.record({
     ] as const)
     .map((list) => list.toSorted()),
   dialect: fc.constantFrom("openai-chat", "anthropic-messages"),
+  price: fc.constantFrom(null, { input: 1, output: 2, request: 0 }, { input: 3, output: 1, request: 0 }),
 });
 
 const ENDPOINTS = ["a", "b", "c", "d"];
@@ -201,13 +211,13 @@ const workspaceFacts = fc.record({
   labels: fc.subarray(["eu", "web"]),
 });
 
-const POLICY_IDS = ["region", "few-needs", "supported", "sizes", "key", "hours", "alone", "first-need"];
+const POLICY_IDS = ["region", "few-needs", "supported", "sizes", "key", "hours", "alone", "first-need", "front"];
 
 const sideFacts = fc.record({
   endpoints: fc.array(endpointFacts, { minLength: 4, maxLength: 4 }),
   routes: fc.array(routeFacts, { minLength: 2, maxLength: 2 }),
   workspaces: fc.array(workspaceFacts, { minLength: 2, maxLength: 2 }),
-  policies: fc.nat(13),
+  policies: fc.nat(15),
   enforced: fc.subarray([...POLICY_IDS]),
 });
 type SideFacts = typeof sideFacts extends fc.Arbitrary<infer Facts> ? Facts : never;
@@ -260,6 +270,14 @@ export const twoSides = fc
     };
   });
 
+const NARROWING: readonly (readonly PreferenceUniverse["narrowing"][number][])[] = [
+  [],
+  ["only"],
+  ["ignore"],
+  ["region"],
+  ["max_price"],
+];
+
 /** A universe small enough to write out: of each dimension a few values, at random. */
 export const narrowings = fc
   .record({
@@ -272,21 +290,25 @@ export const narrowings = fc
     workloads: fc.subarray(["web", "batch"], { minLength: 1 }),
     labels: fc.subarray(["eu", "vip"], { maxLength: 1 }),
     times: fc.subarray([0, 1, 5], { minLength: 1, maxLength: 1 }),
-    flags: fc.subarray(["fallbacks", "collection", "zdr", "only"] as const, { maxLength: 2 }),
+    flags: fc.subarray(["fallbacks", "collection", "zdr"] as const, { maxLength: 2 }),
+    narrowing: fc.constantFrom(...NARROWING),
     operations: fc.subarray(["chat.completions", "messages"] as const, { minLength: 1, maxLength: 1 }),
   })
   .map(
-    ({ operations, flags, needs, features, stream, context, maxOutput, times, ...key }) =>
+    ({ operations, flags, narrowing, needs, features, stream, context, maxOutput, times, ...key }) =>
       (universe: Universe): Universe => ({
         ...universe,
         ...key,
+        // Lists of regions and prices have many values: fewer of something else keeps the product small.
+        workspaces: isLong(narrowing) ? universe.workspaces.slice(0, 1) : universe.workspaces,
         times: universe.times.filter((_, index) => times.includes(index)),
         preferences: {
           ...universe.preferences,
           allowFallbacks: flags.includes("fallbacks") ? [true, false] : [true],
           dataCollection: flags.includes("collection") ? ["deny", "allow"] : ["deny"],
           zdr: flags.includes("zdr") ? [false, true] : [false],
-          only: flags.includes("only"),
+          narrowing,
+          orders: false,
         },
         operations: new Map(
           [...universe.operations]
@@ -295,8 +317,8 @@ export const narrowings = fc
               operation,
               {
                 ...own,
-                needs: needs.toSorted(),
-                features: features.toSorted(),
+                needs: needs.slice(0, isLong(narrowing) ? 1 : 3).toSorted(),
+                features: features.slice(0, isLong(narrowing) ? 1 : 2).toSorted(),
                 stream,
                 context,
                 maxOutput,
@@ -307,3 +329,7 @@ export const narrowings = fc
         ),
       }),
   );
+
+function isLong(narrowing: PreferenceUniverse["narrowing"]): boolean {
+  return narrowing.includes("region") || narrowing.includes("max_price");
+}

@@ -68,8 +68,11 @@ function isOwnDoing({ assertion }: Running, { sample }: ClassComparison): boolea
 }
 
 /** A class counts once, whether one or both views violate the assertion. */
-function judgeClass(running: Running, { sample, declared, promoted }: ClassComparison): void {
+function judgeClass(running: Running, comparison: ClassComparison): void {
   const { assertion, judge } = running;
+  const { sample, named } = comparison;
+  // A request that base does not understand shows nothing of what base lets it reach.
+  const { declared, promoted } = assertion.kind === "no_new_access" ? (named ?? comparison) : comparison;
   const pairs: readonly (readonly [View, OutcomePair])[] = [
     ["declared", declared],
     ["promoted", promoted],

@@ -1,5 +1,5 @@
 import type { ChangeKind } from "../change-kind.ts";
-import type { Member, Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
+import { choosesOne, type Member, type Outcome, type OutcomePair, type SampleRequest } from "../sample-request.ts";
 import type { ClassDetails } from "../space/classes.ts";
 import type { Destinations } from "./change-kinds.ts";
 import { addToGroup, mergeGroups, type GroupTallies, type Order } from "./group-tally.ts";
@@ -71,8 +71,10 @@ export class JobComparison {
     tally.changedShapes += shapes;
     for (const kind of pair.kinds) countChange(tally, kind, 1, shapes);
     const [before, after] = [reached(pair.base, this.#destinations.base), reached(pair.head, this.#destinations.head)];
-    tally.gains ||= !after.isSubsetOf(before);
-    tally.loses ||= !before.isSubsetOf(after);
+    // A caller that takes one candidate by its own order exchanges it for another one: that is neither more nor less.
+    const isExchanged = choosesOne(sample.preferences) && before.size > 0 && after.size > 0;
+    tally.gains ||= !isExchanged && !after.isSubsetOf(before);
+    tally.loses ||= !isExchanged && !before.isSubsetOf(after);
     addToGroup(tally.groups, pair, sample, this.#members, shapes, order, details());
   }
 

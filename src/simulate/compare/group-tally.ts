@@ -33,7 +33,10 @@ export function groupKey(pair: OutcomePair): string {
   const known = keys.get(pair);
   if (known !== undefined) return known;
   const { kinds, base, head } = pair;
-  const made = JSON.stringify([kinds, folded(base), folded(head)]);
+  const isMisnamed = [base, head].some(({ denial }) => denial?.reason === "unknown_preference");
+  // Refused on one side for a name that it does not have: whatever the other side does is one change.
+  const keyed = isMisnamed ? [base.denial, head.denial].map(keyOf) : [base, head].map(withKey);
+  const made = JSON.stringify([kinds, ...keyed]);
   keys.set(pair, made);
   return made;
 }
@@ -47,6 +50,16 @@ function folded(outcome: Outcome): Outcome {
   if (denial === null) return outcome;
   const [constraint = ""] = denial.constraint.split(":");
   return { ...outcome, denial: { ...denial, constraint } };
+}
+
+/** By which preference a caller excludes all that is left does not matter. */
+function keyOf(denial: Outcome["denial"]): Outcome["denial"] {
+  if (denial === null) return null;
+  return { ...denial, constraint: denial.policy === "preferences" ? "" : (denial.constraint.split(":")[0] ?? "") };
+}
+
+function withKey(outcome: Outcome): Outcome {
+  return { ...outcome, denial: keyOf(outcome.denial) };
 }
 
 /** `tools` of `capability_supported:tools`; of either side. */
@@ -85,7 +98,8 @@ export function addToGroup(
   addAll(group.taken, DENIED_FOR, subjectsOf(pair));
   group.classes += 1;
   group.shapes += shapes;
-  if (order < group.order) Object.assign(group, { example: sample, order });
+  if (order < group.order)
+    Object.assign(group, { base: folded(pair.base), head: folded(pair.head), example: sample, order });
 }
 
 export function mergeGroups(into: GroupTallies, from: GroupTallies): void {
@@ -102,7 +116,8 @@ export function mergeGroups(into: GroupTallies, from: GroupTallies): void {
     for (const [name, values] of group.taken) addAll(known.taken, name, values);
     known.classes += group.classes;
     known.shapes += group.shapes;
-    if (group.order < known.order) Object.assign(known, { example: group.example, order: group.order });
+    const { base, head, example, order } = group;
+    if (order < known.order) Object.assign(known, { base, head, example, order });
   }
 }
 

@@ -60,9 +60,8 @@ function without(universe: Universe, dimension: CutDimension): Universe {
           allowFallbacks: [true],
           dataCollection: ["deny"],
           zdr: [false],
-          only: false,
-          regions: [],
-          ignore: [],
+          narrowing: [],
+          orders: false,
         },
       };
     case "needs":

@@ -7,6 +7,7 @@ import { emptyTally, type SimulationTally } from "../compare/simulation-tally.ts
 import type { OutcomePair, SampleRequest, View } from "../sample-request.ts";
 import { SideDecider, type SideOutcomes } from "../side-decider.ts";
 import { JobClasses } from "../space/classes.ts";
+import { withKnownNames } from "../space/known-names.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import type { CompiledSide } from "../side-contents.ts";
 import { sideViews } from "../views.ts";
@@ -115,7 +116,7 @@ export class JobRunner {
       comparisons.promoted.add(pairs.promoted, sample, shapes, order, describe);
       candidates.base.add(before.declared);
       candidates.head.add(after.declared);
-      assertions?.visit({ sample, members, shapes, ...pairs });
+      assertions?.visit({ sample, members, shapes, ...pairs, named: this.#named(sample, before, after) });
       tally.classes += 1;
       order += 1;
     }
@@ -125,6 +126,12 @@ export class JobRunner {
     candidates.base.writeTo(tally.baseUsage, this.#input.base.table, members);
     candidates.head.writeTo(tally.headUsage, this.#input.head.table, members);
     if (assertions !== null) tally.assertions.set(index, assertions.snapshot());
+  }
+
+  #named(sample: SampleRequest, before: SideOutcomes, after: SideOutcomes): Record<View, OutcomePair> | null {
+    const { base } = this.#loaded();
+    if (before.declared.denial?.reason !== "unknown_preference") return null;
+    return this.#pairs(base.decide(withKnownNames(base.table, sample)), after);
   }
 
   /** Deciders give the same object for the same outcomes, so that most pairs have been compared before. */

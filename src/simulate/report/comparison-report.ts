@@ -54,7 +54,10 @@ function bySeverity([leftKey, left]: Entry, [rightKey, right]: Entry): number {
   return leftKey < rightKey ? -1 : 1;
 }
 
-function rankOf({ kinds }: GroupTally): number {
+function rankOf({ kinds, base, head }: GroupTally): number {
+  const isMisnamed = [base, head].some(({ denial }) => denial?.reason === "unknown_preference");
+  // That a name is new or gone shows itself in what its requests reach; that who writes it is refused matters least.
+  if (isMisnamed) return CHANGES.reason_changed.rank;
   return Math.min(...kinds.map((kind) => CHANGES[kind].rank));
 }
 

@@ -6,8 +6,9 @@ import { isNarrowed, NARROWED, type SampleRequest } from "../sample-request.ts";
 import { merged, StateNumbers, type ApprovalState, type Common } from "./approval-state.ts";
 import { joinedNames } from "./blocks.ts";
 import type { Sight } from "./readers.ts";
-import { approveSide, needToken, preferencesOf, seeNeed, startSide, type SideView } from "./side-state.ts";
-import type { OperationUniverse, PreferenceUniverse } from "./universe.ts";
+import { preferenceValues, type PreferenceEffect } from "./preference-effects.ts";
+import { approveSide, needToken, seeNeed, startSide, type SideView } from "./side-state.ts";
+import type { OperationUniverse } from "./universe.ts";
 
 /** What one step makes of a request that takes it. */
 interface Step {
@@ -32,7 +33,7 @@ interface Step {
 export function approvalStates(
   sample: SampleRequest,
   universe: OperationUniverse,
-  preferences: PreferenceUniverse,
+  preferences: readonly PreferenceEffect[],
   views: readonly SideView[],
   assertions: Sight,
   matters: Set<string>,
@@ -53,7 +54,7 @@ export function approvalStates(
 class Walk {
   readonly #sample: SampleRequest;
   readonly #universe: OperationUniverse;
-  readonly #preferences: PreferenceUniverse;
+  readonly #preferences: readonly PreferenceEffect[];
   readonly #views: readonly SideView[];
   readonly #assertions: Sight;
   /** Whether these requests have a response schema that no tool can stand in for; `null` where it does not matter. */
@@ -63,7 +64,7 @@ class Walk {
   constructor(
     sample: SampleRequest,
     universe: OperationUniverse,
-    preferences: PreferenceUniverse,
+    preferences: readonly PreferenceEffect[],
     views: readonly SideView[],
     assertions: Sight,
     constrained: boolean | null,
@@ -91,8 +92,7 @@ class Walk {
   }
 
   #starts(): readonly ApprovalState[] {
-    const preferred = preferencesOf(this.#preferences, this.#views);
-    return preferred.flatMap((preferences) =>
+    return this.#preferences.flatMap(({ preferences, sides, size }) =>
       this.#universe.dimensions.map((dimensions): ApprovalState => {
         const request = "input.request";
         const asserted = [
@@ -104,19 +104,14 @@ class Walk {
         ];
         return {
           part: { needs: [], features: [], signatureFamilies: [], dimensions, preferences },
-          sides: this.#views.map((view) => startSide(view, preferences, dimensions)),
+          sides: sides.flatMap((side, index) => {
+            const view = this.#views[index];
+            return view === undefined ? [] : [startSide(view, side, preferences, dimensions)];
+          }),
           asserted: asserted.join("|"),
           common: { needs: [], features: [] },
-          taken: new Map([
-            ["only", [preferences?.only?.join(" or ") ?? "any"]],
-            ["region", [preferences?.region?.[0] ?? "any"]],
-            ["ignore", [preferences?.ignore?.[0] ?? "none"]],
-            ["allow_fallbacks", [String(preferences?.allow_fallbacks !== false)]],
-            ["data_collection", [preferences?.data_collection ?? "deny"]],
-            ["zdr", [String(preferences?.zdr === true)]],
-            ["dimensions", [String(dimensions ?? "none")]],
-          ]),
-          size: 1n,
+          taken: new Map([...preferenceValues(preferences), ["dimensions", [String(dimensions ?? "none")]]]),
+          size,
         };
       }),
     );

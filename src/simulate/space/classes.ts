@@ -6,6 +6,7 @@ import type { ApprovalState, Common as ApprovalCommon, Taken } from "./approval-
 import { approvalStates } from "./approval-states.ts";
 import { policyOnlyDimensions, type Block, type Dimension, type Eyes, type PolicyOnly } from "./blocks.ts";
 import type { PairClass } from "./pairs.ts";
+import { preferenceEffects } from "./preference-effects.ts";
 import type { Sight } from "./readers.ts";
 import { openSide, stateKey } from "./side-state.ts";
 import { OUTSIDE_VOCABULARY, type Universe } from "./universe.ts";
@@ -48,6 +49,8 @@ export interface SpaceSide {
 export interface Space {
   readonly universe: Universe;
   readonly sides: readonly SpaceSide[];
+  /** Whether an obligation of either side puts candidates of a region first. */
+  readonly prefersRegion: boolean;
   /** Of the assertions that may mean a request of the job. */
   readonly assertionsOf: (job: Job) => Sight;
 }
@@ -72,7 +75,9 @@ export class JobClasses {
     const assertions = space.assertionsOf(job);
     const matters = new Set<string>();
     this.matters = matters;
-    this.#states = approvalStates(this.#start, own, space.universe.preferences, views, assertions, matters);
+    const readers = { seesOrder: views.some(({ sight }) => sight.seesOrder), prefersRegion: space.prefersRegion };
+    const preferences = preferenceEffects(space.universe.preferences, views, readers);
+    this.#states = approvalStates(this.#start, own, preferences, views, assertions, matters);
     const known = new Map<string, readonly Dimension[]>();
     this.#dimensions = (state) => {
       const live = state.sides.map(({ denied }) => denied === null);

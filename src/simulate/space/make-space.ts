@@ -51,6 +51,9 @@ export function planSpace(
       table,
       sightOf: remembered((operation) => new Sight(readers, operation, ambiguous)),
     })),
+    prefersRegion: [base, head].some(({ contents }) =>
+      contents.some(({ contract }) => contract.obligations.some(({ kind }) => kind === "prefer_region")),
+    ),
     assertionsOf: ({ pair, operation }) => {
       const concerned = assertions.filter(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
       return new Sight(

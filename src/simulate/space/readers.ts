@@ -20,7 +20,15 @@ export interface Reader {
   readonly strings: ReadonlySet<string>;
   /** Why it can distinguish any two strings, such as a built-in that looks into text; empty where it cannot. */
   readonly inspects: readonly string[];
+  /** Whether its answer may depend on the order of candidates. */
+  readonly seesOrder: boolean;
 }
+
+/** Of what a policy may do besides comparing words: these look into single words, which no order changes. */
+const BLIND_TO_ORDER: ReadonlySet<string> = new Set([
+  ...["count", "contains", "endswith", "startswith", "indexof", "lower", "upper", "replace", "split", "substring"],
+  ...["trim", "trim_left", "trim_prefix", "trim_right", "trim_space", "trim_suffix", "glob.match", "regex.match"],
+]);
 
 /**
  * What a policy can tell apart. A Rego program gives the permuted answer to a permuted input wherever the words that change places do not
@@ -33,11 +41,13 @@ export function policyReader({ contract, reads, words: strings }: CompiledPolicy
     reads,
     strings: new Set(strings.strings),
     inspects: strings.inspects,
+    seesOrder:
+      readsPath({ reads }, "input.candidates") && strings.inspects.some((reason) => !BLIND_TO_ORDER.has(reason)),
   };
 }
 
 export function distinctionReader({ reads, strings }: Distinctions): Reader {
-  return { name: "assertions", operations: null, reads, strings: new Set(strings), inspects: [] };
+  return { name: "assertions", operations: null, reads, strings: new Set(strings), inspects: [], seesOrder: false };
 }
 
 /** Dimensions that share values: a reader of two of them may compare one with the other. */
@@ -54,6 +64,11 @@ export class Sight {
   constructor(readers: readonly Reader[], operation: Operation, ambiguous: ReadonlySet<string>) {
     this.#readers = readers.filter(({ operations }) => operations === null || operations.includes(operation));
     this.#ambiguous = ambiguous;
+  }
+
+  /** Whether a reader's answer may depend on the order of candidates. */
+  get seesOrder(): boolean {
+    return this.#readers.some((reader) => reader.seesOrder);
   }
 
   sees(path: string): boolean {

@@ -3,7 +3,7 @@ import type { Candidate } from "../../canon/decision.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import { applyApproval, type Approval } from "../../decide/approvals.ts";
-import { routeCandidates } from "../../decide/candidates.ts";
+import { routeCandidates, tiersOf } from "../../decide/candidates.ts";
 import { routeAsked } from "../../decide/decide.ts";
 import { applyPreferences, orderCandidates } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
@@ -11,14 +11,17 @@ import { identityOf } from "../decide-sample.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import { joinedNames } from "./blocks.ts";
 import type { Sight } from "./readers.ts";
-import type { PreferenceUniverse } from "./universe.ts";
 
-/** One side, looked at for one workspace, route and operation. */
-export interface SideView {
+/** One side, looked at for one workspace and route. */
+export interface OpenedSide {
   readonly table: RoutingTable;
-  readonly sight: Sight;
   /** `null`: every request is refused before anything of its shape matters. */
   readonly opened: { readonly workspace: WorkspaceRow; readonly route: RouteRow } | null;
+}
+
+/** One side, looked at for one workspace, route and operation. */
+export interface SideView extends OpenedSide {
+  readonly sight: Sight;
 }
 
 export function openSide(table: RoutingTable, sight: Sight, sample: SampleRequest): SideView {
@@ -40,16 +43,23 @@ export interface SideState {
 
 const REFUSED: SideState = { denied: "refused", candidates: [], seen: "" };
 
-/** After the caller's preferences. */
-export function startSide(
-  { table, sight, opened }: SideView,
-  preferences: ProviderPreferences | null,
-  dimensions: number | null,
-): SideState {
+/** What the caller's preferences leave, in their order, before anything else is looked at. */
+export function preferredSide({ table, opened }: OpenedSide, preferences: ProviderPreferences | null): SideState {
   if (opened === null) return REFUSED;
   const trace = new Trace();
   const wanted = applyPreferences(table, opened.workspace, preferences, routeCandidates(table, opened.route), trace);
   if (trace.denial !== null) return deniedState(`preferences/${trace.denial.constraint}/${trace.denial.reason}`);
+  return { denied: null, candidates: orderCandidates(preferences, wanted), seen: "" };
+}
+
+/** With what the policies see of preferences and of the length of vectors. */
+export function startSide(
+  { sight }: SideView,
+  preferred: SideState,
+  preferences: ProviderPreferences | null,
+  dimensions: number | null,
+): SideState {
+  if (preferred.denied !== null) return preferred;
   const seen = [
     preferences?.allow_fallbacks === false ? "one place" : "",
     visible(sight, "input.request.allow_fallbacks", preferences?.allow_fallbacks !== false),
@@ -57,7 +67,7 @@ export function startSide(
     visible(sight, "input.request.zdr", preferences?.zdr === true),
     visible(sight, "input.request.dimensions", dimensions),
   ];
-  return { denied: null, candidates: orderCandidates(preferences, wanted), seen: seen.join("|") };
+  return { ...preferred, seen: seen.join("|") };
 }
 
 export function approveSide({ opened }: SideView, state: SideState, approvals: readonly Approval[]): SideState {
@@ -121,10 +131,16 @@ export function stateKey(state: SideState): string {
 function candidatesKey(candidates: SideState["candidates"]): string {
   const known = candidateKeys.get(candidates);
   if (known !== undefined) return known;
-  const planned = candidates.map(({ endpoint, tier, balance, weight }) => `${endpoint.id}@${tier}${balance}${weight}`);
-  const made = planned.join(",");
+  const made = tiersOf(candidates).map(tierKey).join(";");
   candidateKeys.set(candidates, made);
   return made;
+}
+
+/** How a tier is shared matters only among several; tiers are numbered anew in the plan. */
+function tierKey(tier: readonly Candidate[]): string {
+  const [first] = tier;
+  if (tier.length === 1) return first?.endpoint.id ?? "";
+  return tier.map(({ endpoint, balance, weight }) => `${endpoint.id}@${balance}${weight}`).join(",");
 }
 
 /** One object for each denial: there are not many, and most requests come to one of them. */
@@ -140,50 +156,4 @@ function deniedState(denied: string): SideState {
 
 function visible(sight: Sight, path: string, value: string | number | boolean | null): string {
   return sight.sees(path) ? String(value) : "";
-}
-
-/** Every preference of the universe over the providers of a route, on whichever side; the plainest first. */
-export function preferencesOf(
-  universe: PreferenceUniverse,
-  views: readonly SideView[],
-): readonly (ProviderPreferences | null)[] {
-  const { allowFallbacks, dataCollection, zdr: retentions } = universe;
-  return narrowings(universe, views).flatMap((narrowing) =>
-    allowFallbacks.flatMap((allow_fallbacks) =>
-      dataCollection.flatMap((data_collection) =>
-        retentions.map((zdr): ProviderPreferences | null => {
-          const preferences: ProviderPreferences = {
-            ...narrowing,
-            ...(allow_fallbacks ? {} : { allow_fallbacks }),
-            ...(data_collection === "deny" ? {} : { data_collection }),
-            ...(zdr ? { zdr } : {}),
-          };
-          return Object.keys(preferences).length === 0 ? null : preferences;
-        }),
-      ),
-    ),
-  );
-}
-
-/** Nothing, one provider, two of three or more, a region that changes its meaning, a provider that comes or goes. */
-function narrowings(
-  { only, regions, ignore }: PreferenceUniverse,
-  views: readonly SideView[],
-): readonly ProviderPreferences[] {
-  if (!only || views.every(({ opened }) => opened === null)) return [{}];
-  const providers = [
-    ...new Set(
-      views.flatMap(({ table, opened }) =>
-        opened === null ? [] : routeCandidates(table, opened.route).map(({ endpoint }) => endpoint.provider),
-      ),
-    ),
-  ].toSorted();
-  const pairs = providers.flatMap((first, index) => providers.slice(index + 1).map((second) => [first, second]));
-  return [
-    {},
-    ...providers.map((provider) => ({ only: [provider] })),
-    ...(providers.length > 2 ? pairs.map((pair) => ({ only: pair })) : []),
-    ...regions.map((region) => ({ region: [region] })),
-    ...ignore.map((provider) => ({ ignore: [provider] })),
-  ];
 }

@@ -5,7 +5,6 @@ import { MODEL_OPERATION_OF, OPERATIONS, type Operation } from "../../canon/oper
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
 import { ALWAYS_USED } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { regionsNamed } from "../../decide/narrow.ts";
 import { scalarValues, type ScalarValues } from "../request-scalars.ts";
 
 /** Everything that requests of one operation can be, as far as a decision may look at it. */
@@ -35,20 +34,17 @@ export interface Universe {
 }
 
 /**
- * Preferences that change what a policy can see or what is eligible. Each provider of a route is asked for alone, and each two of them together: where
- * these are the same, so is whatever `ignore`, `region` and `max_price` leave, and so is the order of it. Names that one side alone knows, or that
- * stand for other regions there, are asked for too.
+ * What callers may say of providers. Preferences act by the candidates that they leave and by their order (`preference-narrowings.ts`,
+ * `preference-orders.ts`), and by three flags that policies see.
  */
 export interface PreferenceUniverse {
   readonly allowFallbacks: readonly boolean[];
   readonly dataCollection: readonly ("allow" | "deny")[];
   readonly zdr: readonly boolean[];
-  /** Whether a request may narrow its plan. */
-  readonly only: boolean;
-  /** Regions and region groups that do not mean the same on both sides. */
-  readonly regions: readonly string[];
-  /** Providers that only one side has. */
-  readonly ignore: readonly string[];
+  /** The members, besides the flags, by which a request may leave candidates out. */
+  readonly narrowing: readonly ("only" | "ignore" | "region" | "max_price")[];
+  /** Whether a request may name an order of candidates. */
+  readonly orders: boolean;
 }
 
 /** What a key's environment or workload is where neither vocabulary has it. */
@@ -124,32 +120,16 @@ export function universeOf(base: RoutingTable, head: RoutingTable): Universe {
       allowFallbacks: [true, false],
       dataCollection: ["deny", "allow"],
       zdr: [false, true],
-      only: true,
-      regions: namesOf(regionNames).filter((name) => regionsOf(base, name) !== regionsOf(head, name)),
-      ignore: namesOf(({ providers }) => Object.keys(providers)).filter(
-        (id) => approvalsOf(base, head, id) !== approvalsOf(head, base, id),
-      ),
+      narrowing: ["only", "ignore", "region", "max_price"],
+      orders: true,
     },
     times: DAY_BUCKETS.flatMap((day) => first("morning", HOUR_BUCKETS).map((hour) => ({ day, hour }))),
   };
 }
 
-/** The workspaces that may name the provider, of those that the other table has too. Where none has changed, the name means the same. */
-function approvalsOf({ workspaces }: RoutingTable, other: RoutingTable, provider: string): string {
-  const approving = Object.values(workspaces).filter(({ approve }) => approve.providers.includes(provider));
-  return approving
-    .map(({ id }) => id)
-    .filter((id) => Object.hasOwn(other.workspaces, id))
-    .toSorted()
-    .join("\n");
-}
-
-function regionNames({ regionGroups, providers }: RoutingTable): readonly string[] {
+/** Regions and region groups that a request may name. */
+export function regionNames({ regionGroups, providers }: RoutingTable): readonly string[] {
   return [...Object.entries(regionGroups).flat(2), ...Object.values(providers).map(({ region }) => region)];
-}
-
-function regionsOf(table: RoutingTable, name: string): string {
-  return JSON.stringify(regionsNamed(table, name)?.toSorted() ?? null);
 }
 
 /** The first value represents all where nothing distinguishes them: the most usual one. */

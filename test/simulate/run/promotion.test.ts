@@ -64,7 +64,9 @@ describe("a policy that acts, and is changed", () => {
     expect(declared.groups.map(shown)).toContainEqual(
       expect.objectContaining({ words: "newly_denied", head: "regions/known UNKNOWN" }),
     );
-    expect(promoted.changed_classes).toBe(0);
+    // Only who names the region that is approved no more is refused.
+    const reasons = new Set(promoted.groups.map(({ head }) => `${head.denial?.constraint} ${head.denial?.reason}`));
+    expect([...reasons]).toEqual(["region unknown_preference"]);
   });
 
   it("that could not be evaluated any more is found before it acts", async () => {

@@ -1,0 +1,28 @@
+import type { ProviderPreferences } from "../../canon/preferences.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { routeCandidates } from "../../decide/candidates.ts";
+import { routeAsked } from "../../decide/decide.ts";
+import { applyPreferences } from "../../decide/narrow.ts";
+import { Trace } from "../../decide/trace.ts";
+import { identityOf } from "../decide-sample.ts";
+import type { SampleRequest } from "../sample-request.ts";
+
+const LISTS = ["order", "only", "ignore", "region"] as const;
+
+/** The request without the providers and regions that a table does not have for it; a list of nothing else is left out. */
+export function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleRequest {
+  const asked = routeAsked(table, identityOf(sample), sample.model, sample.operation);
+  if ("reason" in asked || sample.preferences === null) return sample;
+  const candidates = routeCandidates(table, asked.route);
+  const isKnown = (preferences: ProviderPreferences): boolean => {
+    const trace = new Trace();
+    applyPreferences(table, asked.workspace, preferences, candidates, trace);
+    return trace.denial?.reason !== "unknown_preference";
+  };
+  const { order: _order, only: _only, ignore: _ignore, region: _region, ...others } = sample.preferences;
+  const lists = LISTS.map((member) => {
+    const names = (sample.preferences?.[member] ?? []).filter((name) => isKnown({ [member]: [name] }));
+    return names.length === 0 ? {} : { [member]: names };
+  });
+  return { ...sample, preferences: Object.assign({}, others, ...lists) };
+}

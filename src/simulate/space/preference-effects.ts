@@ -1,0 +1,88 @@
+import type { ProviderPreferences } from "../../canon/preferences.ts";
+import { isNarrowed } from "../sample-request.ts";
+import { narrowings, type Narrowing } from "./preference-narrowings.ts";
+import { ordersWithFallbacks, ordersWithoutFallbacks, type OrderReaders } from "./preference-orders.ts";
+import { preferredSide, stateKey, type OpenedSide, type SideState } from "./side-state.ts";
+import type { PreferenceUniverse } from "./universe.ts";
+
+/** Preferences that neither side tells apart before its approvals and policies are asked. */
+export interface PreferenceEffect {
+  /** One of them, the plainest. */
+  readonly preferences: ProviderPreferences | null;
+  /** What they leave on each side. */
+  readonly sides: readonly SideState[];
+  readonly size: bigint;
+}
+
+/**
+ * What callers' preferences do to requests of one workspace and route: each set of candidates that they can leave on the two sides, in each order that
+ * anybody looks at. The plainest first.
+ */
+export function preferenceEffects(
+  universe: PreferenceUniverse,
+  sides: readonly OpenedSide[],
+  readers: OrderReaders,
+): readonly PreferenceEffect[] {
+  const found = new Map<string, PreferenceEffect>();
+  for (const narrowing of narrowings(universe, sides)) {
+    for (const mayFallBack of universe.allowFallbacks) {
+      for (const order of ordersOf(universe, narrowing, mayFallBack, sides, readers)) {
+        const given = { ...narrowing.preferences, ...(mayFallBack ? {} : { allow_fallbacks: false }), ...order };
+        add(found, {
+          preferences: given,
+          sides: sides.map((side) => preferredSide(side, given)),
+          size: narrowing.size,
+        });
+      }
+    }
+  }
+  return [...found.values()].toSorted((left, right) => membersOf(left) - membersOf(right));
+}
+
+function ordersOf(
+  { orders }: PreferenceUniverse,
+  narrowing: Narrowing,
+  mayFallBack: boolean,
+  sides: readonly OpenedSide[],
+  readers: OrderReaders,
+): ReturnType<typeof ordersWithFallbacks> {
+  if (!orders) return [{}];
+  return mayFallBack ? ordersWithFallbacks(narrowing, sides, readers) : ordersWithoutFallbacks(narrowing, sides);
+}
+
+function add(found: Map<string, PreferenceEffect>, effect: PreferenceEffect): void {
+  const { allow_fallbacks: mayFallBack, data_collection: collection, zdr } = effect.preferences ?? {};
+  const flags = [mayFallBack, collection, zdr, isNarrowed(effect.preferences)];
+  const key = [...effect.sides.map(stateKey), ...flags].join("\n");
+  const same = found.get(key);
+  if (same === undefined) {
+    const isEmpty = membersOf(effect) === 0;
+    found.set(key, isEmpty ? { ...effect, preferences: null } : effect);
+    return;
+  }
+  const plainest = membersOf(effect) < membersOf(same) ? effect : same;
+  found.set(key, { ...plainest, size: same.size + effect.size });
+}
+
+function membersOf({ preferences }: PreferenceEffect): number {
+  return Object.keys(preferences ?? {}).length;
+}
+
+/** What a preference says, by member, as reports show it; of members that it has not, that it has none. */
+export function preferenceValues(
+  preferences: ProviderPreferences | null,
+): readonly (readonly [string, readonly string[]])[] {
+  const { only, region, ignore, max_price: price, order, sort } = preferences ?? {};
+  const parts = Object.entries(price ?? {}).map(([part, most]) => `${part} ${most}`);
+  return [
+    ["only", [only?.join(" or ") ?? "any"]],
+    ["region", [region?.join(" or ") ?? "any"]],
+    ["ignore", [ignore?.join(" and ") ?? "none"]],
+    ["max_price", [price === undefined ? "any" : parts.join(", ") || "known"]],
+    ["order", [order?.join(", ") ?? "any"]],
+    ["sort", [sort === undefined ? "any" : `${sort.by} by ${sort.partition}`]],
+    ["allow_fallbacks", [String(preferences?.allow_fallbacks !== false)]],
+    ["data_collection", [preferences?.data_collection ?? "deny"]],
+    ["zdr", [String(preferences?.zdr === true)]],
+  ];
+}

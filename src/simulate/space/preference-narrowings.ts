@@ -1,0 +1,251 @@
+import type { ProviderPreferences } from "../../canon/preferences.ts";
+import type { Price, RoutingTable } from "../../canon/table.ts";
+import { routeCandidates } from "../../decide/candidates.ts";
+import { applyPreferences } from "../../decide/narrow.ts";
+import { Trace } from "../../decide/trace.ts";
+import { isNarrowed } from "../sample-request.ts";
+import type { OpenedSide } from "./side-state.ts";
+import { regionNames, type PreferenceUniverse } from "./universe.ts";
+
+/** Preferences that leave the same candidates on both sides, or are refused there for the same reason. */
+export interface Narrowing {
+  /** One of them, the plainest. */
+  readonly preferences: ProviderPreferences;
+  readonly left: readonly Left[];
+  /** How many there are. */
+  readonly size: bigint;
+}
+
+/** The candidates that are left on a side, a bit each in table order; or the member that refuses the request, and how. */
+type Left = bigint | string;
+
+/** What one value of one member does on each side. */
+interface Option {
+  readonly value: ProviderPreferences;
+  readonly effects: readonly Effect[];
+  readonly size: bigint;
+}
+
+interface Effect {
+  readonly isUnknown: boolean;
+  /** A bit for each candidate that it keeps. */
+  readonly keeps: bigint;
+}
+
+type Side = Pick<OpenedSide, "table" | "opened">;
+
+/**
+ * Every set of candidates that callers can leave with the preferences that narrow. The members are taken in the order in which a decision applies them,
+ * and preferences that have left the same on both sides go on as one: so the subsets of all providers' names need not be written out.
+ *
+ * @param sides those that refuse every request are left out of what is compared.
+ */
+export function narrowings(universe: PreferenceUniverse, sides: readonly Side[]): readonly Narrowing[] {
+  let found: readonly Narrowing[] = [{ preferences: {}, left: sides.map(everything), size: 1n }];
+  for (const member of MEMBERS) {
+    const options = optionsOf(member, universe, sides);
+    found = mergedNarrowings(
+      found.flatMap(({ preferences, left, size }) =>
+        options.map((option) => ({
+          preferences: { ...preferences, ...option.value },
+          left: left.map((one, index) => narrowed(one, member, option.effects[index])),
+          size: size * option.size,
+        })),
+      ),
+    );
+  }
+  return found;
+}
+
+/** In the order in which a decision applies them. */
+const MEMBERS = ["only", "ignore", "region", "data_collection", "zdr", "max_price"] as const;
+export type NarrowingMember = (typeof MEMBERS)[number];
+
+function everything({ table, opened }: Side): Left {
+  return opened === null ? REFUSED : (1n << BigInt(routeCandidates(table, opened.route).length)) - 1n;
+}
+
+const REFUSED = "refused";
+const UNKNOWN = "unknown";
+
+/** A name that a side does not have refuses before anything is left out, and the first member that has one is named. */
+function narrowed(left: Left, member: NarrowingMember, effect: Effect | undefined): Left {
+  if (effect === undefined || left === REFUSED) return REFUSED;
+  if (typeof left === "string" && left.startsWith(UNKNOWN)) return left;
+  if (effect.isUnknown) return `${UNKNOWN} ${member}`;
+  if (typeof left === "string") return left;
+  const kept = left & effect.keeps;
+  return kept === 0n ? `nothing by ${member}` : kept;
+}
+
+function mergedNarrowings(all: readonly Narrowing[]): readonly Narrowing[] {
+  const found = new Map<string, Narrowing>();
+  for (const one of all) {
+    const { data_collection: collection, zdr } = one.preferences;
+    const key = [...one.left, collection, zdr, isNarrowed(one.preferences)].join("\n");
+    const same = found.get(key);
+    const size = one.size + (same?.size ?? 0n);
+    const plainest = same === undefined || isPlainer(one.preferences, same.preferences) ? one : same;
+    found.set(key, { ...plainest, size });
+  }
+  return [...found.values()];
+}
+
+function isPlainer(one: ProviderPreferences, other: ProviderPreferences): boolean {
+  return lengthOf(one) < lengthOf(other);
+}
+
+/** How much there is to read: members first, then names. Providers to keep to are read more easily than those to leave out. */
+function lengthOf({ only = [], ignore = [], region = [], ...others }: ProviderPreferences): number {
+  const lists = [only, region, ignore].filter(({ length }) => length > 0).length;
+  return (lists + Object.keys(others).length) * 100 + only.length + region.length * 1.1 + ignore.length * 1.2;
+}
+
+function optionsOf(member: NarrowingMember, universe: PreferenceUniverse, sides: readonly Side[]): readonly Option[] {
+  const option = (value: ProviderPreferences): Option => optionFor(value, sides);
+  switch (member) {
+    case "data_collection":
+      return universe.dataCollection.map((value) =>
+        value === "allow"
+          ? option({ data_collection: value })
+          : { ...optionFor({ data_collection: value }, sides), value: {} },
+      );
+    case "zdr":
+      return universe.zdr.map((zdr) => option(zdr ? { zdr } : {}));
+    default:
+      if (!universe.narrowing.includes(member) || sides.every(({ opened }) => opened === null)) return [option({})];
+  }
+  switch (member) {
+    case "only":
+      return [
+        option({}),
+        ...listOptions(
+          providerNames(sides).map((name) => option({ only: [name] })),
+          either,
+        ),
+      ];
+    case "ignore":
+      return [
+        option({}),
+        ...listOptions(
+          providerNames(sides).map((name) => option({ ignore: [name] })),
+          both,
+        ),
+      ];
+    case "region":
+      return [
+        option({}),
+        ...listOptions(
+          regionsOf(sides).map((name) => option({ region: [name] })),
+          either,
+        ),
+      ];
+    case "max_price":
+      return [option({}), ...priceOptions(sides)];
+  }
+}
+
+function optionFor(value: ProviderPreferences, sides: readonly Side[]): Option {
+  return { value, effects: sides.map((side) => effectOn(side, value)), size: 1n };
+}
+
+/** What the decision itself makes of one preference alone. */
+function effectOn({ table, opened }: Side, value: ProviderPreferences): Effect {
+  if (opened === null) return { isUnknown: false, keeps: 0n };
+  const trace = new Trace();
+  const candidates = routeCandidates(table, opened.route);
+  const alone = { data_collection: "allow" as const, ...value };
+  const kept = applyPreferences(table, opened.workspace, alone, candidates, trace);
+  if (trace.denial?.reason === "unknown_preference") return { isUnknown: true, keeps: 0n };
+  if (trace.denial !== null) return { isUnknown: false, keeps: 0n };
+  const bits = candidates.map((candidate, index) => (kept.includes(candidate) ? 1n << BigInt(index) : 0n));
+  return { isUnknown: false, keeps: bits.reduce((all, bit) => all | bit, 0n) };
+}
+
+const either = (left: bigint, right: bigint): bigint => left | right;
+const both = (left: bigint, right: bigint): bigint => left & right;
+
+/** Every list of these names; lists that do the same on both sides are one. */
+function listOptions(names: readonly Option[], joined: (left: bigint, right: bigint) => bigint): readonly Option[] {
+  const found = new Map<string, Option>();
+  for (const name of names) {
+    const longer = [...found.values()].map((list) => ({
+      value: joinedLists(list.value, name.value),
+      effects: list.effects.map((effect, index) => joinedEffects(effect, name.effects[index] ?? effect, joined)),
+      size: list.size,
+    }));
+    for (const option of [name, ...longer]) addOption(found, option);
+  }
+  return [...found.values()];
+}
+
+function joinedLists(left: ProviderPreferences, right: ProviderPreferences): ProviderPreferences {
+  const lists = (["only", "ignore", "region"] as const).flatMap((member) => {
+    const [mine, other] = [left[member], right[member]];
+    return mine === undefined || other === undefined ? [] : [[member, [...mine, ...other]] as const];
+  });
+  return Object.fromEntries(lists);
+}
+
+function joinedEffects(left: Effect, right: Effect, joined: (left: bigint, right: bigint) => bigint): Effect {
+  if (left.isUnknown || right.isUnknown) return { isUnknown: true, keeps: 0n };
+  return { isUnknown: false, keeps: joined(left.keeps, right.keeps) };
+}
+
+function addOption(found: Map<string, Option>, option: Option): void {
+  const key = option.effects.map(({ isUnknown, keeps }) => (isUnknown ? UNKNOWN : keeps)).join();
+  const same = found.get(key);
+  if (same === undefined) found.set(key, option);
+  else {
+    const plainest = isPlainer(option.value, same.value) ? option : same;
+    found.set(key, { ...plainest, size: same.size + option.size });
+  }
+}
+
+/** Every step of the prices of both tables: between two prices of a route nothing changes. */
+function priceOptions(sides: readonly Side[]): readonly Option[] {
+  const prices = sides.flatMap(({ table, opened }) =>
+    opened === null ? [] : routeCandidates(table, opened.route).flatMap(({ endpoint }) => endpoint.price ?? []),
+  );
+  let options: readonly Option[] = [optionFor({ max_price: {} }, sides)];
+  for (const part of PRICE_PARTS) {
+    const steps = stepsOf(prices, part).map((step) => optionFor({ max_price: { [part]: step } }, sides));
+    const found = new Map<string, Option>();
+    for (const option of options) {
+      addOption(found, option);
+      for (const step of steps) {
+        addOption(found, {
+          value: { max_price: { ...option.value.max_price, ...step.value.max_price } },
+          effects: option.effects.map((effect, index) => joinedEffects(effect, step.effects[index] ?? effect, both)),
+          size: option.size,
+        });
+      }
+    }
+    options = [...found.values()];
+  }
+  return options;
+}
+
+const PRICE_PARTS = ["input", "output", "request"] as const;
+
+/** The distinct prices, and nothing at all. */
+function stepsOf(prices: readonly Price[], part: (typeof PRICE_PARTS)[number]): readonly number[] {
+  return [...new Set([0, ...prices.map((price) => price[part])])].toSorted((left, right) => left - right);
+}
+
+/** Names that a caller of the workspace may have for a provider: those that it approves, and those of the route. */
+export function providerNames(sides: readonly Side[]): readonly string[] {
+  const names = sides.flatMap(({ table, opened }) =>
+    opened === null
+      ? []
+      : [
+          ...opened.workspace.approve.providers,
+          ...routeCandidates(table, opened.route).map(({ endpoint }) => endpoint.provider),
+        ],
+  );
+  return [...new Set(names)].toSorted();
+}
+
+function regionsOf(sides: readonly { readonly table: RoutingTable }[]): readonly string[] {
+  return [...new Set(sides.flatMap(({ table }) => regionNames(table)))].toSorted();
+}
