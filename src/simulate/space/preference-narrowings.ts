@@ -103,22 +103,18 @@ function lengthOf({ only = [], ignore = [], region = [], ...others }: ProviderPr
 
 function optionsOf(member: NarrowingMember, universe: PreferenceUniverse, sides: readonly Side[]): readonly Option[] {
   const option = (value: ProviderPreferences): Option => optionFor(value, sides);
-  switch (member) {
-    case "data_collection":
-      return universe.dataCollection.map((value) =>
-        value === "allow"
-          ? option({ data_collection: value })
-          : { ...optionFor({ data_collection: value }, sides), value: {} },
-      );
-    case "zdr":
-      return universe.zdr.map((zdr) => option(zdr ? { zdr } : {}));
-    default:
-      if (!universe.narrowing.includes(member) || sides.every(({ opened }) => opened === null)) return [option({})];
+  const none = option({});
+  if (member === "zdr") return universe.zdr.map((zdr) => (zdr ? option({ zdr }) : none));
+  if (member === "data_collection") {
+    // Nobody writes the default down.
+    const denying = { ...option({ data_collection: "deny" }), value: {} };
+    return universe.dataCollection.map((value) => (value === "deny" ? denying : option({ data_collection: value })));
   }
+  if (!universe.narrowing.includes(member) || sides.every(({ opened }) => opened === null)) return [none];
   switch (member) {
     case "only":
       return [
-        option({}),
+        none,
         ...listOptions(
           providerNames(sides).map((name) => option({ only: [name] })),
           either,
@@ -126,7 +122,7 @@ function optionsOf(member: NarrowingMember, universe: PreferenceUniverse, sides:
       ];
     case "ignore":
       return [
-        option({}),
+        none,
         ...listOptions(
           providerNames(sides).map((name) => option({ ignore: [name] })),
           both,
@@ -134,14 +130,14 @@ function optionsOf(member: NarrowingMember, universe: PreferenceUniverse, sides:
       ];
     case "region":
       return [
-        option({}),
+        none,
         ...listOptions(
           regionsOf(sides).map((name) => option({ region: [name] })),
           either,
         ),
       ];
     case "max_price":
-      return [option({}), ...priceOptions(sides)];
+      return [none, ...priceOptions(sides)];
   }
 }
 

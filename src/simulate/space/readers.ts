@@ -26,8 +26,24 @@ export interface Reader {
 
 /** Of what a policy may do besides comparing words: these look into single words, which no order changes. */
 const BLIND_TO_ORDER: ReadonlySet<string> = new Set([
-  ...["count", "contains", "endswith", "startswith", "indexof", "lower", "upper", "replace", "split", "substring"],
-  ...["trim", "trim_left", "trim_prefix", "trim_right", "trim_space", "trim_suffix", "glob.match", "regex.match"],
+  "count",
+  "contains",
+  "endswith",
+  "startswith",
+  "indexof",
+  "lower",
+  "upper",
+  "replace",
+  "split",
+  "substring",
+  "trim",
+  "trim_left",
+  "trim_prefix",
+  "trim_right",
+  "trim_space",
+  "trim_suffix",
+  "glob.match",
+  "regex.match",
 ]);
 
 /**
