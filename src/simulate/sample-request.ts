@@ -98,8 +98,8 @@ export interface ClassComparison {
   readonly shapes: bigint;
   readonly declared: OutcomePair;
   readonly promoted: OutcomePair;
-  /** The same, where base refuses the request for a name that it does not have, as base decides it without the name. */
-  readonly named: Readonly<Record<View, OutcomePair>> | null;
+  /** With what base lets a caller reach that names what base does not have, or that takes one candidate by its own order; `null` for others. */
+  readonly reaching: Readonly<Record<View, OutcomePair>> | null;
 }
 
 /** What readers other than policies distinguish; no class then holds two requests that differ in it. */

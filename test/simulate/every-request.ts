@@ -15,7 +15,7 @@ import { PLAIN_SCALARS, perScalar, type Scalars } from "../../src/simulate/reque
 import { compiledSides, type CompiledTree } from "../../src/simulate/side-contents.ts";
 import { SideDecider, type SideOutcomes } from "../../src/simulate/side-decider.ts";
 import { JobClasses } from "../../src/simulate/space/classes.ts";
-import { withKnownNames } from "../../src/simulate/space/known-names.ts";
+import { comparedRequest } from "../../src/simulate/space/compared-request.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
 import type { OperationUniverse, Universe } from "../../src/simulate/space/universe.ts";
 import { sideViews } from "../../src/simulate/views.ts";
@@ -260,8 +260,9 @@ export async function decideBothWays(
     });
     const members: readonly [Member] = [{ workspace: sample.workspace, model: sample.model }];
     const misnamed = left.declared.denial?.reason === "unknown_preference";
-    const known = misnamed ? plain.base.decide(withKnownNames(base.table, sample)) : left;
-    const named = (at: "declared" | "promoted") => ({
+    const compared = comparedRequest(base.table, sample, misnamed);
+    const known = compared === null ? left : plain.base.decide(compared);
+    const reaching = (at: "declared" | "promoted") => ({
       base: known[at],
       head: right[at],
       kinds: changeKinds(known[at], right[at], destinations),
@@ -272,7 +273,7 @@ export async function decideBothWays(
       shapes: 1n,
       declared: pair("declared"),
       promoted: pair("promoted"),
-      named: misnamed ? { declared: named("declared"), promoted: named("promoted") } : null,
+      reaching: compared === null ? null : { declared: reaching("declared"), promoted: reaching("promoted") },
     };
   };
   const reached = {

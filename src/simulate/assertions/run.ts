@@ -70,9 +70,9 @@ function isOwnDoing({ assertion }: Running, { sample }: ClassComparison): boolea
 /** A class counts once, whether one or both views violate the assertion. */
 function judgeClass(running: Running, comparison: ClassComparison): void {
   const { assertion, judge } = running;
-  const { sample, named } = comparison;
-  // A request that base does not understand shows nothing of what base lets it reach.
-  const { declared, promoted } = assertion.kind === "no_new_access" ? (named ?? comparison) : comparison;
+  const { sample, reaching } = comparison;
+  // What base makes of a name that it does not have, or of a caller's own order, is not all that it lets the caller reach.
+  const { declared, promoted } = assertion.kind === "no_new_access" ? (reaching ?? comparison) : comparison;
   const pairs: readonly (readonly [View, OutcomePair])[] = [
     ["declared", declared],
     ["promoted", promoted],

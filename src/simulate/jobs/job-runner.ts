@@ -7,7 +7,7 @@ import { emptyTally, type SimulationTally } from "../compare/simulation-tally.ts
 import type { OutcomePair, SampleRequest, View } from "../sample-request.ts";
 import { SideDecider, type SideOutcomes } from "../side-decider.ts";
 import { JobClasses } from "../space/classes.ts";
-import { withKnownNames } from "../space/known-names.ts";
+import { comparedRequest } from "../space/compared-request.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import type { CompiledSide } from "../side-contents.ts";
 import { sideViews } from "../views.ts";
@@ -116,7 +116,7 @@ export class JobRunner {
       comparisons.promoted.add(pairs.promoted, sample, shapes, order, describe);
       candidates.base.add(before.declared);
       candidates.head.add(after.declared);
-      assertions?.visit({ sample, members, shapes, ...pairs, named: this.#named(sample, before, after) });
+      assertions?.visit({ sample, members, shapes, ...pairs, reaching: this.#reaching(sample, before, after) });
       tally.classes += 1;
       order += 1;
     }
@@ -128,10 +128,11 @@ export class JobRunner {
     if (assertions !== null) tally.assertions.set(index, assertions.snapshot());
   }
 
-  #named(sample: SampleRequest, before: SideOutcomes, after: SideOutcomes): Record<View, OutcomePair> | null {
+  #reaching(sample: SampleRequest, before: SideOutcomes, after: SideOutcomes): Record<View, OutcomePair> | null {
     const { base } = this.#loaded();
-    if (before.declared.denial?.reason !== "unknown_preference") return null;
-    return this.#pairs(base.decide(withKnownNames(base.table, sample)), after);
+    const isMisnamed = before.declared.denial?.reason === "unknown_preference";
+    const compared = comparedRequest(base.table, sample, isMisnamed);
+    return compared === null ? null : this.#pairs(base.decide(compared), after);
   }
 
   /** Deciders give the same object for the same outcomes, so that most pairs have been compared before. */

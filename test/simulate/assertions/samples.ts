@@ -126,7 +126,7 @@ export function comparisonOf(
     shapes: 1n,
     declared,
     promoted,
-    named: null,
+    reaching: null,
   };
 }
 

@@ -54,15 +54,14 @@ describe("causes", () => {
   });
 
   it("changes that have nothing to do with one another are causes apart, each with its own groups", async () => {
-    const report = await simulated(PRICE, FALLBACK, VERSION, TIGHTER);
+    const report = await simulated(FALLBACK, VERSION, TIGHTER);
     checkGroups(report);
     expect(report.causes.map(pathsOf)).toEqual([
       ["policies/data-retention"],
       ["routes.chat-eu.fallbacks"],
       ["endpoints.gpt-5-mini-us.upstream_model"],
-      ["endpoints.mistral-large-eu.price"],
     ]);
-    const [policy, fallback, version, price] = report.causes;
+    const [policy, fallback, version] = report.causes;
     const routesOf = (ids: readonly string[] = []) =>
       new Set(
         [...report.declared.groups, ...report.promoted.groups]
@@ -73,7 +72,16 @@ describe("causes", () => {
     expect(routesOf(version?.groups)).toEqual(new Set(["fast"]));
     expect(policy?.groups).toEqual([]);
     expect(policy?.promoted_groups.length).toBeGreaterThan(0);
-    expect(price?.groups).toEqual([]);
+  });
+
+  it("a changed price is the cause of what callers meet who name a price or sort by it", async () => {
+    const report = await simulated(PRICE);
+    checkGroups(report);
+    expect(report.causes.map(pathsOf)).toEqual([["endpoints.mistral-large-eu.price"]]);
+    expect(report.declared.words.map(({ word }) => word)).toContain("newly_denied");
+    for (const { witness } of report.declared.groups) {
+      expect(witness.preferences?.max_price ?? witness.preferences?.sort).toBeDefined();
+    }
   });
 
   it("entries that change something only together are one cause", async () => {

@@ -216,7 +216,17 @@ function movedOf({ words, head }: ChangeGroup, { entries }: CauseReport): string
 }
 
 /** What callers choose for one request: the example of a plain group chooses none of it. */
-const PREFERENCES = new Set(["only", "region", "ignore", "allow_fallbacks", "data_collection", "zdr"]);
+const PREFERENCES = new Set([
+  "only",
+  "region",
+  "ignore",
+  "max_price",
+  "order",
+  "sort",
+  "allow_fallbacks",
+  "data_collection",
+  "zdr",
+]);
 
 function conditionsText(group: ChangeGroup): string {
   const isPlain = conditionCount(group.witness) === 0;

@@ -5,12 +5,24 @@ import { routeAsked } from "../../decide/decide.ts";
 import { applyPreferences } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
 import { identityOf } from "../decide-sample.ts";
-import type { SampleRequest } from "../sample-request.ts";
+import { choosesOne, type SampleRequest } from "../sample-request.ts";
 
 const LISTS = ["order", "only", "ignore", "region"] as const;
 
+/**
+ * The request whose reach in base is compared with the reach of a request in head: without names that base does not have, and with every candidate where the
+ * caller takes one by its own order. `null`: the request itself.
+ */
+export function comparedRequest(table: RoutingTable, sample: SampleRequest, isMisnamed: boolean): SampleRequest | null {
+  const isChosen = choosesOne(sample.preferences);
+  if (!isMisnamed && !isChosen) return null;
+  if (!isChosen) return withKnownNames(table, sample);
+  const { order: _order, sort: _sort, allow_fallbacks: _one, ...preferences } = sample.preferences ?? {};
+  return withKnownNames(table, { ...sample, preferences });
+}
+
 /** The request without the providers and regions that a table does not have for it; a list of nothing else is left out. */
-export function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleRequest {
+function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleRequest {
   const asked = routeAsked(table, identityOf(sample), sample.model, sample.operation);
   if ("reason" in asked || sample.preferences === null) return sample;
   const candidates = routeCandidates(table, asked.route);
