@@ -69,7 +69,7 @@ function resultOf(
     classes,
     violations,
     message: messageOf(failure, waiver),
-    witness: first?.sample ?? null,
+    example: first?.sample ?? null,
     explain: first === null || explain === null ? null : explain(first.sample),
     waiver,
     place: location,

@@ -69,10 +69,10 @@ async function causesOf(
 }
 
 /** The example, then one request of each other workspace and route. */
-function samplesOf({ witness, workspaces, routes }: ChangeGroup): readonly SampleRequest[] {
+function samplesOf({ example, workspaces, routes }: ChangeGroup): readonly SampleRequest[] {
   return [
-    witness,
-    ...workspaces.flatMap((workspace) => (workspace === witness.workspace ? [] : [{ ...witness, workspace }])),
-    ...routes.flatMap((model) => (model === witness.model ? [] : [{ ...witness, model }])),
+    example,
+    ...workspaces.flatMap((workspace) => (workspace === example.workspace ? [] : [{ ...example, workspace }])),
+    ...routes.flatMap((model) => (model === example.model ? [] : [{ ...example, model }])),
   ].slice(0, MOST_SAMPLES);
 }

@@ -16,8 +16,8 @@ export function conditionCount(sample: SampleRequest): number {
 }
 
 /** `groups` with the plainest example request first; those alike keep their order. */
-export function plainestFirst<Group extends { readonly witness: SampleRequest }>(
+export function plainestFirst<Group extends { readonly example: SampleRequest }>(
   groups: readonly Group[],
 ): readonly Group[] {
-  return groups.toSorted((left, right) => conditionCount(left.witness) - conditionCount(right.witness));
+  return groups.toSorted((left, right) => conditionCount(left.example) - conditionCount(right.example));
 }

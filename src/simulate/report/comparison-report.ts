@@ -62,7 +62,7 @@ function rankOf({ kinds, base, head }: GroupTally): number {
 }
 
 function groupReport(key: string, group: GroupTally, context: ComparisonContext): ChangeGroup {
-  const { kinds, classes, shapes, example: witness } = group;
+  const { kinds, classes, shapes, example } = group;
   return {
     id: createHash("sha256").update(key).digest("hex").slice(0, 12),
     words: kinds,
@@ -74,8 +74,8 @@ function groupReport(key: string, group: GroupTally, context: ComparisonContext)
     shapes: String(shapes),
     base: resultReport(group.base, context.hostOf.base),
     head: resultReport(group.head, context.hostOf.head),
-    witness,
-    explain: context.explain(witness),
+    example,
+    explain: context.explain(example),
     place: locationOf(group, context),
     seen: context.seenInGroup === null ? null : context.seenInGroup(key),
   };
@@ -97,7 +97,7 @@ function resultReport({ plan, denial, edits }: Outcome, hostOf: (provider: strin
  * what head's file says in its place is another rule, whatever it is called.
  */
 function locationOf(
-  { kinds, base, head, example: witness }: GroupTally,
+  { kinds, base, head, example }: GroupTally,
   { locations, kept, tables }: ComparisonContext,
 ): SideLocation | null {
   const denial = head.denial ?? base.denial;
@@ -112,7 +112,7 @@ function locationOf(
       : look(({ constraint }) => constraint(denial.policy, denial.constraint), isKept ? "base" : "head");
   const moved = kinds.includes("destination_changed") ? movedLocation(head.plan, tables, locations.head) : null;
   if (rule === null && moved !== null) return { ...moved, side: "head" };
-  return rule ?? look(({ route }) => route(witness.model), "head");
+  return rule ?? look(({ route }) => route(example.model), "head");
 }
 
 const OTHER_SIDE = { base: "head", head: "base" } as const;

@@ -91,7 +91,7 @@ function describe(
   return {
     name,
     values,
-    told_apart: distinguished,
+    distinguished: distinguished,
     read_by: [...(byTable ? ["table"] : []), ...names],
     reason:
       inspecting === undefined || distinguished < values

@@ -28,14 +28,14 @@ export function dataPathsWithout(
   return inOrder(paths)
     .filter(([key]) => !others.has(key))
     .map(([, path]): DataPath => {
-      const witness = firstExample(path);
+      const example = firstExample(path);
       return {
         workspace: path.workspace,
         operation: path.operation,
-        ...reached(path, witness.model, side, context),
+        ...reached(path, example.model, side, context),
         routes: [...path.routes.keys()].toSorted(),
-        witness,
-        explain: context.explain(witness),
+        example,
+        explain: context.explain(example),
         seen: context.seenOnPath === null ? null : context.seenOnPath(path),
       };
     });
@@ -64,15 +64,15 @@ export function routePathsWithout(
     .flatMap(([, same]): readonly RoutePath[] => {
       const path = same.toSorted((left, right) => orderOf(left) - orderOf(right))[0];
       if (path === undefined) return [];
-      const witness = firstExample(path);
+      const example = firstExample(path);
       return [
         {
           workspace: path.workspace,
-          route: witness.model,
+          route: example.model,
           operations: OPERATIONS.filter((operation) => same.some((one) => one.operation === operation)),
-          ...reached(path, witness.model, side, context),
-          witness,
-          explain: context.explain(witness),
+          ...reached(path, example.model, side, context),
+          example,
+          explain: context.explain(example),
         },
       ];
     });

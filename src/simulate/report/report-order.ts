@@ -93,7 +93,7 @@ const GROUP: OrderOf<ChangeGroup> = {
   shapes: true,
   base: RESULT,
   head: RESULT,
-  witness: SAMPLE,
+  example: SAMPLE,
   explain: true,
   place: SIDE_LOCATION,
   seen: true,
@@ -112,7 +112,7 @@ const ROUTE_PATH: OrderOf<RoutePath> = {
   route: true,
   operations: true,
   ...REACHED,
-  witness: SAMPLE,
+  example: SAMPLE,
   explain: true,
 };
 
@@ -121,7 +121,7 @@ const PATH: OrderOf<DataPath> = {
   operation: true,
   ...REACHED,
   routes: true,
-  witness: SAMPLE,
+  example: SAMPLE,
   explain: true,
   seen: true,
 };
@@ -175,7 +175,7 @@ const ASSERTIONS: OrderOf<AssertionsReport> = {
     classes: true,
     violations: true,
     message: true,
-    witness: SAMPLE,
+    example: SAMPLE,
     explain: true,
     waiver: { until: true, reason: true, owner: true, expired: true },
     place: LOCATION,
@@ -197,7 +197,7 @@ export const REPORT_ORDER: OrderOf<SimulationReport> = {
   space: {
     classes: true,
     shapes: true,
-    dimensions: { name: true, values: true, told_apart: true, read_by: true, reason: true },
+    dimensions: { name: true, values: true, distinguished: true, read_by: true, reason: true },
   },
   declared: COMPARISON,
   promoted: COMPARISON,

@@ -79,7 +79,7 @@ export interface DimensionReport {
   readonly name: string;
   /** How many values the dimension has, and into how many they collapse at most. */
   readonly values: number;
-  readonly told_apart: number;
+  readonly distinguished: number;
   /** Policies (`policy:<id>`), the table (`table`) and assertions (`assertions`) that look at it. */
   readonly read_by: readonly string[];
   /** Why similar values are distinguished, such as `policy eu-residency calls startswith`; `null` where they are not. */
@@ -119,7 +119,7 @@ export interface ChangeGroup {
   readonly shapes: string;
   readonly base: ResultReport;
   readonly head: ResultReport;
-  readonly witness: SampleRequest;
+  readonly example: SampleRequest;
   /** The command line that explains the example on head, without the program's name. */
   readonly explain: readonly string[];
   /** The location in head's files, or in base's for a rule that is in force from there only; `null` where unknown. */
@@ -163,7 +163,7 @@ export interface RoutePath extends ReachedDestination {
   readonly workspace: string;
   readonly route: string;
   readonly operations: readonly string[];
-  readonly witness: SampleRequest;
+  readonly example: SampleRequest;
   readonly explain: readonly string[];
 }
 
@@ -171,7 +171,7 @@ export interface DataPath extends ReachedDestination {
   readonly workspace: string;
   readonly operation: string;
   readonly routes: readonly string[];
-  readonly witness: SampleRequest;
+  readonly example: SampleRequest;
   readonly explain: readonly string[];
   readonly seen: number | null;
 }
@@ -247,7 +247,7 @@ export interface AssertionResult {
   readonly violations: number;
   /** One sentence about the first violation, or why it fails without one. */
   readonly message: string | null;
-  readonly witness: SampleRequest | null;
+  readonly example: SampleRequest | null;
   readonly explain: readonly string[] | null;
   readonly waiver: {
     readonly until: string;

@@ -38,7 +38,7 @@ export const ROUTE_PATH: RoutePath = {
   route: "chat",
   operations: ["chat.completions"],
   ...REACHED,
-  witness: POINT,
+  example: POINT,
   explain: ["explain", "--model", "chat"],
 };
 
@@ -56,7 +56,7 @@ export const PATH: DataPath = {
   operation: "chat.completions",
   ...REACHED,
   routes: ["chat"],
-  witness: POINT,
+  example: POINT,
   explain: ["explain", "--model", "chat"],
   seen: null,
 };
@@ -93,7 +93,7 @@ export const GROUP: ChangeGroup = {
     denial: { policy: "eu", constraint: "processed_in_eu", reason: "REGION" },
     edits: null,
   },
-  witness: POINT,
+  example: POINT,
   explain: ["explain"],
   place: { file: "routes.yaml", line: 1, column: 2, side: "head" },
   seen: 3,
@@ -156,7 +156,7 @@ export const FULL: SimulationReport = reportOf({
   space: {
     classes: 2,
     shapes: "123456789012345678901234567890",
-    dimensions: [{ name: "needs", values: 3, told_apart: 2, read_by: ["table"], reason: null }],
+    dimensions: [{ name: "needs", values: 3, distinguished: 2, read_by: ["table"], reason: null }],
   },
   declared: {
     ...SAME,
@@ -193,7 +193,7 @@ export const FULL: SimulationReport = reportOf({
         classes: 1,
         violations: 1,
         message: "m",
-        witness: POINT,
+        example: POINT,
         explain: ["explain"],
         waiver: { until: "2026-12-01", reason: "r", owner: "o", expired: false },
         place: { file: "f", line: 1, column: 1 },

@@ -222,7 +222,7 @@ describe("every kind, both ways", () => {
     expect(result.message).toBe(row.message === null ? null : `as declared, ${row.message}`);
     expect(result.status).toBe(row.message === null ? "PASS" : "FAIL");
     expect([result.classes, result.violations]).toEqual([1, row.message === null ? 0 : 1]);
-    expect(result.witness).toEqual(row.message === null ? null : pointWith(row.point));
+    expect(result.example).toEqual(row.message === null ? null : pointWith(row.point));
   });
 });
 
@@ -253,7 +253,7 @@ describe("standpoints", () => {
 describe("an assertion that meets nothing", () => {
   test("fails and says so", () => {
     const result = resultOf("kind: always_routable\nfor: { workspaces: [acme-prod] }", [comparisonOf(same(US))]);
-    expect([result.status, result.classes, result.witness]).toEqual(["FAIL", 0, null]);
+    expect([result.status, result.classes, result.example]).toEqual(["FAIL", 0, null]);
     expect(result.message).toBe("it meets no request; correct its selectors, or say `may_be_empty: true`");
   });
 

@@ -150,8 +150,8 @@ describe("policies/assertions.yaml", { timeout: 120_000 }, () => {
   test("holds for the repository as it stands, and every assertion meets requests", () => {
     const results = resultsOf(side, side);
     expect(results.length).toBeGreaterThan(5);
-    for (const { id, status, message, classes, witness } of results) {
-      expect({ id, status, message, witness }).toEqual({ id, status: "PASS", message: null, witness: null });
+    for (const { id, status, message, classes, example } of results) {
+      expect({ id, status, message, example }).toEqual({ id, status: "PASS", message: null, example: null });
       expect(classes, id).toBeGreaterThan(3);
     }
   });
@@ -176,6 +176,6 @@ describe("policies/assertions.yaml", { timeout: 120_000 }, () => {
     // Tier and label are gone with the change; the comparison looks at base's too.
     expect(failed.map(({ id }) => id)).toContain("regulated-reach-nothing-new");
     expect(failed[0]?.message).toBe("as declared, gpt-5-us (openai-us, us) is reached in head and not in base");
-    expect(failed[0]?.witness).toMatchObject({ workspace: "acme-prod", model: "chat-large" });
+    expect(failed[0]?.example).toMatchObject({ workspace: "acme-prod", model: "chat-large" });
   });
 });

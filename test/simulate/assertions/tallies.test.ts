@@ -90,7 +90,7 @@ describe("tallies", () => {
     expect(() => assertionResults(assertions, [], [], NOW)).toThrow("the tally lacks assertion new");
   });
 
-  test("have the first violation in the order of the classes as their witness", () => {
+  test("have the first violation in the order of the classes as their example", () => {
     const bad = (stream: boolean) => comparisonOf(pairOf(denied(), denied()), pointWith({ stream }));
     const [, , routable] = mergeTallies([tallyOf([]), tallyOf([bad(true)]), tallyOf([bad(false)])]);
     expect(routable?.first?.sample.stream).toBe(true);

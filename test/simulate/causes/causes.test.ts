@@ -79,8 +79,8 @@ describe("causes", () => {
     checkGroups(report);
     expect(report.causes.map(pathsOf)).toEqual([["endpoints.mistral-large-eu.price"]]);
     expect(report.declared.words.map(({ word }) => word)).toContain("newly_denied");
-    for (const { witness } of report.declared.groups) {
-      expect(witness.preferences?.max_price ?? witness.preferences?.sort).toBeDefined();
+    for (const { example } of report.declared.groups) {
+      expect(example.preferences?.max_price ?? example.preferences?.sort).toBeDefined();
     }
   });
 

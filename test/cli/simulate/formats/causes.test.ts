@@ -14,7 +14,7 @@ const WIDER = group({
   workspaces: ["acme-dev"],
   head: routed(EU, US),
   base: routed(EU),
-  witness: PLAIN,
+  example: PLAIN,
 });
 const BROKEN = group({
   id: "bbbbbbbbbbbb",
@@ -22,7 +22,7 @@ const BROKEN = group({
   workspaces: ["clinic"],
   base: routed(EU),
   head: denied("retention", "kept", "KEPT"),
-  witness: PLAIN,
+  example: PLAIN,
 });
 const VARIANT = group({ id: "cccccccccccc", workspaces: ["acme-dev"], head: routed(EU, US), base: routed(EU) });
 const REASON = group({

@@ -123,7 +123,7 @@ export function group(changes: Partial<ChangeGroup> = {}): ChangeGroup {
     shapes: "40200",
     base: routed(EU, EU2),
     head: routed(EU, US, EU2),
-    witness: POINT,
+    example: POINT,
     explain: EXPLAIN,
     place: { file: "routes.yaml", line: 41, column: 7, side: "head" },
     seen: null,
@@ -153,7 +153,7 @@ export function routePath(changes: Partial<RoutePath> = {}): RoutePath {
     host: "api.openai.example",
     other_host: null,
     place: { file: "routes.yaml", line: 41, column: 7, side: "head" },
-    witness: POINT,
+    example: POINT,
     explain: EXPLAIN,
     ...changes,
   };
@@ -169,7 +169,7 @@ export function path(changes: Partial<DataPath> = {}): DataPath {
     other_host: null,
     place: { file: "routes.yaml", line: 41, column: 7, side: "head" },
     routes: ["chat-eu"],
-    witness: POINT,
+    example: POINT,
     explain: EXPLAIN,
     seen: null,
     ...changes,
@@ -216,7 +216,7 @@ export function assertion(changes: Partial<AssertionResult> = {}): AssertionResu
     classes: 1204,
     violations: 0,
     message: null,
-    witness: null,
+    example: null,
     explain: null,
     waiver: null,
     place: { file: "policies/assertions.yaml", line: 12, column: 5 },
@@ -228,7 +228,7 @@ export const FAILED: AssertionResult = assertion({
   status: "FAIL",
   violations: 3,
   message: "acme-eu reaches openai in us-east",
-  witness: POINT,
+  example: POINT,
   explain: EXPLAIN,
 });
 
@@ -386,7 +386,7 @@ export function named(name: string): SimulationReport {
     other_host: name,
     place: { ...place, side: "head" },
   });
-  const witness = { ...POINT, workspace: name, model: name };
+  const example = { ...POINT, workspace: name, model: name };
   const waiver = { until: name, reason: name, owner: name, expired: false };
   const base = everything();
   return {
@@ -411,7 +411,7 @@ export function named(name: string): SimulationReport {
           kind: name,
           status: "FAIL",
           message: name,
-          witness,
+          example,
           explain: [name],
           waiver,
           place,

@@ -95,7 +95,7 @@ describe("the whole", () => {
         FAIL         no-us-for-eu          EU tenants never reach the US  no_new_access, 1,204 classes
                 why       acme-eu reaches openai in us-east
                 violated  by 3 of 1,204 classes; looked at as declared and as if promoted
-                witness   acme-eu asks chat-eu for chat.completions, environment production, workload
+                example   acme-eu asks chat-eu for chat.completions, environment production, workload
                           support-bot, needs tools, context to_4k, time weekday morning
                 look at   policies/assertions.yaml:12:5
                 try       signalbox explain --workspace acme-eu --model chat-eu --needs tools

@@ -151,7 +151,7 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
     expect(await page.locator("article.change:visible .command").first().isVisible()).toBe(true);
   });
 
-  test("copies the command of a witness", async () => {
+  test("copies the command of an example", async () => {
     const page = await open(report());
     await page.locator("article.change summary").first().click();
     const button = page.locator("article.change [data-copy]").first();
@@ -184,7 +184,7 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
     }
   });
 
-  test("prints every witness and no control", async () => {
+  test("prints every example and no control", async () => {
     const page = await open(report());
     await page.emulateMedia({ media: "print" });
     expect(await page.locator("#filter").isVisible()).toBe(false);

@@ -50,12 +50,12 @@ export function assertionsMarkup(assertions: AssertionsModel | null, complete: b
 }
 
 function assertionMarkup(result: AssertionModel): Markup {
-  const { id, title, kind, status, classes, violations, message, witness, explain, waiver, place } = result;
+  const { id, title, kind, status, classes, violations, message, example, explain, waiver, place } = result;
   const against = html`· ${kind}, looked at ${result.lookedAt}, held against
   ${classesText(classes)}${violations === 0 ? NOTHING : html`, <strong>${amountText(violations, "violation")}</strong>`}`;
   // A waiver that a part of the classes does not need may be needed by the others.
   const text = status === "PASS" && waiver !== null ? null : message;
-  const shown = witness === null ? NOTHING : exampleMarkup(witness, explain ?? [], "");
+  const shown = example === null ? NOTHING : exampleMarkup(example, explain ?? [], "");
   return html`<li class="assertion">
     ${statusBadge(status, result.label)}
     <div>

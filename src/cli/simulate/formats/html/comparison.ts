@@ -91,7 +91,7 @@ function routePathsMarkup(paths: readonly RoutePath[]): Markup {
   return html`<section class="paths new">
     <h3>${ROUTE_PATHS_TITLE} <span class="count">${numberText(paths.length)}</span></h3>
     <ul>
-      ${paths.map((path) => html`<li class="path" data-facets="${facetsAttribute(routeFacets(path))}">${routePathText(path)} ${exampleMarkup(path.witness, path.explain, "")}</li>`)}
+      ${paths.map((path) => html`<li class="path" data-facets="${facetsAttribute(routeFacets(path))}">${routePathText(path)} ${exampleMarkup(path.example, path.explain, "")}</li>`)}
     </ul>
   </section>`;
 }
@@ -128,7 +128,7 @@ function pathsMarkup(report: ReportModel, view: View, direction: "new" | "lost")
 }
 
 function pathMarkup(path: DataPath, direction: "new" | "lost"): Markup {
-  const { workspace, operation, provider, region, routes, witness, explain, seen } = path;
+  const { workspace, operation, provider, region, routes, example, explain, seen } = path;
   const facets: Facets = {
     route: routes,
     workspace: [workspace],
@@ -143,7 +143,7 @@ function pathMarkup(path: DataPath, direction: "new" | "lost"): Markup {
       ${path.other_host === null ? NOTHING : html`<span>${destinationText(path)}</span>`}
     </p>
     <div class="note">by ${nameList(routes)}${seenMarkup(seen)}</div>
-    ${exampleMarkup(witness, explain, "")}
+    ${exampleMarkup(example, explain, "")}
   </li>`;
 }
 
@@ -172,7 +172,7 @@ function groupMarkup(group: ChangeGroup, view: View): Markup {
       <a class="anchor" href="#${anchor}" aria-label="Link to change ${group.id}">${group.id}</a>
       ${locationMarkup(group.place)}${group.place?.side === "base" ? " in base" : ""}
     </p>
-    ${exampleMarkup(group.witness, group.explain, exampleNote(group))}
+    ${exampleMarkup(group.example, group.explain, exampleNote(group))}
   </article>`;
 }
 
@@ -183,8 +183,8 @@ function titleOf({ routes }: ChangeGroup): Markup {
     : html`${code(first)}`;
 }
 
-function exampleNote({ witness }: ChangeGroup): string {
-  return `${shownName(witness.workspace)}, ${witness.operation}`;
+function exampleNote({ example }: ChangeGroup): string {
+  return `${shownName(example.workspace)}, ${example.operation}`;
 }
 
 function badge(kind: ChangeKind): Markup {

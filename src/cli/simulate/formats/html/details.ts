@@ -55,7 +55,7 @@ function settingMarkup(change: SettingChange): Content {
 }
 
 export function dimensionsMarkup(report: ReportModel): Markup {
-  const row = ({ name, values, told_apart: apart, read_by: readBy, reason }: DimensionReport): Content =>
+  const row = ({ name, values, distinguished: apart, read_by: readBy, reason }: DimensionReport): Content =>
     html`<tr>
       <th scope="row">${code(name)}</th>
       <td class="number">${numberText(values)}</td>
@@ -67,7 +67,7 @@ export function dimensionsMarkup(report: ReportModel): Markup {
     "dimensions",
     "Dimensions",
     html`<p class="lead">${report.spaceText}. A dimension that nobody reads is not told apart.</p>
-      ${table("What requests can differ in", ["Dimension", "Values#", "Told apart#", "Read by", "Why"], report.space.dimensions.map(row))}`,
+      ${table("What requests can differ in", ["Dimension", "Values#", "Distinguished#", "Read by", "Why"], report.space.dimensions.map(row))}`,
   );
 }
 

@@ -6,8 +6,8 @@ import { nameList, shownName } from "./names.ts";
 
 /** An example request with the command that explains it. Folded, because a reader opens few of many. */
 export function exampleMarkup(sample: SampleRequest, explain: readonly string[], note: string): Markup {
-  return html`<details class="witness">
-    <summary>Witness${note === "" ? NOTHING : html` <span>${note}</span>`}</summary>
+  return html`<details class="example">
+    <summary>Example${note === "" ? NOTHING : html` <span>${note}</span>`}</summary>
     ${sampleMarkup(sample)}${explain.length === 0 ? NOTHING : commandMarkup(explain)}
   </details>`;
 }

@@ -95,7 +95,7 @@ export function effectsOf(
     ({ group }) => !isCounted(group, cause) && !isRenamedRoute(group, cause),
   );
   const cells = cellsOf(told);
-  const plain = cells.filter(({ group }) => conditionCount(group.witness) === 0);
+  const plain = cells.filter(({ group }) => conditionCount(group.example) === 0);
   // Requests with conditions stand for themselves only where plain ones see no change.
   const effects = effectsOfCells(plain.length > 0 ? plain : cells, cause, report);
   const shown = new Set(effects.flatMap(({ groups }) => groups.map(({ id }) => id)));
@@ -108,7 +108,7 @@ export function effectsOf(
 function cellsOf(told: readonly { readonly group: ChangeGroup; readonly promoted: boolean }[]): readonly Cell[] {
   const cells = new Map<string, Cell>();
   const byConditions = told.toSorted(
-    (left, right) => conditionCount(left.group.witness) - conditionCount(right.group.witness),
+    (left, right) => conditionCount(left.group.example) - conditionCount(right.group.example),
   );
   for (const { group, promoted } of byConditions) {
     for (const workspace of group.workspaces) {
@@ -229,7 +229,7 @@ const PREFERENCES = new Set([
 ]);
 
 function conditionsText(group: ChangeGroup): string {
-  const isPlain = conditionCount(group.witness) === 0;
+  const isPlain = conditionCount(group.example) === 0;
   const conditions = group.conditions
     .filter(({ dimension }) => !isPlain || !PREFERENCES.has(dimension))
     .map(({ dimension, values }) =>

@@ -155,7 +155,7 @@ function assertionLine(result: AssertionModel, width: number, complete: boolean)
     ...(result.message === null ? [] : [detail("why", result.message)]),
     ...broken,
     ...until,
-    ...(result.witness === null ? [] : [detail("witness", sampleText(result.witness))]),
+    ...(result.example === null ? [] : [detail("example", sampleText(result.example))]),
     detail("look at", placed(result.place)),
     ...(result.explain === null ? [] : [commandLine(10, "try", 8, explainCommand(result.explain))]),
   ];

@@ -44,14 +44,14 @@ export function pathMessage(path: DataPath): string {
 
 /** Why an assertion does not hold, with the request that shows it. */
 export function assertionLinesOf(result: AssertionResult): readonly string[] {
-  const { message, violations, classes, witness, explain, waiver } = result;
+  const { message, violations, classes, example, explain, waiver } = result;
   return [
     message ?? "The assertion does not hold.",
     ...(violations === 0
       ? []
       : [`Violated by ${numberText(violations)} of ${classesText(classes)}.`, `Looked at ${viewText(result)}.`]),
     ...(waiver === null ? [] : [`${waiver.expired ? "The waiver has expired" : "Waived"}: ${waiverText(waiver)}`]),
-    ...(witness === null ? [] : [`Witness: ${sampleText(witness)}`]),
+    ...(example === null ? [] : [`Example: ${sampleText(example)}`]),
     ...(explain === null ? [] : [tryLine(explain)]),
   ];
 }
