@@ -21,7 +21,7 @@ import { changedSettings } from "./settings/changed-settings.ts";
 import { hostOf } from "./compare/change-kinds.ts";
 import type { ReportedSide, RunSimulation, Side, SimulationRequest, SimulationWatch } from "./request.ts";
 import { compiledSides, type CompiledSide, type CompiledSides, type CompiledTree } from "./side-contents.ts";
-import type { Member, View } from "./sample-request.ts";
+import type { View } from "./sample-request.ts";
 
 /** Fewer classes are decided before threads have started. */
 const WORTH_A_THREAD = 20_000;
@@ -171,21 +171,9 @@ async function weighed(
   { signal }: SimulationWatch,
 ): Promise<EvidenceTally | null> {
   if (evidence === null) return null;
-  const tally = new EvidenceTally((sample) => runner.decide(sample), head.table, representatives(runner.plan.jobs));
+  const tally = new EvidenceTally((sample) => runner.decide(sample), head.table);
   await readEvidence(evidence, tally, signal);
   return tally;
-}
-
-/** The first member of each class of workspaces and routes represents the others. */
-function representatives(jobs: JobRunner["plan"]["jobs"]): (member: Member) => Member {
-  const first = new Map<string, Member>();
-  for (const { pair } of new Map(jobs.map((job) => [job.pair, job])).values()) {
-    for (const { workspace, model } of pair.members) first.set(`${workspace}\n${model}`, pair.members[0]);
-  }
-  return ({ workspace, model }) => {
-    const found = first.get(`${workspace}\n${model}`);
-    return { workspace: found?.workspace ?? workspace, model: found?.model ?? model };
-  };
 }
 
 function asserted(

@@ -3,6 +3,7 @@ import { choosesOne, type Member, type Outcome, type OutcomePair, type SampleReq
 import type { ClassDetails } from "../space/classes.ts";
 import type { Destinations } from "./change-kinds.ts";
 import { addToGroup, mergeGroups, type GroupTallies, type Order } from "./group-tally.ts";
+import type { NamedMembers } from "./member-names.ts";
 import { JobPaths, mergePaths, type PathTallies } from "./path-tally.ts";
 
 /** What one view has come to so far. Plain data, merged in any order with the same result. */
@@ -49,24 +50,29 @@ export class JobComparison {
   readonly #members: readonly Member[];
   readonly #base: JobPaths;
   readonly #head: JobPaths;
+  readonly #named: readonly NamedMembers[];
 
   constructor(
     tally: ComparisonTally,
     destinations: { readonly base: Destinations; readonly head: Destinations },
     members: readonly Member[],
+    named: readonly NamedMembers[],
   ) {
     this.#tally = tally;
     this.#destinations = destinations;
     this.#members = members;
     this.#base = new JobPaths(destinations.base);
     this.#head = new JobPaths(destinations.head);
+    this.#named = named;
   }
 
-  add(pair: OutcomePair, sample: SampleRequest, shapes: bigint, order: Order, details: () => ClassDetails): void {
+  /** @param size requests of one member. */
+  add(pair: OutcomePair, sample: SampleRequest, size: bigint, order: Order, details: () => ClassDetails): void {
     this.#base.add(pair.base, sample, order);
     this.#head.add(pair.head, sample, order);
     if (pair.kinds.length === 0) return;
     const tally = this.#tally;
+    const shapes = size * BigInt(this.#members.length);
     tally.changedClasses += 1;
     tally.changedShapes += shapes;
     for (const kind of pair.kinds) countChange(tally, kind, 1, shapes);
@@ -75,7 +81,10 @@ export class JobComparison {
     const isExchanged = choosesOne(sample.preferences) && before.size > 0 && after.size > 0;
     tally.gains ||= !isExchanged && !after.isSubsetOf(before);
     tally.loses ||= !isExchanged && !before.isSubsetOf(after);
-    addToGroup(tally.groups, pair, sample, this.#members, shapes, order, details());
+    for (const { members, named } of this.#named) {
+      const [own] = members;
+      addToGroup(tally.groups, named(pair), { ...sample, ...own }, members, size, order, details());
+    }
   }
 
   end(operation: string): void {

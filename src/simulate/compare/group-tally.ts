@@ -70,12 +70,13 @@ function subjectsOf({ base, head }: OutcomePair): readonly string[] {
 /** One pair covers very many classes. */
 const keys = new WeakMap<OutcomePair, string>();
 
+/** @param size requests of one member. */
 export function addToGroup(
   groups: GroupTallies,
   pair: OutcomePair,
   sample: SampleRequest,
   members: readonly Member[],
-  shapes: bigint,
+  size: bigint,
   order: Order,
   { common, taken }: ClassDetails,
 ): void {
@@ -97,7 +98,7 @@ export function addToGroup(
   for (const [name, values] of taken) addAll(group.taken, name, values);
   addAll(group.taken, DENIED_FOR, subjectsOf(pair));
   group.classes += 1;
-  group.shapes += shapes;
+  group.shapes += size * BigInt(members.length);
   if (order < group.order)
     Object.assign(group, { base: folded(pair.base), head: folded(pair.head), example: sample, order });
 }

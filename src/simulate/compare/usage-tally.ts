@@ -106,7 +106,8 @@ export class JobCandidates {
   }
 }
 
-function routeOf(table: RoutingTable, { workspace, model }: Member): RouteRow | null {
+/** The route that requests of a member take; `null` where the table has none. */
+export function routeOf(table: RoutingTable, { workspace, model }: Member): RouteRow | null {
   const row = Object.hasOwn(table.workspaces, workspace) ? table.workspaces[workspace] : undefined;
   const name = model === "" ? (row?.defaultModerationRoute ?? "") : model;
   return Object.hasOwn(table.routes, name) ? (table.routes[name] ?? null) : null;

@@ -1,6 +1,6 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { groupKey } from "../compare/group-tally.ts";
-import type { Member, Outcome, OutcomePair, SampleRequest, View } from "../sample-request.ts";
+import type { Outcome, OutcomePair, SampleRequest, View } from "../sample-request.ts";
 import type { EvidenceReport } from "../report/report.ts";
 import type { EvidenceSample, UnsayableDecision } from "./evidence-sample.ts";
 
@@ -19,7 +19,6 @@ const MAXIMUM_KNOWN = 20_000;
 /** Weighs changes by recorded traffic. */
 export class EvidenceTally {
   readonly #decide: (sample: SampleRequest) => Record<View, OutcomePair>;
-  readonly #representative: (member: Member) => Member;
   readonly #head: RoutingTable;
   /** The same request is decided once, however often it came. */
   readonly #known = new Map<string, Record<View, OutcomePair>>();
@@ -31,14 +30,8 @@ export class EvidenceTally {
   #last = -Infinity;
   unreadable = 0;
 
-  /** @param representative the member whose endpoints a report names for all members of its class. */
-  constructor(
-    decide: (sample: SampleRequest) => Record<View, OutcomePair>,
-    head: RoutingTable,
-    representative: (member: Member) => Member = (member) => member,
-  ) {
+  constructor(decide: (sample: SampleRequest) => Record<View, OutcomePair>, head: RoutingTable) {
     this.#decide = decide;
-    this.#representative = representative;
     this.#head = head;
   }
 
@@ -58,9 +51,8 @@ export class EvidenceTally {
     }
     const pairs = this.#pairs(sample);
     if (!reproduces(found, pairs.declared.base)) this.#notReproduced += decisions;
-    const shown = this.#pairs({ ...sample, ...this.#representative(sample) });
-    this.#see("declared", sample, shown.declared, decisions);
-    this.#see("promoted", sample, shown.promoted, decisions);
+    this.#see("declared", sample, pairs.declared, decisions);
+    this.#see("promoted", sample, pairs.promoted, decisions);
   }
 
   #pairs(sample: SampleRequest): Record<View, OutcomePair> {

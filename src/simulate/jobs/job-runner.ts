@@ -2,6 +2,7 @@ import type { PolicySlot } from "../../canon/policy.ts";
 import { AssertionRun } from "../assertions/run.ts";
 import { changeKinds, destinationsOf, type Destinations } from "../compare/change-kinds.ts";
 import { JobComparison } from "../compare/comparison-tally.ts";
+import { namedMembers } from "../compare/member-names.ts";
 import { JobCandidates, noteDecision, type UsageTally } from "../compare/usage-tally.ts";
 import { emptyTally, type SimulationTally } from "../compare/simulation-tally.ts";
 import type { OutcomePair, SampleRequest, View } from "../sample-request.ts";
@@ -98,9 +99,10 @@ export class JobRunner {
     const { pair, operation } = this.#job(index);
     const { members } = pair;
     const classes = this.#classes(index);
+    const named = namedMembers(members, { base: this.#input.base.table, head: this.#input.head.table });
     const comparisons = {
-      declared: new JobComparison(tally.declared, this.#destinations, members),
-      promoted: new JobComparison(tally.promoted, this.#destinations, members),
+      declared: new JobComparison(tally.declared, this.#destinations, members, named),
+      promoted: new JobComparison(tally.promoted, this.#destinations, members, named),
     };
     const candidates = { base: new JobCandidates(), head: new JobCandidates() };
     const assertions = this.#assertions();
@@ -112,8 +114,8 @@ export class JobRunner {
       const after = head.decideClass(stateKeys[1] ?? "", sample);
       const pairs = this.#pairs(before, after);
       const shapes = size * BigInt(members.length);
-      comparisons.declared.add(pairs.declared, sample, shapes, order, describe);
-      comparisons.promoted.add(pairs.promoted, sample, shapes, order, describe);
+      comparisons.declared.add(pairs.declared, sample, size, order, describe);
+      comparisons.promoted.add(pairs.promoted, sample, size, order, describe);
       candidates.base.add(before.declared);
       candidates.head.add(after.declared);
       assertions?.visit({ sample, members, shapes, ...pairs, reaching: this.#reaching(sample, before, after) });

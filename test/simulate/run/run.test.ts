@@ -3,7 +3,7 @@ import { formatJson } from "../../../src/simulate/report/format-json.ts";
 import type { Progress } from "../../../src/simulate/request.ts";
 import { runSimulation } from "../../../src/simulate/run-simulation.ts";
 import { policySource } from "../../policy/samples.ts";
-import { route, table } from "../../support/table.ts";
+import { endpoint, model, route, table, workspace } from "../../support/table.ts";
 import { pathLines, REQUEST, shown, sideOf, simulate, WATCH, withAssertions } from "../small-sides.ts";
 
 const alone = table({ routes: [route("r", "a", [])] });
@@ -31,6 +31,21 @@ describe("small changes", () => {
     const back = await simulate(await sideOf(wide), await sideOf(alone));
     expect(back.declared).toMatchObject({ access: "less_permissive", new_data_paths: [] });
     expect(pathLines(back.declared.lost_data_paths)).toEqual(pathLines(declared.new_data_paths));
+  });
+
+  it("two routes at once: each group names the endpoints of its own route", async () => {
+    const rows = {
+      models: [model("m"), model("n")],
+      endpoints: [endpoint("a"), endpoint("b", { model: "n" })],
+      routes: [route("r", "a", []), route("t", "b", [])],
+    };
+    const base = table({ ...rows, workspaces: [workspace("w", { routes: [] })] });
+    const head = table({ ...rows, workspaces: [workspace("w", { routes: ["r", "t"] })] });
+    const { declared } = await simulate(await sideOf(base), await sideOf(head));
+    const reached = declared.groups.map(({ routes, head: { plan }, witness }) =>
+      [routes.join(" "), ...plan.map(({ endpoint: id, model: name }) => `${id}/${name}`), witness.model].join(" "),
+    );
+    expect(new Set(reached.filter((line) => line.includes("/")))).toEqual(new Set(["r a/m r", "t b/n t"]));
   });
 
   it("a policy in shadow changes nothing as declared, and what it denies as if promoted", async () => {
