@@ -63,7 +63,7 @@ describe("what changes is weighed by what was asked", () => {
     return simulate(await sideOf(same([])), await sideOf(same(["-us"], workspaces)), { evidence });
   }
 
-  it("counts decisions of every member of a class in the class's group, repeated ones as often as they came", async () => {
+  it("counts decisions in the group of their own route, repeated ones as often as they came", async () => {
     const { declared, evidence } = await weighed([
       HEADER,
       decision({ repeated: 41 }),
@@ -71,7 +71,7 @@ describe("what changes is weighed by what was asked", () => {
       row("{}", "outcome"),
     ]);
     expect(evidence).toMatchObject({ decisions: 42, not_reproduced: 0, unreadable: 0, unrepresentable: [] });
-    expect(evidence?.declared).toEqual({ groups: 1, decisions: 42 });
+    expect(evidence?.declared).toEqual({ groups: 2, decisions: 42 });
     expect(declared.groups.reduce((sum, { seen }) => sum + (seen ?? 0), 0)).toBe(42);
     const seen = declared.new_data_paths.filter(({ operation }) => operation === "chat.completions");
     expect(seen.map(({ workspace: whose, seen: often }) => [whose, often])).toEqual([
