@@ -42,8 +42,8 @@ describe("small changes", () => {
     const base = table({ ...rows, workspaces: [workspace("w", { routes: [] })] });
     const head = table({ ...rows, workspaces: [workspace("w", { routes: ["r", "t"] })] });
     const { declared } = await simulate(await sideOf(base), await sideOf(head));
-    const reached = declared.groups.map(({ routes, head: { plan }, witness }) =>
-      [routes.join(" "), ...plan.map(({ endpoint: id, model: name }) => `${id}/${name}`), witness.model].join(" "),
+    const reached = declared.groups.map(({ routes, head: { plan }, example }) =>
+      [routes.join(" "), ...plan.map(({ endpoint: id, model: name }) => `${id}/${name}`), example.model].join(" "),
     );
     expect(new Set(reached.filter((line) => line.includes("/")))).toEqual(new Set(["r a/m r", "t b/n t"]));
   });
