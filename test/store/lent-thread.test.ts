@@ -207,6 +207,34 @@ describe("bytes that are no request", () => {
       .toEqual(["a worker's connection to the store was closed: the other side does not know the secret"]);
   });
 
+  it("are reported once a minute without the secret: whoever can connect cannot fill the log", async () => {
+    const { lent, said, borrow } = await lending();
+    for (let time = 0; time < 3; time += 1) {
+      const socket = connect(doorOf(lent).address);
+      socket.write(Buffer.alloc(32, 1));
+      await closed(socket);
+    }
+    // Reports are in order: this one comes after any of theirs.
+    const worker = await rawConnection(doorOf(lent));
+    worker.end(Buffer.alloc(9));
+    await closed(worker);
+    await expect.poll(() => said.length).toBeGreaterThan(1);
+    expect(said.filter((line) => line.includes("does not know the secret"))).toHaveLength(1);
+    await borrow();
+  });
+
+  it("do not keep workers out, however many connections say no secret", async () => {
+    const { lent, borrow } = await lending();
+    const strangers = Array.from({ length: 300 }, () => connect(doorOf(lent).address));
+    onTestFinished(() => {
+      for (const socket of strangers) socket.destroy();
+    });
+    for (const socket of strangers) socket.on("error", () => {});
+    await Promise.race(strangers.map(closed));
+    const store = await borrow();
+    expect(await store.keys.get("k")).toBe(null);
+  });
+
   it("are not taken from a thread that does not know its secret", async () => {
     const { lent } = await lending();
     const door = { ...doorOf(lent), threadSecret: newDoor().threadSecret };

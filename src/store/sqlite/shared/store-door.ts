@@ -9,8 +9,14 @@ import { DamagedLinkError, encodeMessage, MessageReader } from "./frames.ts";
 /** How long a connection may take to say the secret, milliseconds. */
 const PATIENCE = 5_000;
 
-/** Connections at a time: more than there are workers, fewer than would use up the process's files. */
-const MOST_LINKS = 128;
+/**
+ * Connections that have not said the secret, at a time: fewer than would use up the process's files. One more ends the
+ * oldest of them: if it were refused instead, whoever holds so many would keep out workers, which say theirs at once.
+ */
+const MOST_STRANGERS = 256;
+
+/** How often a wrong secret is reported, milliseconds: whoever can connect must not fill the log. */
+const STRANGER_REPORT = 60_000;
 
 /** What the door needs of the thread. */
 export interface StoreDoorThread {
@@ -29,13 +35,15 @@ export class StoreDoor {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #workers = new Set<Socket>();
+  /** Oldest first. */
+  readonly #strangers = new Set<Socket>();
+  #strangerReported = Number.NEGATIVE_INFINITY;
   #fault: FromWorker | null = null;
 
   constructor(door: Door, thread: StoreDoorThread) {
     this.#door = door;
     this.#thread = thread;
     this.#server = createServer((socket) => this.#accept(socket));
-    this.#server.maxConnections = MOST_LINKS;
   }
 
   /** Resolves when workers can connect. Rejects with the system's error where they never can. */
@@ -66,15 +74,22 @@ export class StoreDoor {
     const open = new Set<string>();
     const late = setTimeout(() => socket.destroy(), PATIENCE);
     this.#sockets.add(socket);
+    this.#strangers.add(socket);
+    if (this.#strangers.size > MOST_STRANGERS) this.#endOldestStranger();
     socket.on("data", (chunk: Buffer) => {
       try {
         for (const message of reader.read(chunk)) this.#ask(socket, open, message);
         if (reader.trusted && !this.#workers.has(socket)) this.#welcome(socket);
       } catch (error) {
-        this.#thread.refused(error instanceof DamagedLinkError ? error.message : "a message could not be handled");
+        const reason = error instanceof DamagedLinkError ? error.message : "a message could not be handled";
+        if (reader.trusted) this.#thread.refused(reason);
+        else this.#refuseStranger(reason);
         socket.destroy();
       } finally {
-        if (reader.trusted) clearTimeout(late);
+        if (reader.trusted) {
+          clearTimeout(late);
+          this.#strangers.delete(socket);
+        }
       }
     });
     // `close` follows.
@@ -86,8 +101,23 @@ export class StoreDoor {
       clearTimeout(late);
       this.#sockets.delete(socket);
       this.#workers.delete(socket);
+      this.#strangers.delete(socket);
       this.#end(open);
     });
+  }
+
+  #endOldestStranger(): void {
+    const [oldest] = this.#strangers;
+    if (oldest === undefined) return;
+    this.#strangers.delete(oldest);
+    oldest.destroy();
+  }
+
+  #refuseStranger(reason: string): void {
+    const now = performance.now();
+    if (now - this.#strangerReported < STRANGER_REPORT) return;
+    this.#strangerReported = now;
+    this.#thread.refused(reason);
   }
 
   #welcome(socket: Socket): void {
