@@ -6,15 +6,19 @@ import { identityOf, noticesOf, type Notice } from "./notices.ts";
 /** GitLab's words for how bad a finding is. */
 const SEVERITIES: Readonly<Record<AnnotationLevel, string>> = { error: "critical", warning: "major", notice: "info" };
 
-/** A code quality report of GitLab CI (`artifacts: reports: codequality`): only what has a line in a file is shown beside the change. */
+/** GitLab takes no finding without a line, and a change whose cause is not found must not be left out. */
+const ANYWHERE = { file: "routes.yaml", line: 1 };
+
+/** A code quality report of GitLab CI (`artifacts: reports: codequality`): what has a line in a changed file is shown beside the change. */
 export function formatGitlab(model: ReportModel): string {
   const issues = noticesOf(model).flatMap(issueOf);
   return `${JSON.stringify(issues, null, 2)}\n`;
 }
 
 function issueOf(notice: Notice): readonly object[] {
-  const { rule, level, near, alone } = notice;
-  if (rule === null || near === null) return [];
+  const { rule, level, alone } = notice;
+  if (rule === null) return [];
+  const near = notice.near ?? ANYWHERE;
   return [
     {
       description: alone,

@@ -197,9 +197,21 @@ function textOf(group: ChangeGroup, routes: readonly string[], cause: CauseRepor
     return `${names}: ${idsOf(base).join(", ")} → ${idsOf(head).join(", ")}${only}`;
   }
   const moved = movedOf(group, cause);
-  if (moved !== null) return `${names} uses ${moved}, ${ordinal(idsOf(head).indexOf(moved) + 1)} in order${only}`;
+  const hosts = hostsText(group);
+  if (moved !== null) {
+    return `${names} uses ${moved}, ${ordinal(idsOf(head).indexOf(moved) + 1)} in order${hosts}${only}`;
+  }
   const titles = group.words.map((word) => CHANGES[word].title).join(", ");
-  return `${names}: ${titles} (${idsOf(head).join(", ")})${only}`;
+  return `${names}: ${titles} (${idsOf(head).join(", ")})${hosts}${only}`;
+}
+
+/** The hosts of endpoints that have another one now: a reader must see where the data goes, whatever the cause. */
+function hostsText({ base, head }: ChangeGroup): string {
+  const changed = head.plan.flatMap(({ endpoint, host }) => {
+    const before = base.plan.find((candidate) => candidate.endpoint === endpoint)?.host ?? host;
+    return before === host ? [] : [`${before} → ${host}`];
+  });
+  return changed.length === 0 ? "" : `; host ${listText([...new Set(changed)])}`;
 }
 
 /** The first endpoint of a plan that a changed row is about. */
