@@ -18,6 +18,9 @@ const MOST_STRANGERS = 256;
 /** How often a wrong secret is reported, milliseconds: whoever can connect must not fill the log. */
 const STRANGER_REPORT = 60_000;
 
+/** When outcomes that could not be written are tried again, milliseconds. */
+const END_RETRY = 1_000;
+
 /** What the door needs of the thread. */
 export interface StoreDoorThread {
   /** Does what a worker asks, and gives the reply. */
@@ -38,6 +41,10 @@ export class StoreDoor {
   /** Oldest first. */
   readonly #strangers = new Set<Socket>();
   #strangerReported = Number.NEGATIVE_INFINITY;
+  /** Requests of workers that are gone. */
+  readonly #unended = new Set<string>();
+  #retry: NodeJS.Timeout | null = null;
+  #closed = false;
   #fault: FromWorker | null = null;
 
   constructor(door: Door, thread: StoreDoorThread) {
@@ -64,6 +71,8 @@ export class StoreDoor {
 
   /** Ends all connections. */
   close(): void {
+    this.#closed = true;
+    if (this.#retry !== null) clearTimeout(this.#retry);
     this.#server.close();
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -102,7 +111,8 @@ export class StoreDoor {
       this.#sockets.delete(socket);
       this.#workers.delete(socket);
       this.#strangers.delete(socket);
-      this.#end(open);
+      for (const requestId of open) this.#unended.add(requestId);
+      this.#endUnended();
     });
   }
 
@@ -144,16 +154,22 @@ export class StoreDoor {
   }
 
   /** Otherwise they would be open for as long as this process lives, to which the store thinks they belong. */
-  #end(open: ReadonlySet<string>): void {
-    if (open.size === 0) return;
+  #endUnended(): void {
+    if (this.#unended.size === 0 || this.#closed) return;
     const at = Date.now();
-    const outcomes = [...open].flatMap((requestId) => [
+    const outcomes = [...this.#unended].flatMap((requestId) => [
       at,
       requestId,
       JSON.stringify(unknownOutcome(asWord(requestId), at)),
     ]);
-    this.#thread.answer({ operation: "evidence.append", batch: encodeBatch([], outcomes) });
-    this.#thread.settle();
+    const reply = this.#thread.answer({ operation: "evidence.append", batch: encodeBatch([], outcomes) });
+    if (reply.kind === "appended") {
+      this.#unended.clear();
+      this.#thread.settle();
+      return;
+    }
+    if (this.#retry !== null) clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.#endUnended(), END_RETRY).unref();
   }
 }
 
