@@ -34,6 +34,7 @@ const MEMBERS: { readonly [Name in keyof Required<PreferencesRecord>]: Check } =
   allow_fallbacks: isFlag,
   sort: (value) =>
     isJsonObject(value) &&
+    Object.keys(value).length === 2 &&
     SORT_KEYS.some((key) => key === value["by"]) &&
     (value["partition"] === "model" || value["partition"] === "none"),
   max_price: (value) =>
