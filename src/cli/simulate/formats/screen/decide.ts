@@ -15,14 +15,14 @@ export function questionOf(cause: CauseReport, effects: readonly Effect[]): stri
   ];
   const [broken, wider, moved, narrower] = [whose("BREAKS"), whose("WIDENS"), whose("MOVES"), whose("NARROWS")];
   const [gain] = cause.gains;
-  const reach = gain === undefined ? "" : processorText(gain);
+  const reach = gain === undefined ? "these endpoints" : processorText(gain);
   if (broken.length > 0 && wider.length > 0) {
     const separate = first.kind === "route" ? "; or a separate route for one of them" : "";
     return `may ${listText(wider, 3)} reach ${reach}, and shall ${listText(broken, 3)} be refused${separate}?`;
   }
   const once = cause.groups.length === 0 ? " once it is promoted" : "";
   if (broken.length > 0) return `shall requests of ${listText(broken, 3)} be refused${once}?`;
-  if (wider.length > 0) return `may data of ${listText(wider, 3)} go to ${reach === "" ? "these endpoints" : reach}?`;
+  if (wider.length > 0) return `may data of ${listText(wider, 3)} go to ${reach}?`;
   if (narrower.length > 0) return `can ${listText(narrower, 3)} do with fewer endpoints?`;
   if (moved.length > 0) return questionOfMove(cause, effects);
   if (first.path.endsWith(".price"))
