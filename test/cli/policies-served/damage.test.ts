@@ -78,7 +78,8 @@ describe("bytes that cannot be had", LONG, () => {
     });
     expect(failures).toEqual([expect.stringContaining("policy gate: revision r2 is the candidate, and")]);
     expect(await again.slots()).toEqual({ enforced: "r1" });
-    expect((await again.status())["degraded"]).toEqual(["policies"]);
+    // A background check of kept modules may have found the damage too by now.
+    expect((await again.status())["degraded"]).toContain("policies");
     expect((await again.ask()).status).toBe(200);
   });
 
