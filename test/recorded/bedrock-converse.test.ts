@@ -4,7 +4,7 @@ import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts";
-import { FrameReader } from "../../src/dialects/bedrock-converse/event-stream/frames.ts";
+import { FrameReader } from "../../src/dialects/bedrock-converse/event-stream-frames.ts";
 import { hello, targetWith, tell, withTools } from "../dialects/bedrock-converse/place.ts";
 import { readBody } from "../dialects/bedrock-converse/read-body.ts";
 import { encodeFrame } from "../dialects/bedrock-converse/wire.ts";

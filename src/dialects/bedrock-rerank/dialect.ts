@@ -15,7 +15,7 @@ import {
   foreignRefusal,
   readRanking,
   wantedResults,
-} from "../unary/rerank/ranking.ts";
+} from "../unary/ranking.ts";
 
 /** Where the agent runtime answers, after its base URL. */
 const PATH = "/rerank";

@@ -5,7 +5,7 @@ import { readConverseError } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { countIn } from "../unary/answer-members.ts";
 import { bedrockErrorIn, invokePath } from "../bedrock-converse/invoke-model.ts";
-import { droppedTruncation } from "../unary/rerank/ranking.ts";
+import { droppedTruncation } from "../unary/ranking.ts";
 import { readInOrder } from "../unary/embed/checks.ts";
 import { onlyText, purposeWord } from "../unary/embed/inputs.ts";
 

@@ -7,7 +7,7 @@ import { resourceName } from "./paths.ts";
 import { errorOf, readErrorFrame, readGeminiError } from "./read-error.ts";
 import type { AnswerFault } from "../unary/answer-codes.ts";
 import { countIn, listIn, memberIn } from "../unary/answer-members.ts";
-import { droppedTruncation } from "../unary/rerank/ranking.ts";
+import { droppedTruncation } from "../unary/ranking.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
 import { readInOrder, type FoundVectors } from "../unary/embed/checks.ts";
 import { textsOf } from "../unary/embed/inputs.ts";

@@ -15,7 +15,7 @@ import {
   foreignRefusal,
   readRanking,
   wantedResults,
-} from "../unary/rerank/ranking.ts";
+} from "../unary/ranking.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
 
 /** Where providers answer, after their base URL. */

@@ -11,7 +11,7 @@ import { errorIn, readChatError, readErrorFrame } from "../openai-chat/read-erro
 import { faultyAnswer } from "../unary/answer-codes.ts";
 import { countIn, textIn } from "../unary/answer-members.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
-import { droppedPriority, foreignRefusal, readRanking, wantedResults } from "../unary/rerank/ranking.ts";
+import { droppedPriority, foreignRefusal, readRanking, wantedResults } from "../unary/ranking.ts";
 
 /** Where providers answer, after their base URL. */
 const PATH = "/rerank";

@@ -2,7 +2,7 @@ import { Int64, type EventStreamCodec } from "@smithy/eventstream-codec";
 import fc from "fast-check";
 import { crc32 as nodeCrc32 } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { crc32, type Frame, FrameReader } from "../../../src/dialects/bedrock-converse/event-stream/frames.ts";
+import { crc32, type Frame, FrameReader } from "../../../src/dialects/bedrock-converse/event-stream-frames.ts";
 import { joined, pieces, singleBytes, someCuts } from "../laws/arbitrary/wire.ts";
 import { codec } from "./wire.ts";
 

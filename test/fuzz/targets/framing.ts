@@ -1,6 +1,6 @@
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import fc from "fast-check";
-import { FrameReader, readHeaders } from "../../../src/dialects/bedrock-converse/event-stream/frames.ts";
+import { FrameReader, readHeaders } from "../../../src/dialects/bedrock-converse/event-stream-frames.ts";
 import { parseSseEvent, SseFramer } from "../../../src/dialects/sse.ts";
 import { encodeFrame } from "../../dialects/bedrock-converse/wire.ts";
 import { cuts, mutated, pieces } from "../mutations.ts";

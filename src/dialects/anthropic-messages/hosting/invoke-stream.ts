@@ -2,7 +2,7 @@ import type { ServiceError } from "../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { type Frame, FrameReader } from "../../bedrock-converse/event-stream/frames.ts";
+import { type Frame, FrameReader } from "../../bedrock-converse/event-stream-frames.ts";
 import { readException } from "../../bedrock-converse/read-error.ts";
 import type { AnswerStream, Ending } from "../../dialect.ts";
 import { parseAnswerBytes, parseExactJsonText } from "../../json-bytes.ts";

@@ -5,7 +5,7 @@ import type { EventParser, Target } from "../../dialect.ts";
 import { parseAnswerBytes } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { MAXIMUM_EVENT_BYTES } from "../../sse.ts";
-import { FrameReader, type Frame } from "../event-stream/frames.ts";
+import { FrameReader, type Frame } from "../event-stream-frames.ts";
 import { readException } from "../read-error.ts";
 import { MessageReader } from "./message-reader.ts";
 

@@ -10,7 +10,7 @@ import { readChatError } from "../read-error.ts";
 import type { AnswerFault } from "../../unary/answer-codes.ts";
 import { countIn, textIn } from "../../unary/answer-members.ts";
 import { hasOneMeaning } from "../../unary/one-meaning.ts";
-import { droppedTruncation } from "../../unary/rerank/ranking.ts";
+import { droppedTruncation } from "../../unary/ranking.ts";
 import type { UnaryUpstream } from "../../unary/surface.ts";
 import { vectorFromBase64 } from "../../unary/vectors/encode.ts";
 import { purposeWord, textsOf } from "../../unary/embed/inputs.ts";

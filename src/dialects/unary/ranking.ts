@@ -1,10 +1,10 @@
-import type { UpstreamFailure } from "../../../canon/failure.ts";
-import { isJsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { RankedDocument, RerankRequest, RerankResult } from "../../../canon/unary/rerank.ts";
-import { faultyAnswer } from "../answer-codes.ts";
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
-import { refuseExtras } from "../extras.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+import type { RankedDocument, RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
+import { faultyAnswer } from "./answer-codes.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import { refuseExtras } from "./extras.ts";
 
 /** What an answer says besides its results. */
 export type RankingFacts = Pick<RerankResult, "inputTokens" | "searchUnits" | "model">;
