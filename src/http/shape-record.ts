@@ -57,18 +57,23 @@ function knownFamilies(table: RoutingTable, families: readonly string[]): readon
 function preferencesRecord(table: RoutingTable, preferences: ProviderPreferences): PreferencesRecord {
   const { order, only, ignore, region, allow_fallbacks, sort, max_price, data_collection, zdr } = preferences;
   const providers = (names: readonly string[]): readonly Word[] =>
-    names.map((name) => (Object.hasOwn(table.providers, name) ? asWord(name) : UNKNOWN_NAME));
+    once(names.map((name) => (Object.hasOwn(table.providers, name) ? asWord(name) : UNKNOWN_NAME)));
   return {
     ...(order !== undefined && { order: providers(order) }),
     ...(only !== undefined && { only: providers(only) }),
     ...(ignore !== undefined && { ignore: providers(ignore) }),
-    ...(region !== undefined && { region: region.map((name) => regionWord(table, name)) }),
+    ...(region !== undefined && { region: once(region.map((name) => regionWord(table, name))) }),
     ...(allow_fallbacks !== undefined && { allow_fallbacks }),
     ...(sort !== undefined && { sort: { by: sort.by, partition: sort.partition } }),
     ...(max_price !== undefined && { max_price }),
     ...(data_collection !== undefined && { data_collection }),
     ...(zdr !== undefined && { zdr }),
   };
+}
+
+/** A name that a list repeats decides nothing more, and 64 of them would make a record six times as long. */
+function once(names: readonly Word[]): readonly Word[] {
+  return [...new Set(names)];
 }
 
 function regionWord(table: RoutingTable, name: string): Word {

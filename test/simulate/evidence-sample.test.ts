@@ -96,7 +96,12 @@ describe("the record of a decision", () => {
       outcome: "deny",
       sample: {
         signatureFamilies: ["unknown name"],
-        preferences: { only: ["unknown name", "unknown name"], ignore: ["unknown name"], order: ["unknown name"] },
+        preferences: {
+          only: ["unknown name"],
+          region: ["unknown name"],
+          ignore: ["unknown name"],
+          order: ["unknown name"],
+        },
       },
     });
   });
