@@ -111,19 +111,32 @@ const scaled = [
  * `vi.mock` has no place. WebAssembly is not optimised: the Rego toolchain runs too shortly to earn what that costs
  * (ten compilations take 2.0 s of a core instead of 4.6). `npm run test:long` runs it as users do.
  */
-const quick = { ...repeated, isolate: false, execArgv: ["--liftoff-only"] };
+const quick = {
+  ...repeated,
+  isolate: false,
+  execArgv: ["--liftoff-only"],
+  // Part of the time is spent waiting for sockets, clocks and processes, so one file more than there are cores runs at once.
+  maxWorkers: availableParallelism() + 1,
+  sequence: { groupOrder: 0 },
+};
+
+/** Each starts servers and databases of its own, which answer 503 where a third file takes their time. */
+const thorough = {
+  ...repeated,
+  env: { SIGNALBOX_TEST_LONG: "1" },
+  maxWorkers: Math.max(2, availableParallelism() - 1),
+  sequence: { groupOrder: 1 },
+};
 
 const modules = "**/node_modules/**";
 const onlyLong = long.filter((path) => !scaled.includes(path));
 
 export default defineConfig({
   test: {
-    // Part of the time is spent waiting for sockets, clocks and processes, so one file more than there are cores runs at once.
-    maxWorkers: availableParallelism() + 1,
     reporters: ["default", "./test/support/repeated.ts"],
     projects: [
       { test: { ...quick, name: "quick", include: ["test/**/*.test.ts"], exclude: [modules, ...onlyLong] } },
-      { test: { ...repeated, name: "long", include: long, exclude: [modules], env: { SIGNALBOX_TEST_LONG: "1" } } },
+      { test: { ...thorough, name: "long", include: long, exclude: [modules] } },
     ],
   },
 });
