@@ -9,13 +9,7 @@ import type { FormattedRequest, Target } from "../dialect.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
 import { faultyAnswer } from "../unary/answer-codes.ts";
 import { bedrockErrorIn } from "../bedrock-converse/invoke-model.ts";
-import {
-  droppedPriority,
-  droppedTruncation,
-  foreignRefusal,
-  readRanking,
-  wantedResults,
-} from "../unary/ranking.ts";
+import { droppedPriority, droppedTruncation, foreignRefusal, readRanking, wantedResults } from "../unary/ranking.ts";
 
 /** Where the agent runtime answers, after its base URL. */
 const PATH = "/rerank";

@@ -9,13 +9,7 @@ import { deploymentHost } from "./deployment-paths.ts";
 import { errorIn, readChatError, readErrorFrame } from "./read-error.ts";
 import { faultyAnswer } from "../unary/answer-codes.ts";
 import { countIn, textIn } from "../unary/answer-members.ts";
-import {
-  droppedPriority,
-  droppedTruncation,
-  foreignRefusal,
-  readRanking,
-  wantedResults,
-} from "../unary/ranking.ts";
+import { droppedPriority, droppedTruncation, foreignRefusal, readRanking, wantedResults } from "../unary/ranking.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
 
 /** Where providers answer, after their base URL. */
