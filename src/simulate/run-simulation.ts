@@ -50,7 +50,7 @@ export async function simulateSides(
   const plan = await planned(compiled, request, watch);
   const tally = await decided(plan, request, watch);
   await plan.runner.load();
-  const evidence = await weighed(plan.runner, head, request, watch);
+  const evidence = await weighed(plan.runner, { base: base.table, head: head.table }, request, watch);
   const context = (view: View): ComparisonContext => ({
     universe: plan.runner.plan.space.universe,
     tables: { base: base.table, head: head.table },
@@ -58,7 +58,7 @@ export async function simulateSides(
     hostOf: { base: hostIn(base), head: hostIn(head) },
     explain,
     kept: keptPolicies(compiled.head, view === "promoted" ? request.promote : []),
-    seenInGroup: evidence === null ? null : (key) => evidence.seen[view].groups.get(key) ?? 0,
+    seenInGroup: evidence === null ? null : (key) => evidence.seen[view].groups.get(key) ?? null,
     seenOnPath:
       evidence === null
         ? null
@@ -166,12 +166,12 @@ async function decided(
 
 async function weighed(
   runner: JobRunner,
-  head: ReportedSide,
+  tables: ConstructorParameters<typeof EvidenceTally>[1],
   { evidence }: SimulationRequest,
   { signal }: SimulationWatch,
 ): Promise<EvidenceTally | null> {
   if (evidence === null) return null;
-  const tally = new EvidenceTally((sample) => runner.decide(sample), head.table);
+  const tally = new EvidenceTally((sample) => runner.decide(sample), tables);
   await readEvidence(evidence, tally, signal);
   return tally;
 }

@@ -1,3 +1,5 @@
+import type { SeenUsage } from "../../simulate/report/report.ts";
+
 /** Whole numbers with thousands apart: `1,926,400`. */
 export function numberText(amount: number | string): string {
   return String(amount).replaceAll(/\B(?=(?:\d{3})+$)/g, ",");
@@ -35,10 +37,21 @@ export function scopeText({ classes, shapes }: { readonly classes: number; reado
 }
 
 /** "seen 3 times in evidence"; `null` without evidence. */
-export function seenText(seen: number | null): string | null {
+export function seenText(seen: number | null, usage: SeenUsage | null = null): string | null {
   if (seen === null) return null;
-  return seen === 0 ? "not seen in evidence" : `seen ${amountText(seen, "time")} in evidence`;
+  if (seen === 0) return "not seen in evidence";
+  return [`seen ${amountText(seen, "time")} in evidence`, ...usageTexts(usage)].join(", ");
 }
+
+/** "90,000 tokens", "0.12 → 0.30 USD by list price": nothing where no answer was counted. */
+function usageTexts(usage: SeenUsage | null): readonly string[] {
+  const tokens = usage === null ? 0 : usage.input_tokens + usage.output_tokens;
+  if (usage === null || tokens === 0) return [];
+  const cost = (amount: number | null): string => (amount === null ? "unknown" : dollars.format(amount));
+  return [amountText(tokens, "token"), `${cost(usage.cost_before)} → ${cost(usage.cost_after)} USD by list price`];
+}
+
+const dollars = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
 /** "acme-prod, acme-dev and 411 more": a list for people, never longer than `most` and one. */
 export function listText(items: readonly string[], most = 6): string {

@@ -20,6 +20,37 @@ export interface EvidenceSample {
   /** Endpoint ids, in the order that was decided. */
   readonly plan: readonly string[];
   readonly reason: string | null;
+  /** Names its outcome; empty where the record has none. */
+  readonly requestId: string;
+}
+
+/** What the answer of a decision used, from its outcome's record. */
+export interface EvidenceUsage {
+  readonly requestId: string;
+  /** The endpoint that answered; `null` where none did. */
+  readonly endpoint: string | null;
+  /** `null` where the provider did not count. */
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+}
+
+/** @returns `null` for a record that is no outcome. */
+export function readEvidenceUsage(record: JsonValue | undefined): EvidenceUsage | null {
+  if (!isJsonObject(record)) return null;
+  const { requestId, attempts } = record;
+  if (typeof requestId !== "string") return null;
+  const last = Array.isArray(attempts) ? attempts.at(-1) : undefined;
+  const answered = isJsonObject(last) && last["failure"] === null ? last["endpoint"] : null;
+  return {
+    requestId,
+    endpoint: typeof answered === "string" ? answered : null,
+    inputTokens: tokens(record["inputTokens"]),
+    outputTokens: tokens(record["outputTokens"]),
+  };
+}
+
+function tokens(value: JsonValue | undefined): number | null {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
 /** A decision's record, and which part of it this version cannot express. */
@@ -37,7 +68,7 @@ export interface UnsayableDecision {
  */
 export function readEvidenceSample(record: JsonValue | undefined): EvidenceSample | UnsayableDecision | null {
   if (!isJsonObject(record)) return null;
-  const { operation, outcome, workspace, environment, route, at, plan, reason, repeated } = record;
+  const { operation, outcome, workspace, environment, route, at, plan, reason, repeated, requestId } = record;
   if (typeof operation !== "string" || !isOperation(operation) || typeof workspace !== "string") return null;
   if ((outcome !== "route" && outcome !== "deny") || !isInstant(at)) return null;
   const decisions = typeof repeated === "number" && Number.isSafeInteger(repeated) && repeated > 0 ? repeated : 1;
@@ -73,6 +104,7 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
     outcome,
     plan: strings(plan),
     reason: typeof reason === "string" ? reason : null,
+    requestId: typeof requestId === "string" ? requestId : "",
   };
 }
 

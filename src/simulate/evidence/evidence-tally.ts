@@ -1,13 +1,17 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { groupKey } from "../compare/group-tally.ts";
 import type { Outcome, OutcomePair, SampleRequest, View } from "../sample-request.ts";
-import type { EvidenceReport } from "../report/report.ts";
-import type { EvidenceSample, UnsayableDecision } from "./evidence-sample.ts";
+import type { EvidenceReport, SeenUsage } from "../report/report.ts";
+import type { EvidenceSample, EvidenceUsage, UnsayableDecision } from "./evidence-sample.ts";
+
+/** Decisions of one group, and what their answers used. */
+export interface SeenInGroup extends SeenUsage {
+  readonly decisions: number;
+}
 
 /** What one view makes of the requests that really came. */
 interface SeenAt {
-  /** Group → decisions. */
-  readonly groups: Map<string, number>;
+  readonly groups: Map<string, SeenInGroup>;
   /** `workspace`, `operation`, `provider`, `region`, one to a line → decisions that take the path, on head or on base. */
   readonly paths: Map<string, number>;
   decisions: number;
@@ -16,12 +20,16 @@ interface SeenAt {
 /** Names in a file are of anybody's making: a larger memory could be filled by it. */
 const MAXIMUM_KNOWN = 20_000;
 
+/** Decisions in changed groups whose outcomes were not read yet; the oldest are forgotten first. */
+const MAXIMUM_OPEN = 100_000;
+
 /** Weighs changes by recorded traffic. */
 export class EvidenceTally {
   readonly #decide: (sample: SampleRequest) => Record<View, OutcomePair>;
-  readonly #head: RoutingTable;
+  readonly #tables: { readonly base: RoutingTable; readonly head: RoutingTable };
   /** The same request is decided once, however often it came. */
   readonly #known = new Map<string, Record<View, OutcomePair>>();
+  readonly #open = new Map<string, Record<View, OutcomePair>>();
   readonly #unrepresentable = new Map<string, number>();
   readonly seen: Readonly<Record<View, SeenAt>> = { declared: nothingSeen(), promoted: nothingSeen() };
   #decisions = 0;
@@ -30,9 +38,12 @@ export class EvidenceTally {
   #last = -Infinity;
   unreadable = 0;
 
-  constructor(decide: (sample: SampleRequest) => Record<View, OutcomePair>, head: RoutingTable) {
+  constructor(
+    decide: (sample: SampleRequest) => Record<View, OutcomePair>,
+    tables: { readonly base: RoutingTable; readonly head: RoutingTable },
+  ) {
     this.#decide = decide;
-    this.#head = head;
+    this.#tables = tables;
   }
 
   add(found: EvidenceSample | UnsayableDecision): void {
@@ -45,14 +56,43 @@ export class EvidenceTally {
       return;
     }
     const { sample } = found;
-    if (!Object.hasOwn(this.#head.workspaces, sample.workspace)) this.#miss("head has no such workspace", decisions);
-    else if (sample.model !== "" && !Object.hasOwn(this.#head.routes, sample.model)) {
+    const { head } = this.#tables;
+    if (!Object.hasOwn(head.workspaces, sample.workspace)) this.#miss("head has no such workspace", decisions);
+    else if (sample.model !== "" && !Object.hasOwn(head.routes, sample.model)) {
       this.#miss("head has no such route", decisions);
     }
     const pairs = this.#pairs(sample);
     if (!reproduces(found, pairs.declared.base)) this.#notReproduced += decisions;
     this.#see("declared", sample, pairs.declared, decisions);
     this.#see("promoted", sample, pairs.promoted, decisions);
+    const isChanged = pairs.declared.kinds.length > 0 || pairs.promoted.kinds.length > 0;
+    if (!isChanged || found.requestId === "") return;
+    const [oldest] = this.#open.size >= MAXIMUM_OPEN ? this.#open.keys() : [];
+    if (oldest !== undefined) this.#open.delete(oldest);
+    this.#open.set(found.requestId, pairs);
+  }
+
+  /** Adds what the answer of a decision used, which was added before. */
+  addUsage(usage: EvidenceUsage): void {
+    const pairs = this.#open.get(usage.requestId);
+    if (pairs === undefined) return;
+    this.#open.delete(usage.requestId);
+    for (const view of ["declared", "promoted"] as const) {
+      const { kinds, head } = pairs[view];
+      if (kinds.length === 0) continue;
+      const { groups } = this.seen[view];
+      const key = groupKey(pairs[view]);
+      const known = groups.get(key) ?? NOT_SEEN;
+      const before = costOf(usage, usage.endpoint, this.#tables.base);
+      const after = head.denial === null ? costOf(usage, head.plan[0]?.endpoint ?? null, this.#tables.head) : 0;
+      groups.set(key, {
+        ...known,
+        input_tokens: known.input_tokens + (usage.inputTokens ?? 0),
+        output_tokens: known.output_tokens + (usage.outputTokens ?? 0),
+        cost_before: sum(known.cost_before, before),
+        cost_after: sum(known.cost_after, after),
+      });
+    }
   }
 
   #pairs(sample: SampleRequest): Record<View, OutcomePair> {
@@ -72,7 +112,9 @@ export class EvidenceTally {
       count(seen.paths, `${sample.workspace}\n${sample.operation}\n${endpoint}`, decisions);
     if (pair.kinds.length === 0) return;
     seen.decisions += decisions;
-    count(seen.groups, groupKey(pair), decisions);
+    const key = groupKey(pair);
+    const known = seen.groups.get(key) ?? NOT_SEEN;
+    seen.groups.set(key, { ...known, decisions: known.decisions + decisions });
   }
 
   #miss(why: string, decisions: number): void {
@@ -103,6 +145,20 @@ const UNSAYABLE: Readonly<Record<UnsayableDecision["unsayable"], string>> = {
   size: "a size that this version does not know",
   preference: "a preference that this version does not know",
 };
+
+const NOT_SEEN: SeenInGroup = { decisions: 0, input_tokens: 0, output_tokens: 0, cost_before: 0, cost_after: 0 };
+
+/** US dollars by list price; `null` where an endpoint has no price or the provider did not count. A call that nobody answered costs nothing. */
+function costOf({ inputTokens, outputTokens }: EvidenceUsage, id: string | null, table: RoutingTable): number | null {
+  if (id === null) return 0;
+  const price = Object.hasOwn(table.endpoints, id) ? (table.endpoints[id]?.price ?? null) : null;
+  if (price === null || inputTokens === null || outputTokens === null) return null;
+  return (inputTokens * price.input + outputTokens * price.output) / 1_000_000 + price.request;
+}
+
+function sum(left: number | null, right: number | null): number | null {
+  return left === null || right === null ? null : left + right;
+}
 
 function nothingSeen(): SeenAt {
   return { groups: new Map(), paths: new Map(), decisions: 0 };

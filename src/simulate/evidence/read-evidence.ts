@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseJson } from "../../canon/json/parse-json.ts";
 import { readHeader, readRow } from "../../evidence/export-line.ts";
-import { readEvidenceSample } from "./evidence-sample.ts";
+import { readEvidenceSample, readEvidenceUsage } from "./evidence-sample.ts";
 import type { EvidenceTally } from "./evidence-tally.ts";
 
 /** The file is none that `signalbox evidence export` has written, or cannot be read. */
@@ -47,8 +47,12 @@ function addLine(line: string, tally: EvidenceTally): void {
     tally.unreadable += 1;
     return;
   }
-  if (row.kind !== "decision") return;
   const record = parse(row.record);
+  if (row.kind !== "decision") {
+    const usage = readEvidenceUsage(record);
+    if (usage !== null) tally.addUsage(usage);
+    return;
+  }
   if (!isJsonObject(record)) {
     tally.unreadable += 1;
     return;

@@ -7,6 +7,7 @@ import type { RoutingTable } from "../../canon/table.ts";
 import { movedLocation } from "./moved-location.ts";
 import type { Outcome } from "../sample-request.ts";
 import { dataPathsWithout, routePathsWithout, type PathContext } from "./path-report.ts";
+import type { SeenInGroup } from "../evidence/evidence-tally.ts";
 import type { Universe } from "../space/universe.ts";
 import { conditionsOf } from "./conditions.ts";
 import type { ChangeGroup, ComparisonReport, ResultReport } from "./report.ts";
@@ -18,8 +19,8 @@ export interface ComparisonContext extends PathContext {
   readonly tables: { readonly base: RoutingTable; readonly head: RoutingTable };
   /** Policies whose enforced content head has from base, under this view. */
   readonly kept: ReadonlySet<string>;
-  /** Requests of the evidence in a group, by its key; `null` without evidence. */
-  readonly seenInGroup: ((key: string) => number) | null;
+  /** Requests of the evidence in a group, by its key, where there are any; `null` without evidence. */
+  readonly seenInGroup: ((key: string) => SeenInGroup | null) | null;
 }
 
 export function comparisonReport(tally: ComparisonTally, context: ComparisonContext): ComparisonReport {
@@ -31,7 +32,7 @@ export function comparisonReport(tally: ComparisonTally, context: ComparisonCont
       const count = tally.kinds.get(kind);
       return count === undefined ? [] : [{ word: kind, classes: count.classes, shapes: String(count.shapes) }];
     }),
-    groups: [...tally.groups].toSorted(bySeverity).map(([key, group]) => groupReport(key, group, context)),
+    groups: [...tally.groups].toSorted(bySeverity(context)).map(([key, group]) => groupReport(key, group, context)),
     new_route_paths: routePathsWithout(tally.headPaths, tally.basePaths, "head", context),
     lost_route_paths: routePathsWithout(tally.basePaths, tally.headPaths, "base", context),
     new_data_paths: dataPathsWithout(tally.headPaths, tally.basePaths, "head", context),
@@ -46,12 +47,21 @@ function accessOf({ gains, loses }: ComparisonTally): ComparisonReport["access"]
 
 type Entry = readonly [string, GroupTally];
 
-/** By the worst change, then by how many requests, then by name: the same order for the same trees. */
-function bySeverity([leftKey, left]: Entry, [rightKey, right]: Entry): number {
-  const worst = rankOf(left) - rankOf(right);
-  if (worst !== 0) return worst;
-  if (left.shapes !== right.shapes) return left.shapes > right.shapes ? -1 : 1;
-  return leftKey < rightKey ? -1 : 1;
+/**
+ * What recorded requests met comes before what none met. Then by the worst change, the recorded requests, the shapes and the name: the same order for the
+ * same trees and evidence.
+ */
+function bySeverity({ seenInGroup }: ComparisonContext): (left: Entry, right: Entry) => number {
+  const seen = (key: string): number => seenInGroup?.(key)?.decisions ?? 0;
+  return ([leftKey, left], [rightKey, right]) => {
+    const [leftSeen, rightSeen] = [seen(leftKey), seen(rightKey)];
+    if (leftSeen > 0 !== rightSeen > 0) return leftSeen > 0 ? -1 : 1;
+    const worst = rankOf(left) - rankOf(right);
+    if (worst !== 0) return worst;
+    if (leftSeen !== rightSeen) return rightSeen - leftSeen;
+    if (left.shapes !== right.shapes) return left.shapes > right.shapes ? -1 : 1;
+    return leftKey < rightKey ? -1 : 1;
+  };
 }
 
 function rankOf({ kinds, base, head }: GroupTally): number {
@@ -77,8 +87,16 @@ function groupReport(key: string, group: GroupTally, context: ComparisonContext)
     example,
     explain: context.explain(example),
     place: locationOf(group, context),
-    seen: context.seenInGroup === null ? null : context.seenInGroup(key),
+    ...seenOf(key, context),
   };
+}
+
+function seenOf(key: string, { seenInGroup }: ComparisonContext): Pick<ChangeGroup, "seen" | "seen_usage"> {
+  if (seenInGroup === null) return { seen: null, seen_usage: null };
+  const found = seenInGroup(key);
+  if (found === null) return { seen: 0, seen_usage: null };
+  const { decisions, ...usage } = found;
+  return { seen: decisions, seen_usage: usage };
 }
 
 function resultReport({ plan, denial, edits }: Outcome, hostOf: (provider: string) => string): ResultReport {

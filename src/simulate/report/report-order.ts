@@ -97,6 +97,7 @@ const GROUP: OrderOf<ChangeGroup> = {
   explain: true,
   place: SIDE_LOCATION,
   seen: true,
+  seen_usage: { input_tokens: true, output_tokens: true, cost_before: true, cost_after: true },
 };
 
 const REACHED: OrderOf<ReachedDestination> = {

@@ -126,6 +126,18 @@ export interface ChangeGroup {
   readonly place: SideLocation | null;
   /** Requests of the evidence in these classes; `null` without evidence. */
   readonly seen: number | null;
+  /** What the answers of these requests used; `null` without evidence, and where none of them was seen. */
+  readonly seen_usage: SeenUsage | null;
+}
+
+/** What answers used, as their providers counted it. */
+export interface SeenUsage {
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  /** US dollars by list prices, of the endpoints that answered; `null` where an endpoint has no price or did not count. */
+  readonly cost_before: number | null;
+  /** The same tokens at the endpoint that comes first in head; nothing for requests that head denies. */
+  readonly cost_after: number | null;
 }
 
 export interface ResultReport {

@@ -97,6 +97,7 @@ export const GROUP: ChangeGroup = {
   explain: ["explain"],
   place: { file: "routes.yaml", line: 1, column: 2, side: "head" },
   seen: 3,
+  seen_usage: null,
 };
 
 export const SAME: ComparisonReport = {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { formatHeader, formatRow } from "../../../src/evidence/export-line.ts";
+import type { Price } from "../../../src/canon/table.ts";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import { endpoint, route, table, workspace } from "../../support/table.ts";
 import { sideOf, simulate } from "../small-sides.ts";
@@ -78,6 +79,63 @@ describe("what changes is weighed by what was asked", () => {
       ["v", 1],
       ["w", 41],
     ]);
+  });
+
+  it("adds the tokens of answers and their price before and after, and shows seen groups first", async () => {
+    const answer = (requestId: string, endpointId: string, changes: object = {}): string =>
+      row(
+        JSON.stringify({
+          requestId,
+          attempts: [{ endpoint: endpointId, failure: null }],
+          inputTokens: 1_000_000,
+          outputTokens: 500_000,
+          ...changes,
+        }),
+        "outcome",
+      );
+    const priced = (price: Price | null) => {
+      const sides = [[], ["-us"]].map((fallbacks) => {
+        const whole = same(fallbacks);
+        const endpoints = Object.entries(whole.endpoints).map(([id, one]) => [id, { ...one, price }] as const);
+        return sideOf({ ...whole, endpoints: Object.fromEntries(endpoints) });
+      });
+      return Promise.all(sides);
+    };
+    const lines = [
+      HEADER,
+      decision({ route: "t", plan: ["c"], requestId: "r1" }),
+      decision({ route: "t", plan: ["c"], requestId: "r2" }),
+      answer("r1", "c"),
+      answer("r2", "c", { outputTokens: null }),
+      answer("r2", "c"),
+      answer("r3", "c"),
+    ];
+    const path = join(folder, "usage.jsonl");
+    await writeFile(path, lines.map((line) => `${line}\n`).join(""));
+    const usage = async (price: Price | null) => {
+      const [base, head] = await priced(price);
+      if (base === undefined || head === undefined) throw new Error("two sides");
+      const { declared } = await simulate(base, head, { evidence: path });
+      return declared.groups.map(({ routes, seen, seen_usage: used }) => ({ routes, seen, used }));
+    };
+    const [first, ...others] = await usage({ input: 2, output: 10, request: 0 });
+    expect(first).toMatchObject({ routes: ["t"], seen: 2 });
+    expect(first?.used).toEqual({
+      input_tokens: 2_000_000,
+      output_tokens: 500_000,
+      cost_before: null,
+      cost_after: null,
+    });
+    expect(others.every(({ seen, used }) => seen === 0 && used === null)).toBe(true);
+    lines.splice(4, 1);
+    await writeFile(path, lines.map((line) => `${line}\n`).join(""));
+    expect((await usage({ input: 2, output: 10, request: 0 }))[0]?.used).toEqual({
+      input_tokens: 2_000_000,
+      output_tokens: 1_000_000,
+      cost_before: 14,
+      cost_after: 14,
+    });
+    expect((await usage(null))[0]?.used?.cost_before).toBe(null);
   });
 
   it("says what cannot be read, asked again, or made again", async () => {

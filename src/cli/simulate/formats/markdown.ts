@@ -167,7 +167,7 @@ function groupBlock(group: ChangeGroup): readonly string[] {
     .map((name) => htmlCode(name === "" ? "(no model)" : name))
     .join(", ");
   const more = group.routes.length > 4 ? ` and ${numberText(group.routes.length - 4)} more` : "";
-  const seen = seenText(group.seen);
+  const seen = seenText(group.seen, group.seen_usage);
   const { lines, left } = shortResults(group);
   const command = explainCommand(group.explain);
   return [

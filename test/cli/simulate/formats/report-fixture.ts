@@ -127,6 +127,7 @@ export function group(changes: Partial<ChangeGroup> = {}): ChangeGroup {
     explain: EXPLAIN,
     place: { file: "routes.yaml", line: 41, column: 7, side: "head" },
     seen: null,
+    seen_usage: null,
     ...changes,
   };
 }

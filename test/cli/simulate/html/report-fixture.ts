@@ -62,6 +62,7 @@ export function group(id: string, words: readonly ChangeKind[], change: Partial<
     explain: EXPLAIN,
     place: { file: "routes.yaml", line: 214, column: 7, side: "head" },
     seen: 0,
+    seen_usage: null,
     ...change,
   };
 }

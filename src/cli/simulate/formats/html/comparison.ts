@@ -1,6 +1,12 @@
 import type { ChangeKind } from "../../../../simulate/change-kind.ts";
 import { VIEWS, type View } from "../../../../simulate/sample-request.ts";
-import type { ChangeGroup, ComparisonReport, DataPath, RoutePath } from "../../../../simulate/report/report.ts";
+import type {
+  ChangeGroup,
+  ComparisonReport,
+  DataPath,
+  RoutePath,
+  SeenUsage,
+} from "../../../../simulate/report/report.ts";
 import type { ReportModel } from "../model.ts";
 import { amountText, scopeText, numberText, seenText, shapesText } from "../../../terminal/amounts.ts";
 import { CHANGE_WORDING, worstFirst } from "../wording/change-wording.ts";
@@ -168,7 +174,7 @@ function groupMarkup(group: ChangeGroup, view: View): Markup {
     </dl>
     ${plansMarkup(group)}
     <p class="note">
-      ${scopeText(group)}${seenMarkup(group.seen)}
+      ${scopeText(group)}${seenMarkup(group.seen, group.seen_usage)}
       <a class="anchor" href="#${anchor}" aria-label="Link to change ${group.id}">${group.id}</a>
       ${locationMarkup(group.place)}${group.place?.side === "base" ? " in base" : ""}
     </p>
@@ -202,8 +208,8 @@ function fact(name: string, value: Markup): Markup {
   </div>`;
 }
 
-function seenMarkup(seen: number | null): Markup {
-  const text = seenText(seen);
+function seenMarkup(seen: number | null, usage: SeenUsage | null = null): Markup {
+  const text = seenText(seen, usage);
   if (text === null) return NOTHING;
   return seen === 0 ? html`; ${text}` : html`; <strong>${text}</strong>`;
 }

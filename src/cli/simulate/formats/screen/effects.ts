@@ -100,7 +100,10 @@ export function effectsOf(
   const effects = effectsOfCells(plain.length > 0 ? plain : cells, cause, report);
   const shown = new Set(effects.flatMap(({ groups }) => groups.map(({ id }) => id)));
   return {
-    effects: effects.toSorted((left, right) => EFFECT_TAGS.indexOf(left.tag) - EFFECT_TAGS.indexOf(right.tag)),
+    effects: effects.toSorted(
+      (left, right) =>
+        EFFECT_TAGS.indexOf(left.tag) - EFFECT_TAGS.indexOf(right.tag) || (right.calls ?? 0) - (left.calls ?? 0),
+    ),
     variants: told.filter(({ group }) => !shown.has(group.id)).length,
   };
 }

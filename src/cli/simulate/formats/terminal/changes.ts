@@ -97,7 +97,7 @@ export function routesText(routes: readonly string[]): string {
 function oneGroup(group: ChangeGroup): readonly Line[] {
   const common = commonOf(group);
   const columns = columnWidth(["look at", "result", ...common.map(({ name }) => name)]);
-  const seen = seenText(group.seen);
+  const seen = seenText(group.seen, group.seen_usage);
   const scope = seen === null ? scopeText(group) : `${scopeText(group)}, ${seen}`;
   const { lines, left } = shortResults(group);
   const results = resultLines(lines, columns);

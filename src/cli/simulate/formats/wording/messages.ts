@@ -29,7 +29,7 @@ export function groupMessage(group: ChangeGroup): string {
     .filter(({ mark }) => mark !== null)
     .map(({ mark, text, note }) => `${mark} ${text}${note === "" ? "" : ` (${note})`}`);
   const more = left === 0 ? [] : [`… ${amountText(left, "more line")}`];
-  const seen = seenText(group.seen);
+  const seen = seenText(group.seen, group.seen_usage);
   const scope = seen === null ? scopeText(group) : `${scopeText(group)}, ${seen}`;
   const who = `${listText(group.workspaces)} asking ${listText(group.routes, 4)}`;
   return [`${titleOf(group.words)}: ${who} (${scope})`, ...changed, ...more, tryLine(group.explain)].join("\n");
