@@ -98,7 +98,7 @@ export interface ClassComparison {
   readonly shapes: bigint;
   readonly declared: OutcomePair;
   readonly promoted: OutcomePair;
-  /** With what base lets a caller reach that names what base does not have, or that takes one candidate by its own order; `null` for others. */
+  /** With what base lets a caller reach that names what base does not have, or that takes no fallback; `null` for others. */
   readonly reaching: Readonly<Record<View, OutcomePair>> | null;
 }
 

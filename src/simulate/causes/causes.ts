@@ -10,6 +10,7 @@ import { treeEntries, treeOf, type SideTrees } from "./changed-entries.ts";
 import { changedUnits, needs, type ChangedUnit } from "./changed-units.ts";
 import { memberAt, withMember } from "./config-tree.ts";
 import { policyEntries } from "./policy-entries.ts";
+import { exceptionsOf } from "./exceptions.ts";
 import { causeFacts, differsByName } from "./cause-facts.ts";
 import { SideMaker, tableOfTree, type DecidingSide } from "./side-variants.ts";
 
@@ -37,22 +38,21 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
   const sources = { base: base.files.policies, head: head.files.policies };
   const units = changedUnits(rows, policyEntries(compiled, sources));
   const groups = groupsOf(question);
+  const variants = groups.length === 0 || units.length === 0 ? null : await variantsOf(units, trees, question);
   const found =
-    groups.length === 0 || units.length === 0
-      ? groups.map(() => new Set<number>())
-      : await attribute(groups, units.length, await variantsOf(units, trees, question));
+    variants === null ? groups.map(() => new Set<number>()) : await attribute(groups, units.length, variants);
+  const exceptions = variants === null ? [] : exceptionsOf(groups, variants.head);
+  const causeOf = (own: readonly ChangedUnit[], its: readonly ViewedGroup[]): CauseReport =>
+    causeReport(own, its, exceptions, question);
   const causes = joined(units, found).map(({ members, groups: own }) =>
     causeOf(
       members.flatMap((index) => units[index] ?? []),
       own.flatMap((index) => groups[index] ?? []),
-      question,
     ),
   );
-  const alone = assertions.map((entry) =>
-    causeOf([{ entries: [entry], rows: [], policy: null, rename: null }], [], question),
-  );
+  const alone = assertions.map((entry) => causeOf([{ entries: [entry], rows: [], policy: null, rename: null }], []));
   const lost = groups.filter((_group, index) => found[index]?.size === 0);
-  const unknown = lost.length === 0 ? [] : [causeOf([], lost, question)];
+  const unknown = lost.length === 0 ? [] : [causeOf([], lost)];
   return [...causes.toSorted((left, right) => rankOf(left, question) - rankOf(right, question)), ...alone, ...unknown];
 }
 
@@ -166,7 +166,12 @@ function importance({ kind }: ChangedEntry): number {
   return index === -1 ? IMPORTANCE.length : index;
 }
 
-function causeOf(units: readonly ChangedUnit[], groups: readonly ViewedGroup[], question: CauseQuestion): CauseReport {
+function causeReport(
+  units: readonly ChangedUnit[],
+  groups: readonly ViewedGroup[],
+  exceptions: CauseReport["exceptions"],
+  question: CauseQuestion,
+): CauseReport {
   const renames = units.flatMap(({ rename }) => (rename === null ? [] : [rename]));
   const entries = units.flatMap((unit) => unit.entries).toSorted((left, right) => importance(left) - importance(right));
   const text = JSON.stringify(entries.map(({ path, change }) => [path, change]));
@@ -178,6 +183,7 @@ function causeOf(units: readonly ChangedUnit[], groups: readonly ViewedGroup[], 
     groups: idsOf("declared"),
     promoted_groups: idsOf("promoted"),
     renamed_groups: groups.filter(({ group }) => differsByName(group, renames)).map(({ group }) => group.id),
+    exceptions: exceptions.filter(({ group: id }) => groups.some(({ group }) => group.id === id)),
     ...causeFacts(
       entries,
       groups.map(({ group }) => group),

@@ -15,6 +15,7 @@ import { sideViews, type SideViews } from "../views.ts";
 export interface DecidingSide {
   /** What becomes of a request, as text: equal texts are equal results at equal destinations. */
   readonly result: (sample: SampleRequest, view: View) => string;
+  readonly serves: (sample: SampleRequest, view: View) => boolean;
   readonly table: RoutingTable;
 }
 
@@ -36,6 +37,7 @@ export class SideMaker {
     return {
       table,
       result: (sample, view) => resultText(table, views[view], sample, destinations),
+      serves: (sample, view) => decideSample(table, views[view], sample).outcome === "route",
     };
   }
 

@@ -1,3 +1,4 @@
+import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { Retention } from "../../canon/retention.ts";
 import type { Price } from "../../canon/table.ts";
 import type { SideLocation } from "./location.ts";
@@ -14,6 +15,8 @@ export interface CauseReport {
   readonly promoted_groups: readonly string[];
   /** Those of them whose results differ by a changed name only. */
   readonly renamed_groups: readonly string[];
+  /** Of groups whose plain requests head denies and base serves: preferences with which head serves them still. */
+  readonly exceptions: readonly { readonly group: string; readonly preferences: readonly ProviderPreferences[] }[];
   /** Endpoints that requests of the groups reach in head only, and in base only. */
   readonly gains: readonly DestinationReport[];
   readonly loses: readonly DestinationReport[];

@@ -1,4 +1,5 @@
 import { mapScalars } from "../request-scalars.ts";
+import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type {
   AssertionsReport,
@@ -28,6 +29,20 @@ type OrderOf<Value> = [NonNullable<Value>] extends [readonly (infer Item)[]]
 
 const PERCENTILES = { p50: true, p75: true, p90: true, p99: true } as const;
 
+const PREFERENCES: OrderOf<ProviderPreferences> = {
+  order: true,
+  only: true,
+  ignore: true,
+  allow_fallbacks: true,
+  sort: { by: true, partition: true },
+  region: true,
+  max_price: { input: true, output: true, request: true },
+  data_collection: true,
+  zdr: true,
+  preferred_max_latency: PERCENTILES,
+  preferred_min_throughput: PERCENTILES,
+};
+
 const SAMPLE: OrderOf<SampleRequest> = {
   workspace: true,
   model: true,
@@ -38,19 +53,7 @@ const SAMPLE: OrderOf<SampleRequest> = {
   signatureFamilies: true,
   ...mapScalars(() => true as const),
   dimensions: true,
-  preferences: {
-    order: true,
-    only: true,
-    ignore: true,
-    allow_fallbacks: true,
-    sort: { by: true, partition: true },
-    region: true,
-    max_price: { input: true, output: true, request: true },
-    data_collection: true,
-    zdr: true,
-    preferred_max_latency: PERCENTILES,
-    preferred_min_throughput: PERCENTILES,
-  },
+  preferences: PREFERENCES,
   time: { day: true, hour: true },
 };
 
@@ -157,6 +160,7 @@ const CAUSE: OrderOf<CauseReport> = {
   groups: true,
   promoted_groups: true,
   renamed_groups: true,
+  exceptions: { group: true, preferences: PREFERENCES },
   gains: DESTINATION,
   loses: DESTINATION,
   routes: { id: true, title: true, primary: DESTINATION },

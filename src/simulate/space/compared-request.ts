@@ -5,18 +5,18 @@ import { routeAsked } from "../../decide/decide.ts";
 import { applyPreferences } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
 import { identityOf } from "../decide-sample.ts";
-import { choosesOne, type SampleRequest } from "../sample-request.ts";
+import type { SampleRequest } from "../sample-request.ts";
 
 const LISTS = ["order", "only", "ignore", "region"] as const;
 
 /**
  * The request whose reach in base is compared with the reach of a request in head: without names that base does not have, and with every candidate where the
- * caller takes one by its own order. `null`: the request itself.
+ * caller takes no fallback: a route that is reordered gives it another candidate, and no more than it may reach anyway. `null`: the request itself.
  */
 export function comparedRequest(table: RoutingTable, sample: SampleRequest, isMisnamed: boolean): SampleRequest | null {
-  const isChosen = choosesOne(sample.preferences);
-  if (!isMisnamed && !isChosen) return null;
-  if (!isChosen) return withKnownNames(table, sample);
+  const takesOne = sample.preferences?.allow_fallbacks === false;
+  if (!isMisnamed && !takesOne) return null;
+  if (!takesOne) return withKnownNames(table, sample);
   const { order: _order, sort: _sort, allow_fallbacks: _one, ...preferences } = sample.preferences ?? {};
   return withKnownNames(table, { ...sample, preferences });
 }

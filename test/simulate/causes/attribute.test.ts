@@ -5,7 +5,7 @@ import { table } from "../../support/table.ts";
 import { GROUP } from "../../cli/simulate/report.ts";
 
 function deciding(result: string): DecidingSide {
-  return { table: table(), result: () => result };
+  return { table: table(), result: () => result, serves: () => true };
 }
 
 function variants(undone: readonly (string | null)[], done: readonly string[]): Variants {

@@ -53,6 +53,19 @@ describe("causes", () => {
     checkGroups(report);
   });
 
+  it("a refused plain request has the preferences with which it is served still", async () => {
+    const { causes, declared } = await simulated(FALLBACK);
+    const refused = declared.groups.filter(({ base, head }) => base.denial === null && head.denial !== null);
+    const exceptions = causes.flatMap((cause) => cause.exceptions);
+    expect(exceptions.map(({ preferences }) => preferences)).toContainEqual([
+      { zdr: true },
+      { allow_fallbacks: false },
+      { only: ["openai-eu"] },
+      { only: ["mistral-eu"] },
+    ]);
+    expect(exceptions.every(({ group }) => refused.some(({ id }) => id === group))).toBe(true);
+  });
+
   it("changes that have nothing to do with one another are causes apart, each with its own groups", async () => {
     const report = await simulated(FALLBACK, VERSION, TIGHTER);
     checkGroups(report);

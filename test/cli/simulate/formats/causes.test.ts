@@ -64,6 +64,7 @@ function cause(changes: Partial<CauseReport> = {}): CauseReport {
     ],
     loses: [],
     routes: [{ id: "chat-eu", title: "chat-eu", primary: null }],
+    exceptions: [],
     unaffected: [{ workspace: "hr", why: "us-east is not approved" }],
     without_routes: 2,
     ...changes,

@@ -182,7 +182,7 @@ function textOf(group: ChangeGroup, routes: readonly string[], cause: CauseRepor
   const loses = losesOf(group);
   if (head.denial !== null) {
     const { policy, constraint, reason } = head.denial;
-    return `${names} refused: ${policy}/${constraint} (${reason})${only}`;
+    return `${names} refused: ${policy}/${constraint} (${reason})${only}${exceptionsText(group, cause)}`;
   }
   if (base.denial !== null) return `${names} served by ${idsOf(head).join(", then ")}${only}`;
   if (gains.length > 0) {
@@ -206,6 +206,18 @@ function textOf(group: ChangeGroup, routes: readonly string[], cause: CauseRepor
   }
   const titles = group.words.map((word) => CHANGES[word].title).join(", ");
   return `${names}: ${titles} (${idsOf(head).join(", ")})${hosts}${only}`;
+}
+
+/** " (unless zdr, one endpoint, or openai-eu/mistral-eu alone)": which callers of a refused route are served still. */
+function exceptionsText({ id }: ChangeGroup, { exceptions }: CauseReport): string {
+  const preferences = exceptions.find(({ group }) => group === id)?.preferences ?? [];
+  const providers = preferences.flatMap(({ only = [] }) => only);
+  const parts = [
+    ...(preferences.some(({ zdr }) => zdr === true) ? ["zdr"] : []),
+    ...(preferences.some(({ allow_fallbacks: fallbacks }) => fallbacks === false) ? ["allow_fallbacks false"] : []),
+    ...(providers.length === 0 ? [] : [`only ${providers.join("/")}`]),
+  ];
+  return parts.length === 0 ? "" : ` (unless ${parts.join(", ")})`;
 }
 
 /** The hosts of endpoints that have another one now: a reader must see where the data goes, whatever the cause. */
