@@ -54,6 +54,20 @@ describe("the comment on the pull request", () => {
     expect([...github.authorizations]).toEqual(["Bearer token-of-the-run"]);
   });
 
+  it("links to the uploaded reports, and to no other kind of address", async () => {
+    const address = "https://github.example/acme/gateway/actions/runs/99/artifacts/7";
+    const linked = await kept({ comments: [] }, { more: { INPUT_ARTIFACT_URL: address } });
+    expect(linked.bodies).toEqual([`${NEW}\n[All reports of this run](${address}): HTML, JSON, SARIF.\n`]);
+    const other = await kept({ comments: [] }, { more: { INPUT_ARTIFACT_URL: "javascript:alert(1)" } });
+    expect(other.bodies).toEqual([NEW]);
+    const long = await kept(
+      { comments: [] },
+      { body: `${NEW}${"x\n".repeat(40_000)}`, more: { INPUT_ARTIFACT_URL: address } },
+    );
+    expect(long.bodies[0]?.length).toBeLessThanOrEqual(65_536);
+    expect(long.bodies[0]).toContain(`All of it is in [the reports](${address}).`);
+  });
+
   it("is written over in place where it is there, and the oldest of several is", async () => {
     const { code, bodies, github } = await kept({
       comments: [comment(1, "first"), comment(2, `${MARKER}\nold`), comment(3, `${MARKER}\nolder run`)],

@@ -123,7 +123,7 @@ describe("the action", () => {
 
   it("comments, uploads and ends after whatever happened before, and ends last", () => {
     const after = steps.slice(steps.findIndex(({ id }) => id === "simulate") + 1);
-    expect(after.map(({ name }) => name)).toEqual(["Comment", "Upload SARIF", "Upload reports", "Verdict"]);
+    expect(after.map(({ name }) => name)).toEqual(["Upload reports", "Comment", "Upload SARIF", "Verdict"]);
     for (const step of after) expect(step["if"]).toMatch(/^\$\{\{ !cancelled\(\)( && .*)? \}\}$/);
     expect(after.filter((step) => step["continue-on-error"] === true).map(({ name }) => name)).toEqual([
       "Upload SARIF",

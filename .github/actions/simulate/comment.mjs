@@ -87,9 +87,14 @@ function fits(text) {
 }
 
 /** What GitHub takes. A cut ends at a line, and says so; what the cut left open is closed, or it would swallow the note. */
-function shortened(body, address) {
+function shortened(body, address, artefact) {
   if (fits(body)) return body;
-  const where = address === null ? "the artefact of the run" : `[the run](${address})`;
+  const where =
+    artefact !== null
+      ? `[the reports](${artefact})`
+      : address === null
+        ? "the artefact of the run"
+        : `[the run](${address})`;
   const note = `\n**Cut: the report is longer than a comment may be. All of it is in ${where}.**\n`;
   // Room for what is closed.
   const room = body.slice(0, LONGEST_COMMENT - note.length - 200);
@@ -116,9 +121,17 @@ function reportText() {
   return `${marker}\n## Signalbox simulation: error\n\nSignalbox did not run, so nothing is known of what this change does; the log of the run says why.\n`;
 }
 
+/** Where the reports can be downloaded; `null` where they were not uploaded. */
+function artefactAddress() {
+  const address = environment.INPUT_ARTIFACT_URL ?? "";
+  return /^https:\/\/[^\s()<>]+$/.test(address) ? address : null;
+}
+
 async function keepComment(request) {
   const issue = `/repos/${environment.GITHUB_REPOSITORY}/issues/${request.number}`;
-  const body = shortened(reportText(), runAddress(environment));
+  const artefact = artefactAddress();
+  const link = artefact === null ? "" : `\n[All reports of this run](${artefact}): HTML, JSON, SARIF.\n`;
+  const body = shortened(`${reportText()}${link}`, runAddress(environment), artefact);
   try {
     const own = await findOwn(issue, await ownLogin());
     if (own === null) await ask("POST", `${issue}/comments`, { body });

@@ -2,6 +2,9 @@
 # Puts Signalbox in place and says where its main file is: the package of INPUT_VERSION, or the checkout that this action stands in.
 set -euo pipefail
 
+# Outside of the workspace, and the only folder that the action keeps between jobs.
+export npm_config_cache="$RUNNER_TEMP/signalbox-npm"
+
 action="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 
 if [ -z "${INPUT_VERSION:-}" ]; then
