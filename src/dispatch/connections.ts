@@ -3,9 +3,8 @@ import { Pool, type buildConnector, type Dispatcher } from "undici";
 import { canonicalJson } from "../canon/json.ts";
 import type { EndpointRow, ProviderRow, QueueSettings, RoutingTable } from "../canon/table.ts";
 import type { Authorize } from "./credentials/authorization.ts";
-import { guardedConnector } from "./connect/guarded-connector.ts";
-import { ProviderClient } from "./connect/provider-client.ts";
-import { ConcurrencyLimiter, endpointLimiter, type EndpointLimiter } from "./limiters/concurrency-limiter.ts";
+import { guardedConnector, ProviderClient } from "./provider-client.ts";
+import { ConcurrencyLimiter, endpointLimiter, type EndpointLimiter } from "./concurrency-limiter.ts";
 
 /** Everything that a call to one provider needs and that does not change from call to call. */
 export interface Connection {

@@ -1,10 +1,10 @@
 import type { Dispatcher } from "undici";
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import type { Timeouts } from "../canon/table.ts";
-import type { CarriedCall, Carrier } from "./connect/provider-client.ts";
+import type { CarriedCall, Carrier } from "./provider-client.ts";
 import type { Connection } from "./connections.ts";
 import type { Authorize } from "./credentials/authorization.ts";
-import { failureOfTransport } from "./transport-failure.ts";
+import { failureOfTransport } from "./failures.ts";
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 

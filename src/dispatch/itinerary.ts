@@ -1,5 +1,5 @@
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
-import { hasCalledProvider } from "./failure-error.ts";
+import { hasCalledProvider } from "./failures.ts";
 
 /**
  * What may help after a failure while nothing has been sent to the client. `again`: another candidate, and later the same one; `elsewhere`: another candidate only;

@@ -11,9 +11,9 @@ import {
 } from "./attempt.ts";
 import type { Connection } from "./connections.ts";
 import { Itinerary, NOT_WAITED, retryActionFor, type Step } from "./itinerary.ts";
-import type { FailedAttempt } from "./failure-error.ts";
-import type { EndpointLimiter, Release } from "./limiters/concurrency-limiter.ts";
-import type { Stop, StopCause, StopReason } from "./limiters/stop-order.ts";
+import type { FailedAttempt } from "./failures.ts";
+import type { EndpointLimiter, Release } from "./concurrency-limiter.ts";
+import type { Stop, StopCause, StopReason } from "./stop-order.ts";
 import type { Siblings } from "./unary/siblings.ts";
 
 /** Why a walk makes no further call. */

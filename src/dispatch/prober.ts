@@ -1,6 +1,6 @@
 import type { EndpointRow, ProviderRow, RoutingTable } from "../canon/table.ts";
 import type { Connection } from "./connections.ts";
-import type { EndpointTracker } from "./endpoints/endpoint-tracker.ts";
+import type { EndpointTracker } from "./endpoint-tracker.ts";
 
 /** What probes are made with: the table and the connections in force now. */
 export interface ProbeGround {

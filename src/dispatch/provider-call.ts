@@ -3,10 +3,10 @@ import { type FailureKind, failureOf, type UpstreamFailure } from "../canon/fail
 import type { JsonObject } from "../canon/json.ts";
 import type { Attempt, CallEnd } from "./attempt.ts";
 import type { Connection } from "./connections.ts";
-import { type Decompressor, decompressorFor } from "./decompress.ts";
-import { refusedRequest } from "./endpoints/reported-failure.ts";
+import { refusedRequest } from "./failures.ts";
 import { Exchange, type ExchangeListener, type ExchangeRequest, type ResponseHeaders } from "./exchange.ts";
-import type { StopCause } from "./limiters/stop-order.ts";
+import type { StopCause } from "./stop-order.ts";
+import { constants, createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 
 /** Most of an error answer that is read; only its machine code is wanted. Bytes. */
 const MAXIMUM_ERROR_BYTES = 64 * 1024;
@@ -171,4 +171,71 @@ function numberOf(value: string | readonly string[] | undefined): number | null 
 
 function bounded(milliseconds: number): number {
   return Math.min(Math.max(Math.round(milliseconds), 0), MAXIMUM);
+}
+
+/** Takes an answer's encoding off. Its owner gets plain bytes, one end, or one failure. */
+interface Decompressor {
+  write(chunk: Uint8Array): void;
+  /** The compressed bytes have ended. */
+  end(): void;
+  /** Nothing more is wanted. */
+  destroy(): void;
+}
+
+interface Listener {
+  data(chunk: Uint8Array): void;
+  end(): void;
+  /** `malformed`: the bytes are not what the header said; `too_large`: they say far more than was sent (a decompression bomb). */
+  broken(kind: "malformed" | "too_large"): void;
+}
+
+// An event must come out as soon as it is in, and a cut answer is judged by its own protocol, not by its compression.
+const GZIP = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
+const BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
+
+/** Bytes that any answer may become. The largest event that is waited for has as many. */
+const FREE_BYTES = 16 * 1024 * 1024;
+
+/** Bytes that each compressed byte may become beyond that. Answers of models have ten at the most; a bomb has a thousand (gzip) or a million (Brotli). */
+const MOST_EXPANSION = 100;
+
+/**
+ * For answers that come compressed although we requested none (RFC 9110 §8.4 lets a server do so).
+ *
+ * @returns `null` for no encoding at all, `undefined` for one that we cannot take off.
+ */
+export function decompressorFor(
+  encoding: string | readonly string[] | undefined,
+  listener: Listener,
+): Decompressor | null | undefined {
+  const name = String(encoding ?? "identity")
+    .trim()
+    .toLowerCase();
+  if (name === "identity" || name === "") return null;
+  const stream =
+    name === "gzip" || name === "x-gzip"
+      ? createGunzip(GZIP)
+      : name === "deflate"
+        ? createInflate(GZIP)
+        : name === "br"
+          ? createBrotliDecompress(BROTLI)
+          : null;
+  if (stream === null) return undefined;
+  let [sent, become] = [0, 0];
+  stream.on("data", (chunk: Buffer) => {
+    become += chunk.length;
+    if (become <= FREE_BYTES + MOST_EXPANSION * sent) return listener.data(chunk);
+    stream.destroy();
+    listener.broken("too_large");
+  });
+  stream.on("end", () => listener.end());
+  stream.on("error", () => listener.broken("malformed"));
+  return {
+    write: (chunk) => {
+      sent += chunk.length;
+      stream.write(chunk);
+    },
+    end: () => void stream.end(),
+    destroy: () => void stream.destroy(),
+  };
 }

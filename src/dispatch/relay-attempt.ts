@@ -6,16 +6,13 @@ import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { AnswerStream, Ending } from "../dialects/dialect.ts";
 import { judgedAnswer, judgedEnd, type ExchangePlan } from "../dialects/translation/exchange-plan.ts";
-import type { ClientAnswer } from "./client/client-answer.ts";
+import type { ClientAnswer, RelayJob } from "./attempt.ts";
 import type { Connection } from "./connections.ts";
 import { timeoutsFor, type ResponseHeaders } from "./exchange.ts";
-import { failureError } from "./failure-error.ts";
-import type { StopCause } from "./limiters/stop-order.ts";
-import { ReadOn } from "./client/read-on.ts";
-import { Outbox } from "./client/outbox.ts";
-import { reportedFailure } from "./endpoints/reported-failure.ts";
+import { failureError, reportedFailure } from "./failures.ts";
+import type { StopCause } from "./stop-order.ts";
+import { ReadOn, Outbox } from "./outbox.ts";
 import { ProviderCall } from "./provider-call.ts";
-import type { RelayJob } from "./relay-job.ts";
 
 /** A stream has a frame around every few characters: it may have this many times the bytes of an answer in one piece. */
 const STREAM_FACTOR = 8;

@@ -3,14 +3,12 @@ import type { ServiceError } from "../canon/error.ts";
 import { NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
 import { INCOMPLETE_REASONS } from "../canon/generate/event.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
-import type { AttemptReport, CallEnd, Calls } from "./attempt.ts";
-import type { ClientAnswer } from "./client/client-answer.ts";
+import type { AttemptReport, CallEnd, Calls, RelayJob, RelayOutcome, ClientAnswer } from "./attempt.ts";
 import type { Connection } from "./connections.ts";
-import { failureError, stoppedError, hasCalledProvider } from "./failure-error.ts";
-import type { StopReason } from "./limiters/stop-order.ts";
+import { failureError, stoppedError, hasCalledProvider } from "./failures.ts";
+import type { StopReason } from "./stop-order.ts";
 import { PlanWalk, type WalkStop } from "./plan-walk.ts";
 import { RelayAttempt, type RelayedAnswer } from "./relay-attempt.ts";
-import type { RelayJob, RelayOutcome } from "./relay-job.ts";
 
 /**
  * Tries the candidates of the plan until one commits (docs/dispatch.md#the-commit-point). Before the first byte to the client a failed call may be tried at

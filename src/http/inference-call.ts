@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { StopSource } from "../dispatch/limiters/stop-order.ts";
+import type { StopSource } from "../dispatch/stop-order.ts";
 import type { InferenceEndpoint } from "./contract/endpoint.ts";
 import type { BodyValidator } from "./contract/validate.ts";
 import type { Capacity } from "./listener/capacity.ts";

@@ -1,7 +1,6 @@
 import type { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
 import type { ServerResponse } from "node:http";
-import type { ClientAnswer } from "../dispatch/client/client-answer.ts";
-import type { RelayOutcome } from "../dispatch/relay-job.ts";
+import type { ClientAnswer, RelayOutcome } from "../dispatch/attempt.ts";
 
 /** Bytes that gather in one tick before they are written. */
 const MOST_PENDING = 64 * 1024;

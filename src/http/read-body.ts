@@ -3,8 +3,8 @@ import { invalidRequest, serviceError, type ServiceError } from "../canon/error.
 import { codedError } from "../canon/errors/coded-error.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { parseJsonBytes, repeatsMember } from "../dialects/json-bytes.ts";
-import { stoppedError } from "../dispatch/failure-error.ts";
-import type { StopReason, StopSource } from "../dispatch/limiters/stop-order.ts";
+import { stoppedError } from "../dispatch/failures.ts";
+import type { StopReason, StopSource } from "../dispatch/stop-order.ts";
 import type { RequestHold } from "./listener/capacity.ts";
 import type { ServerLimits } from "./server-limits.ts";
 

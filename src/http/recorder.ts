@@ -5,7 +5,7 @@ import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import type { RelayOutcome } from "../dispatch/relay-job.ts";
+import type { RelayOutcome } from "../dispatch/attempt.ts";
 import type { CallTracer } from "../canon/call-trace.ts";
 import type { RequestTrace } from "../evidence/request-trace.ts";
 import type { RequestObserver } from "../evidence/observer.ts";

@@ -1,7 +1,7 @@
 import type { Identity } from "../canon/identity.ts";
-import type { EndpointTracker } from "../dispatch/endpoints/endpoint-tracker.ts";
-import type { StopOrder } from "../dispatch/limiters/stop-order.ts";
-import type { StickyKeyOf } from "../dispatch/endpoints/sticky-key.ts";
+import type { EndpointTracker } from "../dispatch/endpoint-tracker.ts";
+import type { StopOrder } from "../dispatch/stop-order.ts";
+import type { StickyKeyOf } from "../dispatch/balance.ts";
 import type { ChainLink } from "../evidence/chain.ts";
 import type { EvidenceFault } from "../evidence/fault.ts";
 import type { RequestObserver } from "../evidence/observer.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { EndpointTracker } from "../dispatch/endpoints/endpoint-tracker.ts";
-import type { StopOrder } from "../dispatch/limiters/stop-order.ts";
-import { stickyKeys } from "../dispatch/endpoints/sticky-key.ts";
+import { EndpointTracker } from "../dispatch/endpoint-tracker.ts";
+import type { StopOrder } from "../dispatch/stop-order.ts";
+import { stickyKeys } from "../dispatch/balance.ts";
 import { storedPolicies } from "../governance/policies/stored-policies.ts";
 import type { CountSource } from "../governance/shadow-figures.ts";
 import { DeployedContract } from "../http/contract/deployed-contract.ts";

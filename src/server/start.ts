@@ -6,7 +6,7 @@ import { SnapshotHolder } from "../http/snapshot.ts";
 import type { Runtime } from "../http/runtime.ts";
 import type { ServerLimits } from "../http/server-limits.ts";
 import { startProber } from "../dispatch/prober.ts";
-import { StopOrder } from "../dispatch/limiters/stop-order.ts";
+import { StopOrder } from "../dispatch/stop-order.ts";
 import { listen, type ListenOptions, type Listening, type TlsMaterial } from "../http/listener/listen.ts";
 import { Revocations } from "../http/credentials/revocations.ts";
 import { newRequestId } from "../http/request-id.ts";

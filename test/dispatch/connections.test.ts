@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EndpointRow, ProviderRow } from "../../src/canon/table.ts";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
-import type { EndpointLimiter, Release } from "../../src/dispatch/limiters/concurrency-limiter.ts";
+import type { EndpointLimiter, Release } from "../../src/dispatch/concurrency-limiter.ts";
 import { endpoint, provider, table } from "../support/table.ts";
 
 const pools = new ConnectionPools();

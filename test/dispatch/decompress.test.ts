@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { createGzip, constants } from "node:zlib";
 import { describe, expect, it, vi } from "vitest";
-import { decompressorFor } from "../../src/dispatch/decompress.ts";
+import { decompressorFor } from "../../src/dispatch/provider-call.ts";
 
 interface Heard {
   readonly chunks: Uint8Array[];

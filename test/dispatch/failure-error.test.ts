@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../src/canon/failure.ts";
-import { failureError } from "../../src/dispatch/failure-error.ts";
+import { failureError } from "../../src/dispatch/failures.ts";
 
 const attempts = (kinds: readonly FailureKind[]) =>
   kinds.map((kind, index) => ({

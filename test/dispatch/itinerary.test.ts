@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FAILURE_KINDS, type FailureKind, type UpstreamFailure } from "../../src/canon/failure.ts";
-import { hasCalledProvider } from "../../src/dispatch/failure-error.ts";
+import { hasCalledProvider } from "../../src/dispatch/failures.ts";
 import { Itinerary, retryActionFor, type Step } from "../../src/dispatch/itinerary.ts";
 
 function failure(kind: FailureKind, more: Partial<UpstreamFailure> = {}): UpstreamFailure {

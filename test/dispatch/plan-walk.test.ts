@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { failureOf, type FailureKind } from "../../src/canon/failure.ts";
 import type { Attempt, CallEnd } from "../../src/dispatch/attempt.ts";
-import { EndpointTracker } from "../../src/dispatch/endpoints/endpoint-tracker.ts";
-import type { StopCause } from "../../src/dispatch/limiters/stop-order.ts";
+import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
+import type { StopCause } from "../../src/dispatch/stop-order.ts";
 import { PlanWalk } from "../../src/dispatch/plan-walk.ts";
 import { emptyCallLog, estateOf } from "./unary/estate.ts";
 

@@ -9,8 +9,8 @@ import { createInterface } from "node:readline";
 
 import { createDecider } from "../../src/decide/decider.ts";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
-import { EndpointTracker } from "../../src/dispatch/endpoints/endpoint-tracker.ts";
-import { stickyKeys } from "../../src/dispatch/endpoints/sticky-key.ts";
+import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
+import { stickyKeys } from "../../src/dispatch/balance.ts";
 import { healthSettingsOf, SnapshotHolder } from "../../src/http/snapshot.ts";
 import type { Runtime } from "../../src/http/runtime.ts";
 import { listen } from "../../src/http/listener/listen.ts";

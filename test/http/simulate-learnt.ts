@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { failureOf } from "../../src/canon/failure.ts";
 import type { HealthSettings } from "../../src/canon/table.ts";
-import { EndpointTracker } from "../../src/dispatch/endpoints/endpoint-tracker.ts";
+import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
 
 /** Out of service after one failure; a trial is due ten seconds after it. */
 const HEALTH: HealthSettings = {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
-import { EndpointTracker } from "../../src/dispatch/endpoints/endpoint-tracker.ts";
+import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
 import { errorOf, post, startRouter, tableOver, type Upstream } from "../support/router.ts";
 import { endpoint, fakePolicies, model, route, workspace } from "../support/table.ts";
 import { explained, simulate, twoUpstreams } from "./simulation.ts";

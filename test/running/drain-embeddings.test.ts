@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { StopOrder } from "../../src/dispatch/limiters/stop-order.ts";
+import { StopOrder } from "../../src/dispatch/stop-order.ts";
 import { errorOf, startRouter, startUpstream, until } from "../support/router.ts";
 import { endpoint, model, provider, route, table, workspace } from "../support/table.ts";
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { ServerMetrics } from "../../src/server/telemetry/server-telemetry.ts";
 import type { StatusSources } from "../../src/server/telemetry/status-metrics.ts";
 import { familyName } from "../../src/telemetry/metrics/exposition.ts";
-import { EndpointTracker } from "../../src/dispatch/endpoints/endpoint-tracker.ts";
+import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
 import { failureOf } from "../../src/canon/failure.ts";
 import { startTestServer } from "../support/server.ts";
 import { parseExposition, sumOf } from "./parse-exposition.ts";

@@ -1,5 +1,5 @@
 import type { AttemptReport } from "../attempt.ts";
-import { hasCalledProvider } from "../failure-error.ts";
+import { hasCalledProvider } from "../failures.ts";
 
 /** State that the parts of one request share: their calls under way and ended, and the bytes that they may collect together. */
 export class Siblings {

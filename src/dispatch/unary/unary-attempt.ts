@@ -5,8 +5,8 @@ import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { UnaryCall, UnaryResult } from "../../dialects/unary/surface.ts";
 import type { Connection } from "../connections.ts";
-import { reportedFailure } from "../endpoints/reported-failure.ts";
-import type { StopCause } from "../limiters/stop-order.ts";
+import { reportedFailure } from "../failures.ts";
+import type { StopCause } from "../stop-order.ts";
 import { ProviderCall } from "../provider-call.ts";
 import type { Siblings } from "./siblings.ts";
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../canon/json.ts";
-import type { EndpointTracker } from "../../dispatch/endpoints/endpoint-tracker.ts";
+import type { EndpointTracker } from "../../dispatch/endpoint-tracker.ts";
 
 /** How an endpoint stands now, as its calls from this process tell. */
 export function statusFacts(endpoints: Pick<EndpointTracker, "status">, endpointId: string): JsonObject {

@@ -1,5 +1,5 @@
 import type { Identity } from "../../canon/identity.ts";
-import { EitherStop, StopOrder, type Stop, type StopSource } from "../../dispatch/limiters/stop-order.ts";
+import { EitherStop, StopOrder, type Stop, type StopSource } from "../../dispatch/stop-order.ts";
 
 /**
  * Ends the requests under way of a key that is revoked. Exchanged tokens carry the id of their key, so that their requests end with those of the key.

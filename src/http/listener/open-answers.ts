@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { InFlightList } from "../../dispatch/limiters/stop-order.ts";
+import { InFlightList } from "../../dispatch/stop-order.ts";
 
 interface OpenAnswer {
   readonly response: ServerResponse;

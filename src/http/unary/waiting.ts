@@ -1,6 +1,6 @@
 import type { NodeAnswer } from "../node-answer.ts";
 import type { ServiceError } from "../../canon/error.ts";
-import type { StopReason, StopSource } from "../../dispatch/limiters/stop-order.ts";
+import type { StopReason, StopSource } from "../../dispatch/stop-order.ts";
 import type { Share } from "./joined.ts";
 
 /** How the wait for a piece of work ended. */

@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import type { Candidate } from "../../../src/canon/decision.ts";
 import type { ProviderPreferences } from "../../../src/canon/preferences.ts";
 import { BALANCES } from "../../../src/canon/table.ts";
-import { arrange, type Circumstances } from "../../../src/dispatch/endpoints/arrange.ts";
-import { HEALTHY, type HealthState } from "../../../src/dispatch/endpoints/health.ts";
-import { Measures } from "../../../src/dispatch/endpoints/measures.ts";
+import { arrange, type Circumstances } from "../../../src/dispatch/arrange.ts";
+import { HEALTHY, type HealthState } from "../../../src/dispatch/health.ts";
+import { Measures } from "../../../src/dispatch/measures.ts";
 import { candidate, idsOf, seeded, tier } from "./estate.ts";
 
 const ejected = (until: number): HealthState => ({ state: "ejected", until });

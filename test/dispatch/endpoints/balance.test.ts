@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Candidate } from "../../../src/canon/decision.ts";
 import type { Balance } from "../../../src/canon/table.ts";
-import { orderTier, type Circumstances } from "../../../src/dispatch/endpoints/balance.ts";
-import { Measures } from "../../../src/dispatch/endpoints/measures.ts";
+import { orderTier, type Circumstances } from "../../../src/dispatch/balance.ts";
+import { Measures } from "../../../src/dispatch/measures.ts";
 import { endpoint } from "../../support/table.ts";
 import { candidate, idsOf, seeded, tier } from "./estate.ts";
 

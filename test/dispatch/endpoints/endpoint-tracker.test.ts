@@ -3,8 +3,8 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { HealthSettings } from "../../../src/canon/table.ts";
-import type { Arrangement } from "../../../src/dispatch/endpoints/arrange.ts";
-import { EndpointTracker } from "../../../src/dispatch/endpoints/endpoint-tracker.ts";
+import type { Arrangement } from "../../../src/dispatch/arrange.ts";
+import { EndpointTracker } from "../../../src/dispatch/endpoint-tracker.ts";
 import { failure, idsOf, ILL, PROBED, seeded, SETTINGS, tier, WELL } from "./estate.ts";
 import { fewOrMany } from "../../support/long.ts";
 

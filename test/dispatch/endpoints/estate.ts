@@ -1,7 +1,7 @@
 import type { Candidate } from "../../../src/canon/decision.ts";
 import type { FailureKind, UpstreamFailure } from "../../../src/canon/failure.ts";
 import type { HealthSettings } from "../../../src/canon/table.ts";
-import type { CallOutcome } from "../../../src/dispatch/endpoints/endpoint-tracker.ts";
+import type { CallOutcome } from "../../../src/dispatch/endpoint-tracker.ts";
 import { endpoint } from "../../support/table.ts";
 
 export const SETTINGS: HealthSettings = {

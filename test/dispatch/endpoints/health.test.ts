@@ -8,7 +8,7 @@ import {
   FailureWindow,
   Health,
   TRIAL_CLAIM,
-} from "../../../src/dispatch/endpoints/health.ts";
+} from "../../../src/dispatch/health.ts";
 import { failure, PROBED, SETTINGS } from "./estate.ts";
 
 const bad = failure("server_error");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CAPACITY, FADE, Measures, OLDEST, RecentSamples } from "../../../src/dispatch/endpoints/measures.ts";
+import { CAPACITY, FADE, Measures, OLDEST, RecentSamples } from "../../../src/dispatch/measures.ts";
 
 function measured(...samples: readonly (readonly [firstToken: number, now: number])[]): Measures {
   const measures = new Measures();

@@ -6,7 +6,7 @@ import { MESSAGES_BODY } from "../../../src/dialects/anthropic-messages/surface/
 import { CHAT_BODY } from "../../../src/dialects/openai-chat/surface/parse-request.ts";
 import { COMPLETIONS_BODY } from "../../../src/dialects/openai-completions/parse-request.ts";
 import { RESPONSES_BODY } from "../../../src/dialects/openai-responses/surface/parse-request.ts";
-import { stickyKeys } from "../../../src/dispatch/endpoints/sticky-key.ts";
+import { stickyKeys } from "../../../src/dispatch/balance.ts";
 
 const READERS: Readonly<Record<string, BodyReader>> = {
   system: MESSAGES_BODY,

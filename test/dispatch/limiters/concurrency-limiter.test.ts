@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ConcurrencyLimiter, type Release } from "../../../src/dispatch/limiters/concurrency-limiter.ts";
+import { ConcurrencyLimiter, type Release } from "../../../src/dispatch/concurrency-limiter.ts";
 import { fewOrMany } from "../../support/long.ts";
 import { NEVER, placed, queue, turn } from "./support.ts";
 

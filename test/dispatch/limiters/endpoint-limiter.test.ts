@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ConcurrencyLimiter, endpointLimiter } from "../../../src/dispatch/limiters/concurrency-limiter.ts";
+import { ConcurrencyLimiter, endpointLimiter } from "../../../src/dispatch/concurrency-limiter.ts";
 import { NEVER, placed, queue, turn } from "./support.ts";
 
 const counts = (...gates: readonly ConcurrencyLimiter[]): readonly (readonly [number, number])[] =>

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { QueueSettings } from "../../../src/canon/table.ts";
-import type { Release } from "../../../src/dispatch/limiters/concurrency-limiter.ts";
+import type { Release } from "../../../src/dispatch/concurrency-limiter.ts";
 
 /** A queue in which nobody waits too long or finds no room, unless the test says so. */
 export function queue(more: Partial<QueueSettings> = {}): QueueSettings {

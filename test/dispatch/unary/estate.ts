@@ -4,7 +4,7 @@ import type { UnaryPart, UnaryTask } from "../../../src/dialects/unary/surface.t
 import { faultyAnswer } from "../../../src/dialects/unary/answer-codes.ts";
 import { kindOfStatus } from "../../../src/dialects/translation/answer-failure.ts";
 import type { Connection } from "../../../src/dispatch/connections.ts";
-import { ConcurrencyLimiter } from "../../../src/dispatch/limiters/concurrency-limiter.ts";
+import { ConcurrencyLimiter } from "../../../src/dispatch/concurrency-limiter.ts";
 import type { GatherJob } from "../../../src/dispatch/unary/gather.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Gathering, type Gathered, type GatherJob } from "../../../src/dispatch/unary/gather.ts";
-import { EndpointTracker } from "../../../src/dispatch/endpoints/endpoint-tracker.ts";
+import { EndpointTracker } from "../../../src/dispatch/endpoint-tracker.ts";
 import { echoTask, emptyCallLog, estateOf, type CallLog, type Reply, type Stubbed } from "./estate.ts";
 
 const TEXTS = Array.from({ length: 10 }, (_, index) => `t${index}`);

@@ -1,5 +1,5 @@
-import type { Candidate } from "../../canon/decision.ts";
-import type { Percentiles, ProviderPreferences } from "../../canon/preferences.ts";
+import type { Candidate } from "../canon/decision.ts";
+import type { Percentiles, ProviderPreferences } from "../canon/preferences.ts";
 import { isDrawn, orderTier, type Circumstances as TierCircumstances } from "./balance.ts";
 import type { HealthState } from "./health.ts";
 import { PERCENTILES } from "./measures.ts";

@@ -1,7 +1,7 @@
-import type { Candidate } from "../../canon/decision.ts";
-import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { ProviderPreferences } from "../../canon/preferences.ts";
-import type { HealthSettings, RouteRow } from "../../canon/table.ts";
+import type { Candidate } from "../canon/decision.ts";
+import type { UpstreamFailure } from "../canon/failure.ts";
+import type { ProviderPreferences } from "../canon/preferences.ts";
+import type { HealthSettings, RouteRow } from "../canon/table.ts";
 import { arrange, isArrangedByChance, type Arrangement, type Circumstances } from "./arrange.ts";
 import { Health, HEALTHY, type HealthState } from "./health.ts";
 import { Measures, PERCENTILES } from "./measures.ts";
@@ -69,7 +69,7 @@ export class EndpointTracker {
    * The order in which one request tries its plan now. Where it is to find out whether an endpoint has recovered, other requests leave that endpoint out
    * meanwhile: do not call this for a request that will not be made.
    *
-   * @param stickyKey see `sticky-key.ts`; means nothing where no tier is sticky.
+   * @param stickyKey see {@link StickyKeyOf}; means nothing where no tier is sticky.
    * @param random from 0 up to, and without, 1.
    */
   arrange(

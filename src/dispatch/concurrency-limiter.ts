@@ -1,4 +1,4 @@
-import type { QueueSettings } from "../../canon/table.ts";
+import type { QueueSettings } from "../canon/table.ts";
 
 /** Gives a slot back. The first call counts; later ones do nothing. */
 export type Release = () => void;

@@ -1,5 +1,5 @@
-import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
-import type { HealthSettings } from "../../canon/table.ts";
+import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
+import type { HealthSettings } from "../canon/table.ts";
 
 /** What a failure says of the endpoint where it happened. `nothing`: it was ours, or the caller's, or says as little of the endpoint as a success would. */
 export type FailureEffect = "ill" | "rate_limited" | "nothing";

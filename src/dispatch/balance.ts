@@ -1,7 +1,8 @@
-import { hash } from "node:crypto";
-import type { Candidate } from "../../canon/decision.ts";
-import type { Balance } from "../../canon/table.ts";
+import { hash, createHmac, randomBytes } from "node:crypto";
+import type { Candidate } from "../canon/decision.ts";
+import type { Balance } from "../canon/table.ts";
 import { PERCENTILES, type Measures } from "./measures.ts";
+import type { InferenceRequest } from "../canon/request.ts";
 
 /** What the order inside a tier depends on. */
 export interface Circumstances {
@@ -171,4 +172,30 @@ function ascending(tier: readonly Candidate[], measure: (candidate: Candidate) =
     .map((candidate) => ({ candidate, value: measure(candidate) }))
     .toSorted((left, right) => (left.value < right.value ? -1 : left.value > right.value ? 1 : 0))
     .map(({ candidate }) => candidate);
+}
+
+/**
+ * What keeps a conversation at one endpoint: the caller's own name for it, else the session header's value, else what all its requests begin with. `null` where the
+ * request has nothing of the kind.
+ *
+ * @param session the session header's value; `null` where there is none.
+ */
+export type StickyKeyOf = (request: Pick<InferenceRequest, "body" | "reader">, session: string | null) => string | null;
+
+/**
+ * Makes keys that say nothing of what they were made from: a keyed digest, whose secret dies with the process. Equal requests have equal keys only under one
+ * secret; replicas that shall agree where a conversation goes are given the same one.
+ */
+export function stickyKeys(secret: Uint8Array = randomBytes(32)): StickyKeyOf {
+  return ({ body, reader }, session) => {
+    const name = reader.conversationName(body);
+    if (name !== null) return digestOf(secret, "name", name);
+    if (session !== null && session !== "") return digestOf(secret, "session", session);
+    const opening = reader.conversationOpening(body);
+    return opening === null ? null : digestOf(secret, "opening", opening);
+  };
+}
+
+function digestOf(secret: Uint8Array, kind: string, text: string): string {
+  return createHmac("sha256", secret).update(`${kind}:${text}`).digest("base64url");
 }
