@@ -6,8 +6,8 @@ export interface EvidenceLog {
   /** The newest row of the log, of every process. */
   head(): Promise<EvidenceHead>;
   /**
-   * The newest row that a server noted outside of the log, so that a log that was cut off at its end can be told from a
-   * whole one. `null` where there is no such note.
+   * The newest row that a server noted apart from the log's rows, so that a log that was cut off at its end can be told
+   * from a whole one. `null` where there is no such note.
    */
   notedHead(): Promise<NotedHead | null>;
   /** In order of position. @throws {RangeError} for a limit that is not 1 to 10,000, or a position below 0. */
@@ -47,7 +47,7 @@ export interface EvidenceHead {
 }
 
 export interface NotedHead extends EvidenceHead {
-  /** The name of the file that holds the note, without its folder. */
+  /** The name of the file that holds the note, without its folder; over PostgreSQL of the table. */
   readonly file: string;
 }
 

@@ -77,7 +77,7 @@ describe("evidence verify", () => {
       code: 0,
       stdout:
         `verified 5 rows from the first row on\nwithout an outcome yet: 1\nhead ${position}:${hash}\n` +
-        "end: not witnessed (it reaches what the server noted in signalbox.db-head, which an owner of the files can change); " +
+        "end: not witnessed (it reaches what the server noted in signalbox.db-head, which an owner of the database can change); " +
         "rows cut off at the end would not be seen without a head noted elsewhere (--anchor)\n" +
         `verified 0 rows of policies\npromotions: 0\nrollbacks: 0\nreports of approvers: 0 recomputed by the server, 0 only claimed\n` +
         `contents kept: 0\npolicy head 0:${"0".repeat(64)}\n` +
@@ -105,6 +105,12 @@ describe("evidence verify", () => {
     ["DELETE FROM evidence_batches WHERE last = 3", "position 3", "gap"],
     ["DELETE FROM evidence_batches WHERE last = 1", "position 1", "gap"],
     ["UPDATE evidence_batches SET last = 9 WHERE last = 4", "position 4", "gap"],
+    [
+      `UPDATE evidence_batches SET records = (SELECT records FROM evidence_batches AS other
+        WHERE other.last = 8 - evidence_batches.last) WHERE last IN (3, 5)`,
+      "position 3",
+      "hash",
+    ],
     [`INSERT INTO evidence_batches SELECT 6, 6, ${REST} FROM evidence_batches WHERE last = 5`, "position 6", "hash"],
     ["UPDATE evidence_batches SET workspaces = '[\"beta\"]' WHERE last = 4", "position 4", "column"],
     ["UPDATE evidence_batches SET workspaces = '[]' WHERE last = 3", "position 3", "column"],

@@ -1,11 +1,17 @@
-/** Run as a process by `crash.test.ts`: decides without end and says on stdout which decisions were acknowledged. */
+/**
+ * Run as a process by `crash.test.ts` over a file or the URL of a PostgreSQL: decides without end and prints which decisions
+ * were acknowledged.
+ */
 import { writeSync } from "node:fs";
 
+import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
 
-const [, , path = "", round = ""] = process.argv;
-const store = await openSqliteStore({ path });
+const [, , database = "", round = ""] = process.argv;
+const store = await (database.startsWith("postgres:")
+  ? openPostgresStore({ url: database })
+  : openSqliteStore({ path: database }));
 
 async function writeWithoutEnd(lane: number): Promise<void> {
   for (let number = 0; ; number += 1) {

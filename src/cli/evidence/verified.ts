@@ -35,7 +35,7 @@ export interface LogEnd {
   readonly noted: readonly ChainLink[];
   /** The flag that takes them. */
   readonly flag: string;
-  /** What the server noted beside the database. */
+  /** What the server noted beside the rows. */
   readonly server: NotedHead | null;
 }
 
@@ -48,7 +48,7 @@ export function describeEnd({ head, noted, flag, server }: LogEnd): string {
   const known =
     server === null
       ? ""
-      : ` (it reaches what the server noted in ${server.file}, which an owner of the files can change)`;
+      : ` (it reaches what the server noted in ${server.file}, which an owner of the database can change)`;
   return `end: ${beyond}${known}; rows cut off at the end would not be seen without a head noted elsewhere (${flag})`;
 }
 
