@@ -113,6 +113,8 @@ export class EvidenceQueue {
         reject(new EvidenceUnavailableError(obstacle));
         return;
       }
+      // A sum of refusals that was refused comes again with the same id; its outcome has to be written then.
+      this.#dropped.delete(record.requestId);
       const isFirst = !isAwaited(this.#gathering);
       // The column holds whole milliseconds; a fraction would be refused by the database, and with it the whole batch.
       decisions.push(Math.trunc(record.at), record.requestId, record.workspace, JSON.stringify(record));

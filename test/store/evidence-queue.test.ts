@@ -229,6 +229,20 @@ describe("a store that does not keep up", () => {
     expect(queue.health()).toMatchObject({ refused: 1, lost: 0 });
   });
 
+  it("writes the outcome of a decision that was refused first and taken the second time", async () => {
+    const { queue, writes } = makeQueue({ maxWaiting: 1 });
+    const first = queue.decide(decisionRecord("a"));
+    await expect(queue.decide(decisionRecord("b"))).rejects.toMatchObject({ reason: "full" });
+    (await nextWrite(writes, 1)).succeed();
+    await first;
+    const second = queue.decide(decisionRecord("b"));
+    queue.settle(outcomeRecord("b"));
+    const write = await nextWrite(writes, 2);
+    expect([write.ids, write.outcomeIds]).toEqual([["b"], ["b"]]);
+    write.succeed();
+    await second;
+  });
+
   it("has room for outcomes of written decisions beside those that wait, and ends later what it had no room for", async () => {
     const { queue, writes } = makeQueue({ maxWaiting: 1 });
     for (const id of ["a", "b", "c"]) queue.settle(outcomeRecord(id));
