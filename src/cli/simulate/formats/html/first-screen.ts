@@ -2,7 +2,7 @@ import type { FormatContext, ReportModel } from "../model.ts";
 import { screenOf, type ScreenRow } from "../screen/screen.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
-import { pictureMarkup } from "./picture.ts";
+import { picturesMarkup } from "./picture.ts";
 
 /** The verdict and the causes before everything else, with the routes that they touch drawn. */
 export function firstScreenMarkup(report: ReportModel, context: FormatContext): Markup {
@@ -14,7 +14,7 @@ export function firstScreenMarkup(report: ReportModel, context: FormatContext): 
     ${decide === "" ? NOTHING : html`<p><strong>Decide:</strong> ${decide}</p>`}
     ${explain === null ? NOTHING : html`<p>${code(explain)}</p>`}
     ${more === "" ? NOTHING : html`<p>Below: ${more}.</p>`}
-    ${report.causes.slice(0, MOST_PICTURES).map((cause) => pictureMarkup(cause, report))}
+    ${report.causes.slice(0, MOST_PICTURES).flatMap((cause) => picturesMarkup(cause, report))}
   </section>`;
 }
 
@@ -42,7 +42,7 @@ function tableMarkup(rows: readonly ScreenRow[]): Markup {
 function rowMarkup({ tag, tone, who, text, calls, place }: ScreenRow): Markup {
   const right = [calls, place].filter((part) => part !== "");
   return html`<tr>
-    <th scope="row" class="${tone}">${tag}</th>
+    <th scope="row"><span class="badge ${tone}">${tag}</span></th>
     <td>${who}</td>
     <td>${text}${right.map((part) => html` <small>${part}</small>`)}</td>
   </tr>`;

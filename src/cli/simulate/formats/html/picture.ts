@@ -2,21 +2,23 @@ import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
 import type { CandidateReport, ChangeGroup } from "../../../../simulate/report/report.ts";
 import { numberText } from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";
-import { effectsOf } from "../screen/effects.ts";
+import { effectsOf, type Effect } from "../screen/effects.ts";
 import { html, NOTHING, visible, type Markup } from "./markup.ts";
 
 const ROW = 26;
 const TOP = 34;
 /** Left edges of workspaces, route and endpoints, and the picture's width. */
 const COLUMNS = { workspaces: 8, route: 230, base: 400, head: 640, width: 880 } as const;
+const MOST_EFFECTS = 3;
 const MOST_WORKSPACES = 8;
 const MOST_CHARACTERS = 30;
 
-/** The requests of the worst effect of a cause: who sends them, the route, and the endpoints before and after; without script and colours of its own. */
-export function pictureMarkup(cause: CauseReport, report: ReportModel): Markup {
-  const [effect] = effectsOf(cause, report).effects;
-  if (effect === undefined) return NOTHING;
-  const { group, workspaces } = effect;
+/** The requests of the worst effects of a cause: who sends them, the route, and the endpoints before and after; without script and colours of its own. */
+export function picturesMarkup(cause: CauseReport, report: ReportModel): readonly Markup[] {
+  return effectsOf(cause, report).effects.slice(0, MOST_EFFECTS).map(pictureMarkup);
+}
+
+function pictureMarkup({ group, workspaces }: Effect): Markup {
   const left = workspaces.length - MOST_WORKSPACES;
   const names = [...workspaces.slice(0, MOST_WORKSPACES), ...(left > 0 ? [`and ${numberText(left)} more`] : [])];
   const [before, after] = [endsOf(group, "base"), endsOf(group, "head")];
