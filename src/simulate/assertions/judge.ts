@@ -1,4 +1,6 @@
 import type { RoutingTable } from "../../canon/table.ts";
+import { destinationsOf, type Destinations } from "../compare/change-kinds.ts";
+import type { OfSides } from "./assertion.ts";
 import type { Outcome, OutcomeDenial, OutcomePair, PlannedEndpoint } from "../sample-request.ts";
 import type { Demand } from "./assertion.ts";
 import type { DenialSelector, EndpointSelector } from "./file/schema-selectors.ts";
@@ -21,12 +23,14 @@ const HOLDS: Judgement = { met: true, violation: null };
 const NOT_MEANT: Judgement = { met: false, violation: null };
 const violated = (violation: string): Judgement => ({ met: true, violation });
 
-/** Makes the test of one assertion. @param head the table of the side whose plans it looks at. */
-export function judgeOf(demand: ClassDemand, head: RoutingTable): Judge {
+/** Makes the test of one assertion. @param tables of the sides; plans are head's, and base's where an assertion compares. */
+export function judgeOf(demand: ClassDemand, tables: OfSides<RoutingTable>): Judge {
+  const { head } = tables;
   switch (demand.kind) {
     case "no_new_access": {
       const means = endpointTest(demand.to, head);
-      return (pair) => noNewAccess(pair, means);
+      const destinations = { base: destinationsOf(tables.base), head: destinationsOf(head) };
+      return (pair) => noNewAccess(pair, means, destinations);
     }
     case "access_not_granted": {
       const means = endpointTest(demand.to, head);
@@ -54,15 +58,26 @@ export function judgeOf(demand: ClassDemand, head: RoutingTable): Judge {
   }
 }
 
-function noNewAccess(pair: OutcomePair, means: (endpoint: PlannedEndpoint) => boolean): Judgement {
-  const before = new Set(pair.base.plan.map(destinationOf));
-  const added = pair.head.plan.find((endpoint) => means(endpoint) && !before.has(destinationOf(endpoint)));
-  return added === undefined ? HOLDS : violated(`${formatEndpoint(added)} is reached in head and not in base`);
-}
-
-/** Names may hold neither line feeds nor spaces, so that no two pairs read alike. */
-function destinationOf({ provider, region }: PlannedEndpoint): string {
-  return `${provider}\n${region}`;
+/** A provider that has another host on head is another destination: its data goes to somebody else. */
+function noNewAccess(
+  pair: OutcomePair,
+  means: (endpoint: PlannedEndpoint) => boolean,
+  destinations: OfSides<Destinations>,
+): Judgement {
+  const hostOf = ({ endpoint }: PlannedEndpoint, side: keyof OfSides<Destinations>): string =>
+    destinations[side].get(endpoint)?.host ?? "";
+  const before = pair.base.plan.map((one) => ({ ...one, host: hostOf(one, "base") }));
+  for (const added of pair.head.plan) {
+    if (!means(added)) continue;
+    const known = before.filter(({ provider, region }) => provider === added.provider && region === added.region);
+    if (known.length === 0) return violated(`${formatEndpoint(added)} is reached in head and not in base`);
+    const host = hostOf(added, "head");
+    if (known.every((one) => one.host !== host)) {
+      const hosts = [...new Set(known.map((one) => one.host))].join(", ");
+      return violated(`${formatEndpoint(added)} is reached at ${host} in head and at ${hosts} in base`);
+    }
+  }
+  return HOLDS;
 }
 
 function alwaysRoutable(outcome: Outcome, least: number): Judgement {

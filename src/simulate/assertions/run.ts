@@ -42,7 +42,7 @@ export class AssertionRun {
       if (assertion.kind === "cases") return [];
       const compares = assertion.kind === "no_new_access" || assertion.kind === "equivalent";
       const means = requestTest(assertion, tables, compares ? ["base", "head"] : ["head"]);
-      return [{ assertion, means, judge: judgeOf(assertion, tables.head), classes: 0, violations: 0, first: null }];
+      return [{ assertion, means, judge: judgeOf(assertion, tables), classes: 0, violations: 0, first: null }];
     });
   }
 

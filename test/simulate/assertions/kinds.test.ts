@@ -296,6 +296,17 @@ describe("workspaces that change with the tree", () => {
     });
   });
 
+  test("a provider with another host is a destination that was not reached before", () => {
+    const moved = tableWith(["https://us.api.openai.com/v1", "https://gateway.example.com/v1"]);
+    const comparison = comparisonOf(same(US));
+    expect(resultOf("kind: no_new_access", [comparison], TABLE, moved)).toMatchObject({
+      status: "FAIL",
+      message:
+        "as declared, gpt-5-us (openai-us, us) is reached at gateway.example.com in head and at us.api.openai.com in base",
+    });
+    expect(resultOf("kind: no_new_access", [comparison], moved, moved).status).toBe("PASS");
+  });
+
   test("what speaks of head looks at head's rows alone", () => {
     const lines = "kind: access_not_granted\nmay_be_empty: true\nfor: { labels: [eu] }\nto: { regions: [us] }";
     expect(resultOf(lines, [wider], TABLE, relaxed)).toMatchObject({ status: "PASS", classes: 0 });
