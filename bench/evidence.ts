@@ -26,7 +26,7 @@ const REQUESTS = 100;
 const RATES = [1, 50, 500, 5_000];
 const SECONDS = 4;
 
-/** As the server makes them (`http/request-id.ts`). */
+/** As the server makes them (`http/send.ts`). */
 let made = 0;
 const newId = (): string => {
   made += 1;

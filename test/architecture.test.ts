@@ -103,7 +103,7 @@ describe("the shape of the house", () => {
     const reasons: Readonly<Record<string, string>> = {
       "src/http/contract/exchange-schema.ts": "`max_tokens` is a member of our own token exchange",
       "src/http/control/service-keys/exchange-handler.ts": "the same",
-      "src/http/credentials/cross-origin.ts": "headers that web pages may send and read, over all protocols",
+      "src/http/cross-origin.ts": "headers that web pages may send and read, over all protocols",
     };
     const found = sources
       .filter((path) => named.test(textOf(path)))

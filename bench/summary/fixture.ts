@@ -1,5 +1,4 @@
-import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
-import { asWord, type Word } from "../../src/evidence/word.ts";
+import { type DecisionRecord, type OutcomeRecord, asWord, type Word } from "../../src/evidence/record.ts";
 
 /** A realistic configuration: 5 workspaces, 6 keys each, 20 routes, 40 endpoints of 10 models with 5 providers in 4 regions. */
 export const WORKSPACES = names("workspace", 5);

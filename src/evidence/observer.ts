@@ -1,5 +1,5 @@
-import type { DecisionRecord, OutcomeRecord } from "./record.ts";
-import type { Word } from "./word.ts";
+import type { DecisionRecord, OutcomeRecord, Word } from "./record.ts";
+import type { CallTracer } from "../canon/call-trace.ts";
 
 /** What has become of one request: the two records, exactly as they were handed to the evidence. */
 export interface EndedRequest {
@@ -36,3 +36,21 @@ export interface RequestObserver {
   /** One that never became a request of an endpoint: an unknown path or method, a malformed URL. No record says more of it. */
   unrouted?(status: number): void;
 }
+
+/** One request in a trace. */
+export interface RequestTrace {
+  /** 32 hexadecimal digits; `null` where there is no trace. */
+  readonly traceId: Word | null;
+  readonly call: CallTracer;
+  /** Once. Not for requests without a record: their trace is forgotten. */
+  end(request: EndedRequest): void;
+}
+
+/** Headers of the W3C recommendation, as the client sent them. */
+export interface TraceHeaders {
+  readonly traceparent: string | readonly string[] | undefined;
+  readonly tracestate: string | readonly string[] | undefined;
+}
+
+/** A request begins. Does not wait, does not throw. */
+export type BeginTrace = (operation: DecisionRecord["operation"], headers: TraceHeaders) => RequestTrace;

@@ -5,8 +5,22 @@ import type { Feature } from "../canon/generate/feature.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { Operation } from "../canon/operation.ts";
 import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
-import type { PreferencesRecord } from "./preferences-record.ts";
-import type { Word } from "./word.ts";
+import { isJsonObject, type JsonValue } from "../canon/json.ts";
+import { SORT_KEYS, type MaximumPrice, type SortPreference } from "../canon/preferences.ts";
+
+declare const word: unique symbol;
+
+/**
+ * An identifier that our own configuration, table or generator made: never text that a client or a provider sent.
+ * Records hold these, enums, numbers and booleans only; `test/evidence/record.test-d.ts` proves it over every member.
+ */
+export type Word = string & { readonly [word]: true };
+
+/** The only way to make a {@link Word}; call it on ids of the table, of keys and of our own generators. */
+export function asWord(identifier: string): Word {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the one place where the brand is put on
+  return identifier as Word;
+}
 
 /** How a request ended. Exactly one per request. `unknown`: the process died between decision and outcome. */
 export const TERMINALS = [
@@ -176,4 +190,108 @@ export interface OutcomeRecord {
   readonly total: number;
   /** Milliseconds of `total` that were ours, not the upstream's. */
   readonly router: number;
+}
+
+/**
+ * The endpoints that gave a request's answer, each once, in the order of its attempts: several where a batch was sent in parts. Empty where there was
+ * no answer.
+ */
+export function answeredBy({
+  terminal,
+  attempts,
+}: Pick<OutcomeRecord, "terminal" | "attempts">): readonly AttemptRecord[] {
+  if (terminal !== "completed" && terminal !== "incomplete") return [];
+  // Nearly every answer came from the first endpoint.
+  if (attempts.length === 1 && attempts[0]?.failure === null) return attempts;
+  const answering = new Map<string, AttemptRecord>();
+  for (const attempt of attempts) {
+    if (attempt.failure !== null) continue;
+    const known = answering.get(attempt.endpoint);
+    const calls = (known?.calls ?? 0) + (attempt.calls ?? 1);
+    answering.set(attempt.endpoint, known === undefined ? attempt : { ...known, calls });
+  }
+  return [...answering.values()];
+}
+
+/** Where a request ended, for people to read: the endpoints that answered, or else the one that was tried last. */
+export function endedAt(outcome: Pick<OutcomeRecord, "terminal" | "attempts">): readonly AttemptRecord[] {
+  const answering = answeredBy(outcome);
+  return answering.length > 0 ? answering : outcome.attempts.slice(-1);
+}
+
+/** The values of one member, each once, joined by commas; `null` where there are none. */
+export function namesOf(attempts: readonly AttemptRecord[], member: "endpoint" | "provider" | "region"): Word | null {
+  const names = new Set(attempts.map((attempt) => attempt[member]));
+  return names.size === 0 ? null : asWord([...names].join(","));
+}
+
+/**
+ * Divides what a provider counted among the endpoints that answered, by their calls: parts of a batch are of about one size, and only the sum is recorded.
+ * The shares add up to `count`.
+ *
+ * @param count a whole number.
+ */
+export function shares(count: number, attempts: readonly AttemptRecord[]): readonly number[] {
+  const total = attempts.reduce((sum, { calls = 1 }) => sum + calls, 0);
+  let passed = 0;
+  return attempts.map(({ calls = 1 }) => {
+    const before = Math.floor((count * passed) / total);
+    passed += calls;
+    return Math.floor((count * passed) / total) - before;
+  });
+}
+
+/**
+ * The preferences of a caller that decide anything (docs/dispatch.md#preferences-of-the-caller). Lists have names of the table; every other name is
+ * {@link UNKNOWN_NAME}, because a caller may write anything there.
+ */
+export interface PreferencesRecord {
+  readonly order?: readonly Word[];
+  readonly only?: readonly Word[];
+  readonly ignore?: readonly Word[];
+  readonly region?: readonly Word[];
+  readonly allow_fallbacks?: boolean;
+  readonly sort?: SortPreference;
+  readonly max_price?: MaximumPrice;
+  readonly data_collection?: "allow" | "deny";
+  readonly zdr?: boolean;
+}
+
+/** A name that the table does not have. No provider and no region can be called this: ids have no spaces. */
+export const UNKNOWN_NAME = asWord("unknown name");
+
+type Check = (value: JsonValue) => boolean;
+
+const isNames: Check = (value) => Array.isArray(value) && value.every((name) => typeof name === "string");
+const isFlag: Check = (value) => typeof value === "boolean";
+
+const MEMBERS: { readonly [Name in keyof Required<PreferencesRecord>]: Check } = {
+  order: isNames,
+  only: isNames,
+  ignore: isNames,
+  region: isNames,
+  allow_fallbacks: isFlag,
+  sort: (value) =>
+    isJsonObject(value) &&
+    Object.keys(value).length === 2 &&
+    SORT_KEYS.some((key) => key === value["by"]) &&
+    (value["partition"] === "model" || value["partition"] === "none"),
+  max_price: (value) =>
+    isJsonObject(value) &&
+    Object.entries(value).every(
+      ([name, price]) => ["input", "output", "request"].includes(name) && typeof price === "number",
+    ),
+  data_collection: (value) => value === "allow" || value === "deny",
+  zdr: isFlag,
+};
+
+/** Whether a stored value has the members above and no others: one that this version does not know would be left out of the decision. */
+export function isPreferencesRecord(value: JsonValue | undefined): value is JsonValue & PreferencesRecord {
+  const members: Readonly<Record<string, Check>> = MEMBERS;
+  return (
+    isJsonObject(value) &&
+    Object.entries(value).every(
+      ([name, member]) => Object.hasOwn(members, name) && member !== undefined && members[name]?.(member) === true,
+    )
+  );
 }

@@ -1,4 +1,4 @@
-import { asWord, type Word } from "../evidence/word.ts";
+import { asWord, type Word } from "../evidence/record.ts";
 import { Cell, encodedCount } from "./cell.ts";
 import type { Dimension, Grouping } from "./dimensions.ts";
 import { groupKey, GroupRanking } from "./group-ranking.ts";

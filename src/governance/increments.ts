@@ -1,4 +1,4 @@
-import type { Word } from "../evidence/word.ts";
+import type { Word } from "../evidence/record.ts";
 import { ByteReader, ByteWriter } from "./byte-stream.ts";
 import { Cell } from "./cell.ts";
 

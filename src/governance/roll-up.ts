@@ -1,7 +1,14 @@
 import type { FailureKind } from "../canon/failure.ts";
-import { answeredBy, shares } from "../evidence/answered-by.ts";
-import type { AttemptRecord, DecisionRecord, OutcomeRecord, ShadowRecord, Terminal } from "../evidence/record.ts";
-import type { Word } from "../evidence/word.ts";
+import {
+  answeredBy,
+  shares,
+  type AttemptRecord,
+  type DecisionRecord,
+  type OutcomeRecord,
+  type ShadowRecord,
+  type Terminal,
+  type Word,
+} from "../evidence/record.ts";
 import type { Facet, Increments, Labels } from "./increments.ts";
 import type { Cell } from "./cell.ts";
 

@@ -1,4 +1,4 @@
-import type { Word } from "../evidence/word.ts";
+import type { Word } from "../evidence/record.ts";
 import { Cell, encodedCount } from "./cell.ts";
 import type { Grouping } from "./dimensions.ts";
 import { Groups, MAXIMUM_GROUPS, type Group } from "./groups.ts";

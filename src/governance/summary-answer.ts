@@ -1,5 +1,5 @@
 import type { PolicyIdentity } from "../canon/policy.ts";
-import { asWord, type Word } from "../evidence/word.ts";
+import { asWord, type Word } from "../evidence/record.ts";
 import type { Dimension, Grouping } from "./dimensions.ts";
 import type { Measures } from "./measures.ts";
 import { policyStates, type AnswerPolicy } from "./policies/policy-states.ts";

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { StopSource } from "../dispatch/stop-order.ts";
 import type { InferenceEndpoint } from "./contract/endpoint.ts";
 import type { BodyValidator } from "./contract/validate.ts";
-import type { Capacity } from "./listener/capacity.ts";
+import type { Capacity } from "./capacity.ts";
 import type { Recorder } from "./recorder.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";

@@ -5,8 +5,7 @@ import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { parseJsonBytes, repeatsMember } from "../dialects/json-bytes.ts";
 import { stoppedError } from "../dispatch/failures.ts";
 import type { StopReason, StopSource } from "../dispatch/stop-order.ts";
-import type { RequestHold } from "./listener/capacity.ts";
-import type { ServerLimits } from "./server-limits.ts";
+import type { RequestHold, ServerLimits } from "./capacity.ts";
 
 /** A parsed body and how many bytes it had. */
 export interface Body {

@@ -7,11 +7,15 @@ import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { RelayOutcome } from "../dispatch/attempt.ts";
 import type { CallTracer } from "../canon/call-trace.ts";
-import type { RequestTrace } from "../evidence/request-trace.ts";
-import type { RequestObserver } from "../evidence/observer.ts";
-import type { ChangeRecord, DecisionRecord, OutcomeRecord, Terminal } from "../evidence/record.ts";
-import { asWord } from "../evidence/word.ts";
-import { beforeDeadline } from "./bounds.ts";
+import type { RequestTrace, RequestObserver } from "../evidence/observer.ts";
+import {
+  type ChangeRecord,
+  type DecisionRecord,
+  type OutcomeRecord,
+  type Terminal,
+  asWord,
+} from "../evidence/record.ts";
+import { beforeDeadline } from "./request-head.ts";
 import { routeHeader } from "./send.ts";
 import { decisionId } from "../dialects/openai-family/family.ts";
 import {

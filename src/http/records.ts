@@ -5,15 +5,16 @@ import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import type {
-  AttemptRecord,
-  ChangeRecord,
-  DecisionRecord,
-  ObligationRecord,
-  ShadowRecord,
-  ShadowRevision,
+import {
+  type AttemptRecord,
+  type ChangeRecord,
+  type DecisionRecord,
+  type ObligationRecord,
+  type ShadowRecord,
+  type ShadowRevision,
+  asWord,
+  type Word,
 } from "../evidence/record.ts";
-import { asWord, type Word } from "../evidence/word.ts";
 import type { AttemptReport } from "../dispatch/attempt.ts";
 import { shapeRecord } from "./shape-record.ts";
 import type { Snapshot } from "./snapshot.ts";

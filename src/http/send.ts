@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import { familyOf, isTokenEndpoint } from "./contract/endpoint.ts";
-import { NOT_STORED, renderOAuthError } from "./credentials/oauth-error.ts";
+import { NOT_STORED, renderOAuthError } from "./oauth-error.ts";
+import { randomFillSync } from "node:crypto";
 
 /**
  * Headers of every answer (docs/api.md#headers-of-answers); names and values alternate.
@@ -130,4 +131,25 @@ export function routeHeader(
     ({ endpoint, provider, region }) => `${route}; endpoint=${endpoint}; provider=${provider}; region=${region}`,
   );
   return ["x-signalbox-route", items.length === 0 ? route : items.join(", ")];
+}
+
+/** Random bytes of one id. */
+const ID_BYTES = 10;
+
+/** Random bytes of the next ids: asking the system for each ten bytes costs more than all the rest of an id. */
+const idPool = Buffer.alloc(ID_BYTES * 400);
+let usedBytes = idPool.length;
+
+/**
+ * `req_`, the time in milliseconds, and 80 random bits, all hexadecimal: rising with time, so that the store's index is written at its end
+ * and not all over.
+ */
+export function newRequestId(): string {
+  if (usedBytes === idPool.length) {
+    randomFillSync(idPool);
+    usedBytes = 0;
+  }
+  const random = idPool.toString("hex", usedBytes, usedBytes + ID_BYTES);
+  usedBytes += ID_BYTES;
+  return `req_${Date.now().toString(16).padStart(12, "0")}${random}`;
 }

@@ -3,9 +3,7 @@ import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { regionsNamed } from "../decide/narrow.ts";
-import { UNKNOWN_NAME, type PreferencesRecord } from "../evidence/preferences-record.ts";
-import type { DecisionRecord } from "../evidence/record.ts";
-import { asWord, type Word } from "../evidence/word.ts";
+import { UNKNOWN_NAME, type PreferencesRecord, type DecisionRecord, asWord, type Word } from "../evidence/record.ts";
 
 /** What a decision depends on besides what every record has, so that `simulate --evidence` can decide the request again. */
 export type ShapeRecord = Pick<

@@ -1,4 +1,4 @@
-import type { ServerLimits } from "../http/server-limits.ts";
+import type { ServerLimits } from "../http/capacity.ts";
 import type { CompileCache } from "../policy/toolchain/compile-cache.ts";
 import type { LogLevel } from "../telemetry/logs/log-record.ts";
 import type { TlsFiles } from "./tls.ts";

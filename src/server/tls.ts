@@ -1,7 +1,7 @@
 import { X509Certificate, createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
-import type { TlsMaterial } from "../http/listener/listen.ts";
+import type { TlsMaterial } from "../http/listen.ts";
 import { StartError } from "./start-error.ts";
 
 /** Files of the public listener's certificate, with those that lead to its root, and of its key; PEM. */

@@ -1,5 +1,4 @@
-import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
-import { asWord } from "../evidence/word.ts";
+import { type DecisionRecord, type OutcomeRecord, asWord } from "../evidence/record.ts";
 import type { EvidenceHead } from "../evidence/evidence-log.ts";
 import type { EvidenceHealth } from "../evidence/evidence-store.ts";
 import {

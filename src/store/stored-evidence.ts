@@ -17,8 +17,8 @@ import {
   type OutcomeRecord,
   type ShadowRecord,
   type ShadowRevision,
+  type Word,
 } from "../evidence/record.ts";
-import type { Word } from "../evidence/word.ts";
 import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
 import type { EvidenceEntry } from "../evidence/evidence-store.ts";
 

@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
 
-import { meteredEvidence } from "../../src/server/evidence/metered-evidence.ts";
-import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
-import { asWord } from "../../src/evidence/word.ts";
+import { meteredEvidence, spentTokens } from "../../src/server/evidence.ts";
+import { type DecisionRecord, type OutcomeRecord, asWord } from "../../src/evidence/record.ts";
 import type { RequestSizes } from "../../src/http/runtime.ts";
-import { spentTokens } from "../../src/server/evidence/metered-evidence.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { hello, post, sse, delta, startRouter, startSse, startUpstream, tableOver } from "../support/router.ts";
 

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { foldedRefusals } from "../../src/server/evidence/folded-refusals.ts";
-import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
-import { asWord } from "../../src/evidence/word.ts";
+import { foldedRefusals } from "../../src/server/evidence.ts";
+import { type DecisionRecord, type OutcomeRecord, asWord } from "../../src/evidence/record.ts";
 import { DuplicateDecisionError, EvidenceUnavailableError } from "../../src/evidence/errors.ts";
 import { EvidenceQueue } from "../../src/store/evidence-queue.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";

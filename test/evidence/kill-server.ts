@@ -13,7 +13,7 @@ import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
 import { stickyKeys } from "../../src/dispatch/balance.ts";
 import { healthSettingsOf, SnapshotHolder } from "../../src/http/snapshot.ts";
 import type { Runtime } from "../../src/http/runtime.ts";
-import { listen } from "../../src/http/listener/listen.ts";
+import { listen } from "../../src/http/listen.ts";
 import { createApp } from "../../src/http/server.ts";
 import { RunningRequests } from "../../src/http/unary/joined.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";

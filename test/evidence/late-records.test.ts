@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
-import { asWord } from "../../src/evidence/word.ts";
+import { asWord } from "../../src/evidence/record.ts";
 import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/evidence-batch.ts";
 import { readDecision, readOutcome } from "../../src/store/stored-evidence.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue } from "../../src/store/evidence-queue.ts";

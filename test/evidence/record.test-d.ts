@@ -2,8 +2,7 @@
  * Checked by `npm run typecheck`: no member of an evidence record, at any depth, takes free text. A member of type
  * `string` makes `FreeText` name its path, and the assignment below no longer compiles.
  */
-import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
-import type { Word } from "../../src/evidence/word.ts";
+import type { DecisionRecord, OutcomeRecord, Word } from "../../src/evidence/record.ts";
 
 /** Paths of members that could hold text that nobody vetted: `string`, template literals, `unknown` and `any`. */
 export type FreeText<Value, Path extends string> = unknown extends Value ? Path : PathIn<Value, Path>;

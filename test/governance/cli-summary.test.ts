@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 
 import { summary } from "../../src/cli/summary/summary.ts";
 import { chainHash, GENESIS } from "../../src/evidence/chain.ts";
-import { asWord } from "../../src/evidence/word.ts";
+import { asWord } from "../../src/evidence/record.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";

@@ -1,8 +1,14 @@
 import fc from "fast-check";
 import { FAILURE_KINDS } from "../../src/canon/failure.ts";
 import { HOUR } from "../../src/governance/roll-up.ts";
-import { TERMINALS, type AttemptRecord, type DecisionRecord, type OutcomeRecord } from "../../src/evidence/record.ts";
-import { asWord, type Word } from "../../src/evidence/word.ts";
+import {
+  TERMINALS,
+  type AttemptRecord,
+  type DecisionRecord,
+  type OutcomeRecord,
+  asWord,
+  type Word,
+} from "../../src/evidence/record.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 
 /** A request's two records; running where the second one is missing. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { asWord } from "../../src/evidence/word.ts";
+import { asWord } from "../../src/evidence/record.ts";
 import { FACETS, Increments, type RollUpRow } from "../../src/governance/increments.ts";
 import { HOUR, rollUpDecision } from "../../src/governance/roll-up.ts";
 import { shadowFigures, type CountSource } from "../../src/governance/shadow-figures.ts";

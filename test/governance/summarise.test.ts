@@ -5,7 +5,7 @@ import { decisionFacts, HOUR, rollUpDecision, rollUpOutcome } from "../../src/go
 import { MAXIMUM_GROUPS } from "../../src/governance/groups.ts";
 import { summarise } from "../../src/governance/summarise.ts";
 import { formatHour } from "../../src/governance/window.ts";
-import { asWord } from "../../src/evidence/word.ts";
+import { asWord } from "../../src/evidence/record.ts";
 import { decisionRecord } from "../store/records.ts";
 import { expectAgreement, groupingOf, readRows } from "./agreement.ts";
 import { countAll } from "./brute-force.ts";

@@ -2,7 +2,7 @@
  * Checked by `npm run typecheck`: no member of a summary, at any depth, takes free text. A member of type `string` makes
  * `FreeText` name its path, and the assignment below no longer compiles.
  */
-import type { Word } from "../../src/evidence/word.ts";
+import type { Word } from "../../src/evidence/record.ts";
 import type { SummaryAnswer } from "../../src/governance/summary-answer.ts";
 
 type FreeText<Value, Path extends string> = unknown extends Value ? Path : PathIn<Value, Path>;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { FairShare } from "../../src/http/listener/capacity.ts";
+import { FairShare } from "../../src/http/capacity.ts";
 
 describe("an amount that workspaces share", () => {
   const takeAll = (share: FairShare, workspace: string, keyId: string | null, isOnly = false): number => {

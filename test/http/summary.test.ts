@@ -1,7 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it, vi } from "vitest";
 import type { Scope } from "../../src/canon/scope.ts";
-import { asWord } from "../../src/evidence/word.ts";
+import { asWord } from "../../src/evidence/record.ts";
 import type { SummaryAnswer } from "../../src/governance/summary-answer.ts";
 import { GOVERNANCE_SUMMARY } from "../../src/http/contract/summary-answer-schema.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { PolicyObligation, PolicySet } from "../../src/canon/policy.ts";
-import { asWord } from "../../src/evidence/word.ts";
+import { asWord } from "../../src/evidence/record.ts";
 import { readEntry } from "../../src/store/stored-evidence.ts";
 import { decisionRecord } from "../store/records.ts";
 import { compilePolicies } from "../../src/policy/compile-policies.ts";

@@ -1,6 +1,5 @@
 import { expect } from "vitest";
-import { StopOrder } from "../../src/dispatch/stop-order.ts";
-import { Revocations } from "../../src/http/credentials/revocations.ts";
+import { StopOrder, Revocations } from "../../src/dispatch/stop-order.ts";
 import { errorOf, startRouter, type Router } from "../support/router.ts";
 import { identity } from "../support/table.ts";
 

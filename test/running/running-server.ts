@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import type { ServeOptions } from "../../src/server/serve-options.ts";
 import { startServer } from "../../src/server/start.ts";
 import type { RunningServer } from "../../src/server/running-server.ts";
-import type { ServerLimits } from "../../src/http/server-limits.ts";
+import type { ServerLimits } from "../../src/http/capacity.ts";
 import { createKey } from "../../src/keys/key-record.ts";
 import type { Scope } from "../../src/canon/scope.ts";
 import type { Store } from "../../src/store/port.ts";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import { chainHash, ChainVerifier, GENESIS, type ChainFault, type ChainLink } from "../../src/evidence/chain.ts";
-import { asWord } from "../../src/evidence/word.ts";
+import { asWord } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
 

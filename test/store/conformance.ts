@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import type { DecisionRecord } from "../../src/evidence/record.ts";
-import { asWord } from "../../src/evidence/word.ts";
+import { type DecisionRecord, asWord } from "../../src/evidence/record.ts";
 import { DuplicateDecisionError } from "../../src/evidence/errors.ts";
 import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../src/keys/key-errors.ts";
 import type { KeyRecord } from "../../src/keys/key-store.ts";

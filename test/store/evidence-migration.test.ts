@@ -4,8 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 
-import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
-import { asWord } from "../../src/evidence/word.ts";
+import { type DecisionRecord, type OutcomeRecord, asWord } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";

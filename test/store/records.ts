@@ -1,5 +1,4 @@
-import type { DecisionRecord, OutcomeRecord, Terminal } from "../../src/evidence/record.ts";
-import { asWord } from "../../src/evidence/word.ts";
+import { type DecisionRecord, type OutcomeRecord, type Terminal, asWord } from "../../src/evidence/record.ts";
 import type { KeyRecord } from "../../src/keys/key-store.ts";
 
 export function decisionRecord(requestId: string, members: Partial<DecisionRecord> = {}): DecisionRecord {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { asWord } from "../../src/evidence/word.ts";
+import { asWord } from "../../src/evidence/record.ts";
 import { HOUR } from "../../src/governance/roll-up.ts";
 import { shadowCountReport } from "../../src/governance/shadow/shadow-report.ts";
 import { summarise, type Summary } from "../../src/governance/summarise.ts";

@@ -12,7 +12,7 @@ import { stickyKeys } from "../../src/dispatch/balance.ts";
 import { healthSettingsOf, SnapshotHolder } from "../../src/http/snapshot.ts";
 import type { Runtime } from "../../src/http/runtime.ts";
 import { RunningRequests } from "../../src/http/unary/joined.ts";
-import { listen } from "../../src/http/listener/listen.ts";
+import { listen } from "../../src/http/listen.ts";
 import { createApp } from "../../src/http/server.ts";
 import { whenFileEnds } from "./file-end.ts";
 import { endpoint, fakePolicies, identity, provider, route, table } from "./table.ts";

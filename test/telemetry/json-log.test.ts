@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { asWord } from "../../src/evidence/word.ts";
+import { asWord } from "../../src/evidence/record.ts";
 import { openJsonLog } from "../../src/telemetry/logs/json-log.ts";
 import { until } from "../support/router.ts";
 import { COMPILED } from "../support/node-cache.ts";

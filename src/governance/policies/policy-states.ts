@@ -1,5 +1,5 @@
 import { formatRevision, type PolicyIdentity, type PolicySlot } from "../../canon/policy.ts";
-import { asWord, type Word } from "../../evidence/word.ts";
+import { asWord, type Word } from "../../evidence/record.ts";
 import type { StoredPolicy, StoredSlot } from "./stored-policies.ts";
 
 /** A policy in a summary. */

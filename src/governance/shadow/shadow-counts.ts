@@ -1,4 +1,4 @@
-import { asWord, type Word } from "../../evidence/word.ts";
+import { asWord, type Word } from "../../evidence/record.ts";
 import { Cell } from "../cell.ts";
 import { shadowMeasures, type ShadowMeasures } from "../measures.ts";
 import { parseJson } from "../../canon/json/parse-json.ts";

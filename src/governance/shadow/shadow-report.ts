@@ -1,4 +1,4 @@
-import type { Word } from "../../evidence/word.ts";
+import type { Word } from "../../evidence/record.ts";
 import type { ShadowMeasures } from "../measures.ts";
 import { readLabels } from "./shadow-counts.ts";
 import {

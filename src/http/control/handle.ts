@@ -4,15 +4,14 @@ import type { Identity } from "../../canon/identity.ts";
 import type { DecisionRecord } from "../../evidence/record.ts";
 import { admit } from "../authenticate.ts";
 import { isTokenEndpoint, type ControlEndpoint } from "../contract/endpoint.ts";
-import type { Capacity, RequestHold } from "../listener/capacity.ts";
+import type { Capacity, RequestHold, ServerLimits } from "../capacity.ts";
 import type { BodyValidator } from "../contract/validate.ts";
-import { varyHeaders } from "../credentials/cross-origin.ts";
-import { oauthError } from "../credentials/oauth-error.ts";
-import { stopsOf } from "../credentials/revocations.ts";
+import { varyHeaders } from "../cross-origin.ts";
+import { oauthError } from "../oauth-error.ts";
+import { stopsOf } from "../../dispatch/stop-order.ts";
 import { readBody, type Body, type BodyReading } from "../read-body.ts";
 import { Recorder } from "../recorder.ts";
 import type { Runtime } from "../runtime.ts";
-import type { ServerLimits } from "../server-limits.ts";
 import type { Snapshot } from "../snapshot.ts";
 import {
   commonHeaders,

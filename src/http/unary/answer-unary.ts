@@ -10,14 +10,12 @@ import { stoppedError } from "../../dispatch/failures.ts";
 import type { RelayOutcome } from "../../dispatch/attempt.ts";
 import { Gathering } from "../../dispatch/unary/gather.ts";
 import { arrangedPlan } from "../arranged-plan.ts";
-import type { Bounds } from "../bounds.ts";
+import type { Bounds } from "../request-head.ts";
 import type { InferenceCall } from "../inference-call.ts";
 import { refusedByStore } from "../recorder.ts";
 import { answerContext, targetOf } from "../translation.ts";
-import { takeFromToken } from "../credentials/admit-token.ts";
-import { admitToLimits } from "../limits/admission.ts";
-import { UnaryAdmissions } from "../limits/unary-admissions.ts";
-import { NodeAnswer, untilDelivered } from "../node-answer.ts";
+import { takeFromToken } from "../authenticate.ts";
+import { admitToLimits } from "../admission.ts";
 import {
   idempotentCall,
   readIdempotencyKey,
@@ -26,6 +24,8 @@ import {
   type Work,
   type UnaryWork,
 } from "./joined.ts";
+import { UnaryAdmissions } from "./unary-admissions.ts";
+import { NodeAnswer, untilDelivered } from "../node-answer.ts";
 import { openUnary, type OpenedUnary } from "./open-unary.ts";
 import { waitFor, type Waited } from "./waiting.ts";
 

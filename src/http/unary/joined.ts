@@ -4,7 +4,7 @@ import type { RouteDecision } from "../../canon/decision.ts";
 import { canonicalJson, type JsonObject } from "../../canon/json.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { StopCause } from "../../dispatch/stop-order.ts";
-import type { Bounds } from "../bounds.ts";
+import type { Bounds } from "../request-head.ts";
 import type { UnaryAnswer } from "../../dialects/unary/surface.ts";
 import type { Gathered } from "../../dispatch/unary/gather.ts";
 

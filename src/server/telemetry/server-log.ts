@@ -1,5 +1,5 @@
 import type { EvidenceFault, EvidenceFaultCause } from "../../evidence/fault.ts";
-import { asWord, type Word } from "../../evidence/word.ts";
+import { asWord, type Word } from "../../evidence/record.ts";
 import type { RequestObserver } from "../../evidence/observer.ts";
 import type { KeyChange } from "../../keys/key-ring.ts";
 import type { EvidenceHealth } from "../../evidence/evidence-store.ts";

@@ -1,5 +1,4 @@
-import { observers, type RequestObserver } from "../../evidence/observer.ts";
-import type { BeginTrace } from "../../evidence/request-trace.ts";
+import { observers, type RequestObserver, type BeginTrace } from "../../evidence/observer.ts";
 import type { Otlp } from "../../telemetry/traces/open-otlp.ts";
 import { passTraceOn } from "../../telemetry/traces/pass-on.ts";
 import { OtlpSettingError, readOtlpSettings, type OtlpSettings } from "../../telemetry/traces/settings.ts";

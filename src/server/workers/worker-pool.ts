@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ConfigurationFiles } from "../../compile/load.ts";
-import type { Listening } from "../../http/listener/listen.ts";
+import type { Listening } from "../../http/listen.ts";
 import type { LentThread } from "../../store/sqlite/shared/lent-thread.ts";
 import { StartError } from "../start-error.ts";
 import type { ServeOptions } from "../serve-options.ts";

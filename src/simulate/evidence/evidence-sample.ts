@@ -2,7 +2,7 @@ import { isCapability } from "../../canon/capability.ts";
 import { isFeature } from "../../canon/generate/feature.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { isOperation } from "../../canon/operation.ts";
-import { isPreferencesRecord } from "../../evidence/preferences-record.ts";
+import { isPreferencesRecord } from "../../evidence/record.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 import { readScalars } from "../request-scalars.ts";
 import type { SampleRequest } from "../sample-request.ts";

@@ -4,9 +4,13 @@ import { isOperation, type Operation } from "../../canon/operation.ts";
 import type { PolicyTime } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS, type ReasoningEffort, type TokenBucket } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
-import { isPreferencesRecord, type PreferencesRecord } from "../../evidence/preferences-record.ts";
-import type { ShadowRecord } from "../../evidence/record.ts";
-import { asWord, type Word } from "../../evidence/word.ts";
+import {
+  isPreferencesRecord,
+  type PreferencesRecord,
+  type ShadowRecord,
+  asWord,
+  type Word,
+} from "../../evidence/record.ts";
 import { readEvidenceSample, type UnsayableDecision } from "../evidence/evidence-sample.ts";
 import { explainArguments } from "../explain/explain-arguments.ts";
 import { shellLine } from "../explain/explain-command.ts";

@@ -1,5 +1,5 @@
 import { canonicalJson } from "../../canon/json.ts";
-import { asWord, type Word } from "../../evidence/word.ts";
+import { asWord, type Word } from "../../evidence/record.ts";
 import {
   explainExample,
   readExampleRequest,

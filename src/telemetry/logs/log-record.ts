@@ -1,7 +1,6 @@
 import type { FailureKind } from "../../canon/failure.ts";
 import type { PolicySlot } from "../../canon/policy.ts";
-import type { DecisionRecord, Terminal } from "../../evidence/record.ts";
-import type { Word } from "../../evidence/word.ts";
+import type { DecisionRecord, Terminal, Word } from "../../evidence/record.ts";
 import type { EvidenceFaultCause } from "../../evidence/fault.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;

@@ -11,8 +11,7 @@ import {
   TracerProvider,
   type Sampler,
 } from "@opentelemetry/sdk-trace";
-import type { RequestObserver } from "../../evidence/observer.ts";
-import type { BeginTrace } from "../../evidence/request-trace.ts";
+import type { RequestObserver, BeginTrace } from "../../evidence/observer.ts";
 import { boundedProcessor, countingExporter, DroppedSpans } from "./counting-export.ts";
 import { genAiMetrics, type ModelOf } from "./gen-ai-metrics.ts";
 import type { OtlpSettings, SamplerSettings } from "./settings.ts";

@@ -1,6 +1,6 @@
 import type { CallTrace } from "../../canon/call-trace.ts";
-import { asWord } from "../../evidence/word.ts";
-import type { BeginTrace, RequestTrace } from "../../evidence/request-trace.ts";
+import { asWord } from "../../evidence/record.ts";
+import type { BeginTrace, RequestTrace } from "../../evidence/observer.ts";
 import { formatTraceContext, parseTraceContext } from "./trace-context.ts";
 
 const SILENT: CallTrace = { headers: [], end: () => {} };

@@ -10,10 +10,8 @@ import {
 import type { CallTrace, CallTraceEnd } from "../../canon/call-trace.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { ProviderRow } from "../../canon/table.ts";
-import type { EndedRequest } from "../../evidence/observer.ts";
-import type { DecisionRecord } from "../../evidence/record.ts";
-import { asWord, type Word } from "../../evidence/word.ts";
-import type { BeginTrace, RequestTrace, TraceHeaders } from "../../evidence/request-trace.ts";
+import type { EndedRequest, BeginTrace, RequestTrace, TraceHeaders } from "../../evidence/observer.ts";
+import { type DecisionRecord, asWord, type Word } from "../../evidence/record.ts";
 import {
   callAttributes,
   callEndAttributes,

@@ -1,4 +1,4 @@
-import type { TraceHeaders } from "../../evidence/request-trace.ts";
+import type { TraceHeaders } from "../../evidence/observer.ts";
 
 /** The position of a request in a trace, by W3C Trace Context. */
 export interface TraceContext {

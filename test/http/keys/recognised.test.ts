@@ -6,7 +6,7 @@ import { createKey, DAY } from "../../../src/keys/key-record.ts";
 import { parseKeyText } from "../../../src/keys/key-text.ts";
 import { startTestServer } from "../../support/server.ts";
 import { decisionRecord, outcomeRecord } from "../../store/records.ts";
-import { asWord } from "../../../src/evidence/word.ts";
+import { asWord } from "../../../src/evidence/record.ts";
 import { call, decisions } from "./support.ts";
 
 const running = await startTestServer();

@@ -2,8 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { DecisionRecord } from "../../../src/evidence/record.ts";
-import { asWord } from "../../../src/evidence/word.ts";
+import { type DecisionRecord, asWord } from "../../../src/evidence/record.ts";
 import { POLICY_SHADOW } from "../../../src/http/contract/policies/policy-shadow-schema.ts";
 import {
   policyShadow,

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { DecisionRecord } from "../../../src/evidence/record.ts";
-import { asWord } from "../../../src/evidence/word.ts";
+import { type DecisionRecord, asWord } from "../../../src/evidence/record.ts";
 import { findExamples, EXAMPLE_BOUNDS, type ExampleQuestion } from "../../../src/simulate/examples/find-examples.ts";
 import { recordedRequests, WORKSPACES } from "../../governance/random-records.ts";
 import { decisionRecord } from "../../store/records.ts";

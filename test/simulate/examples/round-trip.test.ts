@@ -5,7 +5,7 @@ import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../src/canon/request.ts"
 import { readOptions } from "../../../src/cli/explain/flags.ts";
 import { decide } from "../../../src/decide/decide.ts";
 import { decisionRecord } from "../../../src/http/records.ts";
-import { asWord } from "../../../src/evidence/word.ts";
+import { asWord } from "../../../src/evidence/record.ts";
 import { decideSample, identityOf, instantOf, questionOf } from "../../../src/simulate/decide-sample.ts";
 import { promotedPolicies } from "../../../src/simulate/explain/promoted.ts";
 import { PLAIN_SAMPLE, type SampleRequest } from "../../../src/simulate/sample-request.ts";

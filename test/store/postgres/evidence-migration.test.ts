@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 
-import { asWord } from "../../../src/evidence/word.ts";
+import { asWord } from "../../../src/evidence/record.ts";
 import { summarise } from "../../../src/governance/summarise.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrate.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/store/postgres/open.ts";

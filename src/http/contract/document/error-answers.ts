@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { oauthCode, oauthDescription, oauthStatus } from "../../credentials/oauth-error.ts";
+import { oauthCode, oauthDescription, oauthStatus } from "../../oauth-error.ts";
 import { familyOf, isTokenEndpoint, type Endpoint } from "../endpoint.ts";
 import { DESCRIBED_ERRORS, type DescribedError } from "./error-rows.ts";
 import { errorSchemaOf, OAUTH_ERROR } from "./error-schemas.ts";

@@ -1,4 +1,4 @@
-import { OAUTH_CODES } from "../../credentials/oauth-error.ts";
+import { OAUTH_CODES } from "../../oauth-error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { ProtocolFamily } from "../../../dialects/contract/protocol-family.ts";
 import { REVISION_PATTERN } from "../../../canon/policy.ts";

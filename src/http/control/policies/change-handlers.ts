@@ -1,7 +1,6 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import type { ChangeRecord } from "../../../evidence/record.ts";
-import { asWord } from "../../../evidence/word.ts";
+import { type ChangeRecord, asWord } from "../../../evidence/record.ts";
 import * as changes from "../../../lifecycle/changes.ts";
 import { entityTag } from "../../../lifecycle/entity-tag.ts";
 import { isFault } from "../../../lifecycle/fault.ts";

@@ -3,10 +3,9 @@ import { invalidRequest, serviceError, type ServiceError } from "../../../canon/
 import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
-import { asWord } from "../../../evidence/word.ts";
-import type { Runtime } from "../../runtime.ts";
-import { NOT_STORED } from "../../credentials/oauth-error.ts";
-import type { ExchangeFault } from "../../credentials/token-port.ts";
+import { asWord } from "../../../evidence/record.ts";
+import type { Runtime, ExchangeFault } from "../../runtime.ts";
+import { NOT_STORED } from "../../oauth-error.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
 
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";

@@ -3,7 +3,7 @@ import { invalidRequest, serviceError, type ServiceError } from "../../../canon/
 import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { asWord } from "../../../evidence/word.ts";
+import { asWord } from "../../../evidence/record.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
 import { describeKey } from "./key-json.ts";
 import type { KeyFault, KeyManagement, PreparedKey } from "./key-management.ts";

@@ -1,4 +1,4 @@
-import { asWord, type Word } from "../../../evidence/word.ts";
+import { asWord, type Word } from "../../../evidence/record.ts";
 import type { ShadowCountReport } from "../../../governance/shadow/shadow-report.ts";
 import type { LookedAt, ExampleGroup } from "../../../simulate/examples/find-examples.ts";
 

@@ -1,4 +1,4 @@
-import { asWord } from "../../../evidence/word.ts";
+import { asWord } from "../../../evidence/record.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";

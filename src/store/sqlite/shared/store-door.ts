@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
-import { asWord } from "../../../evidence/word.ts";
+import { asWord } from "../../../evidence/record.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
 import { encodeBatch, FrameCursor } from "../../batch/frames.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker } from "../protocol.ts";

@@ -1,4 +1,4 @@
-import { asWord } from "../../../evidence/word.ts";
+import { asWord } from "../../../evidence/record.ts";
 import type { ChainLink } from "../../../evidence/chain.ts";
 import type { OutcomeFields } from "../../evidence-batch.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";

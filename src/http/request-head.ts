@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
+import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
 import type { Socket } from "node:net";
 
 /** Longest path with its query, characters. */
@@ -54,7 +54,7 @@ function namesHostTwice(rawHeaders: readonly string[]): boolean {
 }
 
 /** How many requests of one connection may come without a credential or be refused. Each costs about as much as a good one, and nobody pays for it. */
-const BOUND = 1_000;
+const IDLE_REQUESTS = 1_000;
 
 interface Count {
   /** Requests without a credential, and refused ones. */
@@ -76,7 +76,7 @@ export function isAnswered(incoming: IncomingMessage, response: ServerResponse):
   if (count === undefined) counts.set(socket, (count = { idle: 0, isEnding: false }));
   if (count.isEnding) return false;
   if (!hasCredential(headers)) count.idle += 1;
-  if (count.idle < BOUND) return true;
+  if (count.idle < IDLE_REQUESTS) return true;
   count.isEnding = true;
   response.shouldKeepAlive = false;
   return true;
@@ -96,4 +96,68 @@ function hasCredential(headers: IncomingHttpHeaders): boolean {
 /** A caller that has used up a limit is a good one. */
 function isRefusal(status: number): boolean {
   return status >= 400 && status < 500 && status !== 429;
+}
+
+/** The bounds that a caller sets (docs/dispatch.md#deadlines). */
+export interface Bounds {
+  /** When the request must have ended, on the clock of `performance.now()`. */
+  readonly deadline: number;
+  /** Attempts at providers, 1 to 10. */
+  readonly maxAttempts: number;
+  /** Most inputs in one call of a batch, at least 1; `null` where the caller does not say. */
+  readonly maxBatchSize: number | null;
+}
+
+const MAXIMUM_ATTEMPTS = 10;
+
+/**
+ * Reads `x-request-timeout-ms` (milliseconds) or `x-stainless-timeout` (seconds, sent by official clients), `x-max-attempts`, and `x-max-batch-size`. The
+ * operator's ceiling holds whatever they say.
+ */
+export function readBounds(headers: IncomingHttpHeaders, ceiling: number): Bounds | ServiceError {
+  const exact = readNumber(headers["x-request-timeout-ms"]);
+  if (exact === "invalid" || (exact !== null && exact < 1)) {
+    return invalidRequest("invalid_timeout", "x-request-timeout-ms must be a number of milliseconds, at least 1");
+  }
+  // A client library's own header is taken as a hint: an odd value is no reason to refuse.
+  const seconds = readNumber(headers["x-stainless-timeout"]);
+  const hinted = seconds === "invalid" || seconds === null || seconds <= 0 ? ceiling : seconds * 1000;
+  const attempts = readNumber(headers["x-max-attempts"]);
+  if (attempts === "invalid" || (attempts !== null && (!Number.isInteger(attempts) || attempts < 1))) {
+    return invalidRequest("invalid_max_attempts", "x-max-attempts must be a whole number, at least 1");
+  }
+  const batch = readNumber(headers["x-max-batch-size"]);
+  if (batch === "invalid" || (batch !== null && (!Number.isInteger(batch) || batch < 1))) {
+    return invalidRequest("invalid_max_batch_size", "x-max-batch-size must be a whole number, at least 1");
+  }
+  return {
+    deadline: performance.now() + Math.min(exact ?? hinted, ceiling),
+    maxAttempts: Math.min(attempts ?? MAXIMUM_ATTEMPTS, MAXIMUM_ATTEMPTS),
+    maxBatchSize: batch,
+  };
+}
+
+function readNumber(value: string | readonly string[] | undefined): number | "invalid" | null {
+  if (value === undefined) return null;
+  return typeof value === "string" && /^\d{1,12}(\.\d{1,6})?$/.test(value) ? Number(value) : "invalid";
+}
+
+/** What `work` resolves with, or rejects with; rejects at `deadline` when that is first. */
+export function beforeDeadline(work: Promise<void>, deadline: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error("the request's deadline has passed")),
+      Math.max(0, deadline - performance.now()),
+    );
+    work.then(
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error instanceof Error ? error : new Error("the work failed"));
+      },
+    );
+  });
 }

@@ -1,4 +1,4 @@
-import type { ServiceError } from "../../canon/error.ts";
+import type { ServiceError } from "../canon/error.ts";
 
 /** `error` of the token endpoint: RFC 6749 §4.1.2.1 and §5.2, RFC 8693 §2.2.2. */
 export const OAUTH_CODES = [

@@ -1,6 +1,6 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { UnaryWork } from "../unary/joined.ts";
-import type { Admission } from "./admission.ts";
+import type { UnaryWork } from "./joined.ts";
+import type { Admission } from "../admission.ts";
 
 /** What one request has taken of its limits and not given to a piece of work. Work that others join is paid by who began it. */
 export class UnaryAdmissions {

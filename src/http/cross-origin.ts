@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Identity } from "../../canon/identity.ts";
-import { takesTokens } from "../contract/endpoint.ts";
-import { ENDPOINTS } from "../contract/endpoints.ts";
-import type { Runtime } from "../runtime.ts";
-import { commonHeaders } from "../send.ts";
+import type { Identity } from "../canon/identity.ts";
+import { takesTokens } from "./contract/endpoint.ts";
+import { ENDPOINTS } from "./contract/endpoints.ts";
+import type { Runtime } from "./runtime.ts";
+import { commonHeaders } from "./send.ts";
 
 /** Headers that a page may send; the official clients send `x-stainless-…`. */
 const REQUEST_HEADERS =
