@@ -10,6 +10,7 @@ import { issuerLaws } from "./issuer-laws.ts";
 import { limitLaws } from "./limit-laws.ts";
 import { policyLogLaws } from "./policy-log-laws.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
+import { sessionLaws } from "./session-laws.ts";
 import { summaryLaws } from "./summary-laws.ts";
 
 /** What every engine behind the store's port must do. `open` gives a new, empty store each time. */
@@ -47,6 +48,10 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
 
     describe("limits", () => {
       limitLaws(() => store);
+    });
+
+    describe("sessions", () => {
+      sessionLaws(() => store);
     });
 
     it("closes twice without complaint, and refuses work afterwards", async () => {

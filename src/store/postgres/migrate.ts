@@ -11,6 +11,7 @@ import { LEASE_LIMITS, LIMITS } from "./schema/limits.ts";
 import { POLICIES } from "./schema/policies.ts";
 import { POLICY_LOG } from "./schema/policy-log.ts";
 import { ROLL_UPS } from "./schema/roll-ups.ts";
+import { SESSIONS } from "./schema/sessions.ts";
 
 /** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
 export interface Migration {
@@ -32,6 +33,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 9, name: "policy log", sql: POLICY_LOG },
   { version: 10, name: "key replaced", sql: KEY_REPLACED },
   { version: 11, name: "evidence batches", sql: migrateToEvidenceBatches },
+  { version: 12, name: "sessions", sql: SESSIONS },
 ];
 
 /** Any number, the same in every version of this program: who holds it changes the schema. */

@@ -10,6 +10,7 @@ import { postgresLimits } from "./limits.ts";
 import { DEFAULT_LINK_BOUNDS, PostgresLink, type LinkBounds } from "./link.ts";
 import { postgresPolicyLog } from "./policy-log.ts";
 import { parsePostgresUrl } from "./settings.ts";
+import { postgresSessions } from "./sessions.ts";
 import { RollUpFolder } from "./summary/fold.ts";
 import { postgresSummary } from "./summary/summary.ts";
 
@@ -56,6 +57,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     summary: postgresSummary(link, folder),
     issuers: postgresIssuers(link),
     limits: postgresLimits(link),
+    sessions: postgresSessions(link),
     tend: () => evidence.tend(),
     close: () => (closing ??= close()),
   };

@@ -165,6 +165,23 @@ CREATE TRIGGER keys_are_replaced_once BEFORE UPDATE OF replaced_by ON keys WHEN 
   BEGIN SELECT RAISE(ABORT, 'a key is rotated once'); END;
 `;
 
+const SESSIONS = `
+CREATE TABLE sessions (
+  digest TEXT PRIMARY KEY,
+  -- Equal for all sessions of a key or person.
+  holder TEXT NOT NULL,
+  key_id TEXT,
+  person TEXT CHECK (person IS NULL OR json_valid(person)),
+  created_at INTEGER NOT NULL,
+  seen_at INTEGER NOT NULL,
+  ends_at INTEGER NOT NULL,
+  CHECK ((key_id IS NULL) <> (person IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_by_holder ON sessions (holder);
+CREATE INDEX sessions_by_end ON sessions (ends_at);
+CREATE INDEX sessions_by_use ON sessions (seen_at);
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "keys", sql: KEYS },
   { version: 2, name: "evidence", sql: EVIDENCE },
@@ -178,4 +195,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 10, name: "policy log", sql: migrateToPolicyLog },
   { version: 11, name: "key replaced", sql: KEY_REPLACED },
   { version: 12, name: "evidence batches", sql: migrateToEvidenceBatches },
+  { version: 13, name: "sessions", sql: SESSIONS },
 ];

@@ -12,6 +12,7 @@ import { readEvidence } from "./evidence-reader.ts";
 import { evidenceLog } from "./log-requests.ts";
 import { policyLogStore } from "./policy-log-requests.ts";
 import type { WorkerStart } from "./protocol.ts";
+import { sessionStore } from "./session-requests.ts";
 import { summaryStore } from "./summary-store.ts";
 import { WorkerLink, type StoreThread } from "./worker-link.ts";
 
@@ -70,6 +71,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     summary: summaryStore(link),
     issuers: issuerStore(link),
     limits: limitStore(link),
+    sessions: sessionStore(link),
     async close() {
       queue.close();
       try {

@@ -10,6 +10,7 @@ import type { RollUpQuery } from "../../governance/increments.ts";
 import type { EvidenceAnchor, EvidenceHead, NotedHead } from "../../evidence/evidence-log.ts";
 import type { EvidenceFault } from "../../evidence/fault.ts";
 import type { ChainLink } from "../../evidence/chain.ts";
+import type { SessionReply, SessionRequest } from "./tables/session-table.ts";
 import type { KeyPageQuery, KeyRecord, KeyUse } from "../../keys/key-store.ts";
 
 /** Given to the worker thread when it starts. */
@@ -73,6 +74,7 @@ export type StoreRequest =
   | { readonly operation: "limits.lease"; readonly lease: LimitLease }
   | { readonly operation: "limits.read"; readonly now: number }
   | { readonly operation: "limits.prune"; readonly now: number; readonly limit: number }
+  | SessionRequest
   | { readonly operation: "close" };
 
 /** Which batches are read: those with a last position between the two. */
@@ -120,6 +122,7 @@ export type StoreReply =
   | { readonly kind: "limits_leased"; readonly leased: LimitLeased }
   | { readonly kind: "limits"; readonly standing: LimitUsage }
   | { readonly kind: "pruned"; readonly count: number }
+  | SessionReply
   | { readonly kind: "duplicate_key"; readonly id: string }
   | { readonly kind: "key_not_active"; readonly id: string }
   | { readonly kind: "key_rotated"; readonly id: string }

@@ -5,9 +5,10 @@ import { EvidenceTable } from "./tables/evidence-table.ts";
 import { IssuerTable } from "./tables/issuer-table.ts";
 import { LogTable } from "./tables/log-table.ts";
 import { LogState, NO_COUNTS } from "./tables/log-state.ts";
-import { KeyTable, type RotateResult } from "./tables/key-table.ts";
+import { KeyTable, rotateReply } from "./tables/key-table.ts";
 import { LimitTable } from "./tables/limit-table.ts";
 import { PolicyLogTable } from "./tables/policy-log-table.ts";
+import { SessionTable } from "./tables/session-table.ts";
 import { ProcessLease, ProcessTable } from "./tables/process-lease.ts";
 import { packRows } from "./roll-up-pages.ts";
 import { RollUpTable } from "./tables/roll-up-table.ts";
@@ -58,6 +59,7 @@ export class StoreEngine {
   readonly #rollUps: RollUpTable;
   readonly #issuers: IssuerTable;
   readonly #limits: LimitTable;
+  readonly #sessions: SessionTable;
   readonly #lease: ProcessLease;
   readonly #dataVersion: StatementSync;
   #seenDataVersion: number;
@@ -96,6 +98,7 @@ export class StoreEngine {
     this.#issuers = new IssuerTable(database);
     this.#policyLog = new PolicyLogTable(database, transaction);
     this.#limits = new LimitTable(database, transaction);
+    this.#sessions = new SessionTable(database);
     this.#dataVersion = database.prepare("PRAGMA data_version");
     this.#seenDataVersion = this.#readDataVersion();
   }
@@ -223,6 +226,13 @@ export class StoreEngine {
           this.#database.close();
         }
         return DONE;
+      case "sessions.create":
+      case "sessions.find":
+      case "sessions.touch":
+      case "sessions.end":
+      case "sessions.end_all":
+      case "sessions.prune":
+        return this.#sessions.answer(request);
     }
   }
 
@@ -287,12 +297,4 @@ export class StoreEngine {
 
 function failed(fault: EvidenceFault, done: "no" | "unknown"): StoreReply {
   return { kind: "failed", description: describeFault(fault), refused: false, done };
-}
-
-function rotateReply(result: RotateResult, id: string, replacementId: string): StoreReply {
-  if (result === "absent") return { kind: "key", record: null };
-  if (result === "not_active") return { kind: "key_not_active", id };
-  if (result === "rotated") return { kind: "key_rotated", id };
-  if (result === "duplicate") return { kind: "duplicate_key", id: replacementId };
-  return { kind: "key", record: result };
 }

@@ -12,7 +12,7 @@ const COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, la
 /** Every change takes the next number, inside its write transaction; so numbers rise in the order of the commits. */
 const NEXT_VERSION = "(SELECT coalesce(max(version), 0) + 1 FROM keys)";
 
-export type RotateResult = "absent" | "not_active" | "rotated" | "duplicate" | KeyRecord;
+type RotateResult = "absent" | "not_active" | "rotated" | "duplicate" | KeyRecord;
 
 /** The statements over the `keys` table; runs in the worker. */
 export class KeyTable {
@@ -151,4 +151,13 @@ export class KeyTable {
       record.lineage,
     );
   }
+}
+
+/** What the worker answers to a rotation. */
+export function rotateReply(result: RotateResult, id: string, replacementId: string) {
+  if (result === "absent") return { kind: "key", record: null } as const;
+  if (result === "not_active") return { kind: "key_not_active", id } as const;
+  if (result === "rotated") return { kind: "key_rotated", id } as const;
+  if (result === "duplicate") return { kind: "duplicate_key", id: replacementId } as const;
+  return { kind: "key", record: result } as const;
 }

@@ -1,0 +1,27 @@
+/** Whose session it is: who signed in with a key, or a person whom an identity provider named. */
+export type SessionHolder = KeyHolder | Person;
+
+export interface KeyHolder {
+  /** Public id of the key. */
+  readonly key: string;
+}
+
+/** A person, as a provider of OpenID Connect names them. Issuer and subject together say who it is; the rest is as it was at the sign-in. */
+export interface Person {
+  readonly issuer: string;
+  readonly subject: string;
+  /** `null` unless the configuration asks for names. */
+  readonly name: string | null;
+  /** Those of their groups that had a role at the sign-in. */
+  readonly groups: readonly string[];
+}
+
+/** A holder in one text: equal for all sessions of the same key or person, and for no others. */
+export function holderText(holder: SessionHolder): string {
+  return "key" in holder ? `key:${holder.key}` : personText(holder);
+}
+
+/** Issuers have no `#` (OpenID Connect Core §2: no fragment), so the first one ends the issuer. */
+export function personText({ issuer, subject }: Pick<Person, "issuer" | "subject">): string {
+  return `oidc:${issuer}#${subject}`;
+}

@@ -1,0 +1,63 @@
+import { expect, it } from "vitest";
+
+import type { SessionRecord } from "../../src/keys/sessions/session-store.ts";
+import type { Store } from "../../src/store/port.ts";
+
+export const PERSON = { issuer: "https://idp.example", subject: "248289", name: null, groups: ["sre", "<script>"] };
+
+export function sessionRecord(digest: string, members: Partial<SessionRecord> = {}): SessionRecord {
+  return { digest, holder: { key: "aaaaaaaaaaaa" }, createdAt: 1_000, seenAt: 1_000, endsAt: 50_000, ...members };
+}
+
+export function sessionLaws(store: () => Store): void {
+  it("finds what was created, of a key and of a person, and nothing else", async () => {
+    const [ofKey, ofPerson] = [sessionRecord("a"), sessionRecord("b", { holder: PERSON })];
+    const named = sessionRecord("c", { holder: { ...PERSON, name: "Ada", groups: [] } });
+    for (const record of [ofKey, ofPerson, named]) await store().sessions.create(record);
+    for (const record of [ofKey, ofPerson, named]) {
+      expect(await store().sessions.find(record.digest)).toEqual(record);
+    }
+    expect(await store().sessions.find("d")).toBeNull();
+  });
+
+  it("moves the time of the last use forward only", async () => {
+    await store().sessions.create(sessionRecord("a"));
+    await store().sessions.touch("a", 3_000);
+    await store().sessions.touch("a", 2_000);
+    await store().sessions.touch("unknown", 9_000);
+    expect(await store().sessions.find("a")).toEqual(sessionRecord("a", { seenAt: 3_000 }));
+    expect(await store().sessions.find("unknown")).toBeNull();
+  });
+
+  it("removes a session that ends, and no other", async () => {
+    await store().sessions.create(sessionRecord("a"));
+    await store().sessions.create(sessionRecord("b"));
+    await store().sessions.end("a");
+    await store().sessions.end("a");
+    expect(await store().sessions.find("a")).toBeNull();
+    expect(await store().sessions.find("b")).toEqual(sessionRecord("b"));
+  });
+
+  it("ends all sessions of one person or one key, and says how many", async () => {
+    await store().sessions.create(sessionRecord("a", { holder: PERSON }));
+    await store().sessions.create(sessionRecord("b", { holder: { ...PERSON, name: "Ada", groups: [] } }));
+    await store().sessions.create(sessionRecord("c", { holder: { ...PERSON, subject: "another" } }));
+    await store().sessions.create(sessionRecord("d"));
+    expect(await store().sessions.endAll(PERSON)).toBe(2);
+    expect(await store().sessions.endAll(PERSON)).toBe(0);
+    expect(await store().sessions.find("a")).toBeNull();
+    expect(await store().sessions.find("b")).toBeNull();
+    expect(await store().sessions.find("c")).not.toBeNull();
+    expect(await store().sessions.endAll({ key: "aaaaaaaaaaaa" })).toBe(1);
+    expect(await store().sessions.find("d")).toBeNull();
+  });
+
+  it("prunes what has ended or was not used for too long, and nothing else", async () => {
+    await store().sessions.create(sessionRecord("ended", { endsAt: 5_000, seenAt: 4_000 }));
+    await store().sessions.create(sessionRecord("idle", { seenAt: 2_000 }));
+    await store().sessions.create(sessionRecord("good", { seenAt: 4_000 }));
+    expect(await store().sessions.prune(4_999, 1_999)).toBe(0);
+    expect(await store().sessions.prune(5_000, 2_000)).toBe(2);
+    expect(await store().sessions.find("good")).not.toBeNull();
+  });
+}
