@@ -1,5 +1,5 @@
 import { Quotas } from "../src/limits/quotas.ts";
-import type { LimitedSubject } from "../src/limits/effective.ts";
+import type { LimitedSubject } from "../src/limits/accounts.ts";
 import type { LimitStore } from "../src/limits/limit-store.ts";
 
 /**

@@ -79,7 +79,7 @@ describe("the shape of the house", () => {
 
   it("JSON with names from outside is read by parseJson, which knows of the engine's fault (nodejs/node#63785)", () => {
     const ownTexts = [
-      "src/canon/json/parse-json.ts",
+      "src/canon/json.ts",
       // A script of the page; objects whose names are ours; a string; numbers.
       "src/cli/simulate/formats/html/page/control-script.ts",
       "src/cli/explain/sample-json.ts",

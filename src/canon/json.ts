@@ -43,3 +43,132 @@ export function deepFreeze<Value>(value: Value): Value {
   }
   return value;
 }
+
+/** ECMAScript 2026, in the engine and not yet in the compiler's library. */
+declare global {
+  interface JSON {
+    /** An object that `stringify` prints as `text`. Throws where `text` is not the JSON text of a primitive value. */
+    rawJSON(text: string): JsonObject;
+    isRawJSON(value: unknown): boolean;
+    /** `source` is the text of a primitive value; absent for objects and arrays. */
+    parse(text: string, reviver: Reviver): JsonValue;
+  }
+}
+
+/** As the second argument of JSON.parse; `source` is the text of a primitive value, absent for objects and arrays. */
+export type Reviver = (name: string, value: JsonValue, context: { readonly source?: string }) => JsonValue;
+
+/**
+ * What JSON.parse should give. The engine of Node 24 and 26 reads a member's name wrongly when it is written with an
+ * escape and an object read before has a name with a backslash in the same place: after `{"\\":0}`, `{"\n":1}` gives
+ * a member named `\` (nodejs/node#63785). One caller's request could so change how another one's is read. A name that
+ * was read wrongly always contains a backslash: only then the text is read again, without escapes in names.
+ *
+ * @throws {SyntaxError} as JSON.parse does. Its message quotes the text, so it must not be logged or sent.
+ */
+export function parseJson(text: string, reviver?: Reviver): JsonValue {
+  const value = read(text, reviver);
+  return text.includes("\\") && hasNameWithBackslash(value) ? parseApart(text, reviver) : value;
+}
+
+function read(text: string, reviver: Reviver | undefined): JsonValue {
+  const value: JsonValue = reviver === undefined ? JSON.parse(text) : JSON.parse(text, reviver);
+  return value;
+}
+
+/** Walks without recursion: nothing has bounded the depth yet. */
+function hasNameWithBackslash(value: JsonValue): boolean {
+  const left: JsonValue[] = [value];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (typeof next !== "object" || next === null) continue;
+    if (isArray(next)) {
+      for (const member of next) if (typeof member === "object" && member !== null) left.push(member);
+      continue;
+    }
+    for (const name of Object.keys(next)) {
+      if (name.includes("\\")) return true;
+      const member = next[name];
+      if (typeof member === "object" && member !== null) left.push(member);
+    }
+  }
+  return false;
+}
+
+/** Stands before the number of a name while the text is read; from the private use area, so that it needs no escape. */
+const MARK = "\uE000";
+const QUOTE = 34;
+const BACKSLASH = 92;
+const COLON = 58;
+
+function parseApart(text: string, reviver: Reviver | undefined): JsonValue {
+  const { plain, names } = withoutEscapedNames(text);
+  const named = (name: string): string => (name.startsWith(MARK) ? (names[Number(name.slice(1))] ?? name) : name);
+  const value = read(
+    plain,
+    reviver === undefined ? undefined : (name, member, context) => reviver(named(name), member, context),
+  );
+  giveNamesBack(value, named);
+  return value;
+}
+
+/** The same JSON text with a mark and a number in place of each name that cannot be written without an escape. */
+function withoutEscapedNames(text: string): { readonly plain: string; readonly names: readonly string[] } {
+  const numbers = new Map<string, number>();
+  const pieces: string[] = [];
+  let copied = 0;
+  for (let open = text.indexOf('"'); open !== -1;) {
+    const end = endOfString(text, open);
+    if (text.charCodeAt(afterSpace(text, end)) === COLON) {
+      const name: string = JSON.parse(text.slice(open, end));
+      // The one spelling that is left of a name: an object that has it twice keeps the last one, as it should.
+      if (needsEscape(name) && !numbers.has(name)) numbers.set(name, numbers.size);
+      const number = numbers.get(name);
+      pieces.push(text.slice(copied, open), number === undefined ? `"${name}"` : `"${MARK}${number}"`);
+      copied = end;
+    }
+    open = text.indexOf('"', end);
+  }
+  return { plain: pieces.join("") + text.slice(copied), names: [...numbers.keys()] };
+}
+
+/** @param open where a string of valid JSON begins. @returns the position after its closing quote. */
+function endOfString(text: string, open: number): number {
+  let at = open + 1;
+  while (text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
+  return at + 1;
+}
+
+function afterSpace(text: string, from: number): number {
+  let at = from;
+  while (" \n\r\t".includes(text.charAt(at)) && at < text.length) at += 1;
+  return at;
+}
+
+/** RFC 8259 §7; a name that begins with the mark is numbered too, so that it is not taken for one of ours. */
+function needsEscape(name: string): boolean {
+  return name.startsWith(MARK) || JSON.stringify(name) !== `"${name}"`;
+}
+
+/** In place, every object in the order of its text. */
+function giveNamesBack(value: JsonValue, named: (name: string) => string): void {
+  const left: JsonValue[] = [value];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (typeof next !== "object" || next === null) continue;
+    const members: readonly (JsonValue | undefined)[] = isArray(next) ? next : Object.values(next);
+    for (const member of members) if (typeof member === "object" && member !== null) left.push(member);
+    if (!isArray(next) && Object.keys(next).some((name) => name.startsWith(MARK))) rename(next, named);
+  }
+}
+
+function rename(object: JsonObject, named: (name: string) => string): void {
+  const members = Object.entries(object);
+  for (const [name] of members) Reflect.deleteProperty(object, name);
+  for (const [name, value] of members) {
+    // Not an assignment, which would take the name `__proto__` for something else.
+    Object.defineProperty(object, named(name), { value, writable: true, enumerable: true, configurable: true });
+  }
+}
+
+function isArray(value: JsonObject | readonly JsonValue[]): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}

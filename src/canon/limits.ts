@@ -21,7 +21,7 @@ export type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
 
 /** What all keys of a workspace may use together. */
 export interface WorkspaceLimits extends KeyLimits {
-  /** What each key may use. Its own limits only narrow that (`limits/effective.ts`). */
+  /** What each key may use. Its own limits only narrow that (`limits/accounts.ts`). */
   readonly perKey: KeyLimits | null;
   /** Simulations that its keys may ask each process for; absent: the default of `http/control/simulation-rate.ts`. */
   readonly simulationsPerMinute?: number;

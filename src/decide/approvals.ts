@@ -1,12 +1,11 @@
 import { CAPABILITIES, type Capability } from "../canon/capability.ts";
-import type { Candidate } from "../canon/decision.ts";
+import { type Candidate, emulatesSchema } from "../canon/decision.ts";
 import type { Feature } from "../canon/generate/feature.ts";
 import { NO_FAMILY } from "../canon/generate/signature.ts";
 import { SURFACE_DIALECT_OF, type Operation } from "../canon/operation.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
 import type { RequestShape } from "../canon/request.ts";
 import type { Approvals, RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
-import { emulatesSchema } from "../canon/generate/schema-emulation.ts";
 import type { Trace } from "./trace.ts";
 
 /** One thing the table must approve before a request may use a candidate. */

@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from "../canon/json.ts";
-import { parseJson } from "../canon/json/parse-json.ts";
+import { type JsonObject, type JsonValue, parseJson } from "../canon/json.ts";
 
 const strict = new TextDecoder("utf-8", { fatal: true });
 

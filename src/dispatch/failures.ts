@@ -8,8 +8,7 @@ import {
   type UpstreamFailure,
 } from "../canon/failure.ts";
 import type { StopReason } from "./stop-order.ts";
-import { isJsonObject, type JsonObject } from "../canon/json.ts";
-import { parseJson } from "../canon/json/parse-json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
 import { errors } from "undici";
 import { ADDRESS_REFUSED } from "./provider-client.ts";
 

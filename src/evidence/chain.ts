@@ -1,5 +1,5 @@
 import { hash as digest } from "node:crypto";
-import { parseJson } from "../canon/json/parse-json.ts";
+import { parseJson } from "../canon/json.ts";
 
 /** A place in the chain: everything up to `position` is what `hash` stands for. */
 export interface ChainLink {

@@ -1,6 +1,5 @@
 import type { ChainLink, ChainRow } from "./chain.ts";
-import { isJsonObject, type JsonValue } from "../canon/json.ts";
-import { parseJson } from "../canon/json/parse-json.ts";
+import { isJsonObject, type JsonValue, parseJson } from "../canon/json.ts";
 
 /** The first line of an export: what it holds. */
 export interface ExportHeader {

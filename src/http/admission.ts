@@ -3,15 +3,20 @@ import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { AttemptReport, RelayOutcome } from "../dispatch/attempt.ts";
-import { effectiveLimits, type LimitedSubject } from "../limits/effective.ts";
-import { type Estimate, estimateRequest } from "../limits/estimate.ts";
+import { effectiveLimits, type LimitedSubject, type Meters } from "../limits/accounts.ts";
+import {
+  type Estimate,
+  estimateRequest,
+  type EndedAttempt,
+  type Used,
+  usedBy,
+  usedByParts,
+} from "../limits/estimate.ts";
 import type { Quotas, Reservation } from "../limits/quotas.ts";
 import type { LimitRefusal, LimitCode } from "../limits/refusal.ts";
-import { type EndedAttempt, type Used, usedBy, usedByParts } from "../limits/settlement.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { LimitMeasure, ProtocolFamily } from "../dialects/contract/protocol-family.ts";
 import type { CounterAccount } from "../limits/counter-account.ts";
-import type { Meters } from "../limits/meters.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 
 /** What one request may use, taken from its limits. Nothing more comes of a second end. */

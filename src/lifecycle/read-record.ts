@@ -1,5 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
-import { parseJson } from "../canon/json/parse-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../canon/json.ts";
 import { RECORD_KINDS, type PolicyRecord } from "./records.ts";
 
 type Check = (value: JsonValue | undefined) => boolean;

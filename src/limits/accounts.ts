@@ -1,8 +1,6 @@
-import { CounterAccount } from "./counter-account.ts";
-import type { EffectiveLimits, LimitedSubject } from "./effective.ts";
-import { counterLimits, type Meters } from "./meters.ts";
-import { SlotAccount } from "./slot-account.ts";
+import { CounterAccount, SlotAccount } from "./counter-account.ts";
 import { windowStart, type LimitMeasure, type LimitWindow } from "./windows.ts";
+import type { Budget, KeyLimits } from "../canon/limits.ts";
 
 /** Use beyond a reservation that is not on disk yet. */
 export interface Overdraft {
@@ -131,4 +129,107 @@ function idOf({ subject, measure, window }: CounterAccount): string {
 
 function idOfDebt({ subject, measure, window, start }: Overdraft): string {
   return `${subject} ${measure} ${window} ${start}`;
+}
+
+/** What a request uses, or may use: whole numbers, at least 0. Money in millionths of a US dollar. */
+export interface Amounts {
+  readonly requests: number;
+  readonly tokens: number;
+  readonly microUsd: number;
+}
+
+export function amountOf(amounts: Amounts, measure: LimitMeasure): number {
+  if (measure === "requests") return amounts.requests;
+  return measure === "tokens" ? amounts.tokens : amounts.microUsd;
+}
+
+/** The limits of one subject, each with what this process holds of it. Never changed: other limits are other meters. */
+export interface Meters {
+  readonly limits: EffectiveLimits;
+  readonly counters: readonly CounterAccount[];
+  readonly slots: SlotAccount | null;
+}
+
+/** One ceiling of a subject. */
+export interface CounterLimit {
+  readonly measure: LimitMeasure;
+  readonly window: LimitWindow;
+  readonly ceiling: number;
+  /** Error code of a refusal because of this limit (docs/limits.md#what-a-client-sees). */
+  readonly code: "requests_per_minute" | "tokens_per_minute" | "budget_exhausted";
+}
+
+/** The counters that limits need. */
+export function counterLimits(limited: EffectiveLimits): readonly CounterLimit[] {
+  const { requestsPerMinute, tokensPerMinute, budget, secondBudget } = limited;
+  const limits: CounterLimit[] = [];
+  if (requestsPerMinute !== null) {
+    limits.push({ measure: "requests", window: "minute", ceiling: requestsPerMinute, code: "requests_per_minute" });
+  }
+  if (tokensPerMinute !== null) {
+    limits.push({ measure: "tokens", window: "minute", ceiling: tokensPerMinute, code: "tokens_per_minute" });
+  }
+  for (const each of [budget, secondBudget]) {
+    if (each != null) limits.push({ ...measured(each), window: each.per, code: "budget_exhausted" });
+  }
+  return limits;
+}
+
+function measured(budget: Budget): Pick<CounterLimit, "measure" | "ceiling"> {
+  // Rounded down, but not because 0.29 has no exact double.
+  if ("usd" in budget) return { measure: "micro_usd", ceiling: Math.floor(budget.usd * 1_000_000 + 0.000_1) };
+  return { measure: "tokens", ceiling: budget.tokens };
+}
+
+/** Whose limits hold for a request. */
+export interface LimitedSubject {
+  readonly kind: "workspace" | "key";
+  readonly id: string;
+  readonly limits: EffectiveLimits;
+}
+
+/** Limits that hold for one subject. Two budgets where a key's own and its workspace's `per_key` are of different kinds. */
+export interface EffectiveLimits extends KeyLimits {
+  readonly secondBudget?: Budget;
+}
+
+/** Merged limits by what they are merged from: the same two give the same object, as {@link Accounts} tells limits apart by. */
+const merged = new WeakMap<KeyLimits, WeakMap<KeyLimits, EffectiveLimits>>();
+
+/**
+ * What holds for a key: of its own limits and those of `per_key` the smaller, measure by measure. A key's own limits never widen `per_key`: whoever
+ * may make keys in a workspace cannot give them more than the operator gives every key.
+ *
+ * @returns `null` where there are neither.
+ */
+export function effectiveLimits(own: KeyLimits | null, perKey: KeyLimits | null): EffectiveLimits | null {
+  if (own === null || perKey === null) return own ?? perKey;
+  let known = merged.get(own);
+  if (known === undefined) merged.set(own, (known = new WeakMap()));
+  let limits = known.get(perKey);
+  if (limits === undefined) known.set(perKey, (limits = merge(own, perKey)));
+  return limits;
+}
+
+function merge(own: KeyLimits, perKey: KeyLimits): EffectiveLimits {
+  const common = {
+    requestsPerMinute: smaller(own.requestsPerMinute, perKey.requestsPerMinute),
+    tokensPerMinute: smaller(own.tokensPerMinute, perKey.tokensPerMinute),
+    concurrency: smaller(own.concurrency, perKey.concurrency),
+  };
+  const [first, second] = [own.budget, perKey.budget];
+  if (first === null || second === null) return { ...common, budget: first ?? second };
+  if (first.per !== second.per || "usd" in first !== "usd" in second) {
+    return { ...common, budget: first, secondBudget: second };
+  }
+  return { ...common, budget: sizeOf(first) <= sizeOf(second) ? first : second };
+}
+
+function smaller(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
+}
+
+/** In the budget's own unit. */
+function sizeOf(budget: Budget): number {
+  return "usd" in budget ? budget.usd : budget.tokens;
 }

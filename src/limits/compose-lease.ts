@@ -1,9 +1,7 @@
 import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
 import type { CounterLease, LimitLease, LimitLeased, SlotLease } from "./limit-store.ts";
-import type { Accounts, Overdraft } from "./accounts.ts";
-import type { CounterAccount } from "./counter-account.ts";
-import { amountOf, type Amounts, type Meters } from "./meters.ts";
-import { SLOT_LEASE, type SlotAccount } from "./slot-account.ts";
+import { type Accounts, type Overdraft, amountOf, type Amounts, type Meters } from "./accounts.ts";
+import { type CounterAccount, SLOT_LEASE, type SlotAccount } from "./counter-account.ts";
 
 /** The requested amount of one counter. */
 interface CounterEntry {

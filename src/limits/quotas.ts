@@ -1,11 +1,8 @@
 import type { LimitLeased, LimitStore } from "./limit-store.ts";
-import type { LimitedSubject } from "./effective.ts";
-import { Accounts } from "./accounts.ts";
+import { type LimitedSubject, Accounts, amountOf, type Amounts, type Meters } from "./accounts.ts";
 import { composeLease, isRefused, type ComposedLease } from "./compose-lease.ts";
-import type { CounterAccount } from "./counter-account.ts";
-import { amountOf, type Amounts, type Meters } from "./meters.ts";
+import type { CounterAccount, SlotAccount } from "./counter-account.ts";
 import { refusalBy, type LimitRefusal } from "./refusal.ts";
-import type { SlotAccount } from "./slot-account.ts";
 
 /** The reservation of one request. End it once, by {@link Quotas.settle} or {@link Quotas.release}. */
 export interface Reservation {

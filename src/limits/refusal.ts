@@ -1,5 +1,5 @@
 import type { CounterAccount } from "./counter-account.ts";
-import { amountOf, type Amounts, type Meters } from "./meters.ts";
+import { amountOf, type Amounts, type Meters } from "./accounts.ts";
 
 export const LIMIT_CODES = [
   "requests_per_minute",

@@ -1,7 +1,6 @@
 import type { KeyLimits, WorkspaceLimits } from "../canon/limits.ts";
 import type { LimitUsage } from "./limit-store.ts";
-import { effectiveLimits, type EffectiveLimits } from "./effective.ts";
-import { counterLimits } from "./meters.ts";
+import { effectiveLimits, type EffectiveLimits, counterLimits } from "./accounts.ts";
 import { windowEnd, windowStart, type LimitMeasure, type LimitWindow } from "./windows.ts";
 
 /** One limit and what is used of it now. */

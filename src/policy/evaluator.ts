@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import type * as OpaWasm from "@open-policy-agent/opa-wasm";
-import { parseJson } from "../canon/json/parse-json.ts";
+import { parseJson } from "../canon/json.ts";
 import { FUEL_EXPORT } from "./metering/meter-module.ts";
 import { meteredModule } from "./metering/metered-modules.ts";
 

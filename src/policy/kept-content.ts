@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { canonicalJson } from "../canon/json.ts";
-import { parseJson } from "../canon/json/parse-json.ts";
+import { canonicalJson, parseJson } from "../canon/json.ts";
 import type { PolicyContract, StoredContent } from "../canon/policy.ts";
 import type { CompiledPolicy, PolicyModule, PolicySource, PolicyWords } from "./compiled.ts";
 import { policyDigest } from "./digest.ts";

@@ -3,8 +3,7 @@ import { FAILURE_KINDS } from "../canon/failure.ts";
 import { FEATURE_NAMES } from "../canon/generate/feature.ts";
 import { EDIT_NAMES } from "../canon/generate/edit.ts";
 import { DROPPED_FIELDS } from "../canon/generate/dropped-field.ts";
-import { isJsonObject, type JsonObject } from "../canon/json.ts";
-import { parseJson } from "../canon/json/parse-json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
 import { OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
 import {

@@ -1,7 +1,6 @@
 import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
 import type { KeyLimits } from "../canon/limits.ts";
-import { isJsonObject, type JsonObject } from "../canon/json.ts";
-import { parseJson } from "../canon/json/parse-json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
 import { isOperation } from "../canon/operation.ts";
 
 /** What a key gets whose limits cannot be read: nothing. Failing instead would keep every other key's changes from being read. */

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
-import { parseJson } from "../../src/canon/json/parse-json.ts";
+import { isJsonObject, type JsonValue, parseJson } from "../../src/canon/json.ts";
 
 const name = fc.oneof(
   fc.constantFrom(

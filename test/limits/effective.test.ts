@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KeyLimits } from "../../src/canon/limits.ts";
-import { effectiveLimits } from "../../src/limits/effective.ts";
-import { counterLimits } from "../../src/limits/meters.ts";
+import { effectiveLimits, counterLimits } from "../../src/limits/accounts.ts";
 
 const NONE: KeyLimits = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null, budget: null };
 

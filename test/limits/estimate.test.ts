@@ -6,8 +6,15 @@ import { RERANK_BODY } from "../../src/dialects/cohere-chat/rerank/read-request.
 import { CHAT_BODY } from "../../src/dialects/openai-chat/surface/parse-request.ts";
 import { COMPLETIONS_BODY } from "../../src/dialects/openai-completions/parse-request.ts";
 import { formatDuration } from "../../src/dialects/openai-family/family.ts";
-import { costOf, estimateRequest, type Estimate, type EstimatedRequest } from "../../src/limits/estimate.ts";
-import { usedBy, usedByParts, type EndedAttempt } from "../../src/limits/settlement.ts";
+import {
+  costOf,
+  estimateRequest,
+  type Estimate,
+  type EstimatedRequest,
+  usedBy,
+  usedByParts,
+  type EndedAttempt,
+} from "../../src/limits/estimate.ts";
 import { LIMIT_WINDOWS, windowEnd, windowStart } from "../../src/limits/windows.ts";
 import { endpoint, model } from "../support/table.ts";
 

@@ -2,11 +2,10 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { KeyLimits } from "../../src/canon/limits.ts";
 import { Quotas, type Reservation } from "../../src/limits/quotas.ts";
-import type { LimitedSubject } from "../../src/limits/effective.ts";
-import type { Amounts } from "../../src/limits/meters.ts";
+import type { LimitedSubject, Amounts } from "../../src/limits/accounts.ts";
 import type { LimitRefusal } from "../../src/limits/refusal.ts";
 import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
-import { SLOT_LEASE } from "../../src/limits/slot-account.ts";
+import { SLOT_LEASE } from "../../src/limits/counter-account.ts";
 import { MemoryLimitStore } from "./memory-store.ts";
 
 const NONE: KeyLimits = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null, budget: null };

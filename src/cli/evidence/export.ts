@@ -1,5 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { parseJson } from "../../canon/json/parse-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
 import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
 import type { EvidenceLog } from "../../evidence/evidence-log.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";

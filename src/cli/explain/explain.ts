@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
-import { isJsonObject, type JsonObject } from "../../canon/json.ts";
-import { parseJson } from "../../canon/json/parse-json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { TOKEN_BUCKETS } from "../../canon/request.ts";
 import { readNamedFile } from "../../policy/read-regular-file.ts";

@@ -1,5 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../canon/json.ts";
-import { parseJson } from "../../canon/json/parse-json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../canon/json.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
 
 /** How long a server may take, milliseconds. */

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { parseJson } from "../../canon/json/parse-json.ts";
+import { parseJson } from "../../canon/json.ts";
 
 /** The package's version. `package.json` is three folders up, from `src/cli/terminal` and from `dist/cli/terminal` alike. */
 export function readVersion(): string {

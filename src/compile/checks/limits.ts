@@ -1,6 +1,6 @@
+import { largestOutput } from "../../canon/largest-output.ts";
 import type { EndpointRow, ModelRow, WorkspaceRow } from "../../canon/table.ts";
 import type { Budget, KeyLimits } from "../../canon/limits.ts";
-import { largestOutput } from "../../canon/largest-output.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import type { ResolvedRoute } from "../resolve/routes.ts";

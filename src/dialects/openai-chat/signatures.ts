@@ -1,6 +1,6 @@
 import { NO_FAMILY, readSignature, relayedSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { RequestReading } from "../request-reading.ts";
+import type { RequestReading } from "../fields.ts";
 import { UNSIGNED_CALL } from "../gemini/signed-parts.ts";
 
 /**

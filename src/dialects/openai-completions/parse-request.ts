@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { InferenceRequest, ProtocolHeaders } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import type { CanonicalRequest } from "../dialect.ts";
-import { type FieldRegistry, shownName } from "../fields.ts";
+import { type FieldRegistry, shownName, inferenceRequest, RequestReading } from "../fields.ts";
 import { STREAM_OPTION_MEMBERS } from "../openai-chat/fields.ts";
 import { CHAT_STATEFUL } from "../openai-chat/surface/parse-request.ts";
 import {
@@ -15,8 +15,7 @@ import {
   readPenalty,
   readStop,
   statefulMember,
-} from "../openai-family/read-members.ts";
-import { inferenceRequest, RequestReading } from "../request-reading.ts";
+} from "../openai-family/family.ts";
 import { canonicalRequest, type CanonReader, untranslatable } from "../translation/kept-members.ts";
 import type { BodyReader } from "../../canon/body-reader.ts";
 import { PLAIN_BODY, promptOpening } from "../body-reader.ts";

@@ -1,4 +1,4 @@
-import type { RequestEdits } from "../../canon/decision.ts";
+import { type RequestEdits, emulatesSchema } from "../../canon/decision.ts";
 import { editSet, type EditSet } from "../../canon/generate/edit.ts";
 import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
 import { collectAnswer } from "../../canon/generate/answer.ts";
@@ -21,7 +21,6 @@ import { refuseEnds, refusingEnds, TranslatedStream } from "./translated-stream.
 import { firstCallOf, forOneTool, keepingFirstCall } from "./one-tool.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import { emulatesSchema } from "../../canon/generate/schema-emulation.ts";
 import { emulateSchema, type SchemaEmulation } from "./emulate-schema.ts";
 
 /** A request in the words of one endpoint, not yet sent. */

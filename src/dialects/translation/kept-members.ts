@@ -5,9 +5,8 @@ import type { GenerateRequest, Hints } from "../../canon/generate/generate-reque
 import type { JsonObject } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
-import { saysNothing, shownName, type FieldRegistry } from "../fields.ts";
+import { saysNothing, shownName, type FieldRegistry, RequestReading } from "../fields.ts";
 import type { CanonicalRequest } from "../dialect.ts";
-import { RequestReading } from "../request-reading.ts";
 
 /** How a surface makes canon of its own bodies. */
 export interface CanonReader {

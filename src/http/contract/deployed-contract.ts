@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { parseJson } from "../../canon/json/parse-json.ts";
-import { isJsonObject } from "../../canon/json.ts";
+import { parseJson, isJsonObject } from "../../canon/json.ts";
 import { contractSha256, openApiDocument } from "./openapi.ts";
 
 /** What `npm run build` has computed; beside the sources there is no such file. */

@@ -1,6 +1,5 @@
-import { canonicalJson, isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject, parseJson } from "../../canon/json.ts";
 import { mapSettings } from "../../canon/promotion.ts";
-import { parseJson } from "../../canon/json/parse-json.ts";
 import {
   RECORD_KINDS,
   ROLLBACK_REASONS,

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { brotliDecompress } from "node:zlib";
 import { ToolchainError } from "./error.ts";
-import { parseJson } from "../../canon/json/parse-json.ts";
+import { parseJson } from "../../canon/json.ts";
 import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
 
 /** The facts of `tools/rego/dist/manifest.json` about the artefact beside it. */

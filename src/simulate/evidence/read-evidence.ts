@@ -1,7 +1,6 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { isJsonObject, type JsonValue } from "../../canon/json.ts";
-import { parseJson } from "../../canon/json/parse-json.ts";
+import { isJsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
 import { readHeader, readRow } from "../../evidence/export-line.ts";
 import { readEvidenceSample, readEvidenceUsage } from "./evidence-sample.ts";
 import type { EvidenceTally } from "./evidence-tally.ts";

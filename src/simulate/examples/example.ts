@@ -1,5 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { parseJson } from "../../canon/json/parse-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
 import { isOperation, type Operation } from "../../canon/operation.ts";
 import type { PolicyTime } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS, type ReasoningEffort, type TokenBucket } from "../../canon/request.ts";

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Source } from "../../canon/diagnostic.ts";
-import { canonicalJson, type JsonValue } from "../../canon/json.ts";
-import { parseJson } from "../../canon/json/parse-json.ts";
+import { canonicalJson, type JsonValue, parseJson } from "../../canon/json.ts";
 import type { Assertions } from "../assertions/assertion.ts";
 import type { SettingChange } from "../report/report.ts";
 import type { SideLocation, SourceLocation } from "../report/location.ts";

@@ -1,4 +1,4 @@
-import { parseJson } from "../../canon/json/parse-json.ts";
+import { parseJson } from "../../canon/json.ts";
 /** A row as a driver gives it. The readers below refuse a column of another type instead of passing it on. */
 export type Row = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,5 @@
 import type { Person } from "../../canon/credentials/session.ts";
-import { isJsonObject } from "../../canon/json.ts";
-import { parseJson } from "../../canon/json/parse-json.ts";
+import { isJsonObject, parseJson } from "../../canon/json.ts";
 import type { SessionRecord } from "../../keys/sessions/session-store.ts";
 import { readNumber, readText, readTextOrNull, readTexts, type Row } from "./row.ts";
 

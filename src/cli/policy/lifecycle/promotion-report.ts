@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { parseJson } from "../../../canon/json/parse-json.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../canon/json.ts";
 import { readNamedFile } from "../../../policy/read-regular-file.ts";
 import type { SimulationReport } from "../../../simulate/report/report.ts";
 import { numberOf, objectOf, objectsOf } from "../../explain/members.ts";

@@ -2,7 +2,7 @@ import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { GenerateRequest, OutputFormat } from "../../../canon/generate/generate-request.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders, ReasoningEffort } from "../../../canon/request.ts";
-import { inferenceRequest, RequestReading } from "../../request-reading.ts";
+import { inferenceRequest, RequestReading } from "../../fields.ts";
 import { fieldsOf, typeOf } from "../fields.ts";
 import { isPlainMark } from "./read-blocks.ts";
 import { readConversation } from "./read-messages.ts";

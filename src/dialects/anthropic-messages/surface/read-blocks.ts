@@ -10,7 +10,7 @@ import type {
 } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { textToBase64 } from "../../../canon/json/text-base64.ts";
-import type { RequestReading } from "../../request-reading.ts";
+import type { RequestReading } from "../../fields.ts";
 import { isSummary, readSigned, redactedSignature } from "../signed-reasoning.ts";
 import { typeOf } from "../fields.ts";
 import { blockFacts, blocksOf, serverToolNeeds, type BlockContext } from "./block-facts.ts";

@@ -1,6 +1,6 @@
 import type { AssistantPart, InputPart, TextPart, ToolResult, Turn } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { RequestReading } from "../../request-reading.ts";
+import type { RequestReading } from "../../fields.ts";
 import { typeOf } from "../fields.ts";
 import { blockFacts } from "./block-facts.ts";
 import { isInput, isSaid, isText, plainText, readBlocks } from "./read-blocks.ts";

@@ -1,7 +1,7 @@
 import type { ReasoningRequest } from "../../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { ReasoningEffort } from "../../../canon/request.ts";
-import type { RequestReading } from "../../request-reading.ts";
+import type { RequestReading } from "../../fields.ts";
 import { typeOf } from "../fields.ts";
 
 /** Efforts that the protocol writes as words. That there shall be no reasoning is said in `thinking`. */

@@ -2,12 +2,11 @@ import { invalidRequest } from "../../../canon/error.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
 import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { RequestReading } from "../../request-reading.ts";
+import { type RequestReading, saysNothing, shownName } from "../../fields.ts";
 import { typeOf } from "../fields.ts";
 import { TOOL_TYPE_LIST, toolTypeNeeds } from "./block-facts.ts";
 import { cacheMark, isPlainMark } from "./read-blocks.ts";
 import { namedToolFeature, singleCallFeature } from "../../translation/one-tool.ts";
-import { saysNothing, shownName } from "../../fields.ts";
 
 /** Members of a client's own tool that canon can take in, or may leave out. */
 const TOOL_MEMBERS: ReadonlySet<string> = new Set([

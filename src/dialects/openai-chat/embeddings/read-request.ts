@@ -9,9 +9,8 @@ import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/single-part.ts";
 import { PURPOSE_ALIASES } from "./schema.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
-import { inferenceRequest, RequestReading, UNSPECIFIED } from "../../request-reading.ts";
+import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry } from "../../fields.ts";
 import { INPUT_BODY } from "../../body-reader.ts";
-import type { FieldRegistry } from "../../fields.ts";
 
 /** Every top-level member of an embeddings request that we know. */
 export const EMBEDDINGS_FIELDS: FieldRegistry = {

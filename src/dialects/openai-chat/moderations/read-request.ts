@@ -7,10 +7,9 @@ import { Members, TranslationRecord } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/single-part.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
-import { inferenceRequest, RequestReading, UNSPECIFIED } from "../../request-reading.ts";
+import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry } from "../../fields.ts";
 import { isWebUrl } from "../../translation/data-url.ts";
 import { INPUT_BODY } from "../../body-reader.ts";
-import type { FieldRegistry } from "../../fields.ts";
 
 /** Every top-level member of a moderations request that we know. */
 export const MODERATIONS_FIELDS: FieldRegistry = {

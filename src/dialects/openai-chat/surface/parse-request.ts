@@ -18,8 +18,8 @@ import {
   readStop,
   statefulMember,
   textOf,
-} from "../../openai-family/read-members.ts";
-import { inferenceRequest, RequestReading } from "../../request-reading.ts";
+} from "../../openai-family/family.ts";
+import { inferenceRequest, RequestReading } from "../../fields.ts";
 import { canonicalRequest, type CanonReader } from "../../translation/kept-members.ts";
 import { CHAT_EXTENSIONS, CHAT_FIELDS, STREAM_OPTION_MEMBERS } from "../fields.ts";
 import type { BodyReader } from "../../../canon/body-reader.ts";

@@ -10,7 +10,7 @@ import type {
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { CALLED_FUNCTION_MEMBERS, MESSAGE_MEMBERS, TOOL_CALL_MEMBERS } from "../fields.ts";
 import { isDeeperThan, MAXIMUM_DEPTH, parseExactJsonText } from "../../json-bytes.ts";
-import type { RequestReading } from "../../request-reading.ts";
+import type { RequestReading } from "../../fields.ts";
 import { isPieceName } from "../reasoning-details.ts";
 import { noteSignatures } from "../signatures.ts";
 import { readPart, textPart, type ContentPart } from "./read-parts.ts";

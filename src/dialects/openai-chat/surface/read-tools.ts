@@ -4,8 +4,7 @@ import type { GenerateRequest } from "../../../canon/generate/generate-request.t
 import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { FUNCTION_MEMBERS, TOOL_MEMBERS } from "../fields.ts";
-import { hasUnknownMember } from "../../fields.ts";
-import type { RequestReading } from "../../request-reading.ts";
+import { hasUnknownMember, type RequestReading } from "../../fields.ts";
 import { namedToolFeature, singleCallFeature } from "../../translation/one-tool.ts";
 
 /** Kinds of tools that this protocol's speakers offer, and what each one lets the model do. */

@@ -1,7 +1,7 @@
 import type { ReasoningPart } from "../../../canon/generate/message.ts";
 import { NO_FAMILY, readSignature } from "../../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { RequestReading } from "../../request-reading.ts";
+import type { RequestReading } from "../../fields.ts";
 
 /**
  * Reasoning in an assistant message of the history, as answers of this surface carry it: `reasoning_content` (or `reasoning`) is its text, and

@@ -9,8 +9,8 @@ import {
 } from "../../../canon/request.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
 import type { CanonicalRequest } from "../../dialect.ts";
-import { numberOf, readHints, readPenalty, statefulMember } from "../../openai-family/read-members.ts";
-import { inferenceRequest, RequestReading } from "../../request-reading.ts";
+import { numberOf, readHints, readPenalty, statefulMember } from "../../openai-family/family.ts";
+import { inferenceRequest, RequestReading } from "../../fields.ts";
 import { canonicalRequest, type CanonReader } from "../../translation/kept-members.ts";
 import {
   ENCRYPTED_REASONING,

@@ -4,8 +4,8 @@ import type { ReasoningPart, ToolCallPart, ToolResult, Turn } from "../../../can
 import { readSignature } from "../../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { parseJsonText } from "../../json-bytes.ts";
-import { isNamed, stateful } from "../../openai-family/read-members.ts";
-import type { RequestReading } from "../../request-reading.ts";
+import { isNamed, stateful } from "../../openai-family/family.ts";
+import type { RequestReading } from "../../fields.ts";
 import { NATIVE_FAMILY } from "../fields.ts";
 import { readSealedReasoning } from "../sealed-reasoning.ts";
 import { isInput, isResult, isSaid, isTextPart, readContent, requireText, textPart } from "./read-parts.ts";

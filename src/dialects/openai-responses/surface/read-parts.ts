@@ -9,8 +9,8 @@ import type {
   TextPart,
 } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { partType, storedFile } from "../../openai-family/read-members.ts";
-import type { RequestReading } from "../../request-reading.ts";
+import { partType, storedFile } from "../../openai-family/family.ts";
+import type { RequestReading } from "../../fields.ts";
 import { isWebUrl, readDataUrl } from "../../translation/data-url.ts";
 
 /** A content part that canon can hold, in whatever turn. */

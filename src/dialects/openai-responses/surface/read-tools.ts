@@ -3,8 +3,7 @@ import { invalidRequest } from "../../../canon/error.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
 import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { hasUnknownMember } from "../../fields.ts";
-import type { RequestReading } from "../../request-reading.ts";
+import { hasUnknownMember, type RequestReading } from "../../fields.ts";
 import { namedToolFeature, singleCallFeature } from "../../translation/one-tool.ts";
 
 /** Kinds of tools with the capability that each needs (docs/protocols.md#tools-of-responses). */

@@ -1,5 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { parseJson } from "../../../canon/json/parse-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../canon/json.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
 import type { LogRow, PolicyAdministration } from "./administration.ts";
 import { namedStatus, NO_STORE, orUnavailable, parts } from "./policy-call.ts";

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isJsonObject, type JsonValue } from "../../../../src/canon/json.ts";
-import { parseJson } from "../../../../src/canon/json/parse-json.ts";
+import { isJsonObject, type JsonValue, parseJson } from "../../../../src/canon/json.ts";
 import { parseAnswerBytes } from "../../../../src/dialects/json-bytes.ts";
 import { cutVectors, type CutAnswer } from "../../../../src/dialects/unary/vectors/cut-vectors.ts";
 import { inPieces, wire } from "./place.ts";
