@@ -74,12 +74,6 @@ export class BlockSequencer {
     this.#add(`tool ${key}`, { kind: "tool_call", id, name }, null);
   }
 
-  /** Whether the tool call of the key has been opened. */
-  hasTool(key: string): boolean {
-    const name = `tool ${key}`;
-    return this.#live?.key === name || this.#closedTools.has(name) || this.#waiting.some((block) => block.key === name);
-  }
-
   arguments(key: string, json: string): void {
     const name = `tool ${key}`;
     if (this.#closedTools.has(name)) {

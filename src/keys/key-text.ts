@@ -58,16 +58,6 @@ export function publicIdOf(text: string): string | null {
   return text.slice(publicIdAt, secretAt - 1);
 }
 
-/**
- * The credential of an `Authorization` header, or `null` where the scheme is not Bearer. The scheme's case does not
- * matter (RFC 9110 §11.1).
- */
-export function bearerCredential(authorization: string): string | null {
-  if (authorization.length < 8 || authorization.charCodeAt(6) !== 0x20) return null;
-  if (!authorization.startsWith("Bearer") && authorization.slice(0, 6).toLowerCase() !== "bearer") return null;
-  return authorization.slice(7).trim();
-}
-
 /** Whether a text contains a service key or token, or most of one. */
 export function holdsCredential(text: string): boolean {
   return /sbx_[a-z0-9]{1,16}_[0-9A-Za-z_.-]{12}/i.test(text);

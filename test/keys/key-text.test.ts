@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { bearerCredential, makeKeyText, parseKeyText } from "../../src/keys/key-text.ts";
+import { makeKeyText, parseKeyText } from "../../src/keys/key-text.ts";
 
 const SHAPE = /^sbx_[a-z0-9]{1,16}_[0-9A-Za-z]{12}_[0-9A-Za-z]{39}$/;
 const environments = fc.stringMatching(/^[a-z0-9]{1,16}$/);
@@ -67,19 +67,5 @@ describe("makeKeyText and parseKeyText", () => {
   it("hold at least 192 bits of secret", () => {
     const secret = makeKeyText(randomBytes, "e").text.slice(19, 52);
     expect(secret.length * Math.log2(62)).toBeGreaterThanOrEqual(192);
-  });
-});
-
-describe("bearerCredential", () => {
-  it.each([
-    ["Bearer abc", "abc"],
-    ["bearer abc", "abc"],
-    ["BEARER  abc ", "abc"],
-    ["Bearer", null],
-    ["Bearerabc", null],
-    ["Basic abcdef", null],
-    ["", null],
-  ])("%j → %j", (header, credential) => {
-    expect(bearerCredential(header)).toBe(credential);
   });
 });

@@ -51,15 +51,15 @@ const COMPLETION_EVENT = {
 /** How an answer streams. */
 export const COMPLETION_STREAM: EventStream = { ...CHAT_STREAM, events: COMPLETION_EVENT };
 
-/**
- * JSON Schema (2020-12) of the body of POST /v1/completions (docs/protocols.md#completions). It validates requests and is part of /openapi.json. The field
- * registry (`fields.ts`) decides about members that it does not list, by the setting of the route.
- */
 const token = { type: "integer", minimum: 0 } as const;
 const nullableNumber = (minimum: number, maximum: number) => ({ type: ["number", "null"], minimum, maximum }) as const;
 const nullableInteger = (minimum: number, maximum?: number) =>
   ({ type: ["integer", "null"], minimum, ...(maximum === undefined ? {} : { maximum }) }) as const;
 
+/**
+ * JSON Schema (2020-12) of the body of POST /v1/completions (docs/protocols.md#completions). It validates requests and is part of /openapi.json. The field
+ * registry (`fields.ts`) decides about members that it does not list, by the setting of the route.
+ */
 export const COMPLETIONS_SCHEMA = {
   title: "CreateCompletionRequest",
   type: "object",

@@ -14,10 +14,3 @@ export function conditionCount(sample: SampleRequest): number {
     sizes.reduce<number>((sum, each) => sum + each, 0)
   );
 }
-
-/** `groups` with the plainest example request first; those alike keep their order. */
-export function plainestFirst<Group extends { readonly example: SampleRequest }>(
-  groups: readonly Group[],
-): readonly Group[] {
-  return groups.toSorted((left, right) => conditionCount(left.example) - conditionCount(right.example));
-}

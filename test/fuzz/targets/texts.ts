@@ -19,7 +19,7 @@ import { page } from "../../../src/http/control/catalogue/page.ts";
 import { readBody } from "../../../src/http/read-body.ts";
 import { readBounds } from "../../../src/http/request-head.ts";
 import { MESSAGES_HEADERS } from "../../../src/dialects/anthropic-messages/contract.ts";
-import { bearerCredential, holdsCredential, makeKeyText, parseKeyText } from "../../../src/keys/key-text.ts";
+import { holdsCredential, makeKeyText, parseKeyText } from "../../../src/keys/key-text.ts";
 import { parseTraceContext } from "../../../src/telemetry/traces/trace-context.ts";
 import { CLEAN } from "../../compile/base.ts";
 import { cuts, mutated, mutatedText, pieces } from "../mutations.ts";
@@ -67,7 +67,6 @@ export const TEXTS: readonly FuzzTarget[] = [
   {
     name: "headers: read, refused or passed over",
     property: fc.property(mutatedText(HEADERS), mutatedText(HEADERS), (one, other) => {
-      bearerCredential(one);
       const bounds = readBounds(
         { "x-request-timeout-ms": one, "x-max-attempts": other, "x-max-batch-size": one },
         1_000,
