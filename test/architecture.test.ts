@@ -7,6 +7,7 @@ import { filesBelow, importsOf, reachableFrom, ROOT, shown, SOURCE, textOf } fro
 
 const sources = filesBelow(SOURCE).filter((path) => path.endsWith(".ts"));
 const simulated = filesBelow(join(ROOT, "mock")).filter((path) => path.endsWith(".ts"));
+const ofConsole = filesBelow(join(ROOT, "console")).filter((path) => /\.tsx?$/.test(path));
 /** The files that a file imports. */
 const targetsOf = (path: string): readonly string[] => importsOf(path).flatMap(({ target }) => target ?? []);
 
@@ -20,12 +21,16 @@ describe("the shape of the house", () => {
   });
 
   it("no source file has more than 300 lines", () => {
-    const long = [...sources, ...simulated].filter((path) => textOf(path).split("\n").length > 301).map(shown);
+    const long = [...sources, ...simulated, ...ofConsole]
+      .filter((path) => textOf(path).split("\n").length > 301)
+      .map(shown);
     expect(long).toEqual([]);
   });
 
   it("there are no barrels and no drawers for odds and ends", () => {
-    const bad = sources.filter((path) => /\/(index|utils?|helpers?|common|misc)(\.ts|\/)/.test(path)).map(shown);
+    const bad = [...sources, ...ofConsole]
+      .filter((path) => /\/(index|utils?|helpers?|common|misc)(\.tsx?|\/)/.test(path))
+      .map(shown);
     expect(bad).toEqual([]);
   });
 
@@ -68,6 +73,18 @@ describe("the shape of the house", () => {
     expect(new Set(outside)).toEqual(new Set(["src/canon/json.ts"]));
     const notTypes = simulated.filter((path) => /^(?!import type )[^\n]*src\//m.test(textOf(path)));
     expect(notTypes.map(shown)).toEqual([]);
+  });
+
+  it("the console's page takes types of src, so that nothing of the server is sent to browsers", () => {
+    const notTypes = ofConsole.filter((path) =>
+      /^(?:import|export) (?!type )(?:[^;"]*)"(?:\.\.\/)+src\//m.test(textOf(path)),
+    );
+    expect(notTypes.map(shown)).toEqual([]);
+  });
+
+  it("no file of the console writes markup or styles that its content policy forbids", () => {
+    const bad = ofConsole.filter((path) => /dangerouslySetInnerHTML|\bstyle=|innerHTML|\beval\(/.test(textOf(path)));
+    expect(bad.map(shown)).toEqual([]);
   });
 
   it("one file of src imports the simulated provider, and a server that simulates nothing does not load it", () => {

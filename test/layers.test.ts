@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { circlesOf, filesBelow, importsOf, ROOT, shown, SOURCE } from "./support/imports.ts";
+import { circlesOf, filesBelow, importsOf, ROOT, shown } from "./support/imports.ts";
 
 /**
- * Which folder of `src` (and `mock/` beside it) may import which, at run time and in types. The table has only what is used, so an entry that is no longer needed goes.
+ * Which folder of `src` (and `mock/` and `console/` beside it) may import which, at run time and in types. The table has only what is used, so an entry that is no longer needed goes.
  * A folder comes after those that it imports.
  */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
@@ -71,6 +71,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     "telemetry",
   ],
   "main.ts": ["cli"],
+  // The page that browsers run (`console/` beside `src/`).
+  console: ["canon", "http"],
 };
 
 /** Folders that compute only: no package, no module of Node. Globals such as `Date` and `process` are the linter's. */
@@ -84,10 +86,13 @@ const OWNERS: Readonly<Record<string, string>> = {
   jose: "keys",
   "node:sqlite": "store",
   postgres: "store",
+  preact: "console",
+  "@preact/signals": "console",
+  uplot: "console",
 };
 
-const files = [...filesBelow(SOURCE), ...filesBelow(join(ROOT, "mock"))];
-const sources = files.filter((path) => path.endsWith(".ts"));
+const files = ["src", "mock", "console"].flatMap((folder) => filesBelow(join(ROOT, folder)));
+const sources = files.filter((path) => /\.tsx?$/.test(path));
 const known = new Set(files);
 const edges = sources.flatMap((file) => importsOf(file).map((one) => ({ file, ...one })));
 /** The part of `src` that a file is in, or the workspace beside it. */

@@ -7,7 +7,7 @@ import { pages, textOf } from "./commands/blocks.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
-const files = ["src", "test", "bench", "tools", ".github"].flatMap((folder) =>
+const files = ["src", "console", "test", "bench", "tools", ".github"].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => !name.includes("node_modules"))
     .map((name) => join(folder, name)),

@@ -47,7 +47,15 @@ describe("what an installation brings", () => {
     expect(BUNDLED.filter((name) => !names.includes(name))).toEqual([]);
     // A name in both would be installed and never loaded, so that an update of it would change nothing.
     expect(BUNDLED.filter((name) => dependencies?.[name] !== undefined)).toEqual([]);
-    expect(BUNDLED.filter((name) => devDependencies?.[name] !== undefined)).toEqual(["h3", "jose", "undici", "yaml"]);
+    expect(BUNDLED.filter((name) => devDependencies?.[name] !== undefined)).toEqual([
+      "h3",
+      "jose",
+      "undici",
+      "yaml",
+      "@preact/signals",
+      "preact",
+      "uplot",
+    ]);
   });
 
   it("names what is linked into the Rego toolchain, and refers to nothing that it does not list", () => {

@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { rolldown, type Plugin } from "rolldown";
 import { contractSha256, openApiDocument } from "../../src/http/contract/openapi.ts";
 import { checkName } from "../../src/validation/validator.ts";
+import { buildConsole } from "../console/bundle.ts";
 import { BUNDLED, packageOf } from "./bundled.ts";
 import { BODY_CHECKS, codeOf, FILE_CHECKS } from "./checks.ts";
 
@@ -89,3 +90,4 @@ for (const check of [...Object.values(BODY_CHECKS), ...Object.values(FILE_CHECKS
 const contract = join(ROOT, "dist/http/contract");
 mkdirSync(contract, { recursive: true });
 writeFileSync(join(contract, "deployed.json"), `${JSON.stringify({ sha256: contractSha256(openApiDocument()) })}\n`);
+await buildConsole(join(ROOT, "dist/console"));

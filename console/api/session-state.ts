@@ -1,0 +1,20 @@
+import { signal } from "@preact/signals";
+import type { Session } from "./pending.ts";
+
+/** `null`: not asked yet. */
+export const session = signal<Session | null>(null);
+
+/** Why the sign-in is shown: the server's sentence; `null` where nothing happened. */
+export const signInNotice = signal<string | null>(null);
+
+/** A call was answered 401: shows the sign-in. */
+export function signedOut(message: string): void {
+  if (session.value?.signed_in !== true) return;
+  signInNotice.value = message;
+  session.value = { signed_in: false };
+}
+
+/** Whether the session may do what needs the scope. The server decides; the page only hides what would be refused. */
+export function hasScope(scope: string): boolean {
+  return session.value?.signed_in === true && session.value.scopes.includes(scope);
+}

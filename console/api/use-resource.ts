@@ -1,0 +1,78 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { call, type Failure } from "./client.ts";
+import { session } from "./session-state.ts";
+
+/** An answer of the API that is fetched again when its path changes, and while the page is seen every so often. */
+export interface Resource<Value> {
+  /** The newest answer; the one before stays while another is fetched. */
+  readonly value: Value | null;
+  /** Of the newest call; `null` where it succeeded. */
+  readonly failure: Failure | null;
+  readonly etag: string | null;
+  readonly loading: boolean;
+  readonly reload: () => void;
+}
+
+/** Milliseconds; the shortest time between two calls of one resource. */
+export const SHORTEST_POLL = 5_000;
+
+interface State<Value> {
+  readonly value: Value | null;
+  readonly failure: Failure | null;
+  readonly etag: string | null;
+  readonly loading: boolean;
+}
+
+/**
+ * @param path `null`: nothing is fetched.
+ * @param every milliseconds between polls, at least {@link SHORTEST_POLL}; not polled where absent. A hidden page does not poll.
+ */
+export function useResource<Value>(path: string | null, every?: number): Resource<Value> {
+  const [state, setState] = useState<State<Value>>({ value: null, failure: null, etag: null, loading: path !== null });
+  const [turn, setTurn] = useState(0);
+  const shown = useRef<string | null>(null);
+  const current = session.value;
+  const workspace = current?.signed_in === true ? current.workspace : null;
+
+  useEffect(() => {
+    if (path === null) return undefined;
+    const controller = new AbortController();
+    const about = `${workspace} ${path}`;
+    // Another workspace's or page's numbers must not be read as this one's.
+    const keep = shown.current === null || bare(shown.current) === bare(about);
+    shown.current = about;
+    setState((before) => ({ ...(keep ? before : { value: null, failure: null, etag: null }), loading: true }));
+    let timer: ReturnType<typeof setTimeout> | undefined;
+
+    const fetchOnce = async (): Promise<void> => {
+      const result = await call<Value>(path, { signal: controller.signal });
+      if (controller.signal.aborted) return;
+      setState(({ value, etag }) =>
+        result.ok
+          ? { value: result.value, failure: null, etag: result.etag, loading: false }
+          : { value, etag, failure: result.failure, loading: false },
+      );
+      if (every !== undefined) timer = setTimeout(() => void fetchWhenSeen(), Math.max(SHORTEST_POLL, every));
+    };
+    const fetchWhenSeen = async (): Promise<void> => {
+      if (document.visibilityState === "visible") return fetchOnce();
+      document.addEventListener("visibilitychange", () => void fetchWhenSeen(), {
+        once: true,
+        signal: controller.signal,
+      });
+    };
+    void fetchOnce();
+    return () => {
+      controller.abort();
+      clearTimeout(timer);
+    };
+  }, [path, workspace, every, turn]);
+
+  const reload = useCallback(() => {
+    setTurn((before) => before + 1);
+  }, []);
+  return { ...state, reload };
+}
+
+/** Workspace and path without the query: a filter keeps the lines that are shown until the new ones are there. */
+const bare = (about: string): string => about.split("?")[0] ?? about;

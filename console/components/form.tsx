@@ -1,0 +1,82 @@
+import type { ComponentChildren } from "preact";
+
+export function Field({
+  label,
+  hint,
+  children,
+}: {
+  readonly label: string;
+  readonly hint?: string;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      {children}
+      {hint === undefined ? null : <small>{hint}</small>}
+    </label>
+  );
+}
+
+/** A text field that reports when it is left or Enter is pressed. */
+export function TextFilter(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly list?: string;
+}) {
+  return (
+    <Field label={props.label}>
+      <input
+        type="text"
+        value={props.value}
+        list={props.list}
+        spellcheck={false}
+        autocomplete="off"
+        onChange={(event) => props.onChange(event.currentTarget.value.trim())}
+      />
+    </Field>
+  );
+}
+
+export function Choice(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly (readonly [value: string, title: string])[];
+  readonly onChange: (value: string) => void;
+}) {
+  return (
+    <Field label={props.label}>
+      <select value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)}>
+        {props.options.map(([value, title]) => (
+          <option key={value} value={value}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
+}
+
+/** One of a few values, each as a button. */
+export function Segments(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly (readonly [value: string, title: string])[];
+  readonly onChange: (value: string) => void;
+}) {
+  return (
+    <div class="segments" role="group" aria-label={props.label}>
+      {props.options.map(([value, title]) => (
+        <button
+          key={value}
+          type="button"
+          aria-pressed={value === props.value ? "true" : "false"}
+          onClick={() => props.onChange(value)}
+        >
+          {title}
+        </button>
+      ))}
+    </div>
+  );
+}

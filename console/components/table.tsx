@@ -1,0 +1,58 @@
+import type { ComponentChildren } from "preact";
+
+export interface Column<Row> {
+  readonly head: string;
+  readonly cell: (row: Row) => ComponentChildren;
+  /** Aligned to the right with digits of one width. */
+  readonly number?: boolean;
+}
+
+/** A table that scrolls sideways by itself where it does not fit, by keyboard too. */
+export function Table<Row>(props: {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string;
+}) {
+  const { label, columns, rows, keyOf } = props;
+  return (
+    <div class="scroll" role="region" aria-label={label} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.head} scope="col" class={column.number === true ? "number" : undefined}>
+                {column.head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map((column) => (
+                <td key={column.head} class={column.number === true ? "number" : undefined}>
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Terms and their values, in as many columns as fit. */
+export function Facts({ rows }: { readonly rows: readonly (readonly [term: string, value: ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {rows.map(([term, value]) => (
+        <div key={term}>
+          <dt>{term}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

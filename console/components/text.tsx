@@ -1,0 +1,56 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { ABSENT } from "../format/amounts.ts";
+
+/** A name from outside: it may be long, and may hold marks that turn text around, which must not reach what follows. */
+export function Name({ of }: { readonly of: string | null | undefined }) {
+  return of === null || of === undefined || of === "" ? <Absent /> : <bdi class="name">{shown(of)}</bdi>;
+}
+
+/** The same for ids, digests and commands. */
+export function Code({ of, short }: { readonly of: string | null | undefined; readonly short?: number }) {
+  if (of === null || of === undefined || of === "") return <Absent />;
+  const text = short !== undefined && of.length > short ? `${of.slice(0, short)}…` : of;
+  return (
+    <code class="name" title={text === of ? undefined : of}>
+      <bdi>{shown(text)}</bdi>
+    </code>
+  );
+}
+
+export function Absent() {
+  return <span class="absent">{ABSENT}</span>;
+}
+
+/** Characters that nobody sees, or that turn text around, as the replacement character. */
+function shown(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "\uFFFD").toWellFormed();
+}
+
+export type Tone = "stop" | "widen" | "narrow" | "quiet" | "good";
+
+export function Badge({ tone = "quiet", children }: { readonly tone?: Tone; readonly children: ComponentChildren }) {
+  return <span class={`badge ${tone}`}>{children}</span>;
+}
+
+/** Copies a text, and says so for two seconds. */
+export function CopyButton({ text, label = "Copy" }: { readonly text: string; readonly label?: string }) {
+  const [said, setSaid] = useState<string | null>(null);
+  useEffect(() => {
+    if (said === null) return undefined;
+    const timer = setTimeout(() => setSaid(null), 2_000);
+    return () => clearTimeout(timer);
+  }, [said]);
+  const copy = async (): Promise<void> => {
+    const copied = await navigator.clipboard.writeText(text).then(
+      () => true,
+      () => false,
+    );
+    setSaid(copied ? "Copied" : "Not copied");
+  };
+  return (
+    <button type="button" class="small" onClick={() => void copy()}>
+      <span aria-live="polite">{said ?? label}</span>
+    </button>
+  );
+}

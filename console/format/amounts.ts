@@ -1,0 +1,68 @@
+const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+const PER_CENT = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
+
+/** Shown where the server has no number; it is not 0. */
+export const ABSENT = "–";
+
+export function whole(value: number | null | undefined): string {
+  return value === null || value === undefined ? ABSENT : WHOLE.format(value);
+}
+
+/** Three digits: `1.24M`. */
+export function compact(value: number | null | undefined): string {
+  return value === null || value === undefined ? ABSENT : value < 10_000 ? WHOLE.format(value) : COMPACT.format(value);
+}
+
+/** A part of a whole; {@link ABSENT} of nothing. */
+export function share(part: number, of: number): string {
+  return of === 0 ? ABSENT : PER_CENT.format(part / of);
+}
+
+/** US dollars, with as many digits as small amounts need; `unknown` where the server knows no price. */
+export function dollars(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "unknown";
+  const digits = value !== 0 && Math.abs(value) < 1 ? 4 : 2;
+  return new Intl.NumberFormat("en", {
+    style: "currency",
+    currency: "USD",
+    minimumFractionDigits: digits,
+    maximumFractionDigits: value !== 0 && Math.abs(value) < 0.01 ? 6 : digits,
+  }).format(value);
+}
+
+/** A time span: `840 ms`, `12.4 s`, `3 min`. @param value milliseconds. */
+export function milliseconds(value: number | null | undefined): string {
+  if (value === null || value === undefined) return ABSENT;
+  if (value < 1) return "<1 ms";
+  if (value < 1_000) return `${Math.round(value)} ms`;
+  return value < 60_000 ? `${(value / 1_000).toFixed(1)} s` : span(value / 1_000);
+}
+
+const UNITS = [
+  ["d", 86_400],
+  ["h", 3_600],
+  ["min", 60],
+  ["s", 1],
+] as const;
+
+/** The two largest units: `2 d 3 h`. @param seconds at least 0. */
+export function span(seconds: number): string {
+  let rest = Math.max(0, Math.floor(seconds));
+  const parts: string[] = [];
+  for (const [unit, size] of UNITS) {
+    if (rest >= size) parts.push(`${Math.floor(rest / size)} ${unit}`);
+    rest %= size;
+  }
+  return parts.length === 0 ? "0 s" : parts.slice(0, 2).join(" ");
+}
+
+/** `3 keys`, `1 key`. */
+export function counted(amount: number, singular: string, plural = `${singular}s`): string {
+  return `${whole(amount)} ${amount === 1 ? singular : plural}`;
+}
+
+/** An enum value as words: `client_closed` → `client closed`. */
+export function words(value: string): string {
+  return value.replaceAll("_", " ");
+}

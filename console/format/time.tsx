@@ -1,0 +1,27 @@
+import { ABSENT } from "./amounts.ts";
+
+const DAY = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "2-digit" });
+
+const PARTS = {
+  month: "short",
+  day: "2-digit",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+} as const;
+const THIS_YEAR = new Intl.DateTimeFormat(undefined, PARTS);
+const OTHER_YEAR = new Intl.DateTimeFormat(undefined, { ...PARTS, year: "numeric" });
+
+/** A time as the reader's clock has it, with UTC on hover. @param at RFC 3339, or milliseconds since the epoch. */
+export function Time({ at, day = false }: { readonly at: string | number | null | undefined; readonly day?: boolean }) {
+  if (at === null || at === undefined) return <span class="absent">{ABSENT}</span>;
+  const time = new Date(at);
+  if (Number.isNaN(time.getTime())) return <bdi>{String(at)}</bdi>;
+  const utc = time.toISOString();
+  return (
+    <time dateTime={utc} title={`${utc.replace("T", " ").replace(/\.\d+Z$/, "")} UTC`}>
+      {(day ? DAY : time.getFullYear() === new Date().getFullYear() ? THIS_YEAR : OTHER_YEAR).format(time)}
+    </time>
+  );
+}

@@ -1,0 +1,65 @@
+import { useState } from "preact/hooks";
+import type { Failure } from "./api/client.ts";
+import { chooseWorkspace, signOut } from "./api/session.ts";
+import { session } from "./api/session-state.ts";
+import { ErrorBox } from "./components/panel.tsx";
+import { Code, Name } from "./components/text.tsx";
+import { SECTIONS } from "./pages/pages.tsx";
+import { link } from "./router.ts";
+
+/** The pages that the session may see, whose it is, and the way out. */
+export function Masthead({ active }: { readonly active: string }) {
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const current = session.value;
+  if (current?.signed_in !== true) return null;
+  const { person, workspaces, workspace, roles, build_id } = current;
+  const leave = async (): Promise<void> => {
+    const result = await signOut();
+    if (!result.ok) setFailure(result.failure);
+  };
+  return (
+    <header class="masthead">
+      <p class="brand">
+        <a href={link([])}>Signalbox</a>
+      </p>
+      <nav aria-label="Pages">
+        <ul>
+          {SECTIONS.filter(
+            ({ scopes }) => scopes.length === 0 || scopes.some((scope) => current.scopes.includes(scope)),
+          ).map(({ path, title }) => (
+            <li key={path}>
+              <a href={link(path === "" ? [] : [path])} aria-current={path === active ? "page" : undefined}>
+                {title}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div class="who">
+        <label class="field">
+          <span>Workspace</span>
+          {workspaces.length < 2 ? (
+            <Name of={workspace} />
+          ) : (
+            <select value={workspace} onChange={(event) => chooseWorkspace(event.currentTarget.value)}>
+              {workspaces.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          )}
+        </label>
+        <p>
+          <Name of={person.name ?? person.subject} />
+          <small>{roles.join(", ")}</small>
+        </p>
+        <button type="button" class="small" onClick={() => void leave()}>
+          Sign out
+        </button>
+        {failure === null ? null : <ErrorBox failure={failure} />}
+        <p class="build">
+          Build <Code of={build_id} />
+        </p>
+      </div>
+    </header>
+  );
+}

@@ -1,0 +1,198 @@
+import type { ComponentChildren } from "preact";
+import type { Decision } from "../../api/pending.ts";
+import { useResource } from "../../api/use-resource.ts";
+import { Empty, ErrorBox, isUnavailable, Loaded, Panel } from "../../components/panel.tsx";
+import { Facts, Table } from "../../components/table.tsx";
+import { Badge, Code, CopyButton, Name } from "../../components/text.tsx";
+import { dollars, milliseconds, whole, words } from "../../format/amounts.ts";
+import { Time } from "../../format/time.tsx";
+import { link } from "../../router.ts";
+import { PlanPanel, VerdictPanel } from "./decision-panels.tsx";
+import { resultOf, toneOf } from "./wording.ts";
+
+/** Polls while the request runs. */
+const RUNNING = 5_000;
+
+export function DecisionPage({ id }: { readonly id: string }) {
+  const path = `/v1/decisions/${encodeURIComponent(id)}`;
+  const resource = useResource<Decision>(path, RUNNING);
+  const { failure } = resource;
+  return (
+    <>
+      <p class="back">
+        <a href={link(["decisions"])}>Decisions</a>
+      </p>
+      <div class="title">
+        <h1>
+          <Code of={id} />
+        </h1>
+        <CopyButton text={id} label="Copy id" />
+      </div>
+      {failure?.status === 404 && !isUnavailable(failure) ? (
+        <>
+          <ErrorBox failure={failure} />
+          <Empty title="This workspace has no such decision">
+            Check the id, or choose the workspace whose key sent the request. Evidence older than the retention is
+            deleted.
+          </Empty>
+        </>
+      ) : (
+        <Loaded of={resource} lines={10}>
+          {(decision) => <DecisionDetails decision={decision} />}
+        </Loaded>
+      )}
+    </>
+  );
+}
+
+function DecisionDetails({ decision }: { readonly decision: Decision }) {
+  const result = resultOf(decision);
+  return (
+    <>
+      <Panel title="What happened" aside={<Badge tone={toneOf(result)}>{result}</Badge>}>
+        <Facts
+          rows={[
+            ["Arrived", <Time key="at" at={decision.at} />],
+            ["Status", whole(decision.status)],
+            ["Operation", decision.stream ? `${decision.operation}, streamed` : decision.operation],
+            ["Route", <Name key="route" of={decision.route} />],
+            ["Answered by", <Name key="endpoint" of={decision.endpoint} />],
+            ["Key", <Code key="key" of={decision.key} />],
+            ["Environment", <Name key="environment" of={decision.environment} />],
+            ["Finish reason", decision.finish === null ? <Name key="none" of={null} /> : words(decision.finish)],
+          ]}
+        />
+      </Panel>
+      {decision.policy === null && decision.reason === null ? null : <VerdictPanel decision={decision} />}
+      <PlanPanel decision={decision} />
+      <Panel title="Time, tokens and cost">
+        <Facts
+          rows={[
+            ["Total", milliseconds(decision.total_ms)],
+            ["First byte", milliseconds(decision.first_byte_ms)],
+            ["Router itself", milliseconds(decision.router_ms)],
+            ["Input tokens", whole(decision.input_tokens)],
+            ["Output tokens", whole(decision.output_tokens)],
+            ["Read from cache", whole(decision.cache_read_tokens)],
+            ["Reasoning", whole(decision.reasoning_tokens)],
+            ["Cost, by list price", decision.cost_usd === undefined ? "–" : dollars(decision.cost_usd)],
+          ]}
+        />
+        {decision.estimated ? (
+          <p class="hint">The provider did not count all tokens; limits were settled by an estimate.</p>
+        ) : null}
+      </Panel>
+      <ChangesPanel decision={decision} />
+      <ShadowPanel decision={decision} />
+      <Panel title="The request’s shape">
+        <p class="hint">What the decision looked at. Content is never recorded.</p>
+        <Facts
+          rows={[
+            ["Capabilities", <List key="needs" of={decision.needs} />],
+            ["Features", <List key="features" of={decision.features} />],
+            ["Context", words(decision.context)],
+            ["Longest output", words(decision.max_output)],
+            ["Reasoning effort", words(decision.reasoning_effort)],
+            ["Vector length", whole(decision.dimensions)],
+            ["Workload", <Name key="workload" of={decision.workload} />],
+            ["Key labels", <List key="labels" of={decision.labels} />],
+            ["Client retries", whole(decision.retries)],
+            ["Token", <Code key="token" of={decision.token} />],
+          ]}
+        />
+        {decision.preferences === null ? null : (
+          <Command title="Preferences of the caller" text={JSON.stringify(decision.preferences)} />
+        )}
+      </Panel>
+      <Panel title="Repeat the decision">
+        {decision.explain === null ? (
+          <p>The record does not say enough to repeat it with a command.</p>
+        ) : (
+          <Command title="In the folder of routes.yaml" text={decision.explain} />
+        )}
+        <Facts
+          rows={[
+            ["Routing table", <Code key="table" of={decision.table_revision} short={12} />],
+            ["Policy set", <Code key="set" of={decision.policy_set} />],
+          ]}
+        />
+      </Panel>
+    </>
+  );
+}
+
+function ChangesPanel({ decision }: { readonly decision: Decision }) {
+  const { edits, stripped, dropped, change, joined, ended } = decision;
+  const rows: (readonly [string, ComponentChildren])[] = [];
+  if (edits.length > 0) rows.push(["Edited", <List key="edits" of={edits} />]);
+  if (stripped.length > 0) rows.push(["Taken out of the request", <List key="stripped" of={stripped} />]);
+  if (dropped.length > 0) rows.push(["Left out by translation", <List key="dropped" of={dropped} />]);
+  if (joined !== null) rows.push(["Answered by the calls of", <Decided key="joined" id={joined} />]);
+  if (ended !== null) rows.push(["Ended by the router", words(ended)]);
+  if (change !== null) rows.push([words(change.what), <Code key="change" of={change.id} />]);
+  if (rows.length === 0) return null;
+  return (
+    <Panel title="What was changed">
+      <Facts rows={rows} />
+    </Panel>
+  );
+}
+
+function ShadowPanel({ decision: { shadow } }: { readonly decision: Decision }) {
+  if (shadow.length === 0) return null;
+  return (
+    <Panel title="What policies in shadow would have done">
+      <Table
+        label="Verdicts in shadow"
+        rows={shadow}
+        keyOf={({ policy, revision, constraint }) => `${policy} ${revision} ${constraint}`}
+        columns={[
+          {
+            head: "Policy",
+            cell: ({ policy, revision }) => (
+              <a href={link(["policies", policy])}>
+                <Name of={policy} /> {revision}
+              </a>
+            ),
+          },
+          { head: "Constraint", cell: ({ constraint }) => <Code of={constraint} /> },
+          { head: "Verdict", cell: ({ verdict, effect }) => words(effect ?? verdict) },
+          { head: "Reason", cell: ({ reason }) => <Code of={reason} /> },
+        ]}
+      />
+    </Panel>
+  );
+}
+
+function Decided({ id }: { readonly id: string }) {
+  return (
+    <a href={link(["decisions", id])}>
+      <Code of={id} />
+    </a>
+  );
+}
+
+export function List({ of }: { readonly of: readonly string[] }) {
+  if (of.length === 0) return <Name of={null} />;
+  return (
+    <ul class="chips">
+      {of.map((each) => (
+        <li key={each}>
+          <Code of={each} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Command({ title, text }: { readonly title: string; readonly text: string }) {
+  return (
+    <div class="command">
+      <span>{title}</span>
+      <CopyButton text={text} />
+      <pre>
+        <Code of={text} />
+      </pre>
+    </div>
+  );
+}

@@ -1,0 +1,210 @@
+import { useState } from "preact/hooks";
+import { withQuery } from "../../api/client.ts";
+import type { DecisionList, DecisionLine } from "../../api/pending.ts";
+import { useResource } from "../../api/use-resource.ts";
+import { Choice, TextFilter } from "../../components/form.tsx";
+import { Empty, Loaded } from "../../components/panel.tsx";
+import { Table, type Column } from "../../components/table.tsx";
+import { Badge, Code, Name } from "../../components/text.tsx";
+import { ABSENT, compact, counted, dollars, milliseconds, whole } from "../../format/amounts.ts";
+import { Time } from "../../format/time.tsx";
+import { address, go, link, replaceQuery } from "../../router.ts";
+import { OUTCOMES, resultOf, TERMINALS, toneOf } from "./wording.ts";
+
+const FILTERS = ["since", "route", "outcome", "terminal", "policy", "reason", "key", "provider"] as const;
+type Filters = Readonly<Record<(typeof FILTERS)[number], string>>;
+
+const SPANS = [
+  ["", "any time"],
+  ["1", "last hour"],
+  ["24", "last 24 hours"],
+  ["168", "last 7 days"],
+  ["720", "last 30 days"],
+] as const;
+
+export function DecisionsPage() {
+  const { query } = address.value;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- one text for each name
+  const filters = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? ""])) as Filters;
+  const text = JSON.stringify(filters);
+  return (
+    <>
+      <div class="title">
+        <h1>Decisions</h1>
+        <LookUp />
+      </div>
+      <FilterForm filters={filters} />
+      {/* Other filters begin at the first page. */}
+      <DecisionPages key={text} filters={filters} />
+    </>
+  );
+}
+
+/** By an id that a client printed. */
+function LookUp() {
+  const [id, setId] = useState("");
+  return (
+    <form
+      class="inline"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (id.trim() !== "") go(link(["decisions", id.trim()]));
+      }}
+    >
+      <label class="field">
+        <span class="visually-hidden">Request or decision id</span>
+        <input
+          type="search"
+          value={id}
+          placeholder="req_… or dec_…"
+          spellcheck={false}
+          autocomplete="off"
+          onInput={(event) => setId(event.currentTarget.value)}
+        />
+      </label>
+      <button type="submit">Look up</button>
+    </form>
+  );
+}
+
+function FilterForm({ filters }: { readonly filters: Filters }) {
+  const set = (name: keyof Filters) => (value: string) => replaceQuery({ ...filters, [name]: value });
+  const any = FILTERS.some((name) => filters[name] !== "");
+  return (
+    <form class="filters" aria-label="Filter the decisions" onSubmit={(event) => event.preventDefault()}>
+      <Choice label="Time" value={filters.since} options={SPANS} onChange={set("since")} />
+      <Choice label="Outcome" value={filters.outcome} options={OUTCOMES} onChange={set("outcome")} />
+      <Choice label="Ended" value={filters.terminal} options={TERMINALS} onChange={set("terminal")} />
+      <TextFilter label="Route" value={filters.route} onChange={set("route")} />
+      <TextFilter label="Provider" value={filters.provider} onChange={set("provider")} />
+      <TextFilter label="Policy" value={filters.policy} onChange={set("policy")} />
+      <TextFilter label="Reason" value={filters.reason} onChange={set("reason")} />
+      <TextFilter label="Key" value={filters.key} onChange={set("key")} />
+      <button type="button" class="small" disabled={!any} onClick={() => replaceQuery({})}>
+        Clear
+      </button>
+    </form>
+  );
+}
+
+const HOUR = 3_600_000;
+
+function DecisionPages({ filters }: { readonly filters: Filters }) {
+  const { since, ...rest } = filters;
+  // Once: a start that moved would be another list with each poll.
+  const [start] = useState(() => (since === "" ? null : new Date(Date.now() - Number(since) * HOUR).toISOString()));
+  const [cursors, setCursors] = useState<readonly (string | null)[]>([null]);
+  const cursor = cursors.at(-1) ?? null;
+  const path = withQuery("/v1/decisions", { ...rest, start, cursor, limit: 50 });
+  const resource = useResource<DecisionList>(path, cursor === null ? 10_000 : undefined);
+  return (
+    <Loaded of={resource} lines={12}>
+      {({ data, next_cursor, searched_to }) => (
+        <>
+          {data.length === 0 ? (
+            <NoDecisions
+              searchedTo={next_cursor === null ? null : searched_to}
+              filtered={Object.values(filters).some((value) => value !== "")}
+            />
+          ) : (
+            <Table label="Decisions" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
+          )}
+          <nav class="pager" aria-label="Pages of decisions">
+            <button type="button" disabled={cursors.length < 2} onClick={() => setCursors(cursors.slice(0, -1))}>
+              Newer
+            </button>
+            <span>
+              {counted(data.length, "decision")}, page {whole(cursors.length)}
+            </span>
+            <button
+              type="button"
+              disabled={next_cursor === null || resource.loading}
+              onClick={() => setCursors([...cursors, next_cursor])}
+            >
+              {data.length === 0 ? "Search on" : "Older"}
+            </button>
+          </nav>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function NoDecisions({ searchedTo, filtered }: { readonly searchedTo: string | null; readonly filtered: boolean }) {
+  if (searchedTo !== null) {
+    return (
+      <Empty title="No decision matches so far">
+        The search has reached <Time at={searchedTo} />. Search on for older ones.
+      </Empty>
+    );
+  }
+  return filtered ? (
+    <Empty title="No decision matches">Clear a filter, or choose a longer time.</Empty>
+  ) : (
+    <Empty title="No decisions yet">
+      Send a request with a key of this workspace; it appears here within seconds. The README has one to paste.
+    </Empty>
+  );
+}
+
+/** A request that called nobody has no cost; of one that did it may be unknown. */
+function costOf({ cost_usd, attempts, terminal }: DecisionLine): string {
+  return cost_usd === undefined || (cost_usd === null && (attempts === 0 || terminal === null))
+    ? ABSENT
+    : dollars(cost_usd);
+}
+
+const COLUMNS: readonly Column<DecisionLine>[] = [
+  {
+    head: "Time",
+    cell: ({ id, at }) => (
+      <a href={link(["decisions", id])}>
+        <Time at={at} />
+      </a>
+    ),
+  },
+  {
+    head: "Result",
+    cell: (line) => {
+      const result = resultOf(line);
+      return (
+        <>
+          <Badge tone={toneOf(result)}>{result}</Badge>
+          {line.repeated > 1 ? <small> ×{whole(line.repeated)}</small> : null}
+        </>
+      );
+    },
+  },
+  { head: "Status", number: true, cell: ({ status }) => whole(status) },
+  { head: "Route", cell: ({ route }) => <Name of={route} /> },
+  { head: "Operation", cell: ({ operation }) => operation },
+  {
+    head: "Answered by",
+    cell: ({ endpoint, attempts }) => (
+      <>
+        <Name of={endpoint} />
+        {attempts > 1 ? <small> {counted(attempts, "attempt")}</small> : null}
+      </>
+    ),
+  },
+  {
+    head: "Reason",
+    cell: ({ policy, reason }) => (
+      <>
+        <Code of={reason} />
+        {policy === null ? null : (
+          <small>
+            {" "}
+            <Name of={policy} />
+          </small>
+        )}
+      </>
+    ),
+  },
+  { head: "Tokens in", number: true, cell: ({ input_tokens }) => compact(input_tokens) },
+  { head: "Out", number: true, cell: ({ output_tokens }) => compact(output_tokens) },
+  { head: "Cost", number: true, cell: costOf },
+  { head: "Took", number: true, cell: ({ total_ms }) => milliseconds(total_ms) },
+  { head: "Key", cell: ({ key }) => <Code of={key} /> },
+];

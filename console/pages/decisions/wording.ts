@@ -1,0 +1,43 @@
+import type { Tone } from "../../components/text.tsx";
+import type { DecisionLine } from "../../api/pending.ts";
+import { words } from "../../format/amounts.ts";
+
+/** How a request ended, in a word. */
+export function resultOf({ outcome, terminal }: Pick<DecisionLine, "outcome" | "terminal">): string {
+  if (outcome === "deny") return "denied";
+  if (outcome === "refuse") return "refused";
+  if (terminal === null) return "running";
+  return words(terminal);
+}
+
+const TONES: Readonly<Record<string, Tone>> = {
+  denied: "stop",
+  failed: "stop",
+  refused: "widen",
+  incomplete: "widen",
+  "client closed": "quiet",
+  unknown: "quiet",
+  running: "narrow",
+  completed: "good",
+};
+
+export const toneOf = (result: string): Tone => TONES[result] ?? "quiet";
+
+export const OUTCOMES = [
+  ["", "any"],
+  ["route", "routed"],
+  ["deny", "denied by policy"],
+  ["refuse", "refused before a decision"],
+  ["answer", "answered by the router"],
+] as const;
+
+export const TERMINALS = [
+  ["", "any"],
+  ["completed", "completed"],
+  ["incomplete", "incomplete"],
+  ["failed", "failed"],
+  ["denied", "denied"],
+  ["refused", "refused"],
+  ["client_closed", "client closed"],
+  ["unknown", "unknown"],
+] as const;

@@ -1,0 +1,89 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Failure } from "../api/client.ts";
+import type { SignedOut } from "../api/pending.ts";
+import { signIn } from "../api/session.ts";
+import { signInNotice } from "../api/session-state.ts";
+import { ErrorBox } from "../components/panel.tsx";
+import { Name } from "../components/text.tsx";
+import { address, link, readAddress } from "../router.ts";
+
+/** The link of `serve --demo` carries a code that is good once. It is taken out of the address before it is used. */
+function takeCode(): string | null {
+  const [, code] = /^#sign-in=([\w.~-]+)$/.exec(location.hash) ?? [];
+  if (code === undefined) return null;
+  history.replaceState(null, "", link([]));
+  address.value = readAddress(location.hash);
+  return code;
+}
+
+/** Sign-in by the organisation's provider, or by pasting a key, which is exchanged for a session and not kept. */
+export function SignIn({ offered }: { readonly offered: SignedOut }) {
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [busy, setBusy] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+
+  const enter = async (credential: { readonly key: string } | { readonly code: string }): Promise<void> => {
+    setBusy(true);
+    const result = await signIn(credential);
+    setBusy(false);
+    setFailure(result.ok ? null : result.failure);
+    if (!result.ok) input.current?.focus();
+  };
+  useEffect(() => {
+    document.title = "Sign in · Signalbox";
+    const code = takeCode();
+    if (code !== null) void enter({ code });
+    else input.current?.focus();
+  }, []);
+
+  const oidc = offered.sign_in?.oidc ?? null;
+  const withKey = offered.sign_in?.key ?? true;
+  return (
+    <main class="alone">
+      <h1>Sign in to Signalbox</h1>
+      {signInNotice.value === null ? null : (
+        <p class="notice widen" role="status">
+          {signInNotice.value}
+        </p>
+      )}
+      {failure === null ? null : <ErrorBox failure={failure} />}
+      {oidc === null ? null : (
+        <p>
+          <a class="button primary" href={oidc.url}>
+            Continue with <Name of={oidc.name} />
+          </a>
+        </p>
+      )}
+      {withKey ? (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            const key = input.current?.value.trim() ?? "";
+            if (key !== "") void enter({ key });
+          }}
+        >
+          <label class="field">
+            <span>Service key</span>
+            <input
+              ref={input}
+              type="password"
+              autocomplete="off"
+              spellcheck={false}
+              required
+              placeholder="sbx_…"
+              aria-describedby="key-hint"
+            />
+          </label>
+          <p id="key-hint" class="hint">
+            A key with at least one of <code>governance:read</code>, <code>catalogue:read</code>,{" "}
+            <code>route:simulate</code> and <code>operations:manage</code>. It is exchanged for a session of this
+            browser and not stored here.
+          </p>
+          <button type="submit" class={oidc === null ? "primary" : undefined} disabled={busy}>
+            {busy ? "Signing in…" : "Sign in"}
+          </button>
+        </form>
+      ) : null}
+    </main>
+  );
+}

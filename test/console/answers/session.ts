@@ -1,0 +1,17 @@
+import type { SignedIn } from "../../../console/api/pending.ts";
+
+export const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+export const SIGNED_IN: SignedIn = {
+  signed_in: true,
+  person: { subject: "sam@example.com", issuer: null, name: "Sam Okafor", key: "key_2m9x" },
+  workspace: "search",
+  workspaces: ["search", "support"],
+  roles: ["operator"],
+  scopes: ["governance:read", "catalogue:read", "route:simulate", "operations:manage", "spend:read"],
+  csrf: "csrf-of-the-session",
+  ends_at: "2026-11-24T14:00:00Z",
+  idle_ends_at: "2026-11-24T02:30:00Z",
+  build_id: "0.1.0+3f9c2a7b61d0",
+};

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CHROMIUM, openStage, WITHOUT, type Stage } from "./browser.ts";
+import { DECISION, decisionLine, decisionList } from "./answers/decisions.ts";
+import { SIGNED_IN } from "./answers/session.ts";
+import { fault, type Answers } from "./fake-server.ts";
+
+const LIST: Answers = { "GET /v1/decisions": { body: decisionList(8) } };
+
+describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeout: 120_000 }, () => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await openStage();
+  }, 120_000);
+  afterAll(() => stage.close(), 120_000);
+
+  test("a key pasted by keyboard signs in, and Tab and Enter lead to a decision", async () => {
+    let signedIn = false;
+    const page = await stage.open("", {
+      ...LIST,
+      "GET /v1/decisions/*": { body: DECISION },
+      "GET /console/session": () => ({
+        body: signedIn ? SIGNED_IN : { signed_in: false, sign_in: { key: true, oidc: null } },
+      }),
+      "POST /console/session": ({ body }) => {
+        signedIn = JSON.stringify(body) === '{"key":"sbx_test_1"}';
+        return signedIn ? { body: SIGNED_IN } : fault(401, "invalid_api_key", "The key is not known.");
+      },
+    });
+    await page.getByRole("textbox").or(page.locator("input[type=password]")).first().waitFor();
+    await page.keyboard.type("sbx_test_2");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").waitFor();
+    expect(await page.getByRole("alert").textContent()).toContain("The key is not known.");
+    await page.keyboard.press("ControlOrMeta+A");
+    await page.keyboard.type("sbx_test_1");
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "Decisions" }).waitFor();
+    await page.goto(`${stage.origin}/console/#/decisions`);
+    await page.getByRole("table").waitFor();
+    for (let tabs = 0; tabs < 60; tabs += 1) {
+      await page.keyboard.press("Tab");
+      if (
+        (await page.evaluate<string | null>("document.activeElement.getAttribute('href')"))?.startsWith(
+          "#/decisions/req_",
+        )
+      )
+        break;
+    }
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Candidates and attempts" }).waitFor();
+    expect(await page.evaluate<string>("JSON.stringify([localStorage.length, sessionStorage.length])")).toBe("[0,0]");
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("the code of a sign-in link is used once and is gone from the address", async () => {
+    const codes: unknown[] = [];
+    const page = await stage.open("#sign-in=once-only-code", {
+      ...LIST,
+      "GET /console/session": { body: { signed_in: false, sign_in: { key: true, oidc: null } } },
+      "POST /console/session": ({ body }) => {
+        codes.push(body);
+        return { body: SIGNED_IN };
+      },
+    });
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+    expect(codes).toEqual([{ code: "once-only-code" }]);
+    expect(page.url()).not.toContain("once-only-code");
+  });
+
+  test("filters are in the address, reach the API, and stay after a reload", async () => {
+    const page = await stage.open("#/decisions", LIST);
+    await page.getByRole("table").waitFor();
+    await page.getByLabel("Outcome").selectOption("deny");
+    await page.getByRole("textbox", { name: "Route" }).fill("chat-large");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.url()).toContain("#/decisions?route=chat-large&outcome=deny");
+    await page.reload();
+    await page.getByRole("table").waitFor();
+    expect(await page.getByRole("textbox", { name: "Route" }).inputValue()).toBe("chat-large");
+    const last = stage.server.requests.findLast(({ path }) => path === "/v1/decisions");
+    expect(Object.fromEntries(last?.query ?? [])).toEqual({ route: "chat-large", outcome: "deny", limit: "50" });
+    expect(last?.headers["x-signalbox-workspace"]).toBe("search");
+  });
+
+  test("pages follow the cursor, and a search that is not over goes on", async () => {
+    const page = await stage.open("#/decisions", {
+      "GET /v1/decisions": ({ query }) =>
+        query.get("cursor") === null ? { body: decisionList(50, "c2") } : { body: { ...decisionList(0, "c3") } },
+    });
+    await page.getByRole("button", { name: "Older" }).click();
+    await page.getByText("No decision matches so far").waitFor();
+    expect(await page.getByRole("button", { name: "Search on" }).isEnabled()).toBe(true);
+    await page.getByRole("button", { name: "Newer" }).click();
+    await expect.poll(() => page.locator("tbody tr").count()).toBe(50);
+  });
+
+  test("a decision shows its attempts, verdicts in shadow and the command that repeats it", async () => {
+    const page = await stage.open("#/decisions/req_1", { "GET /v1/decisions/*": { body: DECISION } });
+    await page.getByRole("heading", { name: "Candidates and attempts" }).waitFor();
+    const rows = await page.locator("tbody tr").allTextContents();
+    expect(rows[0]).toContain("rate limited");
+    expect(rows[2]).toContain("not needed");
+    expect(rows[3]).toContain("would deny");
+    await page.getByRole("button", { name: "Copy", exact: true }).last().click();
+    expect(await page.evaluate<string>("navigator.clipboard.readText()")).toBe(DECISION.explain);
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("times are local, with UTC on hover", async () => {
+    const page = await stage.open("#/decisions", LIST);
+    const time = page.locator("tbody time").first();
+    expect(await time.getAttribute("title")).toBe("2026-11-24 01:58:12 UTC");
+    expect(await time.textContent()).toContain("02:58:12");
+  });
+
+  test("an empty list says what to do, a failure what happened, and an older server that it lacks the part", async () => {
+    const empty = await stage.open("#/decisions", { "GET /v1/decisions": { body: { ...decisionList(0) } } });
+    await empty.getByText("No decisions yet").waitFor();
+    const failing = await stage.open("#/decisions", {
+      "GET /v1/decisions": fault(503, "store_unavailable", "The store does not answer."),
+    });
+    await failing.getByRole("alert").waitFor();
+    const words = await failing.getByRole("alert").textContent();
+    expect(words).toContain("The store does not answer.");
+    expect(words).toContain("req_fake");
+    const older = await stage.open("#/decisions", {});
+    await older.getByText("Not available on this server").waitFor();
+    const lost = await stage.open("#/decisions/req_2", {
+      "GET /v1/decisions/*": fault(404, "decision_not_found", "No such decision."),
+    });
+    await lost.getByText("This workspace has no such decision").waitFor();
+  });
+
+  test("a session that has ended shows the sign-in with the reason", async () => {
+    let ended = false;
+    const page = await stage.open("#/decisions", {
+      ...LIST,
+      "GET /console/session": () => ({
+        body: ended ? { signed_in: false, sign_in: { key: true, oidc: null } } : SIGNED_IN,
+      }),
+      "GET /v1/decisions/*": () => {
+        ended = true;
+        return fault(401, "session_ended", "The session has ended; sign in again.");
+      },
+    });
+    await page.locator("tbody a").first().click();
+    await page.getByRole("heading", { name: "Sign in to Signalbox" }).waitFor();
+    expect(await page.getByRole("status").textContent()).toContain("The session has ended");
+  });
+
+  test("another workspace is named to the API", async () => {
+    const page = await stage.open("#/decisions", LIST);
+    await page.getByLabel("Workspace").selectOption("support");
+    await expect.poll(() => stage.server.requests.at(-1)?.headers["x-signalbox-workspace"]).toBe("support");
+  });
+
+  test("a hidden page does not poll", async () => {
+    const page = await stage.open("#/decisions", {
+      "GET /v1/decisions": { body: { ...decisionList(1), data: [decisionLine(0)] } },
+    });
+    await page.getByRole("table").waitFor();
+    await page.clock.install();
+    await page.reload();
+    await page.getByRole("table").waitFor();
+    const first = stage.server.requests.length;
+    await page.evaluate("Object.defineProperty(document, 'visibilityState', { value: 'hidden', configurable: true })");
+    await page.clock.runFor(60_000);
+    expect(stage.server.requests.length).toBe(first);
+    await page.evaluate("delete document.visibilityState; document.dispatchEvent(new Event('visibilitychange'))");
+    await expect.poll(() => stage.server.requests.length).toBe(first + 1);
+  });
+});
