@@ -30,6 +30,7 @@ const long = [
   "test/cli/explain-base.test.ts",
   "test/cli/policy-new.test.ts",
   "test/cli/policy-test.test.ts",
+  "test/cli/simulate/printed-commands.test.ts",
   "test/clients/failures.test.ts",
   "test/clients/matrix/**/*.test.ts",
   "test/compile/properties.test.ts",
@@ -71,6 +72,7 @@ const long = [
   "test/simulate/remembering-set.test.ts",
   "test/simulate/settings/every-setting.test.ts",
   "test/store/crash.test.ts",
+  "test/store/lent-thread.test.ts",
   "test/store/lost-file.test.ts",
   "test/store/policy-log-crash.test.ts",
   "test/store/postgres/busy-process.test.ts",
@@ -81,6 +83,7 @@ const long = [
 /** Long proofs of which `npm test` runs a short form: the setting tells them how much to do (`test/support/long.ts`). */
 const scaled = [
   "test/chaos/matrix.test.ts",
+  "test/cli/simulate/printed-commands.test.ts",
   "test/clients/failures.test.ts",
   "test/compile/properties.test.ts",
   "test/conformance/conformance.test.ts",
@@ -102,6 +105,7 @@ const scaled = [
   "test/simulate/distinguished.test.ts",
   "test/simulate/remembering-set.test.ts",
   "test/simulate/settings/every-setting.test.ts",
+  "test/store/lent-thread.test.ts",
   "test/store/lost-file.test.ts",
   "test/store/sqlite.test.ts",
 ];
@@ -133,6 +137,7 @@ const onlyLong = long.filter((path) => !scaled.includes(path));
 
 export default defineConfig({
   test: {
+    globalSetup: ["test/support/bundle-store-thread.ts"],
     reporters: ["default", "./test/support/repeated.ts"],
     projects: [
       { test: { ...quick, name: "quick", include: ["test/**/*.test.ts"], exclude: [modules, ...onlyLong] } },

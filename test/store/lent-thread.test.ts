@@ -10,6 +10,7 @@ import { BorrowedThread } from "../../src/store/sqlite/shared/borrowed-thread.ts
 import { newDoor, type Door } from "../../src/store/sqlite/shared/door.ts";
 import { encodeMessage, MessageReader } from "../../src/store/sqlite/shared/frames.ts";
 import { LentThread } from "../../src/store/sqlite/shared/lent-thread.ts";
+import { fewOrMany } from "../support/long.ts";
 import { readVerifiedLog } from "./verified-log.ts";
 import { describeStore } from "./conformance.ts";
 import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
@@ -85,16 +86,18 @@ async function outcomes(store: Store): Promise<Readonly<Record<string, string | 
   return Object.fromEntries(rows.map(({ decision, outcome }) => [decision.requestId, outcome?.terminal ?? null]));
 }
 
-describeStore("SQLite over a worker's connection", async () => {
-  const path = join(temporaryFolder(), "signalbox.db");
-  const lent = new LentThread(() => {});
-  const own = await openSqliteStore({ path, startThread: lent.startThread });
-  const store = await openSqliteStore({ path, startThread: () => new BorrowedThread(doorOf(lent)) });
-  const close = async (): Promise<void> => {
-    await store.close();
-    await own.close();
-  };
-  return { ...store, close };
+describe.runIf(fewOrMany(false, true))("over a worker's connection", () => {
+  describeStore("SQLite", async () => {
+    const path = join(temporaryFolder(), "signalbox.db");
+    const lent = new LentThread(() => {});
+    const own = await openSqliteStore({ path, startThread: lent.startThread });
+    const store = await openSqliteStore({ path, startThread: () => new BorrowedThread(doorOf(lent)) });
+    const close = async (): Promise<void> => {
+      await store.close();
+      await own.close();
+    };
+    return { ...store, close };
+  });
 });
 
 describe("a thread that is lent", () => {
