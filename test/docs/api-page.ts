@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
-import { errorsOf } from "../../src/http/contract/document/error-answers.ts";
+import { errorsOf, errorSchemaOf } from "../../src/http/contract/document/error-answers.ts";
 import { DESCRIBED_ERRORS, type DescribedError } from "../../src/http/contract/document/error-rows.ts";
-import { parametersOf } from "../../src/http/contract/document/parameters.ts";
+import { parametersOf } from "../../src/http/contract/document/operation.ts";
 import { EDIT_VALUES, RESPONSE_HEADERS } from "../../src/http/contract/document/response-headers.ts";
 import {
   familyOf,
@@ -11,7 +11,6 @@ import {
   takesTokens,
   type Endpoint,
 } from "../../src/http/contract/endpoint.ts";
-import { errorSchemaOf } from "../../src/http/contract/document/error-schemas.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { eventTypes, titleOf } from "../../src/dialects/contract/event-union.ts";
 import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";

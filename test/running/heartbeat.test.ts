@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Heartbeat } from "../../src/server/workers/heartbeat.ts";
+import { Heartbeat } from "../../src/server/workers/worker-process.ts";
 
 describe("a heartbeat", () => {
   beforeEach(() => void vi.useFakeTimers());

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Restarts } from "../../src/server/workers/restarts.ts";
+import { Restarts } from "../../src/server/workers/worker-pool.ts";
 import { mergePages } from "../../src/server/workers/worker-metrics.ts";
 import { parseServeOptions } from "../../src/cli/serve/options.ts";
 import { UsageError } from "../../src/cli/terminal/command-io.ts";

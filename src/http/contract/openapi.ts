@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { SchemaComponents } from "./document/components.ts";
 import { ErrorAnswers } from "./document/error-answers.ts";
 import { DESCRIBED_ERRORS } from "./document/error-rows.ts";
 import { operationOf } from "./document/operation.ts";
-import { CONTRACT_VERSION, DESCRIPTION } from "./document/prose.ts";
 import { headerComponents } from "./document/response-headers.ts";
 import { SECURITY_SCHEMES } from "./document/security.ts";
 import { TAGS, type Endpoint } from "./endpoint.ts";
@@ -70,3 +68,72 @@ function withReferences(value: JsonValue | undefined, components: SchemaComponen
     }),
   );
 }
+
+/** Members of a schema whose value is data and no schema. */
+const DATA: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "example"]);
+
+/**
+ * Gathers the schemas that have a title under it, and puts a reference where each stood: a reader finds a type once, and generated clients name it.
+ *
+ * @throws {Error} where two different schemas have one title; that is a bug of ours.
+ */
+class SchemaComponents {
+  readonly #schemas = new Map<string, JsonObject>();
+  /** What a title stood for, before its own parts were taken out. */
+  readonly #originals = new Map<string, JsonObject>();
+
+  /** By title, in the order of their names. */
+  get schemas(): JsonObject {
+    return Object.fromEntries([...this.#schemas].toSorted(([left], [right]) => (left < right ? -1 : 1)));
+  }
+
+  /** The schema with references for all of its parts that have a title, itself included. */
+  refer(schema: JsonObject): JsonObject {
+    const { title } = schema;
+    if (typeof title !== "string") return this.#members(schema);
+    const known = this.#originals.get(title);
+    if (known === undefined) {
+      this.#originals.set(title, schema);
+      this.#schemas.set(title, this.#members(schema));
+    } else if (known !== schema && canonicalJson(known) !== canonicalJson(schema)) {
+      throw new Error(`contract: two schemas have the title ${title}`);
+    }
+    return { $ref: `#/components/schemas/${title}` };
+  }
+
+  #members(schema: JsonObject): JsonObject {
+    return Object.fromEntries(
+      Object.entries(schema).map(([keyword, value]) => [keyword, this.#member(keyword, value)]),
+    );
+  }
+
+  #member(keyword: string, value: JsonValue | undefined): JsonValue | undefined {
+    if (DATA.has(keyword)) return value;
+    if (keyword === "properties" && isJsonObject(value)) {
+      return Object.fromEntries(
+        Object.entries(value).map(([name, member]) => [name, isJsonObject(member) ? this.refer(member) : member]),
+      );
+    }
+    if (Array.isArray(value)) {
+      const items: readonly JsonValue[] = value;
+      return items.map((item) => (isJsonObject(item) ? this.refer(item) : item));
+    }
+    return isJsonObject(value) ? this.refer(value) : value;
+  }
+}
+
+/** What stands above the endpoints, in Markdown. */
+const DESCRIPTION = `Signalbox takes requests for inference in four protocols, decides by a routing table and by policies which endpoints may serve them, and relays or translates them.
+
+**Errors.** Under \`/api/\` an error is an \`AnthropicError\`, at \`/v1/credentials/exchange\` an \`OAuthError\` (RFC 6749), everywhere else an \`Error\`. Paths and methods that are not listed here are answered with 404 (\`unknown_path\`, or \`not_supported\` for stored objects, which do not exist here).
+
+**Before a path is known**, errors have the shape of \`Error\` and no headers but the request id and those of the body: 400 \`malformed_request\`, 408 \`header_timeout\`, 413 \`request_too_large\` (chunk extensions), 431 \`headers_too_large\`.
+
+**Streams.** A 200 with \`text/event-stream\` means only that an answer has begun; the last event of each stream shows whether the answer is complete. Its \`schema\` describes one event of the stream: \`event\` is the name, \`data\` a text with JSON, whose schema is under \`contentSchema\`.
+
+**Web pages.** If a key may be exchanged for tokens that are bound to an origin, pages of that origin get the CORS headers, and their preflights (OPTIONS) an empty 204.
+
+\`info.version\` counts changes that break clients; it is not the version of the program. \`contract_sha256\` of GET /status is the SHA-256 of this document in its canonical form (RFC 8785).`;
+
+/** Of the first contract; it changes where a change breaks clients. */
+const CONTRACT_VERSION = "1.0.0";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { readIfMatch } from "../../../src/http/control/policies/precondition.ts";
+import { readIfMatch } from "../../../src/http/control/policies/change-handlers.ts";
 import { digestOf } from "../../lifecycle/scene.ts";
 import { Estate, type MadeKey } from "./estate.ts";
 

@@ -9,8 +9,9 @@ import {
   readShadowQuery,
   SHADOW_QUERY,
   type ShadowSource,
-} from "../../../src/http/control/shadow/policy-shadow.ts";
-import type { ShadowAnswer, ShadowLine } from "../../../src/http/control/shadow/shadow-answer.ts";
+  type ShadowAnswer,
+  type ShadowLine,
+} from "../../../src/http/control/policy-shadow.ts";
 import { SummaryTurns } from "../../../src/http/control/summary-turns.ts";
 import type { Store } from "../../../src/store/port.ts";
 import { openSqliteStore } from "../../../src/store/sqlite/open.ts";

@@ -1,5 +1,5 @@
 /** Checked by `npm run typecheck`: no member of a report about a revision in shadow, at any depth, takes free text. */
-import type { ShadowAnswer } from "../../../src/http/control/shadow/shadow-answer.ts";
+import type { ShadowAnswer } from "../../../src/http/control/policy-shadow.ts";
 import type { Expect, FreeText, Is } from "../../evidence/record.test-d.ts";
 
 export type Proofs = [

@@ -1,7 +1,7 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
-import type { EmbedRequest } from "../../../canon/unary/embed.ts";
+import type { EmbedRequest, EmbedInput } from "../../../canon/unary/embed.ts";
 import type { Vector, VectorEncoding } from "../../../canon/unary/vector.ts";
 import type { Target } from "../../dialect.ts";
 import { upstreamFor } from "../../upstreams.ts";
@@ -13,7 +13,6 @@ import { callTo } from "../../unary/single-part.ts";
 import type { UnaryCall, UnaryOptions, UnaryPart, UnarySurface, UnaryTask } from "../../unary/surface.ts";
 import { renderEmbeddings } from "./answer.ts";
 import { EMBEDDINGS_FIELDS, parseEmbeddingsRequest, readEmbeddingsRequest } from "./read-request.ts";
-import { splitBatch, type BatchBounds } from "./split.ts";
 import { asBase64Text, asFloatText } from "../../unary/vectors/encode.ts";
 import { EMBEDDING_LIST, EMBEDDINGS_EXAMPLES, EMBEDDINGS_SCHEMA } from "./schema.ts";
 
@@ -120,4 +119,51 @@ function inOtherEncoding(vector: Vector, wanted: VectorEncoding): Vector | Upstr
   if (vector.encoding === wanted) return vector;
   const written = wanted === "float" ? asFloatText(vector) : asBase64Text(vector);
   return typeof written === "string" ? faultyAnswer(written) : written;
+}
+
+/** How much one call may hold; `null`: any number. */
+interface BatchBounds {
+  readonly inputs: number | null;
+  /** Estimated. */
+  readonly tokens: number | null;
+}
+
+/** A run of inputs that go upstream together. */
+export interface Run {
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Cuts a batch into as few runs as the bounds allow, in order. An input that is too large by itself goes alone: the provider judges it. */
+function splitBatch(inputs: readonly EmbedInput[], bounds: BatchBounds): readonly Run[] {
+  const most = bounds.inputs ?? inputs.length;
+  if (bounds.tokens === null && inputs.length <= most) return [{ first: 0, count: inputs.length }];
+  const runs: Run[] = [];
+  let first = 0;
+  let tokens = 0;
+  for (const [index, input] of inputs.entries()) {
+    const size = bounds.tokens === null ? 0 : estimatedTokens(input);
+    const count = index - first;
+    if (count > 0 && (count >= most || tokens + size > (bounds.tokens ?? Infinity))) {
+      runs.push({ first, count });
+      first = index;
+      tokens = 0;
+    }
+    tokens += size;
+  }
+  runs.push({ first, count: inputs.length - first });
+  return runs;
+}
+
+/** Bytes of text a token. English has about four; the estimate may be too high, which costs a call, and not too low, which costs the batch. */
+const BYTES_PER_TOKEN = 3;
+
+function estimatedTokens(input: EmbedInput): number {
+  if (typeof input !== "string") return input.length;
+  let bytes = 0;
+  for (let index = 0; index < input.length; index += 1) {
+    const unit = input.charCodeAt(index);
+    bytes += unit < 0x80 ? 1 : unit < 0x800 ? 2 : unit >= 0xd800 && unit <= 0xdfff ? 2 : 3;
+  }
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
 }

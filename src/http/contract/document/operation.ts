@@ -2,12 +2,13 @@ import type { JsonObject } from "../../../canon/json.ts";
 import { publishedSchema } from "../../../dialects/contract/parser-rules.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { EndpointExample } from "../examples/example.ts";
-import { eventExamples, serverSentEvent } from "./server-sent-event.ts";
 import { EXAMPLES } from "../examples/examples.ts";
 import type { ErrorAnswers } from "./error-answers.ts";
-import { parametersOf } from "./parameters.ts";
 import { headersOf } from "./response-headers.ts";
 import { securityOf } from "./security.ts";
+import { REQUEST_HEADERS } from "../request-headers.ts";
+import type { EventStream } from "../../../dialects/contract/event-stream.ts";
+import { titleOf } from "../../../dialects/contract/event-union.ts";
 
 /** One endpoint as OpenAPI describes it; schemas stand whole. @param errors gathers what it can answer instead of a 200. */
 export function operationOf(endpoint: Endpoint, errors: ErrorAnswers): JsonObject {
@@ -75,3 +76,82 @@ const ADMIN_SERVERS: readonly JsonObject[] = [
     variables: { host: { default: "127.0.0.1" }, port: { default: "8081" } },
   },
 ];
+
+/** What may be sent beside a body and a key. */
+export function parametersOf(endpoint: Endpoint): readonly JsonObject[] {
+  const inPath = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    description: `${PATH_NAMES[endpoint.tag] ?? "Its id"}, with % escapes for characters that have a meaning in a path.`,
+    schema: { type: "string", minLength: 1 },
+  }));
+  const inQuery = (schemas: Readonly<Record<string, JsonObject>>, required: boolean): readonly JsonObject[] =>
+    Object.entries(schemas).map(([name, { description, ...schema }]) => ({
+      name,
+      in: "query",
+      required,
+      ...(description !== undefined && { description }),
+      // Several times by its name; `group_by` may have commas too.
+      ...(schema["type"] === "array" && { style: "form", explode: true }),
+      schema,
+    }));
+  const inHeaders = REQUEST_HEADERS.filter(({ isReadBy }) => isReadBy(endpoint)).map(
+    ({ name, description, schema, isRequiredBy }) => ({
+      name,
+      in: "header",
+      required: isRequiredBy?.(endpoint) === true,
+      description,
+      schema,
+    }),
+  );
+  const { query, optionalQuery = {} } = endpoint;
+  return [...inPath, ...inQuery(query, true), ...inQuery(optionalQuery, false), ...inHeaders];
+}
+
+const PATH_NAMES: Readonly<Partial<Record<Endpoint["tag"], string>>> = {
+  Models: "The route's name",
+  "Service keys": "The key's public id",
+  Policies: "The policy's id",
+};
+
+/**
+ * The schema of one server-sent event of a stream, with the fields that the WHATWG's HTML standard gives it.
+ * It is modelled as OpenAPI 3.2 does for `itemSchema`: `data` is a string, and `contentSchema` describes the JSON in it.
+ */
+function serverSentEvent({ events, isNamed, hasDone, ends }: EventStream): JsonObject {
+  const json: JsonObject = { type: "string", contentMediaType: "application/json", contentSchema: events };
+  return {
+    title: `ServerSent${titleOf(events)}`,
+    description: `One event of the stream. The answer is complete if the stream ends with: ${ends}`,
+    type: "object",
+    required: isNamed && !hasDone ? ["event", "data"] : ["data"],
+    properties: {
+      event: {
+        type: "string",
+        description: isNamed
+          ? "The event's name: `type` of its data. Only `[DONE]` has none."
+          : "Events of this stream have no name.",
+      },
+      data: hasDone ? { anyOf: [{ const: DONE, description: "The last event." }, json] } : json,
+    },
+  };
+}
+
+/** Data of the last event in OpenAI's protocols; it is not JSON. */
+const DONE = "[DONE]";
+
+/** Events of a recorded stream as examples by name: the first of each name; of a stream without names the first and the last. */
+function eventExamples(stream: string): Readonly<Record<string, JsonObject>> {
+  const shown: Record<string, JsonObject> = {};
+  for (const event of stream.split("\n\n")) {
+    const data = /^data: (.*)$/m.exec(event)?.[1];
+    const name = /^event: (.*)$/m.exec(event)?.[1];
+    if (data === undefined) continue;
+    if (data === DONE) shown["done"] = { data };
+    else if (name !== undefined) shown[name] ??= { event: name, data };
+    else if (shown["first"] === undefined) shown["first"] = { data };
+    else shown["last"] = { data };
+  }
+  return shown;
+}

@@ -10,7 +10,7 @@ import {
 } from "./policy-answers.ts";
 import { APPROVE_SCHEMA, PROMOTE_SCHEMA, RELEASE_SCHEMA, ROLL_BACK_SCHEMA, WITHDRAW_SCHEMA } from "./policy-bodies.ts";
 import { POLICY_SHADOW } from "./policy-shadow-schema.ts";
-import { SHADOW_QUERY } from "../../control/shadow/policy-shadow.ts";
+import { SHADOW_QUERY } from "../../control/policy-shadow.ts";
 
 const GET = {
   kind: "control",

@@ -1,5 +1,5 @@
-import type { ServiceError } from "../../../canon/error.ts";
-import type { JsonObject } from "../../../canon/json.ts";
+import { type ServiceError, invalidRequest, serviceError } from "../../../canon/error.ts";
+import { type JsonObject, canonicalJson } from "../../../canon/json.ts";
 import { type ChangeRecord, asWord } from "../../../evidence/record.ts";
 import * as changes from "../../../lifecycle/changes.ts";
 import { entityTag } from "../../../lifecycle/entity-tag.ts";
@@ -7,7 +7,7 @@ import { isFault } from "../../../lifecycle/fault.ts";
 import type { PolicyStates } from "../../../lifecycle/policy-states.ts";
 import type { Expectation, LifecycleChange, PolicyLifecycle } from "../../../lifecycle/lifecycle.ts";
 import { promotionRequirements, isJudged } from "../../../lifecycle/requirements.ts";
-import type { Actor, PolicyRecord } from "../../../lifecycle/records.ts";
+import type { Actor, PolicyRecord, ReportReference } from "../../../lifecycle/records.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
 import { actorOf, revokedApprovers } from "./actor.ts";
 import type { PolicyAdministration } from "./administration.ts";
@@ -21,9 +21,7 @@ import {
   parts,
   viewOf,
 } from "./policy-call.ts";
-import { faultError, noSuchPolicy, notApplied, storeUnavailable } from "./policy-error.ts";
-import { readIfMatch } from "./precondition.ts";
-import { verifiedReport } from "./simulation/verify-report.ts";
+import { faultError, noSuchPolicy, notApplied, storeUnavailable, simulationBusy } from "./policy-error.ts";
 
 /** Approvals, promotions and the like: each is on record before it is made, and decides here before it is answered. */
 export const CHANGE_HANDLERS = {
@@ -216,4 +214,69 @@ function changeOf(record: PolicyRecord): ChangeRecord {
 
 function uncounted(): Error {
   return new Error("policies: figures of a removal are asked for");
+}
+
+/**
+ * An approver's report with the server's own finding about it. Only a report that this server makes itself, byte for byte, is verified: anybody can write
+ * one that says that everything passed.
+ */
+async function verifiedReport(
+  { simulate }: Pick<PolicyAdministration, "simulate">,
+  policy: string,
+  digest: string,
+  claimed: ReportReference,
+): Promise<ReportReference | ServiceError> {
+  const made = await simulate(policy, digest);
+  if (made === "busy") return simulationBusy();
+  if (made === "unavailable") return storeUnavailable();
+  if (typeof made === "string") return { ...claimed, verification: { result: "not_computed" } };
+  const { sha256, tableRevision, complete, assertions, enforced } = made;
+  const isSame = canonicalJson({ ...claimed }) === canonicalJson({ sha256, tableRevision, complete, assertions });
+  return { ...claimed, verification: isSame ? { result: "verified", enforced } : { result: "differs" } };
+}
+
+/** One entity tag of RFC 9110 §8.8.3, with `W/` where it is weak. */
+const TAG = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/;
+
+/** More than anybody has looked at. */
+const MOST_TAGS = 16;
+
+/**
+ * The strong entity tag of `If-Match` to act on: the present one where the header names it, otherwise one that does not fit.
+ *
+ * @param present the policy's tag now. @param header node joins several headers of the name with commas, as RFC 9110 §5.3 has it.
+ */
+export function readIfMatch(header: string | undefined, present: string): string | ServiceError {
+  if (header === undefined || header.trim() === "" || header.trim() === "*") {
+    return serviceError(
+      428,
+      "precondition",
+      "precondition_required",
+      "Send If-Match with the ETag of GET /v1/policies/{id}; * is not accepted, because it does not identify a state.",
+      { param: "If-Match" },
+    );
+  }
+  const tags = readTags(header);
+  if (tags === null) {
+    const message = 'If-Match must be an entity tag with its quotation marks, such as "0123abcd"';
+    return invalidRequest("invalid_value", message, "If-Match");
+  }
+  // Strong comparison: a weak tag fits nothing.
+  return tags.find((tag) => tag === present) ?? tags[0] ?? "";
+}
+
+/** `null` where the text is no list of entity tags. */
+function readTags(header: string): readonly string[] | null {
+  const tags: string[] = [];
+  let rest = header.trim();
+  while (tags.length < MOST_TAGS) {
+    const [tag] = TAG.exec(rest) ?? [];
+    if (tag === undefined) return null;
+    tags.push(tag);
+    rest = rest.slice(tag.length).trimStart();
+    if (rest === "") return tags;
+    if (!rest.startsWith(",")) return null;
+    rest = rest.slice(1).trimStart();
+  }
+  return null;
 }

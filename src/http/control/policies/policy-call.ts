@@ -8,7 +8,7 @@ import type { ShadowFigures } from "../../../lifecycle/records.ts";
 import { promotionRequirements } from "../../../lifecycle/requirements.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlCall } from "../control-call.ts";
-import type { ShadowSource } from "../shadow/policy-shadow.ts";
+import type { ShadowSource } from "../policy-shadow.ts";
 import type { PolicyAdministration } from "./administration.ts";
 import { noSuchPolicy, notManagedHere, storeUnavailable } from "./policy-error.ts";
 import { describePolicy, namingDigest } from "./policy-view.ts";

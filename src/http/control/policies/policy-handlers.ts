@@ -10,15 +10,23 @@ import { actorOf, revokedApprovers } from "./actor.ts";
 import type { PolicyAdministration } from "./administration.ts";
 import { CHANGE_HANDLERS } from "./change-handlers.ts";
 import { missingJson } from "./missing.ts";
-import { candidateFigures, namedStatus, newestStates, NO_STORE, orUnavailable, parts, viewOf } from "./policy-call.ts";
-import { policyContent } from "./policy-content.ts";
-import { checkQuery, LIST_QUERY, readEnded } from "./policy-query.ts";
+import {
+  candidateFigures,
+  namedStatus,
+  newestStates,
+  NO_STORE,
+  orUnavailable,
+  parts,
+  viewOf,
+  managementError,
+} from "./policy-call.ts";
+import { policyContent, contentNamed } from "./policy-content.ts";
+import { checkQuery, LIST_QUERY, readEnded, readDigest, SIMULATION_QUERY } from "./policy-query.ts";
 import { stateOf } from "./policy-view.ts";
-import { promotionSimulation } from "./simulation/simulation-handler.ts";
 import { policyTransitions } from "./transitions.ts";
 import { shadowReader } from "../../../governance/shadow/shadow-report.ts";
-import { policyShadow, readShadowQuery } from "../shadow/policy-shadow.ts";
-import { faultError } from "./policy-error.ts";
+import { policyShadow, readShadowQuery } from "../policy-shadow.ts";
+import { faultError, noSuchContent, simulationError } from "./policy-error.ts";
 
 /** Where policies stand, and what may be done about it. */
 export const POLICY_HANDLERS = {
@@ -117,4 +125,26 @@ async function candidateShadow(call: ControlCall): Promise<ControlAnswer> {
   const watched = { id: status.id, revision, digest, since: status.candidate.since, firstSeen };
   const answer = await policyShadow(administration.shadow, watched, reader, asked.witnesses, Date.now());
   return "code" in answer ? answer : { ...answer, headers: NO_STORE };
+}
+
+/** GET /v1/policies/{id}/simulation: the server's own report on the promotion of one content. */
+async function promotionSimulation(call: ControlCall): Promise<ControlAnswer> {
+  const found = parts(call);
+  if ("code" in found) return found;
+  const { identity, administration } = found;
+  // A report names every workspace that the promotion concerns, and making one costs up to a minute.
+  const refused = managementError(call, identity);
+  if (refused !== null) return refused;
+  const { searchParams } = call.url;
+  const wrong = checkQuery(searchParams, SIMULATION_QUERY);
+  if (wrong !== null) return wrong;
+  const asked = readDigest(searchParams);
+  if (asked !== null && typeof asked !== "string") return asked;
+  const line = await namedStatus(administration, call.parameter);
+  if ("code" in line) return line;
+  const name = asked ?? "candidate";
+  const content = contentNamed(line, name);
+  if (content === null) return name === "candidate" ? faultError({ fault: "no_candidate" }) : noSuchContent();
+  const made = await administration.simulate(line.id, content.digest);
+  return typeof made === "string" ? simulationError(made) : { text: made.text, headers: NO_STORE };
 }
