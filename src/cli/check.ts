@@ -20,8 +20,8 @@ import { runCommand } from "./terminal/run.ts";
 export const CHECK_HELP = `Usage: signalbox check [DIRECTORY] [options]
        signalbox check --explain CODE
 
-Compiles routes.yaml and the policies beside it, as a start would, and prints everything that is wrong with them and with
-assertions.yaml beside the policies.
+Compiles routes.yaml and the policies beside it, as serve does, and prints every problem of them and of assertions.yaml
+beside the policies.
 Calls no provider, opens no store, reads no secret.
 
   DIRECTORY           the folder of a routes.yaml, in place of --config
@@ -83,7 +83,7 @@ function readOptions(argv: readonly string[], io: CommandIo): CheckOptions {
     throw new UsageError("takes a folder; name a file with --config");
   }
   if (directory !== undefined && values.config !== undefined) {
-    throw new UsageError("--config: the folder says which file; give one of them");
+    throw new UsageError("--config: a folder is given too; give one of them");
   }
   if (!isReportFormat(values.format)) throw new UsageError(`--format: must be one of ${REPORT_FORMATS.join(", ")}`);
   return {
@@ -118,7 +118,7 @@ async function run(options: CheckOptions, io: CommandIo): Promise<number> {
   io.stdout(formatDiagnostics(options.format, diagnostics, context));
   const [first] = diagnostics;
   if (options.format === "terminal" && first !== undefined) {
-    io.stdout(`\nsignalbox check --explain ${first.code} says more; so for every code.\n`);
+    io.stdout(`\nsignalbox check --explain ${first.code} explains the code; it knows every code.\n`);
   }
   if (options.format === "terminal" && errors === 0 && table !== null) {
     const sizes = [
@@ -150,8 +150,8 @@ async function slowPolicies(
     const file = sources.find(({ path }) => basename(path) === `${policy}.rego`)?.path ?? `${policy}.rego`;
     const figure =
       units === null
-        ? `takes more than the ${EVALUATION_FUEL} units of work that it may, so its requests would end with POLICY_TIMEOUT`
-        : `takes ${units} of the ${EVALUATION_FUEL} units of work that it may`;
+        ? `takes more than the limit of ${EVALUATION_FUEL} units of work, so its requests would be denied with POLICY_TIMEOUT`
+        : `takes ${units} of the ${EVALUATION_FUEL} units of work that are allowed`;
     const message = `an evaluation ${figure} (workspace ${workspace}, route ${route})`;
     return [finding("POLICY_SLOW", { file, line: 1, column: 1 }, message)];
   });

@@ -16,7 +16,7 @@ export const COMMANDS: CommandTable = {
     load: async () => (await import("./check.ts")).check,
   },
   simulate: {
-    summary: "say what a change of the configuration does to requests, before it is merged",
+    summary: "show what a change of the configuration does to requests, before it is merged",
     load: async () => (await import("./simulate/simulate.ts")).simulate,
   },
   explain: {
@@ -36,11 +36,11 @@ export const COMMANDS: CommandTable = {
     load: async () => (await import("./evidence/evidence.ts")).evidence,
   },
   summary: {
-    summary: "print what requests came to, by route, key, policy and more",
+    summary: "print counts, denials and latencies of requests, by route, key, policy and more",
     load: async () => (await import("./summary/summary.ts")).summary,
   },
   limits: {
-    summary: "show what is used of the limits of workspaces and keys",
+    summary: "show how much of the limits of workspaces and keys is used",
     load: async () => (await import("./limits.ts")).limits,
   },
   completion: {
@@ -71,5 +71,5 @@ export async function runCommands(argv: readonly string[], io: CommandIo): Promi
 
 function help(): string {
   const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}`);
-  return `Usage: signalbox COMMAND [options]\n\n${lines.join("\n")}\n\nsignalbox COMMAND --help tells more.\n`;
+  return `Usage: signalbox COMMAND [options]\n\n${lines.join("\n")}\n\nsignalbox COMMAND --help explains a command.\n`;
 }

@@ -26,13 +26,13 @@ Flags of create
   --scopes A,B      inference, catalogue:read, route:simulate, governance:read, operations:manage. Required.
   --owner O         Owner of the key, such as group:payments. Required.
   --expires T       A duration such as 90d, or an RFC 3339 time; at most 400 days from now. Required.
-  --environment E   A word of a-z and 0-9, part of the key's text. Default: production.
+  --environment E   1 to 16 characters of a-z and 0-9, part of the key's text. Default: production.
   --workload X      The workload it is for.
   --labels A,B      Labels that policies can read.
 ${GRANT_HELP}
 Flags of rotate
   --overlap D       How long the old key still works, such as 24h (the default), 30m or 0.
-  --expires T       When the new key expires. Default: it lives as long as the old one was to live.
+  --expires T       When the new key expires. Default: after the lifetime of the old one.
 
 Flags of all
   --workspace W     (list) Only keys of this workspace.

@@ -10,8 +10,8 @@ import { runFlagCommand } from "./terminal/run.ts";
 
 const HELP = `Usage: signalbox limits [flags]
 
-Prints every limit of routes.yaml with what is used of it in the present window, per workspace and key. What servers hold in
-hand counts as used.
+Prints every limit of routes.yaml and its use in the present window, per workspace and key. Amounts that servers have reserved
+count as used.
 
 Flags
   --workspace W     Only this workspace.

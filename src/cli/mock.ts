@@ -15,7 +15,7 @@ Flags
   --port PORT   Its port; 0 takes a free one. Default: 8089.
   --quiet       No line for each answer.
 
-Words, in the header "x-mock: word; word" or after the model's name, "model+word+word":
+Faults, in the header "x-mock: fault; fault" or after the model's name, "model+fault+fault":
 ${vocabulary.map(({ form, meaning }) => `  ${form}\n      ${meaning}`).join("\n")}
 
 Exit codes: 0 stopped as asked, 1 cannot listen, 2 the command line cannot be used.
@@ -64,7 +64,7 @@ function announce({ endpoints }: SimulatedProvider, server: MockServer, io: Comm
   const served = endpoints.map((endpoint) => `  ${endpoint.method.padEnd(6)} ${server.url}/v1${endpoint.path}`);
   io.stdout(`simulated provider listening on ${server.url}
 ${served.join("\n")}
-  GET    ${server.url}/mock/requests   what was asked; DELETE forgets it
+  GET    ${server.url}/mock/requests   the requests received; DELETE clears them
 any model name, any key; "signalbox mock --help" lists the faults
 `);
 }

@@ -77,7 +77,7 @@ describe("signalbox explain, against a server", () => {
     expect(said).toMatchObject({ notes: [], time: sample.time, shape: { features: ["count_tokens", "seed"] } });
     expect(said).toMatchObject({ denial: { failed_constraint: "zdr" } });
     const other = await ask({ ...sample.key, environment: "test" });
-    expect(other["notes"]).toEqual([expect.stringContaining("has other words than the point's")]);
+    expect(other["notes"]).toEqual([expect.stringContaining("has other attributes than the key of the point")]);
   });
 
   it("reads a whole request there, too", async () => {
@@ -126,7 +126,7 @@ describe("signalbox explain, against a server", () => {
       "an older server",
       400,
       '{"error":{"code":"unknown_field","param":"context","message":"x"}}',
-      "is older than this command and cannot be asked about context",
+      "is older than this command and does not support context",
     ],
     ["another program", 200, "<html>", "the answer is not an explanation"],
     ["another program's JSON", 200, '{"object":"list"}', "the answer is not an explanation"],

@@ -38,14 +38,14 @@ describe("a command line that cannot be used", () => {
     ["preferences that are no JSON", { preferences: "{only" }, "--preferences: must be a JSON object"],
     ["a preference that is none", { preferences: '{"onyl":["p"]}' }, "--preferences: Unknown field onyl"],
     ["preferences twice", { preferences: "{}", zdr: true }, "--preferences, --zdr: give one of them"],
-    ["a request and its shape", { request: "-", needs: "tools" }, "--request, --needs: the request's body says it"],
+    ["a request and its shape", { request: "-", needs: "tools" }, "--request, --needs: the request's body contains it"],
     ["a request that is not there", { request: "nowhere.json" }, "--request: the file cannot be read"],
-    ["a point and flags", { point: workspaceOnly }, "--point, --workspace: the point says the whole request"],
+    ["a point and flags", { point: workspaceOnly }, "--point, --workspace: the point is a whole request"],
     ["a server and files", { server: "http://127.0.0.1:1", config: "x" }, "--server, --config: ask files or a server"],
     [
       "a server and a key's words",
       { server: "http://127.0.0.1:1" },
-      "--server, --workspace: the key in SIGNALBOX_KEY says",
+      "--server, --workspace: the server reads it from the key in SIGNALBOX_KEY",
     ],
   ])("%s", async (_, more, message) => {
     const flags = Object.entries({ ...good, ...more }).flatMap(([name, value]) =>

@@ -132,14 +132,14 @@ describe("signalbox explain, against files", () => {
   it("tells what the files do not have, though a caller may ask for it", async () => {
     const notes = async (...argv: readonly string[]) => (await explained([...OF, ...argv]))["notes"];
     expect(await notes("--workspace", "demo", "--model", "chat-lrge")).toEqual([
-      "there is no route of that name; did you mean `chat-large`?",
+      "there is no route with this name; did you mean `chat-large`?",
     ]);
     // A workspace that a change takes away has a witness too.
     expect(await notes("--workspace", "dmeo", "--model", "chat-large")).toEqual([
-      "there is no workspace of that name; did you mean `demo`?",
+      "there is no workspace with this name; did you mean `demo`?",
     ]);
     expect(await notes("--workspace", "acme-dev", "--model", "chat-large")).toEqual([
-      expect.stringMatching(/^the route is there, but the workspace does not approve it \(routes\.yaml:\d+:\d+\)$/),
+      expect.stringMatching(/^the route exists, but the workspace does not approve it \(routes\.yaml:\d+:\d+\)$/),
     ]);
     expect(
       await notes("--workspace", "demo", "--model", "chat-large", "--only", "openai-uss", "--labels", "ue"),
@@ -158,7 +158,7 @@ describe("signalbox explain, against files", () => {
       "prodction",
     ];
     expect(await notes(...elsewhere)).toEqual([
-      "region names a region that is not there; did you mean `eu-west`?",
+      "region names a region that does not exist; did you mean `eu-west`?",
       'policies see the key\'s environment as "other": the vocabulary does not have it; did you mean `production`?',
     ]);
   });

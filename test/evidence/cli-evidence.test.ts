@@ -97,7 +97,10 @@ describe("evidence tail", () => {
     [["export", "--until", "many"], "--until: give a position"],
     [["prune"], "--before: is missing"],
     [["prune", "--before", "soon"], "--before: give a day"],
-    [["prune", "--before", "2026-10-01"], "--yes: is missing; requests that ended before 2026-10-01T00:00:00.000Z"],
+    [
+      ["prune", "--before", "2026-10-01"],
+      "--yes: is missing, so nothing was deleted; requests that ended before 2026-10-01T00:00:00.000Z",
+    ],
     [["prune", "--before", "2999-01-01", "--yes"], "--before: is in the future"],
     [["tail", "--nothing"], "--nothing: there is no such flag"],
   ])("refuses %j with exit 2", async (argv, complaint) => {

@@ -77,11 +77,11 @@ describe("evidence verify", () => {
       code: 0,
       stdout:
         `verified 5 rows from the first row on\nwithout an outcome yet: 1\nhead ${position}:${hash}\n` +
-        "end: not witnessed (it reaches what the server noted in signalbox.db-head, which an owner of the database can change); " +
-        "rows cut off at the end would not be seen without a head noted elsewhere (--anchor)\n" +
+        "end: not proven (it reaches what the server noted in signalbox.db-head, which an owner of the database can change); " +
+        "missing rows at the end show only with a head noted elsewhere (--anchor)\n" +
         `verified 0 rows of policies\npromotions: 0\nrollbacks: 0\nreports of approvers: 0 recomputed by the server, 0 only claimed\n` +
         `contents kept: 0\npolicy head 0:${"0".repeat(64)}\n` +
-        "policy end: not witnessed; rows cut off at the end would not be seen without a head noted elsewhere (--policy-head)\n",
+        "policy end: not proven; missing rows at the end show only with a head noted elsewhere (--policy-head)\n",
       stderr: "",
     });
   });
@@ -168,7 +168,7 @@ describe("evidence verify", () => {
       "DELETE FROM evidence_open",
       "INSERT INTO evidence_open SELECT last, process, 'r2', 'grüße' FROM evidence_batches WHERE last = 3",
     );
-    expect(await run("verify")).toMatchObject({ code: 0, stdout: expect.stringContaining("\nend: not witnessed; ") });
+    expect(await run("verify")).toMatchObject({ code: 0, stdout: expect.stringContaining("\nend: not proven; ") });
     expect((await run("verify", "--expect-head", noted)).code).toBe(1);
   });
 
@@ -177,11 +177,11 @@ describe("evidence verify", () => {
     const noted = (await run("anchor")).stdout;
     writeFileSync(join(cwd, "noted"), `\n${noted}`);
     expect((await run("verify", "--anchor", "noted")).stdout).toContain(
-      "\nend: witnessed, nothing is missing up to 5\n",
+      "\nend: nothing is missing up to 5, as a head noted elsewhere proves\n",
     );
     await store.evidence.decide(decisionRecord("r4"));
     expect((await run("verify", "--anchor", "noted")).stdout).toContain(
-      "\nend: witnessed up to 5; the 1 rows after it are not (",
+      "\nend: proven up to 5 by a head noted elsewhere; the 1 rows after it are not (",
     );
     const longer = `9:${"f".repeat(64)}`;
     writeFileSync(join(cwd, "noted"), `${noted}${longer}\n`);
@@ -433,7 +433,7 @@ describe("evidence export", () => {
         .map((line) => (JSON.parse(line) as { position: number }).position),
     ).toEqual([1, 2, 5]);
     expect((await run("verify", "--file", "evidence.jsonl")).stdout).toContain(
-      "a selection of one workspace, and no chain",
+      "a selection of one workspace is not a chain",
     );
     writeFileSync(exported(), readFileSync(exported(), "utf8").replace('"requestId":"r3"', '"requestId":"r9"'));
     expect((await run("verify", "--file", "evidence.jsonl")).stderr).toContain(
@@ -452,9 +452,9 @@ describe("evidence export", () => {
     ],
     ["a row gone", (lines: string[]) => lines.toSpliced(2, 1), "position 2"],
     ["its last row gone", (lines: string[]) => lines.slice(0, -1), "position 5"],
-    ["a line that is none", (lines: string[]) => lines.with(2, "{}"), "line 3 is no row"],
-    ["no header", (lines: string[]) => lines.slice(1), "is no export of evidence"],
-    ["nothing", () => [""], "is no export of evidence"],
+    ["a line that is none", (lines: string[]) => lines.with(2, "{}"), "line 3 is not a row"],
+    ["no header", (lines: string[]) => lines.slice(1), "is not an export of evidence"],
+    ["nothing", () => [""], "is not an export of evidence"],
   ])("with %s does not verify", async (_, edit, complaint) => {
     await fill();
     await run("export", "--output", "evidence.jsonl");

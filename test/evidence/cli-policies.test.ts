@@ -72,9 +72,9 @@ describe("evidence verify of the policy log", () => {
       code: 0,
       stdout:
         `verified 0 rows from the first row on\nwithout an outcome yet: 0\nhead 0:${"0".repeat(64)}\n` +
-        "end: not witnessed; rows cut off at the end would not be seen without a head noted elsewhere (--anchor)\n" +
+        "end: not proven; missing rows at the end show only with a head noted elsewhere (--anchor)\n" +
         `verified 6 rows of policies\npromotions: 2\nrollbacks: 1\n${REPORTS}contents kept: 2\npolicy head ${head}\n` +
-        "policy end: not witnessed; rows cut off at the end would not be seen without a head noted elsewhere (--policy-head)\n",
+        "policy end: not proven; missing rows at the end show only with a head noted elsewhere (--policy-head)\n",
       stderr: "",
     });
   });
@@ -186,7 +186,7 @@ describe("evidence export --policies", () => {
       stdout:
         `verified 6 rows of policies\npromotions: 2\nrollbacks: 1\n${REPORTS}` +
         `contents: not in an export; verify the database for them\nlast ${head}\n` +
-        "end: witnessed, nothing is missing up to 6\n",
+        "end: nothing is missing up to 6, as a head noted elsewhere proves\n",
       stderr: "",
     });
     expect((await run("export", "--policies")).stdout).toBe(readFileSync(exported(), "utf8"));
@@ -197,17 +197,17 @@ describe("evidence export --policies", () => {
     ["a row changed", (lines: string[]) => lines.with(4, (lines[4] ?? "").replace("sbk_bob", "sbk_eve")), "position 4"],
     ["a row gone", (lines: string[]) => lines.toSpliced(2, 1), "position 2"],
     ["its last row gone", (lines: string[]) => lines.slice(0, -1), "position 6"],
-    ["a line that is none", (lines: string[]) => lines.with(2, "{}"), "line 3 is no row of an export of policies"],
-    ["no header", (lines: string[]) => lines.slice(1), "is no export of evidence"],
+    ["a line that is none", (lines: string[]) => lines.with(2, "{}"), "line 3 is not a row of a policy log export"],
+    ["no header", (lines: string[]) => lines.slice(1), "is not an export of evidence"],
     [
       "a header that begins later",
       (lines: string[]) => lines.with(0, (lines[0] ?? "").replace('"position":0', '"position":1')),
-      "is no export of evidence",
+      "is not an export of evidence",
     ],
     [
       "rows of requests",
       (lines: string[]) => lines.with(1, (lines[1] ?? "").replace('"kind":"policy"', '"kind":"decision"')),
-      "line 2 is no row",
+      "line 2 is not a row",
     ],
   ])("with %s does not verify", async (_, edit, complaint) => {
     await run("export", "--policies", "--output", "policies.jsonl");

@@ -60,10 +60,7 @@ describe("a process that was killed", () => {
     expect(readFileSync(`${path}-head`, "utf8")).toMatch(/^\d{15}:[0-9a-f]{64}\n$/);
     expect(statSync(`${path}-head`).mode & 0o777).toBe(0o600);
     const { code, stdout } = await verify(cwd);
-    expect([code, stdout]).toEqual([
-      0,
-      expect.stringContaining("end: not witnessed (it reaches what the server noted"),
-    ]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("end: not proven (it reaches what the server noted")]);
     const store = await start(path);
     await store.evidence.decide(decisionRecord("next"));
     const { position, hash } = await store.evidence.head();
@@ -95,13 +92,13 @@ describe("a process that was killed", () => {
     await (await start(path)).close();
   });
 
-  it("is forgotten when the note is removed, and verify says that the end is not witnessed", async () => {
+  it("is forgotten when the note is removed, and verify says that the end is not proven", async () => {
     const { path, cwd } = await killed();
     rmSync(`${path}-wal`);
     rmSync(`${path}-head`);
     await (await start(path)).close();
     const { code, stdout } = await verify(cwd);
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^end: not witnessed; rows cut off at the end/m)]);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^end: not proven; missing rows at the end/m)]);
     expect(existsSync(`${path}-head`)).toBe(false);
   });
 });

@@ -88,7 +88,7 @@ export function unknownCode(code: string): string {
   const hint = suggest(code, explainedCodes());
   // A list of the first few of several hundred codes would look like an answer.
   const nearest = hint.startsWith("did you mean") ? `; ${hint}` : "; docs/troubleshooting.md lists those of answers";
-  return `--explain: no code of that name is known${nearest}. The code of a 403 \`policy_denied\` is a reason of the policy that the error names: look into its file`;
+  return `--explain: no code of that name is known${nearest}. The code of a 403 \`policy_denied\` is a reason of the policy that the error names: read the policy's file`;
 }
 
 const TITLES: Readonly<Record<CodeKind, string>> = {

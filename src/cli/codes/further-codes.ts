@@ -60,7 +60,7 @@ export const TEST_CODES: Readonly<Record<string, FurtherCode>> = {
     "Write a test that is denied for it, or remove the reason.",
   ),
   COVERAGE_BELOW_THRESHOLD: error(
-    "`policy test`: the tests visit a smaller part of the policy than was asked for.",
+    "`policy test`: the tests cover a smaller part of the policy than `--threshold` requires.",
     ["signalbox policy test --strict, and a rule that no test reaches"],
     "Write tests for the lines that the report shows.",
   ),

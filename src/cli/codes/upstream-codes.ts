@@ -16,39 +16,39 @@ function answer(status: AnswerCode["status"], meaning: string, example: string, 
 }
 
 const RETRY = "Try again; add a fallback to the route. `signalbox evidence` shows every attempt.";
-const OPERATOR = "For the operator: look at the provider's row and its credential. Callers cannot fix it.";
-const TIMES = "Try again; operators look at `timeouts` of the provider and at its state.";
+const OPERATOR = "For the operator: check the provider's row and its credential. Callers cannot fix it.";
+const TIMES = "Try again; operators check `timeouts` of the provider and its health.";
 
 const FAILURE_FIXES: Readonly<Record<FailureKind, string>> = {
   connect: RETRY,
   tls: OPERATOR,
   address_refused:
-    "For the operator: write `network: private` in the row where the provider is your own; see why its name leads elsewhere.",
+    "For the operator: if the provider is your own, write `network: private` in its row; otherwise check why its name resolves to this address.",
   reset: RETRY,
   timeout_connect: TIMES,
   timeout_first_byte: TIMES,
   timeout_first_token: TIMES,
   timeout_idle: TIMES,
   timeout_attempt: TIMES,
-  timeout_total: "Wait longer (`x-request-timeout-ms`), or ask for less.",
-  rate_limited: "Try again after `retry-after`; operators ask the vendor for more, or add endpoints.",
+  timeout_total: "Raise `x-request-timeout-ms`, or request less output.",
+  rate_limited: "Try again after `retry-after`; operators request a higher limit from the vendor, or add endpoints.",
   overloaded: RETRY,
   server_error: RETRY,
   auth: OPERATOR,
   not_found: "For the operator: correct `upstream_model` or `base_url`.",
-  rejected: "Look at the request; the provider's own words are never passed on.",
-  redirect: "For the operator: write the address that the redirect leads to as `base_url`.",
+  rejected: "Check the request; the provider's own message is never passed on.",
+  redirect: "For the operator: set `base_url` to the address that the redirect leads to.",
   malformed: RETRY,
   truncated: RETRY,
   error_frame: RETRY,
-  too_large: "Ask for less output.",
+  too_large: "Request less output.",
   credentials_missing: OPERATOR,
   saturated: "Try again; operators raise `max_concurrency`.",
-  client_closed: "Nothing: the caller went away.",
-  abandoned: "Look at the other parts of the batch.",
+  client_closed: "Nothing: the caller closed the connection.",
+  abandoned: "Check the other parts of the batch.",
   server_stopping:
     "Try again: another process answers, or this one after its start. Operators give it more time with `--drain`.",
-  key_revoked: "Ask for a new key. Operators let running answers finish with `on_revoke: finish`.",
+  key_revoked: "Request a new key. Operators let running answers finish with `on_revoke: finish`.",
 };
 
 const ATTEMPT_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
@@ -57,7 +57,7 @@ const ATTEMPT_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
     answer(
       statusOf(kind),
       `No endpoint of the plan answered; the last attempt: ${FAILURE_SENTENCES[kind]}.`,
-      "A route with one endpoint whose provider fails so.",
+      "A route with one endpoint, whose provider has this failure.",
       FAILURE_FIXES[kind],
     ),
   ]),
@@ -73,7 +73,7 @@ const ANSWER_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
     fault,
     answer(
       502,
-      `The provider's answer to embeddings, rerank or moderations is not whole: ${sentence}.`,
+      `The provider's answer to embeddings, rerank or moderations is incomplete: ${sentence}.`,
       "A provider behind a proxy that changes answers, or a row whose dialect, dimensions or categories are not the model's.",
       "For the operator: compare the row with what the provider serves; `flags` name known deviations.",
     ),
@@ -87,7 +87,7 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "The conversation is longer than the model's window.",
     "Send less, or use a route with a larger window.",
   ],
-  ["max_tokens_exceeded", "The output limit is above the model's.", "Ask for less output."],
+  ["max_tokens_exceeded", "The output limit is above the model's.", "Request less output."],
   ["missing_required_parameter", "A member that the provider requires is absent.", "Add it, or use another route."],
   ["string_above_max_length", "A text is longer than the provider takes.", "Shorten it."],
   ["invalid_image", "The provider cannot read an image.", "Send another file or format."],
@@ -121,20 +121,20 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
   ],
   ["available_tools_limit_exceeded", "There are more tools than the provider takes.", "Send fewer."],
   ["tool_name_conflict", "Two tools have one name.", "Rename one."],
-  ["tool_reference_unresolved", "A tool is referred to that the request does not define.", "Define it."],
+  ["tool_reference_unresolved", "The request refers to a tool that it does not define.", "Define it."],
   ["compaction_unavailable", "The model cannot compact conversations.", "Leave compaction out."],
   [
     "compaction_block_ambiguous",
-    "The conversation has several compaction blocks where one is meant.",
+    "The conversation has several compaction blocks where one is allowed.",
     "Keep the last.",
   ],
   [
     "compaction_block_misplaced",
-    "A compaction block is where none may be.",
-    "Send the conversation as it was answered.",
+    "A compaction block is at a position where none is allowed.",
+    "Send the conversation unchanged, as the answers contained it.",
   ],
   ["compaction_content_mismatch", "A compaction block is not what the provider wrote.", "Send it unchanged."],
-  ["compaction_incomplete_turn", "A compaction was asked for in the middle of a turn.", "Ask after the turn."],
+  ["compaction_incomplete_turn", "A compaction was requested in the middle of a turn.", "Ask after the turn."],
   ["compaction_nothing_to_summarize", "There is nothing to compact.", "Leave compaction out."],
   [
     "compaction_signature_invalid",
@@ -143,21 +143,21 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
   ],
   [
     "unexpected_output_item",
-    "The provider answered with an item that the request did not ask for.",
+    "The provider answered with an item that the request did not require.",
     "For the operator: report it.",
   ],
-  ["malformed_model_output", "The provider says that its model wrote nothing that can be read.", RETRY],
+  ["malformed_model_output", "The provider reports that its model wrote no readable output.", RETRY],
   [
     "malformed_tool_use",
-    "The provider says that its model wrote a tool call that cannot be read.",
+    "The provider reports that its model wrote an unreadable tool call.",
     "Try again, or simplify the tool's schema.",
   ],
   [
     "malformed_function_call",
-    "The provider says that its model wrote a tool call that cannot be read.",
+    "The provider reports that its model wrote an unreadable tool call.",
     "Try again, or simplify the tool's schema.",
   ],
-  ["malformed_response", "The provider says that its model wrote nothing that can be read.", RETRY],
+  ["malformed_response", "The provider reports that its model wrote no readable output.", RETRY],
   [
     "unexpected_tool_call",
     "The model called a tool although none was allowed.",
@@ -166,37 +166,37 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
   ["too_many_tool_calls", "The model called tools without end.", "Try again, or send fewer tools."],
   [
     "missing_thought_signature",
-    "The conversation lacks a signature that the provider wants back.",
-    "Send the conversation as it was answered.",
+    "The conversation lacks a signature that the provider requires.",
+    "Send the conversation unchanged, as the answers contained it.",
   ],
-  ["no_image", "The model was asked for an image and made none.", "Change the request."],
-  ["generation_timeout", "The provider gave the answer up because it took too long.", RETRY],
+  ["no_image", "An image was requested, and the model made none.", "Change the request."],
+  ["generation_timeout", "The provider cancelled the answer because it took too long.", RETRY],
   [
     "invalid_argument",
     "The provider refused a member of the request without saying which.",
-    "Leave out what is unusual; look at the route's provider.",
+    "Leave out unusual members; check what the route's provider supports.",
   ],
   [
     "invalid_request",
     "The provider refused the request without saying why.",
-    "Leave out what is unusual; look at the route's provider.",
+    "Leave out unusual members; check what the route's provider supports.",
   ],
   [
     "failed_precondition",
     "The provider does not serve the request for this account or region.",
-    "For the operator: look at the account's region and billing.",
+    "For the operator: check the account's region and billing.",
   ],
   ["out_of_range", "A number is outside what the provider takes.", "Use another number."],
   ["already_exists", "The provider says that something exists already.", RETRY],
   ["aborted", "The provider gave the call up.", RETRY],
   ["cancelled", "The provider gave the call up.", RETRY],
-  ["unknown", "The provider failed and does not say how.", RETRY],
-  ["deadline_exceeded", "The provider took longer than it allows itself.", RETRY],
+  ["unknown", "The provider failed and gave no reason.", RETRY],
+  ["deadline_exceeded", "The provider exceeded its own time limit.", RETRY],
   ["permission_denied", "The provider's credential may not do this.", OPERATOR],
   ["unauthenticated", "The provider does not accept the router's credential.", OPERATOR],
   ["access_denied", "The provider's credential may not do this.", OPERATOR],
   ["api_key_invalid", "The provider does not accept the router's key.", OPERATOR],
-  ["unimplemented", "The provider does not have what was asked for.", "Use another route."],
+  ["unimplemented", "The provider does not have the requested object.", "Use another route."],
   ["internal", "The provider failed.", RETRY],
   ["server_error", "The provider failed.", RETRY],
   ["unavailable", "The provider cannot serve the model now.", RETRY],
@@ -207,7 +207,11 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
   ["model_not_ready", "The provider is loading the model.", RETRY],
   ["model_stream_error", "The model failed in the middle of its answer.", RETRY],
   ["model_timeout", "The model took longer than the provider allows.", RETRY],
-  ["quota_exceeded", "The account at the provider has used what it may.", "For the operator: ask the vendor for more."],
+  [
+    "quota_exceeded",
+    "The account at the provider has reached its quota.",
+    "For the operator: request a higher quota from the vendor.",
+  ],
 ];
 
 /** Failures of providers. */
@@ -224,12 +228,12 @@ export const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
     502,
     "The provider closed its answer without a finish reason, so it may be incomplete.",
     "A chat completions stream of `[DONE]` after chunks whose `finish_reason` is `null`.",
-    `${RETRY} A provider that never gives a reason can be used by callers of its own protocol only.`,
+    `${RETRY} A provider that never gives a finish reason can only be used by callers of its own protocol.`,
   ),
   unknown_finish_reason: answer(
     502,
-    "The provider ended its answer with a word that its protocol does not have.",
-    "A new reason of a vendor that this release does not know.",
+    "The provider ended its answer with a finish reason that its protocol does not have.",
+    "A new finish reason that this release does not support.",
     "For the operator: report it.",
   ),
 };

@@ -16,21 +16,21 @@ import { verifyLog } from "./verify.ts";
 
 const HELP = `Usage: signalbox evidence <command> [flags]
 
-Reads and keeps the evidence: what was decided about every request and how it ended. It holds no text of requests or
-answers. docs/evidence.md tells more.
+Reads and prunes the evidence: the decision about every request and how it ended. It has no text of requests or
+answers. See docs/evidence.md.
 
 Commands
   tail              Prints the newest requests, one line each: time, request id, workspace, operation,
                     route -> provider/region, outcome, status, reason, tokens in+out, milliseconds.
   verify            Verifies the chain of the whole log and the policy log, or an export of one.
-  export            Writes the log, or that of policies, as JSON lines that anybody can verify.
-  anchor            Remembers the newest row and prints it as POSITION:HASH; note it elsewhere.
+  export            Writes the log, or the policy log, as JSON lines that can be verified without the database.
+  anchor            Stores an anchor of the newest row and prints it as POSITION:HASH; keep it elsewhere too.
   prune             Deletes what is older than a date; what remains verifies from an anchor.
 
 Flags of tail
   --limit N         How many, 1 to 10000. Default: 20.
   --workspace W     Only this workspace.
-  --follow, -f      Goes on with new requests, each once it has ended, until interrupted.
+  --follow, -f      Prints new requests as they end, until interrupted.
   --json            One JSON object a line: sequence, decision, outcome.
 
 Flags of verify
@@ -45,7 +45,7 @@ Flags of export
   --after N         Only rows after this position.
   --until N         Only rows up to this position. Default: the newest.
   --workspace W     Only rows of this workspace: a selection, in which a missing row does not show.
-  --policies        The policy log instead, whole: without the three above.
+  --policies        The whole policy log instead; excludes the three flags above.
   --output FILE     A new file instead of stdout.
 
 Flags of prune
@@ -168,7 +168,7 @@ async function runExport(values: Values, io: CommandIo): Promise<number> {
 
 async function runAnchor(values: Values, io: CommandIo): Promise<number> {
   const anchor = await withEvidence(values, io, (store) => store.anchor(Date.now()), false);
-  if (anchor === null) io.stderr("signalbox evidence: the log is empty; there is nothing to remember yet\n");
+  if (anchor === null) io.stderr("signalbox evidence: the log is empty, so there is no row to anchor yet\n");
   else io.stdout(`${formatLink(anchor)}\n`);
   return anchor === null ? EXIT.failed : EXIT.ok;
 }
@@ -178,7 +178,7 @@ async function runPrune(values: Values, io: CommandIo): Promise<number> {
   const before = readBefore(required(values.before, "--before", "2026-10-01"), now);
   if (values.yes !== true) {
     throw new UsageError(
-      `--yes: is missing; requests that ended before ${new Date(before).toISOString()} are deleted for good`,
+      `--yes: is missing, so nothing was deleted; requests that ended before ${new Date(before).toISOString()} are deleted for good`,
     );
   }
   const { anchor, rows } = await withEvidence(values, io, (store) => store.prune(before, now), false);
@@ -193,7 +193,7 @@ async function runPrune(values: Values, io: CommandIo): Promise<number> {
 function readBefore(text: string, now: number): number {
   const before = readTime(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text);
   if (before === null) throw new UsageError("--before: give a day such as 2026-10-01, or an RFC 3339 time");
-  if (before > now) throw new UsageError("--before: is in the future; give a time that has passed");
+  if (before > now) throw new UsageError("--before: is in the future; give a time in the past");
   return before;
 }
 

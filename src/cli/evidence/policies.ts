@@ -127,7 +127,7 @@ async function* readRows(lines: AsyncIterable<string>): AsyncGenerator<PolicyLog
   for await (const line of lines) {
     number += 1;
     const row = readPolicyRow(line);
-    if (row === null) throw new CommandError(`--file: line ${number} is no row of an export of policies`);
+    if (row === null) throw new CommandError(`--file: line ${number} is not a row of a policy log export`);
     yield row;
   }
 }

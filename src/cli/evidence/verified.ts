@@ -43,13 +43,16 @@ export interface LogEnd {
 export function describeEnd({ head, noted, flag, server }: LogEnd): string {
   const position = witnessedTo(noted);
   const after = head.position - position;
-  if (position > 0 && after <= 0) return `end: witnessed, nothing is missing up to ${position}`;
-  const beyond = position > 0 ? `witnessed up to ${position}; the ${after} rows after it are not` : "not witnessed";
+  if (position > 0 && after <= 0) return `end: nothing is missing up to ${position}, as a head noted elsewhere proves`;
+  const beyond =
+    position > 0
+      ? `proven up to ${position} by a head noted elsewhere; the ${after} rows after it are not`
+      : "not proven";
   const known =
     server === null
       ? ""
       : ` (it reaches what the server noted in ${server.file}, which an owner of the database can change)`;
-  return `end: ${beyond}${known}; rows cut off at the end would not be seen without a head noted elsewhere (${flag})`;
+  return `end: ${beyond}${known}; missing rows at the end show only with a head noted elsewhere (${flag})`;
 }
 
 /** The same for programs. */

@@ -30,7 +30,10 @@ export async function verifyFile(path: string, positions: NotedPositions): Promi
     return verifyPolicyFile(policyHeader, lines, positions.policies);
   }
   const header = readHeader(text);
-  if (header === null) throw new CommandError("--file: is no export of evidence; its first line must say what it is");
+  if (header === null)
+    throw new CommandError(
+      "--file: is not an export of evidence: its first line must be the header that export writes",
+    );
   refuse(positions.policies, "of evidence; --policy-head is for exports of policies");
   const noted = positions.evidence;
   if (header.workspace !== null && noted.length > 0) {
@@ -91,8 +94,8 @@ async function verifySelection(lines: AsyncIterable<string>): Promise<Verified> 
   return {
     ok: true,
     lines: [
-      `verified ${rows} rows, each by itself: they are a selection of one workspace, and no chain`,
-      "that none is missing shows only in an export of the whole log",
+      `verified ${rows} rows, each by itself: a selection of one workspace is not a chain`,
+      "whether rows are missing can only be checked in an export of the whole log",
     ],
     json: { verified: true, rows, selection: true },
   };
@@ -103,7 +106,7 @@ async function* readRows(lines: AsyncIterable<string>): AsyncGenerator<ExportRow
   for await (const line of lines) {
     number += 1;
     const row = readRow(line);
-    if (row === null) throw new CommandError(`--file: line ${number} is no row of an export`);
+    if (row === null) throw new CommandError(`--file: line ${number} is not a row of an export`);
     yield row;
   }
 }

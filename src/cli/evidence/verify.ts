@@ -8,8 +8,8 @@ import { startOf, walkLog } from "./walk-log.ts";
 const CAUSES: Readonly<Record<ChainCause, string>> = {
   gap: "a row is missing here, or is at another position",
   hash: "the row, or the one before it, was changed after it was written",
-  column: "what the row is looked up by is not what its record says, or it is listed as running and is not",
-  unreadable: "the row holds no record with a request id",
+  column: "the index columns of the row differ from its record, or a finished request is listed as running",
+  unreadable: "the row has no record with a request id",
   duplicate: "the request has such a row already",
   outcome_before_decision: "an outcome without a decision before it",
   anchor: "the hash at this position differs from the checkpoint",

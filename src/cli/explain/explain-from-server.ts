@@ -42,7 +42,11 @@ export async function explainFromServer(
 /** A server decides for the caller's key; a sample may be of another. */
 function keyNotes({ key }: JsonObject, sample: SampleRequest): readonly string[] {
   const isSame = key === undefined || canonicalJson(key) === canonicalJson(sample.key);
-  return isSame ? [] : ["the key in SIGNALBOX_KEY has other words than the point's; the answer is about that key"];
+  return isSame
+    ? []
+    : [
+        "the key in SIGNALBOX_KEY has other attributes than the key of the point; the answer is about the key in SIGNALBOX_KEY",
+      ];
 }
 
 function simulateUrl(server: string, operation: string): URL {
@@ -97,7 +101,7 @@ function refusal(status: number, answer: JsonObject | null): CommandError {
   }
   if (code === "unknown_field" && typeof param === "string" && isOurs(param)) {
     return new CommandError(
-      `--server: is older than this command and cannot be asked about ${param}; ask its files, or leave it out`,
+      `--server: is older than this command and does not support ${param}; leave it out, or use --config with the server's files`,
     );
   }
   if (status === 400 && typeof code === "string" && typeof message === "string") {

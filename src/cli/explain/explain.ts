@@ -14,16 +14,16 @@ import { formatExplanation } from "./format-explanation.ts";
 
 const HELP = `Usage: signalbox explain [options]
 
-Says where one request would go, or why it would go nowhere: every candidate, every constraint, and where in the files
-each of them stands. Calls no provider and reserves nothing.
+Shows where one request would go, or why it would be denied: every candidate, every constraint, and the line of the files
+that declares it. Calls no provider and reserves nothing.
 
-Whom to ask
+Source of the decision
   --config FILE            routes.yaml, with the policies beside it. Default: routes.yaml. Opens no store, reads no secret.
   --overlay NAME           Merge routes.NAME.yaml over it. Default: SIGNALBOX_ENVIRONMENT, else none.
   --cache DIRECTORY        Compiled policies. Default: ${DEFAULT_CACHE_TEXT}.
   --base REF|FOLDER        The files that a server runs now: each of its policies stays enforced until its change or its
-                           removal is promoted. Default: it has seen nothing yet. As --base of signalbox simulate.
-  --head REF|FOLDER        What has the files. Default: the current folder. As --head of signalbox simulate.
+                           removal is promoted. Default: a new server. As --base of signalbox simulate.
+  --head REF|FOLDER        The files. Default: the current folder. As --head of signalbox simulate.
   --server URL             A running server instead of files; its key, with the scope route:simulate, from SIGNALBOX_KEY.
 
 The request
@@ -31,14 +31,14 @@ The request
                            ${OPERATIONS.slice(4).join(", ")}.
   --model ROUTE            As a client writes it.
   --needs A,B              Capabilities, such as tools,json_schema.
-  --features A,B           What it asks of a wire protocol, such as seed.
+  --features A,B           What it requires of a wire protocol, such as seed.
   --stream
   --context BUCKET         Size of the input: a number of tokens, or ${TOKEN_BUCKETS.slice(1, 4).join(", ")}, …
   --max-output BUCKET      The most output, in the same way.
   --reasoning-effort E     low, medium, high, …
   --dimensions N           Length of vectors.
   --signature-families A,B Families of signed reasoning in the history.
-  --request FILE           A body as the operation takes it says all of this; - for standard input.
+  --request FILE           The request's body, which has all of this; - for standard input.
   --point JSON             A request as the report of signalbox simulate prints it.
 
 What the caller prefers
@@ -46,10 +46,10 @@ What the caller prefers
   --region A,B             Regions or region groups.
   --data-collection allow|deny
   --zdr                    Only providers that keep nothing.
-  --no-fallbacks           A single place.
-  --preferences JSON       All of that and more, as \`provider\` of a request has it.
+  --no-fallbacks           Only the first endpoint of the plan.
+  --preferences JSON       The whole \`provider\` member of a request.
 
-Who asks (a server knows it from the key)
+Caller (a server reads it from the key)
   --workspace W
   --environment E          Default: production.
   --workload W
@@ -57,7 +57,7 @@ Who asks (a server knows it from the key)
 
 How
   --time DAY/HOUR          weekday or weekend / night, morning, afternoon or evening, in UTC. Default: now.
-  --at TIME                The same by an RFC 3339 time.
+  --at TIME                The same as an RFC 3339 time.
   --promoted               As if every candidate policy were promoted.
   --format FORMAT          terminal or json. Default: terminal.
   -h, --help               This text.

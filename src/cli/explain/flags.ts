@@ -152,10 +152,10 @@ function refuseTogether(values: Values): void {
     if (second !== undefined) throw new UsageError(`${first}, --${second}: ${why}`);
   };
   if (values.point !== undefined) {
-    refuse("--point", given({ ...SAMPLE_FLAGS, request: text }), "the point says the whole request; give one of them");
+    refuse("--point", given({ ...SAMPLE_FLAGS, request: text }), "the point is a whole request; give one of them");
   }
   if (values.request !== undefined) {
-    refuse("--request", given(SHAPE_FLAGS), "the request's body says it; give one of them");
+    refuse("--request", given(SHAPE_FLAGS), "the request's body contains it; give one of them");
   }
   if (values.server !== undefined) {
     refuse(
@@ -163,7 +163,7 @@ function refuseTogether(values: Values): void {
       given({ config: text, overlay: text, cache: text, base: text, head: text }),
       "ask files or a server; give one of them",
     );
-    refuse("--server", given(KEY_FLAGS), "the key in SIGNALBOX_KEY says whose request it is; leave the flag out");
+    refuse("--server", given(KEY_FLAGS), "the server reads it from the key in SIGNALBOX_KEY; leave the flag out");
   }
 }
 

@@ -175,14 +175,14 @@ function ownNotes(explanation: JsonObject): readonly string[] {
   const error = explanation["outcome"] === "route" ? objectOf(explanation, "error") : null;
   return [
     ...(explanation["max_places"] === 1
-      ? ["the caller wants no fallbacks: only the first choice is asked and tried"]
+      ? ["the caller allows no fallbacks: only the first choice is evaluated and tried"]
       : []),
     ...equals.map((tier) => {
       const names = tier.map((candidate) => textOf(candidate, "endpoint")).join(" and ");
       const balance = textOf(tier[0] ?? null, "balance");
       return isArranged(explanation)
-        ? `${names} are equals: in the order of a call that began now (balance: ${balance})`
-        : `${names} are equals: ordered at dispatch (balance: ${balance})`;
+        ? `${names} have equal rank: in the order of a call that began now (balance: ${balance})`
+        : `${names} have equal rank: ordered at dispatch (balance: ${balance})`;
     }),
     ...atDispatch.map((entry) => `${textOf(entry, "constraint")}: ordered at dispatch, by what is measured then`),
     ...plan.flatMap((candidate) => measuredNote(candidate)),

@@ -24,15 +24,15 @@ export function notesOf(noted: Noted): readonly string[] {
 function routeNotes({ table, locations, options: { sample }, question }: Noted): readonly string[] {
   const workspace = Object.hasOwn(table.workspaces, sample.workspace) ? table.workspaces[sample.workspace] : undefined;
   if (workspace === undefined) {
-    return [`there is no workspace of that name; ${suggest(sample.workspace, Object.keys(table.workspaces))}`];
+    return [`there is no workspace with this name; ${suggest(sample.workspace, Object.keys(table.workspaces))}`];
   }
   if (question.model === "") return [];
   if (!Object.hasOwn(table.routes, question.model)) {
-    return [`there is no route of that name; ${suggest(question.model, Object.keys(table.routes))}`];
+    return [`there is no route with this name; ${suggest(question.model, Object.keys(table.routes))}`];
   }
   if (workspace.approve.routes.includes(question.model)) return [];
   const location = formatLocation(locations.approval(workspace.id, "routes"));
-  return [`the route is there, but the workspace does not approve it${location === "" ? "" : ` (${location})`}`];
+  return [`the route exists, but the workspace does not approve it${location === "" ? "" : ` (${location})`}`];
 }
 
 function preferenceNotes({ table, question }: Noted): readonly string[] {
@@ -41,12 +41,12 @@ function preferenceNotes({ table, question }: Noted): readonly string[] {
   const providers = Object.keys(table.providers);
   const unknown = (["order", "only", "ignore"] as const).flatMap((member) => {
     const name = preferences[member]?.find((provider) => !Object.hasOwn(table.providers, provider));
-    return name === undefined ? [] : [`${member} names a provider that is not there; ${suggest(name, providers)}`];
+    return name === undefined ? [] : [`${member} names a provider that does not exist; ${suggest(name, providers)}`];
   });
   const region = preferences.region?.find((name) => regionsNamed(table, name) === null);
   if (region === undefined) return unknown;
   const groups = Object.entries(table.regionGroups).flatMap(([group, regions]) => [group, ...regions]);
-  return [...unknown, `region names a region that is not there; ${suggest(region, groups)}`];
+  return [...unknown, `region names a region that does not exist; ${suggest(region, groups)}`];
 }
 
 /** What the vocabulary does not have, policies cannot see. */

@@ -110,7 +110,7 @@ function textsOf(value: JsonValue | undefined): readonly string[] {
 /** A value that has been checked. */
 function enumValueOf<Value extends string>(value: JsonValue | undefined, known: readonly Value[]): Value {
   const found = known.find((one) => one === value);
-  if (found === undefined) throw new Error("point: a word that the schema does not have");
+  if (found === undefined) throw new Error("point: a value that the schema does not have");
   return found;
 }
 

@@ -16,8 +16,8 @@ const DEFAULT_WORKSPACE = "demo";
 export const INIT_HELP = `Usage: signalbox init [DIRECTORY] [options]
 
 Writes a commented routes.yaml with the providers chosen, its schema for editors, and three policies with their tests.
-Asks on a terminal for what no flag says. Overwrites nothing: where one of the files is there already, none is written
-(but for .gitignore, which then stays).
+On a terminal, asks for values that no flag gives. Overwrites nothing: if one of the files exists already, none is written
+(an existing .gitignore is kept).
 
   DIRECTORY           where to write (default: .); made where it is missing
   --providers A,B     presets, such as openai,anthropic; docs/presets.md lists them

@@ -20,8 +20,8 @@ The id is kebab-case, such as eu-residency. It is the policy's name for good, so
   --effect EFFECT     gate: pass or deny the request (default)
                       require_all: one candidate that does not pass denies the request
                       filter: candidates that do not pass are left out
-  --owner A,B         who answers for it, such as group:privacy (default: ${DEFAULT_OWNER})
-  --title TEXT        one line that says what it asks for (default: that of the example)
+  --owner A,B         its owners, such as group:privacy (default: ${DEFAULT_OWNER})
+  --title TEXT        one line with what it requires (default: that of the example)
   --dir DIRECTORY     folder of the policies (default: ${DEFAULT_DIRECTORY}); made where it is missing
   --help              this text
 

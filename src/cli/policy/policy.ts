@@ -23,7 +23,7 @@ const OF_FILES: readonly Row[] = [
   },
   {
     name: "test",
-    summary: "Runs the tests of the policies, and tells what they leave out.",
+    summary: "Runs the tests of the policies, and lists what they do not cover.",
     run: async (argv, io) => (await import("./testing/test.ts")).testPolicies(argv, io),
   },
   {
@@ -70,7 +70,7 @@ Of a store
 ${linesOf(OF_A_STORE)}
 Of a running server (docs/policy-lifecycle.md)
 ${linesOf(await ofAServer())}
-signalbox policy COMMAND --help tells more.
+signalbox policy COMMAND --help explains a command.
 `;
 }
 

@@ -33,7 +33,7 @@ ${ENVIRONMENT_HELP}
                       else .signalbox/signalbox.db)
   --host HOST         address of the public listener (default: 127.0.0.1); one that other machines reach needs TLS,
                       or one of the next two
-  --behind-proxy      a proxy in front ends TLS and nobody else reaches the port; no forwarded header is believed
+  --behind-proxy      a proxy in front ends TLS and only the proxy reaches the port; forwarded headers are ignored
   --insecure-http     let keys cross the network in clear
   --port PORT         its port; 0 takes a free one (default: $PORT or 8080)
   --admin-host HOST   address of the admin listener: /livez, /readyz, /metrics (default: 127.0.0.1)

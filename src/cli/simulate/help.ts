@@ -24,29 +24,29 @@ const FAIL_ON = wrapped(
 export function simulateHelp(): string {
   return `Usage: signalbox simulate [options]
 
-Says what a change of routes.yaml and the policies does, before it is merged: compiles two trees, decides every class
-of requests on both, and reports what differs. Calls no provider, opens no store, reads no secret, checks nothing out
-and fetches nothing.
+Shows what a change of routes.yaml and the policies does, before it is merged: compiles two trees, decides every class
+of requests on both, and reports the differences. Calls no provider, opens no store, reads no secret. It does not check
+out or fetch anything.
 
 What is compared
   --base REF|FOLDER     before the change (default: origin/main)
   --head REF|FOLDER     after it (default: ., the files as they are now)
                         A value that is . or begins with ./, ../ or / is a folder; everything else a git ref.
-  --merge-base          in place of base the best common ancestor of base and head (of HEAD, where head is a folder)
+  --merge-base          compare with the best common ancestor of base and head instead (of HEAD, if head is a folder)
   --config FILE         routes.yaml of both (default: routes.yaml): in a folder relative to it, in a commit relative to
-                        the current folder's place in the repository
+                        the current folder's path in the repository
   --environment NAME    merge routes.NAME.yaml of each side over it (default: SIGNALBOX_ENVIRONMENT, else none); base
-                        may lack it, which is said on standard error
+                        may lack it; standard error then has a note
   --assertions FILE     assertions, looked up in head like --config (default: assertions.yaml beside the policies, if it
                         is there)
-  --promote ID[@REV]    take this candidate of head for promoted, where otherwise all candidates of both sides are: a
-                        policy, what head changes of one, or the removal of one that head no longer has; REV: six or
-                        more digits that its digest begins with. May be repeated
-  --fresh               every policy in the slot of initial_mode on both sides, as servers would start that have seen
-                        neither. Otherwise head starts from the policies that base enforces: each stays enforced
-                        until its change or its removal is promoted
+  --promote ID[@REV]    in the view "as if promoted", promote only this candidate of head, instead of all candidates
+                        of both sides: a new policy, a change of one, or the removal of one that head no longer has.
+                        REV: the first six or more digits of its digest. May be repeated
+  --fresh               compare two new servers: on both sides, initial_mode decides the slot of every policy. Without
+                        it, head starts with the policies that base enforces: each stays enforced until its
+                        change or its removal is promoted
   --evidence FILE       exported evidence (signalbox evidence export): shows how often each change occurred
-  --now DATE            the day by which waivers end, such as 2026-11-21 (default: today)
+  --now DATE            the date that waivers are compared with, such as 2026-11-21 (default: today)
 
 What is printed
   --format FORMAT       ${Object.keys(FORMATS).join(", ")} (default: ${DEFAULT_FORMAT});
@@ -54,17 +54,17 @@ What is printed
   --format FORMAT=FILE  writes a file, over one that is there. May be repeated
   --all                 on the terminal also requests with conditions, such as those for one provider by name, changed
                         reasons, rules that no request meets, and coverage
-  --quiet               no progress on standard error, which only a terminal gets
+  --quiet               no progress on standard error (only a terminal shows it)
 
-What it may cost
+Resources
   --max-classes N       decide at most so many classes (default: ${DEFAULT_MAX_CLASSES}); the report lists the rest, and the exit
                         code is 4
-  --workers N           threads; 1: none besides the command's own (default: ${defaultWorkers()})
+  --workers N           threads; 1: only the command's own (default: ${defaultWorkers()})
   --cache DIRECTORY     compiled policies (default: ${DEFAULT_CACHE_TEXT})
 
 What fails
   --detailed-exitcode   exit 2 where something differs
-  --fail-on WORDS       exit 3 where one of these happens as declared or, with --promote, as if promoted; separated
+  --fail-on VALUES      exit 3 where one of these happens as declared or, with --promote, as if promoted; separated
                         by commas:
                         ${FAIL_ON}
                         new_region_for_route: a route reaches a provider, region or host that it did not reach before,
@@ -75,7 +75,7 @@ What fails
 
 Exit codes: 0 no difference, or differences without --detailed-exitcode; 2 differences with it, as declared or as if
 promoted; 3 an assertion, a coverage gate or --fail-on failed; 4 not every class was decided, or a policy newly cannot
-be evaluated; 1 an error, such as an unknown ref, a side that does not compile, or a bad flag. 1 goes before 3,
-3 before 4, 4 before 2.
+be evaluated; 1 an error, such as an unknown ref, a side that does not compile, or a bad flag. If several apply: 1, then 3,
+then 4, then 2.
 `;
 }

@@ -38,7 +38,7 @@ export function progressLine(
 
 function describe({ phase, done, of }: Progress): string {
   const amount = of === 0 ? grouped(done) : `${grouped(done)} of ${grouped(of)}`;
-  return phase === "classes" ? `Telling classes of requests apart: ${amount}` : `Deciding classes: ${amount}`;
+  return phase === "classes" ? `Building classes of requests: ${amount}` : `Deciding classes: ${amount}`;
 }
 
 function grouped(count: number): string {

@@ -137,7 +137,7 @@ export function checkPromotions(head: CompiledSide, promotions: readonly Promoti
     const own = head.contents.filter(({ contract, isKept }) => contract.id === id && !isKept);
     if (own.length === 0) {
       throw new CommandError(
-        "--promote: head has no policy of that id; give the id of one of its policies, or of one that acts in base and is gone",
+        "--promote: head has no policy with this id; give the id of one of its policies, or of a policy that base enforces and head removed",
       );
     }
     if (digestPrefix !== null && !own.some(({ digest }) => digest.startsWith(digestPrefix))) {

@@ -66,7 +66,7 @@ async function compare(requested: SimulateOptions, io: CommandIo, run: RunSimula
 async function baseOptions(base: SideTree, options: SimulateOptions, io: CommandIo): Promise<SimulateOptions> {
   const { environment } = options;
   if (environment === null || (await hasOverlay(base, options.config, environment))) return options;
-  io.stderr("signalbox simulate: base has no overlay of this environment and is compared without one\n");
+  io.stderr("signalbox simulate: base has no overlay for this environment and is compared without one\n");
   return { ...options, environment: null };
 }
 

@@ -15,16 +15,16 @@ import { summaryTable } from "./summary-table.ts";
 
 const HELP = `Usage: signalbox summary [flags]
 
-Prints what requests came to: counts, denials and refusals, what shadow policies would have done, latencies. The counts
-hold no text of requests or answers, and no prices.
+Prints a summary of requests: counts, denials and refusals, what shadow policies would have done, latencies. It has no text
+of requests or answers, and no prices.
 
 Flags
-  --workspace W     Only this workspace. Default: every one, one after the other.
+  --workspace W     Only this workspace. Default: every workspace, one after the other.
   --start TIME      RFC 3339, such as 2026-11-21T00:00:00Z. Default: a day before the end.
   --end TIME        Default: now. Whole hours are counted.
   --group-by A,B    operation, route; provider, region, model; policy, constraint, reason_code; key. Each also with day
                     or hour; hour for at most 31 days.
-  --json            One JSON object a line: what GET /v1/governance/summary answers, without the server's part.
+  --json            One JSON object a line: the answer of GET /v1/governance/summary, without the server's part.
   --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
 

@@ -54,7 +54,7 @@ describe("signalbox policy approve", () => {
     ];
     const alone = view({ approvals: [approval("k1", ["privacy"], REPORT)], requirements, missing });
     const said = await done(await changing(view(), "approvals", alone), ["approve", "eu-residency"]);
-    expect(said).toContain("nothing is missing for its promotion, by somebody else than you\n");
+    expect(said).toContain("its promotion requires nothing more, by somebody else than you\n");
     const failed = { ...REPORT, assertions: { passed: 5, failed: 1, waived: 0 } };
     const other = view({ approvals: [approval("k1", ["security"], failed)], requirements, missing });
     expect(await done(await changing(view(), "approvals", other), ["approve", "eu-residency"])).toContain(
@@ -75,7 +75,7 @@ describe("signalbox policy approve", () => {
   it("asks what is missing where the answer does not say it", async () => {
     const server = await changing(view({ missing: [] }), "approvals", { ...after, missing: undefined });
     const said = await done(server, ["approve", "eu-residency"]);
-    expect(said).toContain("nothing is missing for its promotion\nnext: signalbox policy promote eu-residency\n");
+    expect(said).toContain("its promotion requires nothing more\nnext: signalbox policy promote eu-residency\n");
   });
 
   it("takes a digest by its first digits, wherever the content stands", async () => {
@@ -219,10 +219,10 @@ describe("signalbox policy approve --report", () => {
   });
 
   it.each<[string, string, string]>([
-    ["no JSON", "<html>", "is no report"],
-    ["a list", "[]", "is no report"],
-    ["something else", JSON.stringify({ object: "policy" }), "is no report"],
-    ["another version", JSON.stringify(report({ format: "signalbox.simulation.v1" })), "is no report"],
+    ["no JSON", "<html>", "is not a report"],
+    ["a list", "[]", "is not a report"],
+    ["something else", JSON.stringify({ object: "policy" }), "is not a report"],
+    ["another version", JSON.stringify(report({ format: "signalbox.simulation.v1" })), "is not a report"],
     [
       "another content",
       JSON.stringify(report({ head: head([{ ...candidate, digest: DIGESTS.r1 }]) })),
@@ -242,7 +242,7 @@ describe("signalbox policy approve --report", () => {
     [
       "another policy's promotion",
       JSON.stringify(report({ promoted_policies: ["other"] })),
-      "does not say what promoting the policy does",
+      "does not show the promotion of the policy",
     ],
   ])("refuses %s, and sends nothing", async (_name, text, told) => {
     const { code, stderr, sent } = await approveWith(text);
@@ -261,7 +261,7 @@ describe("signalbox policy approve --report", () => {
     const end = { ...candidate, digest: DIGESTS.end, content: "removal" };
     expect((await approveWith(JSON.stringify(report({ head: head([kept, end]) })), ending)).code).toBe(0);
     const silent = await approveWith(JSON.stringify(report({ head: head([]) })), ending);
-    expect(silent.stderr).toContain("does not say what the end of the policy does");
+    expect(silent.stderr).toContain("does not show the removal of the policy");
     const { stderr } = await approveWith(JSON.stringify(report()), ending);
     expect(stderr).toContain("holds other content of the policy, and r3 is to be approved");
   });
@@ -291,7 +291,7 @@ describe("signalbox policy rollback", () => {
       [
         "eu-residency: rolling back r2 (2b2b2b2b) → r1 (1a1a1a1a)",
         "rolled back r2 (2b2b2b2b)",
-        "now: r1 (1a1a1a1a) acts; r2 (2b2b2b2b) is watched and held, so that it cannot be promoted",
+        "now: r1 (1a1a1a1a) is enforced; r2 (2b2b2b2b) is in shadow and held, so that it cannot be promoted",
         "undo: signalbox policy release eu-residency --digest 2b2b2b2b2b2b && signalbox policy promote eu-residency",
         "",
       ].join("\n"),
@@ -331,10 +331,10 @@ describe("signalbox policy rollback", () => {
   });
 
   it.each([
-    [{ enforced: null }, "nothing is enforced; for what was, see: signalbox policy history eu-residency"],
+    [{ enforced: null }, "nothing is enforced; for earlier content, see: signalbox policy history eu-residency"],
     [
       { can_roll_back: false, rollback_to: null },
-      /nothing was enforced before r\d \([0-9a-f]{8}\); change the policy's file/,
+      /nothing was enforced before r\d \([0-9a-f]{8}\); change or delete the policy's file/,
     ],
   ])("has nowhere to go, and says what there is to do: %j", async (more, told) => {
     const server = await changing(view({ ...more }), "rollbacks", back);
@@ -362,7 +362,7 @@ describe("signalbox policy withdraw and release", () => {
       [
         "eu-residency: withdrawing the candidate r2 (2b2b2b2b)",
         "withdrew the candidate r2 (2b2b2b2b)",
-        "now: r1 (1a1a1a1a) acts",
+        "now: r1 (1a1a1a1a) is enforced",
         "undo: signalbox policy release eu-residency --digest 2b2b2b2b2b2b",
         "",
       ].join("\n"),
@@ -401,7 +401,7 @@ describe("signalbox policy withdraw and release", () => {
     const several = await changing({ ...none, held }, "releases", view());
     const ran = await several.run(["release", "eu-residency"]);
     expect(ran.code).toBe(2);
-    expect(ran.stderr).toContain("give it for one of r2 (2b2b2b2b), r3 (3c3c3c3c)");
+    expect(ran.stderr).toContain("give the digest of one of r2 (2b2b2b2b), r3 (3c3c3c3c)");
     await done(several, ["release", "eu-residency", "--digest", "3c3c3c"]);
     expect(several.asked.at(-1)?.body).toEqual({ digest: DIGESTS.r3 });
     const nothing = await changing(none, "releases", view());

@@ -83,7 +83,7 @@ describe("signalbox policy diff", () => {
       [at(DIGESTS.end)]: end,
     });
     const gone = (await ending.run(["diff", "eu-residency"])).stdout;
-    expect(gone).toContain("r1 (1a1a1a1a) → r3 (edededed), the policy's end\n");
+    expect(gone).toContain("r1 (1a1a1a1a) → r3 (edededed), the policy's removal\n");
     expect(gone).toContain("  - constraint processed_in_eu (filter): REGION_NOT_IN_EU\n");
     expect(gone).toContain("+++ /dev/null\n@@ -1,7 +0,0 @@\n-package policies.eu_residency\n");
     const first = await fakeServer({ [GET]: { body: view({ enforced: null }) }, [at(DIGESTS.r2)]: after });

@@ -21,7 +21,7 @@ describe("signalbox policy promote", () => {
       [
         "eu-residency: promoting r1 (1a1a1a1a) → r2 (2b2b2b2b)",
         "promoted r2 (2b2b2b2b)",
-        "now: r2 (2b2b2b2b) acts",
+        "now: r2 (2b2b2b2b) is enforced",
         "undo: signalbox policy rollback eu-residency",
         "",
       ].join("\n"),
@@ -47,8 +47,8 @@ describe("signalbox policy promote", () => {
       [POST]: { body: view({ state: "ended", enforced: end, candidate: null, missing: null }) },
     });
     const { stdout } = await server.run(["promote", "eu-residency"]);
-    expect(stdout).toContain("promoting r1 (1a1a1a1a) → its end, r3 (edededed)\n");
-    expect(stdout).toContain("now: it has ended, nothing of it acts\n");
+    expect(stdout).toContain("promoting r1 (1a1a1a1a) → its removal, r3 (edededed)\n");
+    expect(stdout).toContain("now: it has ended, nothing is enforced\n");
   });
 
   it("tells the first promotion apart", async () => {

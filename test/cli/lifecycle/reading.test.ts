@@ -109,11 +109,11 @@ describe("signalbox policy show", () => {
         files        r1 (1a1a1a1a) in the files of the server that answered
 
       Drift
-        the candidate r2 (2b2b2b2b) is not what the server's files hold
-          bring the server's files up to date, or give the candidate up:
+        the candidate r2 (2b2b2b2b) differs from the content of the server's files
+          update the server's files, or withdraw the candidate:
           signalbox policy withdraw eu-residency --candidate
 
-      In shadow: r2 since 2026-03-02T09:00Z, asked about 1,204 requests
+      In shadow: r2 since 2026-03-02T09:00Z, evaluated for 1,204 requests
         all since it was first seen, 2026-03-01T08:00Z
         would deny     37 of 1,204 (3.0 %), 12 of them let through now
         would narrow   4 of 1,204 (0.3 %)
@@ -151,7 +151,7 @@ describe("signalbox policy show", () => {
     });
     const server = await fakeServer(paths(ending));
     const { stdout } = await server.run(["show", "eu-residency"]);
-    expect(stdout).toContain("Candidate: r3 (edededed), the policy's end\n");
+    expect(stdout).toContain("Candidate: r3 (edededed), the policy's removal\n");
     expect(stdout).toContain("    signalbox policy promote eu-residency\n");
     expect(stdout).not.toContain("In shadow");
     expect(server.asked).toHaveLength(1);
@@ -209,9 +209,9 @@ describe("signalbox policy show", () => {
     [
       ["files_differ"],
       { candidate: null },
-      ["stands in no slot", "signalbox policy release eu-residency --digest 3c3c3c3c3c3c"],
+      ["is in no slot", "signalbox policy release eu-residency --digest 3c3c3c3c3c3c"],
     ],
-    [["files_differ"], {}, ["stands in no slot", "an older replica: bring its files up to date\n"]],
+    [["files_differ"], {}, ["is in no slot", "on an older replica, update its files\n"]],
     [["files_differ", "files_held"], {}, ["was rolled back and is held", "release eu-residency --digest 3c3c3c3c3c3c"]],
     [["files_differ", "files_withdrawn"], {}, ["was withdrawn", "release eu-residency --digest 3c3c3c3c3c3c"]],
     [["candidate_not_in_files"], {}, ["the candidate r2", "signalbox policy withdraw eu-residency --candidate"]],

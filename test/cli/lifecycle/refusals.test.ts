@@ -15,7 +15,7 @@ describe("a server that refuses", () => {
     ["404 of the policy", failed(404, "policy_not_found"), "ID: the server has no such policy"],
     ["404 of the path", failed(404, "not_found"), "--server: has no /v1/policies (404)"],
     ["404 without JSON", { status: 404, body: "<h1>nginx</h1>" }, "--server: has no /v1/policies (404)"],
-    ["429", failed(429, "rate_limited"), "--server: has had too many calls"],
+    ["429", failed(429, "rate_limited"), "--server: too many calls"],
     ["503", failed(503, "store_unavailable"), "--server: cannot read its policy log now"],
     ["500", failed(500, "internal_error"), "--server: answered with 500, internal_error: Said by the server"],
     ["502 of a proxy", { status: 502, body: "Bad Gateway" }, "--server: answered with 502\n"],
@@ -61,17 +61,17 @@ describe("a server that refuses", () => {
     ["409 nothing before", failed(409, "nothing_to_roll_back_to"), 3, "there is nothing to roll back to"],
     ["409 not held", failed(409, "not_held"), 3, "nothing to release"],
     ["409 not approved", failed(409, "not_approved"), 3, "nothing to withdraw"],
-    ["409 no bytes", failed(409, "content_not_kept"), 3, "bring it back by its files"],
+    ["409 no bytes", failed(409, "content_not_kept"), 3, "restore the policy's files instead"],
     ["409 busy", failed(409, "busy"), 3, "try again"],
     ["409 of a newer server", failed(409, "eclipse"), 3, "answered with 409, eclipse: Said by the server"],
     ["409 nothing to simulate", failed(409, "nothing_to_simulate"), 3, "there is nothing to simulate"],
     ["409 too large", failed(409, "simulation_too_large"), 3, "more time or memory"],
-    ["503 simulating", failed(503, "simulation_busy"), 1, "makes other simulations just now"],
+    ["503 simulating", failed(503, "simulation_busy"), 1, "other simulations are waiting already"],
     ["412 without more", failed(412, "precondition_failed"), 3, "the policy has changed meanwhile; nothing was done"],
-    ["503", failed(503, "store_unavailable"), 1, "after a look at what became of it"],
+    ["503", failed(503, "store_unavailable"), 1, "check the state, then try again"],
     ["503 done", failed(503, "policies_not_applied"), 1, "the change is stored"],
-    ["200 without a policy", { body: {} }, 1, "whether it was done is not known"],
-    ["200 that breaks off", { body: '{"object":"po' }, 1, "whether it was done is not known"],
+    ["200 without a policy", { body: {} }, 1, "the change may or may not have been made"],
+    ["200 that breaks off", { body: '{"object":"po' }, 1, "the change may or may not have been made"],
     ["a redirection", { status: 307, body: "", headers: { location: "/elsewhere" } }, 1, "a key is not sent after it"],
   ])("is told in words where something was to change: %s", async (_name, reply, exit, told) => {
     const server = await fakeServer({ [GET]: { body: view() }, [POST]: reply });
@@ -97,7 +97,7 @@ describe("a server that refuses", () => {
     });
     const { code, stderr } = await server.run(["promote", "eu-residency"]);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/whether it was done is not known; look: signalbox policy show eu-residency/);
+    expect(stderr).toMatch(/the change may or may not have been made; check: signalbox policy show eu-residency/);
   });
 
   it("that is not there cannot have changed anything", async () => {

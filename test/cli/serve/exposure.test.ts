@@ -25,7 +25,7 @@ describe("an address that other machines reach", () => {
       "--insecure-http",
       "in clear",
       "--behind-proxy",
-      "no forwarded header is believed",
+      "forwarded headers are ignored",
       "--tls-cert",
     ]) {
       expect(refused).toThrow(word);

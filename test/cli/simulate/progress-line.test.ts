@@ -27,7 +27,7 @@ test("one line, written over, and gone at the end", () => {
   shown.clear();
   shown.clear();
   expect(written).toEqual([
-    `${CLEAR}Telling classes of requests apart: 0`,
+    `${CLEAR}Building classes of requests: 0`,
     `${CLEAR}Deciding classes: 1,200 of 3,184`,
     CLEAR,
   ]);

@@ -54,7 +54,7 @@ describe.skipIf(NO_GIT !== null)("simulation of several files from git", { timeo
     commit(cwd, "an overlay");
     const first = await sides(cwd, "--base", "main~1", "--head", "main", "--environment", "production");
     expect(first.code).toBe(0);
-    expect(first.stderr).toContain("base has no overlay of this environment");
+    expect(first.stderr).toContain("base has no overlay for this environment");
     if (first.sides === null) throw new Error("nothing was compared");
     expect([addressOf(first.sides.base), addressOf(first.sides.head)]).toEqual([
       "https://alpha.example/v1",

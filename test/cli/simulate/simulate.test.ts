@@ -257,7 +257,7 @@ describe("signalbox simulate over folders", () => {
     );
     const unknown = await run(cwd, [...BOTH, "--promote", "constructor"]);
     expect(unknown).toMatchObject({ code: 1, call: null });
-    expect(unknown.stderr).toContain("--promote: head has no policy of that id");
+    expect(unknown.stderr).toContain("--promote: head has no policy with this id");
   });
 
   test("--promote names the removal of what acts in base, and not what acts there already", async () => {
@@ -272,10 +272,10 @@ describe("signalbox simulate over folders", () => {
     const kept = await run(cwd, [...BOTH, "--promote", `gate@${digest.slice(0, 12)}`]);
     expect(kept.stderr).toContain(`its digest begins with ${removalDigest("gate").slice(0, 12)}`);
     const fresh = await run(cwd, [...BOTH, "--promote", "gate", "--fresh"]);
-    expect(fresh.stderr).toContain("--promote: head has no policy of that id");
+    expect(fresh.stderr).toContain("--promote: head has no policy with this id");
     // What was only watched is gone without anybody's word.
     writeTo(join(cwd, "before"), { "routes.yaml": CLEAN });
-    expect((await run(cwd, [...BOTH, "--promote", "gate"])).stderr).toContain("head has no policy of that id");
+    expect((await run(cwd, [...BOTH, "--promote", "gate"])).stderr).toContain("head has no policy with this id");
   });
 
   test("--evidence must be there before the work begins", async () => {
@@ -384,7 +384,7 @@ describe("who waits for a simulation", () => {
       code: 1,
       stdout: "",
       stderr:
-        "\r\u001b[2KTelling classes of requests apart: 5\r\u001b[2Ksignalbox simulate: stopped; nothing was reported\n",
+        "\r\u001b[2KBuilding classes of requests: 5\r\u001b[2Ksignalbox simulate: stopped; nothing was reported\n",
     });
     expect(listeners()).toBe(before);
   });
@@ -526,7 +526,7 @@ function assertionsNamed(id: string): string {
 
 test("the command line has it, and its help names every flag and code", async () => {
   const listed = await runCommand(runCommands, ["--help"]);
-  expect(listed.stdout).toMatch(/^ {2}simulate +say what a change/m);
+  expect(listed.stdout).toMatch(/^ {2}simulate +show what a change/m);
   for (const argv of [["--help"], ["-h"], ["--base", "x", "--help"]]) {
     const { code, stdout } = await runCommand(runCommands, ["simulate", ...argv]);
     expect(code).toBe(0);

@@ -15,20 +15,20 @@ export const approvePolicy = lifecycleCommand({
   name: "approve",
   summary: "Approves the candidate's content.",
   access: "changes",
-  about: `Approves one content of a policy, with the key in SIGNALBOX_KEY as the approver, and says what its promotion still lacks. An
-approval is of a digest and of nothing else: other content needs other approvals. Approving again takes the place of the first.`,
+  about: `Approves one content of a policy, with the key in SIGNALBOX_KEY as the approver, and prints what its promotion still requires. An
+approval holds for one digest: changed content needs new approvals. A second approval by the same key replaces the first.`,
   flags: {
     digest: {
       type: "string",
       value: "D",
-      help: "Six or more digits of the digest that you have read. Default: whatever is the candidate now.",
+      help: "Six or more digits of the digest that you have read. Default: the present candidate.",
     },
     report: {
       type: "string",
       value: "FILE",
-      help: `The report of signalbox policy simulate --format json that you have seen. The server makes the report
-itself; only where it is the same does it satisfy a promotion that requires one. A report of
-signalbox simulate that says the same stands for the server's.`,
+      help: `The report of signalbox policy simulate --format json that you have read. The server computes the
+report itself; only an equal report satisfies a promotion that requires one. A report of
+signalbox simulate with the same results counts as the server's.`,
     },
   },
   work: async ({ id, values, json, server, io }) => {
@@ -103,7 +103,7 @@ function approvedLines(view: PolicyView, content: Content, server: PolicyServer)
     ...(isCandidate ? [] : [line(0, span("note: it is not the candidate now"))]),
     ...(isCandidate && missing?.length !== 0 ? [line(0, span(still))] : []),
     ...(isCandidate && missing?.length === 0
-      ? [line(0, span(`nothing is missing for its promotion${notSelf}`)), command("next: ", "promote", id)]
+      ? [line(0, span(`its promotion requires nothing more${notSelf}`)), command("next: ", "promote", id)]
       : []),
     command("undo: ", "withdraw", id, "--digest", content.digest.slice(0, 12)),
   ];

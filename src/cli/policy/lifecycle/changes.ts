@@ -60,7 +60,7 @@ function outcomeLines(done: string, { enforced, candidate }: PolicyView, undo: s
   const watched =
     candidate === null
       ? ""
-      : `; ${contentText(candidate)} is watched${candidate.held ? " and held, so that it cannot be promoted" : ""}`;
+      : `; ${contentText(candidate)} is in shadow${candidate.held ? " and held, so that it cannot be promoted" : ""}`;
   return [
     line(0, span(done, "green")),
     line(0, span(`now: ${actingText(enforced)}${watched}`)),
@@ -73,8 +73,8 @@ export const promotePolicy = change({
   name: "promote",
   summary: "Promotes the candidate: it is enforced from now on.",
   path: "promotions",
-  about: `Makes the candidate of a policy act instead of what acts now, for all servers of the store at once. The candidate may be the
-policy's end, when its file is gone. Promotes what it has just read and nothing else: when somebody is quicker, nothing is done.`,
+  about: `Enforces the candidate of a policy instead of the content that is enforced now, on all servers of the store at once. If the
+policy's file is gone, the candidate is its removal. If the policy changed after it was read, nothing is done.`,
   flags: {},
   plan:
     () =>
@@ -83,7 +83,7 @@ policy's end, when its file is gone. Promotes what it has just read and nothing 
         throw new NotNowError("there is no candidate; a server creates one when it reads changed files");
       }
       const from = enforced === null ? "nothing" : contentText(enforced);
-      const to = candidate.content === "removal" ? `its end, ${contentText(candidate)}` : contentText(candidate);
+      const to = candidate.content === "removal" ? `its removal, ${contentText(candidate)}` : contentText(candidate);
       const lacking = missing === null || missing.length === 0 ? "" : `; missing: ${missingTexts(missing)}`;
       return {
         doing: `promoting ${from} → ${to}${lacking}`,
@@ -107,20 +107,20 @@ export const rollBackPolicy = change({
   name: "rollback",
   summary: "Rolls back to the content that was enforced before.",
   path: "rollbacks",
-  about: `Makes act again what was enforced before, for all servers of the store at once, without compiling anything and without any
-approval. What is rolled back is held: it cannot be promoted again before somebody releases it.`,
+  about: `Enforces earlier content again, on all servers of the store at once. Nothing is compiled and no approval is needed. The content
+that is rolled back is held: it must be released before it can be promoted again.`,
   flags: {
     to: {
       type: "string",
       value: "R",
-      help: `A revision that was enforced before, such as r3; none: nothing, as before the first promotion
-of a policy that began in shadow. Default: what was enforced last.`,
+      help: `A revision that was enforced before, such as r3; none: nothing is enforced, as before the first
+promotion of a policy that began in shadow. Default: the content that was enforced last.`,
     },
     reason: {
       type: "string",
       value: "R",
       help: `${ROLLBACK_REASONS.join(", ")}.
-Default: other. It stands in the history.`,
+Default: other. The history records it.`,
     },
   },
   plan: (values) => {
@@ -154,17 +154,17 @@ Default: other. It stands in the history.`,
 });
 
 function whyNowhere(id: string, enforced: SlotView | null): string {
-  if (enforced === null) return `nothing is enforced; for what was, see: signalbox policy history ${id}`;
-  return `nothing was enforced before ${contentText(enforced)}; change the policy's file, or delete it, and promote the candidate that follows`;
+  if (enforced === null) return `nothing is enforced; for earlier content, see: signalbox policy history ${id}`;
+  return `nothing was enforced before ${contentText(enforced)}; change or delete the policy's file, and promote the new candidate`;
 }
 
 /** `signalbox policy withdraw` */
 export const withdrawPolicy = change({
   name: "withdraw",
-  summary: "Takes an approval back; with --candidate, the candidate.",
+  summary: "Withdraws an approval or, with --candidate, the candidate.",
   path: "withdrawals",
-  about: `Takes back the approval that the key in SIGNALBOX_KEY, or one it comes from, has given. With --candidate, takes the candidate out
-of its slot: it is not watched any more, and a restart with it in the files does not bring it back.`,
+  about: `Withdraws the approval that the key in SIGNALBOX_KEY, or a key that it comes from, has given. With --candidate, removes the
+candidate from its slot: it is no longer in shadow, and a restart with the same files does not bring it back.`,
   flags: {
     candidate: { type: "boolean", help: "The candidate instead of an approval." },
     digest: {
@@ -198,15 +198,15 @@ of its slot: it is not watched any more, and a restart with it in the files does
 /** `signalbox policy release` */
 export const releasePolicy = change({
   name: "release",
-  summary: "Lets content be promoted again that was rolled back.",
+  summary: "Releases content that was rolled back, so that it can be promoted again.",
   path: "releases",
-  about: `Lets content be promoted again that was rolled back or withdrawn. Where there is no candidate, it becomes the candidate. Nothing
-acts that did not act before: it still has to be promoted.`,
+  about: `Releases content that was rolled back or withdrawn, so that it can be promoted again. If there is no candidate, it becomes the
+candidate. A release enforces nothing: the content still has to be promoted.`,
   flags: {
     digest: {
       type: "string",
       value: "D",
-      help: "Six or more digits of its digest. Default: the one content that is held, or else withdrawn.",
+      help: "Six or more digits of its digest. Default: the only content that is held or, if none is, withdrawn.",
     },
   },
   plan: (values) => async (view, server) => {
@@ -233,7 +233,7 @@ function onlyReleasable({ held, withdrawn }: PolicyView): Content {
     throw new NotNowError("nothing is held and nothing is withdrawn, so there is nothing to release");
   if (others.length > 0) {
     const names = contents.map(contentText).join(", ");
-    throw new UsageError(`--digest: there is more than one content to release; give it for one of ${names}`);
+    throw new UsageError(`--digest: several contents can be released; give the digest of one of ${names}`);
   }
   return only;
 }

@@ -48,8 +48,8 @@ const ACCESS = {
     key: `The key, with the scope operations:manage, is read from SIGNALBOX_KEY. Where policies.managed_by of routes.yaml names
 workspaces, it must be a key of one of them.
 `,
-    codes: `Exit codes: 0 done; 1 not done; 2 the command line cannot be used; 3 not done because something is missing, or because
-somebody has changed the policy meanwhile.
+    codes: `Exit codes: 0 done; 1 not done; 2 the command line cannot be used; 3 not done because a requirement is not met, or because
+the policy has changed since it was read.
 `,
   },
 } as const;

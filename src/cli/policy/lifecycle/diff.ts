@@ -21,10 +21,10 @@ interface Side extends SourceSide {
 /** `signalbox policy diff` */
 export const diffPolicy = lifecycleCommand({
   name: "diff",
-  summary: "What the candidate changes, in words and line by line.",
+  summary: "What the candidate changes: its contract, and its rules line by line.",
   access: "reads",
-  about: `Shows what the candidate of a policy changes: what it promises, in words, and its rules line by line. The contents are those of
-the server's store, whatever anybody's files hold.`,
+  about: `Shows what the candidate of a policy changes: its contract, and its rules line by line. The contents come from the server's
+store, not from the files of this checkout.`,
   flags: {
     from: {
       type: "string",
@@ -58,7 +58,7 @@ async function readSide(server: PolicyServer, { id }: PolicyView, content: Conte
   if (json["object"] !== "policy.content") throw notPolicies();
   const isRemoval = json["content"] === "removal";
   return {
-    name: `${contentText(content)}${isRemoval ? ", the policy's end" : ""}`,
+    name: `${contentText(content)}${isRemoval ? ", the policy's removal" : ""}`,
     modules: isRemoval ? [] : objectsOf(json, "sources").flatMap(parseModule),
     json,
     contract: isRemoval ? null : objectOf(json, "contract"),

@@ -49,7 +49,7 @@ export function refuseUnexpected(view: PolicyView, expected: Expected): void {
     const present = view[slot]?.revision ?? "none";
     if (wanted !== undefined && (wanted === null ? "none" : `r${wanted}`) !== present) {
       throw new NotNowError(
-        `--expect-${slot}: it is ${present} now; nothing was done; look again: signalbox policy show ${view.id}`,
+        `--expect-${slot}: it is ${present} now; nothing was done; read it again: signalbox policy show ${view.id}`,
       );
     }
   }

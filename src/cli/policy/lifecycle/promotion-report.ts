@@ -60,7 +60,7 @@ function refuseOther(report: JsonObject, head: JsonObject, { policy, content, is
   const found = contents.find(({ digest }) => digest === content.digest);
   if (found === undefined && isRemoval && contents.length === 0) {
     throw new UsageError(
-      "--report: does not say what the end of the policy does; simulate with a base that enforces it, and a head without it",
+      "--report: does not show the removal of the policy; simulate with a base that enforces it, and a head without it",
     );
   }
   if (found === undefined) {
@@ -74,7 +74,7 @@ function refuseOther(report: JsonObject, head: JsonObject, { policy, content, is
   const isPromoted = Array.isArray(promoted) && promoted.includes(policy);
   if (found["slot"] === "candidate" && !isPromoted) {
     throw new UsageError(
-      "--report: does not say what promoting the policy does; simulate without --promote, or with --promote of it",
+      "--report: does not show the promotion of the policy; simulate without --promote, or with --promote of it",
     );
   }
 }
@@ -111,7 +111,7 @@ function parseReport(bytes: Buffer): JsonObject {
 
 function noReport(): UsageError {
   return new UsageError(
-    `--report: is no report of signalbox simulate --format json as this version writes it (${REPORT_FORMAT})`,
+    `--report: is not a report of signalbox simulate --format json in the format of this version (${REPORT_FORMAT})`,
   );
 }
 

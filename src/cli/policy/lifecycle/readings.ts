@@ -81,8 +81,8 @@ export const showPolicy = lifecycleCommand({
   name: "show",
   summary: "Everything about one policy, and the next command.",
   access: "reads",
-  about: `Shows a policy of a running server: what acts and what is watched, who has approved it and what is missing, what it would have
-done to requests, with commands that explain them, and what to type next.`,
+  about: `Shows a policy of a running server: enforced content, content in shadow, approvals, what a promotion still needs, what the content
+in shadow would have done to requests, with commands that explain them, and the next command.`,
   flags: {},
   json: '{"policy": …, "shadow": … or null}, as GET /v1/policies/ID and GET /v1/policies/ID/shadow answer.',
   work: async ({ id, json, server, io }) => {
@@ -100,14 +100,14 @@ export const simulatePromotion = lifecycleCommand({
   name: "simulate",
   summary: "What the promotion of the candidate would change, as the server computes it.",
   access: "changes",
-  about: `Shows the server's own simulation of one promotion: what would change for every class of requests, under the table that serves,
-if the content took the place of what is enforced, and the results of the server's assertions. An approval that names this
-report (signalbox policy approve --report) satisfies a promotion that requires one.`,
+  about: `Shows the server's own simulation of one promotion: what would change for every class of requests, under the table in force, if
+the content were enforced, and the results of the server's assertions. An approval that names this report (signalbox policy
+approve --report) satisfies a promotion that requires one.`,
   flags: {
     digest: {
       type: "string",
       value: "D",
-      help: "Six or more digits of the digest of a content. Default: whatever is the candidate now.",
+      help: "Six or more digits of the digest of a content. Default: the present candidate.",
     },
     format: {
       type: "string",
@@ -142,10 +142,10 @@ export const policyHistory = lifecycleCommand({
   name: "history",
   summary: "What happened, when, and by whom.",
   access: "reads",
-  about: `Lists what happened to a policy, oldest first: what files brought, who approved, promoted, rolled back, withdrew and released, and
-what had been seen by then.`,
+  about: `Lists what happened to a policy, oldest first: content from files, approvals, promotions, rollbacks, withdrawals and releases, each
+with its key and the shadow figures at that time.`,
   flags: {},
-  json: "the rows of the log as they are, each with its position and hash; signalbox evidence verify checks the whole chain.",
+  json: "the unchanged rows of the log, each with its position and hash; signalbox evidence verify checks the whole chain.",
   work: async ({ id, json, server, io }) => {
     const rows = await Array.fromAsync(server.transitions(id));
     if (json) return printJson(rows, io);

@@ -33,10 +33,10 @@ Runs the tests of the policies: every rule of a <id>_test.rego whose name begins
   --run REGEX           only tests whose <id>.<name> matches, such as eu-residency or '\\.test_reason'
   --verbose             lists the tests that pass too, with what they print
   --format FORMAT       ${FORMATS.join(", ")} (default: terminal)
-  --coverage            also tells which lines, verdicts and reasons no test has seen
-  --threshold PERCENT   fails when the tests reach fewer of the lines; implies --coverage
+  --coverage            also lists the lines, verdicts and reasons that no test covers
+  --threshold PERCENT   fails if the tests cover fewer of the lines; implies --coverage
   --timeout SECONDS     for the whole run, compiling included; 1 to 3600 (default: ${DEFAULT_TIMEOUT})
-  --strict              fails when a verdict or a reason was never seen, or a policy has no tests; implies --coverage
+  --strict              fails if a verdict or a reason is not covered, or a policy has no tests; implies --coverage
   --cache DIRECTORY     compiled policies (default: ${DEFAULT_CACHE_TEXT})
   --help                this text
 

@@ -139,8 +139,8 @@ describe("the comment", () => {
     expect(text.indexOf("Incomplete: not every class")).toBeLessThan(text.indexOf("###"));
     expect(text).toContain("> - `key.labels` 16 of 4,096 values\n");
     expect(text).not.toContain("Head allows");
-    expect(text).toContain("1,200 decisions were made otherwise than base decides: ");
-    expect(text).toContain("1 line is no evidence and not counted.\n");
+    expect(text).toContain("1,200 decisions were made differently than base decides: ");
+    expect(text).toContain("1 line is not evidence and not counted.\n");
   });
 
   test("a table of assertions, what failed first", () => {

@@ -67,7 +67,7 @@ describe("words", () => {
     if (evidence === null) throw new Error("no evidence");
     expect(evidenceCautions({ ...evidence, not_reproduced: 0, unreadable: 0 })).toEqual([]);
     expect(evidenceCautions({ ...evidence, not_reproduced: 0, unreadable: 2 })).toEqual([
-      "2 lines are no evidence and not counted",
+      "2 lines are not evidence and not counted",
     ]);
     expect(evidenceCautions({ ...evidence, not_reproduced: 1, unreadable: 0 })).toHaveLength(1);
   });

@@ -106,8 +106,8 @@ describe("what the page says", () => {
     "↕ moved",
     "seen 41 times in evidence",
     "not seen in evidence",
-    "1 decision was made otherwise than base decides: under other files, or by what an older record does not have.",
-    "2 lines are no evidence and not counted.",
+    "1 decision was made differently than base decides: under other files, or with data that an older record does not have.",
+    "2 lines are not evidence and not counted.",
     "signalbox explain --workspace acme --route chat-large --label 'it'\\''s here'",
     "routes.yaml:214:7",
     "What the change does with these candidates enforced: web-search",
@@ -167,7 +167,7 @@ describe("what the page says", () => {
     const text = textOf(FORMATS.html(REPORTS.empty, { ...CONTEXT, reportDigest: null }));
     expect(text).toContain("Equivalent");
     expect(text).toContain("No class changes. No new data path.");
-    expect(text).toContain("No request is decided in another way.");
+    expect(text).toContain("No request is decided differently.");
     expect(text).toContain("There is no assertions file.");
     expect(text).toContain("There is no candidate to promote");
     expect(text).not.toContain("SHA-256");

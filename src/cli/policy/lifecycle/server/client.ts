@@ -76,7 +76,7 @@ export class PolicyServer {
 
   /** @param etag where the change must meet the state that was looked at. */
   async change(id: string, change: Change, body: JsonObject, etag: string | null): Promise<Answered> {
-    const inDoubt = `whether it was done is not known; look: signalbox policy show ${id}`;
+    const inDoubt = `the change may or may not have been made; check: signalbox policy show ${id}`;
     const answer = await callServer({
       url: serverUrl(this.#address, `/v1/policies/${id}/${change}`),
       method: "POST",

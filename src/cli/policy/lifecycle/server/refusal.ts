@@ -35,21 +35,21 @@ export function refusal({ status, body }: ServerAnswer, asked: Asked): CommandEr
     case 409:
       return new NotNowError(conflict(code, error, asked.policy ?? "ID"));
     case 412:
-      return new NotNowError(`${currentText(objectOf(error, "current"))}; nothing was done; look again: ${show}`);
+      return new NotNowError(`${currentText(objectOf(error, "current"))}; nothing was done; read it again: ${show}`);
     case 429:
-      return new CommandError("--server: has had too many calls with this key; wait a little and try again");
+      return new CommandError("--server: too many calls with this key; wait a minute and try again");
     case 503:
       if (code === "policies_not_applied") {
         return new CommandError(
-          "--server: the change is stored, but the server that answered could not load it yet and decides as before; it keeps trying, and its GET /status shows when it is done",
+          "--server: the change is stored, but the server that answered could not load it yet and decides as before; it tries again, and GET /status shows when it has loaded it",
         );
       }
       if (code === "simulation_busy") {
-        return new CommandError("--server: makes other simulations just now, and nothing was done; try again");
+        return new CommandError("--server: other simulations are waiting already; nothing was done; try again");
       }
       return new CommandError(
         asked.changes
-          ? `--server: cannot write its policy log now; try again, after a look at what became of it: ${show}`
+          ? `--server: cannot write its policy log now; check the state, then try again: ${show}`
           : "--server: cannot read its policy log now; try again",
       );
     default:
@@ -86,20 +86,20 @@ function conflict(code: string, error: JsonObject | null, policy: string): strin
   if (missing.length > 0) return `not yet: ${missingTexts(missing)}; nothing was done`;
   switch (code) {
     case "held":
-      return `the content was rolled back and is held; let it be promoted again with: signalbox policy release ${policy}`;
+      return `the content was rolled back and is held; release it first: signalbox policy release ${policy}`;
     case "no_candidate":
       return "there is no candidate; a server creates one when it reads changed files";
     case "nothing_to_roll_back_to":
       return (
-        `there is nothing to roll back to; a rollback can reach what this lists: signalbox policy history ${policy} ` +
-        "(content that initial_mode enforced at first sight had nothing before it: promote a change of it, or its end)"
+        `there is nothing to roll back to; this lists the revisions that were enforced: signalbox policy history ${policy} ` +
+        "(content that initial_mode enforced when it was first seen has no earlier one: promote a change or the removal)"
       );
     case "not_held":
       return "the content is neither held nor withdrawn, so there is nothing to release";
     case "content_not_kept":
-      return "the content's bytes are not kept or cannot be loaded; bring it back by its files";
+      return "the content's bytes are not stored or cannot be loaded; restore the policy's files instead";
     case "not_approved":
-      return "the key, and those it comes from, have not approved the content, so there is nothing to withdraw";
+      return "neither the key nor a key that it comes from has approved the content, so there is nothing to withdraw";
     case "nothing_to_simulate":
       return "the content is enforced already, so there is nothing to simulate";
     case "assertions_invalid":
@@ -107,7 +107,7 @@ function conflict(code: string, error: JsonObject | null, policy: string): strin
     case "simulation_too_large":
       return "the simulation needs more time or memory than the server gives it";
     case "busy":
-      return "others changed policies at the same time, again and again; nothing was done; try again";
+      return "too many changes of policies at the same time; nothing was done; try again";
     default:
       return otherwise(409, code, error);
   }
@@ -120,7 +120,7 @@ function currentText(current: JsonObject | null): string {
     const revision = current[name];
     return typeof revision === "string" && parseRevision(revision) !== null ? revision : "none";
   };
-  return `the policy is not in the state that was looked at: enforced is ${slot("enforced_revision")} now, candidate ${slot("candidate_revision")}`;
+  return `the policy has changed since it was read: enforced is ${slot("enforced_revision")} now, candidate ${slot("candidate_revision")}`;
 }
 
 function otherwise(status: number, code: string, error: JsonObject | null): string {

@@ -9,7 +9,7 @@ export function contentText({ revision, digest }: Content): string {
 
 /** The same, with what a removal is: a policy's end. */
 export function slotText(slot: SlotView): string {
-  return `${contentText(slot)}${slot.content === "removal" ? ", the policy's end" : ""}`;
+  return `${contentText(slot)}${slot.content === "removal" ? ", the policy's removal" : ""}`;
 }
 
 /** `2026-03-02T10:00Z`, to the minute; `?` where a server does not say it. */
@@ -47,8 +47,8 @@ export function commandText(words: readonly string[], server: string | null): st
   return explainCommand([...words, ...(server === null ? [] : ["--server", server])]);
 }
 
-/** What acts of a policy, in a sentence's middle. */
+/** The enforced content of a policy, as a part of a sentence. */
 export function actingText(enforced: SlotView | null): string {
-  if (enforced === null) return "nothing of it acts";
-  return enforced.content === "removal" ? "it has ended, nothing of it acts" : `${contentText(enforced)} acts`;
+  if (enforced === null) return "nothing is enforced";
+  return enforced.content === "removal" ? "it has ended, nothing is enforced" : `${contentText(enforced)} is enforced`;
 }

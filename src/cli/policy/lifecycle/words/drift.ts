@@ -28,26 +28,26 @@ const DRIFTS: ReadonlyMap<string, MakeLine> = new Map<string, MakeLine>([
   [
     "files_differ",
     ({ id, files, candidate }, server) => ({
-      text: `the server's files hold ${filesText(files)} that stands in no slot`,
+      text: `the server's files have ${filesText(files)}, which is in no slot`,
       fix:
         candidate === null
-          ? "an older replica: bring its files up to date; or make them the candidate:"
-          : "an older replica: bring its files up to date",
+          ? "on an older replica, update its files; otherwise make the content the candidate:"
+          : "on an older replica, update its files",
       command: candidate === null ? releaseCommand(id, files, server) : null,
     }),
   ],
   [
     "files_held",
     ({ id, files }, server) => ({
-      text: `the server's files hold ${filesText(files)}, which was rolled back and is held`,
-      fix: "change the files back, or let it be promoted again:",
+      text: `the server's files have ${filesText(files)}, which was rolled back and is held`,
+      fix: "change the files back, or release the content:",
       command: releaseCommand(id, files, server),
     }),
   ],
   [
     "files_withdrawn",
     ({ id, files }, server) => ({
-      text: `the server's files hold ${filesText(files)}, which was withdrawn`,
+      text: `the server's files have ${filesText(files)}, which was withdrawn`,
       fix: "change the files back, or make it the candidate again:",
       command: releaseCommand(id, files, server),
     }),
@@ -55,16 +55,16 @@ const DRIFTS: ReadonlyMap<string, MakeLine> = new Map<string, MakeLine>([
   [
     "candidate_not_in_files",
     ({ id, candidate }, server) => ({
-      text: `the candidate ${candidate === null ? "" : `${contentText(candidate)} `}is not what the server's files hold`,
-      fix: "bring the server's files up to date, or give the candidate up:",
+      text: `the candidate ${candidate === null ? "" : `${contentText(candidate)} `}differs from the content of the server's files`,
+      fix: "update the server's files, or withdraw the candidate:",
       command: commandText(["policy", "withdraw", id, "--candidate"], server),
     }),
   ],
   [
     "module_differs",
     () => ({
-      text: "the store keeps a module that its sources do not compile to; servers run what they compile from the sources",
-      fix: "somebody has changed the store, or a server wrote to it whose compile cache was forged; find out who, with:",
+      text: "the stored module is not the one that the sources compile to; servers run the module that they compile from the sources",
+      fix: "the store was changed, or a server with a forged compile cache wrote to it; find the damaged contents:",
       command: "signalbox policy verify",
     }),
   ],
@@ -74,8 +74,8 @@ const DRIFTS: ReadonlyMap<string, MakeLine> = new Map<string, MakeLine>([
       text: "the server's files do not have the policy",
       fix:
         candidate?.content === "removal"
-          ? "put the file back, or end the policy:"
-          : "put the file back, or send the server SIGHUP, and the policy's end becomes the candidate",
+          ? "put the file back, or promote the removal:"
+          : "put the file back, or send the server SIGHUP, which makes the policy's removal the candidate",
       command: candidate?.content === "removal" ? commandText(["policy", "promote", id], server) : null,
     }),
   ],

@@ -129,7 +129,7 @@ function nextStep(view: PolicyView, server: string | null): NextStep {
   if (candidate.held) {
     const digest = candidate.digest.slice(0, 12);
     return {
-      text: "it was rolled back; change its file, or let it be promoted again:",
+      text: "it was rolled back; change its file, or release it:",
       command: command("release", id, "--digest", digest),
     };
   }

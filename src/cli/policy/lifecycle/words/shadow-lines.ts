@@ -14,7 +14,7 @@ import { section, tableLines } from "./sections.ts";
 export function shadowLines(report: JsonObject, firstSeen: number | null): readonly Line[] {
   const judged = numberOf(report, "judged") ?? 0;
   const since = timeText(timeOf(report, "since"));
-  const title = `In shadow: ${textOf(report, "revision")} since ${since}, asked about ${amountText(judged, "request")}`;
+  const title = `In shadow: ${textOf(report, "revision")} since ${since}, evaluated for ${amountText(judged, "request")}`;
   if (judged === 0) return section(title, [line(2, span("no request has been judged yet", "dim"))]);
   const from = timeText(firstSeen);
   const earlier =
@@ -94,9 +94,7 @@ function witnessLines(report: JsonObject): readonly Line[] {
         line(4, span(classText(objectOf(witness, "class")))),
         line(4, span("request ", "dim"), span(textOf(witness, "request_id"))),
         ...(command === null ? [] : [{ ...line(4, span("try     ", "dim"), span(command)), whole: true }]),
-        ...(unsayable === ""
-          ? []
-          : [line(4, span(`no command: the files do not know its ${unsayable} any more`, "dim"))]),
+        ...(unsayable === "" ? [] : [line(4, span(`no command: the files no longer have its ${unsayable}`, "dim"))]),
       ];
     }),
   );

@@ -45,7 +45,7 @@ function panelMarkup(report: ReportModel, view: View, shownFor: string, title: s
       <section aria-labelledby="${view}-changes">
         <h3 id="${view}-changes">Changes <span class="count">${numberText(groups.length)}</span></h3>
         ${changesMarkup(comparison, view)}
-        ${groups.length === 0 ? html`<p class="none">${report.complete ? "No request is decided in another way." : "None among the classes that were decided."}</p>` : NOTHING}
+        ${groups.length === 0 ? html`<p class="none">${report.complete ? "No request is decided differently." : "None among the classes that were decided."}</p>` : NOTHING}
         ${groups.map((group) => groupMarkup(group, view))}
         <p class="none unmatched" hidden>No change matches the filter.</p>
       </section>
@@ -56,8 +56,8 @@ function panelMarkup(report: ReportModel, view: View, shownFor: string, title: s
 function leadOf(report: ReportModel, view: View): Markup {
   const { promoted_policies: promoted } = report;
   if (view === "promoted") return html`What the change does with these candidates enforced: ${nameList(promoted)}`;
-  if (!seeTheSame(report)) return html`Policies act as the files of each side say: candidates decide nothing.`;
-  if (promoted.length === 0) return html`There is no candidate to promote, so that both are the same.`;
+  if (!seeTheSame(report)) return html`Enforced policies decide; candidates decide nothing.`;
+  if (promoted.length === 0) return html`There is no candidate to promote, so both views are equal.`;
   return html`Promotion of these candidates would change nothing here: ${nameList(promoted)}`;
 }
 

@@ -32,7 +32,7 @@ export function findingsMarkup({ findings, newFindings, complete }: ReportModel)
     findings.length === 0
       ? none("Some request uses every policy, constraint, reason, route and endpoint of head.")
       : html`${complete ? NOTHING : html`<p class="lead">${capitalised(NOT_JUDGED)}.</p>`}
-        ${table("Parts of head without effect", ["Part", "Finding", "Since", "Place"], [...newFindings, ...known].map(row))}`,
+        ${table("Unused parts of head", ["Part", "Finding", "Since", "Location"], [...newFindings, ...known].map(row))}`,
   );
 }
 
@@ -60,13 +60,13 @@ export function dimensionsMarkup(report: ReportModel): Markup {
       <th scope="row">${code(name)}</th>
       <td class="number">${numberText(values)}</td>
       <td class="number">${numberText(apart)}</td>
-      <td>${readBy.length === 0 ? html`nobody` : nameList(readBy)}</td>
+      <td>${readBy.length === 0 ? html`nothing` : nameList(readBy)}</td>
       <td>${reason ?? ""}</td>
     </tr>`;
   return section(
     "dimensions",
     "Dimensions",
-    html`<p class="lead">${report.spaceText}. A dimension that nobody reads is not told apart.</p>
+    html`<p class="lead">${report.spaceText}. Values of a dimension that nothing reads are not distinguished.</p>
       ${table("What requests can differ in", ["Dimension", "Values#", "Distinguished#", "Read by", "Why"], report.space.dimensions.map(row))}`,
   );
 }

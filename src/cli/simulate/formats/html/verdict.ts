@@ -14,7 +14,7 @@ export function verdictMarkup(report: ReportModel): Markup {
   return html` <section class="choice" aria-labelledby="verdict">
     <h2 id="verdict" class="unseen">Verdict</h2>
     <fieldset class="standpoints">
-      <legend>How candidates are taken; choose what is shown below</legend>
+      <legend>Candidate policies; choose the view shown below</legend>
       ${cardMarkup(report, "declared")} ${cardMarkup(report, "promoted")}
     </fieldset>
     <ul class="facts-line">

@@ -25,9 +25,8 @@ export function questionOf(cause: CauseReport, effects: readonly Effect[]): stri
   if (wider.length > 0) return `may data of ${listText(wider, 3)} go to ${reach}?`;
   if (narrower.length > 0) return `can ${listText(narrower, 3)} do with fewer endpoints?`;
   if (moved.length > 0) return questionOfMove(cause, effects);
-  if (first.path.endsWith(".price"))
-    return "is it what the provider charges? preferences by price and budgets go by it";
-  if (first.kind === "policy") return "who reads what it would deny, and who promotes it when?";
+  if (first.path.endsWith(".price")) return "is it what the provider charges? preferences by price and budgets use it";
+  if (first.kind === "policy") return "who reviews what it would deny, and who promotes it when?";
   return "";
 }
 

@@ -35,7 +35,5 @@ function trainingNotes({ gains }: CauseReport): readonly string[] {
 
 function assertionNotes({ entries }: CauseReport): readonly string[] {
   const removed = entries.filter(({ kind, change }) => kind === "assertion" && change !== "added");
-  return removed.length === 0
-    ? []
-    : ["later changes are held against the new assertions; this one passes or fails by them too"];
+  return removed.length === 0 ? [] : ["later changes are checked by the new assertions, and this change is too"];
 }

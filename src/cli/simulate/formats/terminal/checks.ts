@@ -95,7 +95,11 @@ export function evidenceLines({ evidence, declared, promoted }: ReportModel): re
     seenLine("as if promoted", promoted.groups.length, evidence.promoted, evidence),
     ...evidenceCautions(evidence).map((caution) => line(2, span("! ", "yellow"), span(caution))),
     ...shown.map(({ why, decisions: lost }) =>
-      line(2, span("! ", "yellow"), span(`${amountText(lost, "decision")} cannot be said in head's files: ${why}`)),
+      line(
+        2,
+        span("! ", "yellow"),
+        span(`${amountText(lost, "decision")} cannot be expressed by head's files: ${why}`),
+      ),
     ),
     ...moreLine(unrepresentable.length - shown.length, "reason"),
   ];

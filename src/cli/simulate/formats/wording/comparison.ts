@@ -162,7 +162,7 @@ export function spaceText({ space }: SimulationReport): string {
 }
 
 /** With `--fresh`: a running server would enforce other contents. */
-export const FRESH = "Both sides are taken as servers would start them that have seen neither.";
+export const FRESH = "Both sides are simulated as new servers: initial_mode decides the slot of every policy.";
 
 /** "main (1a2b3c4d5e6f)". */
 export function sideText({ name, commit }: SideReport): string {

@@ -141,11 +141,11 @@ export function evidenceCautions({ not_reproduced: otherwise, unreadable }: Evid
   const cautions: string[] = [];
   if (otherwise > 0) {
     cautions.push(
-      `${amountText(otherwise, "decision was", "decisions were")} made otherwise than base decides: under other files, or by what an older record does not have`,
+      `${amountText(otherwise, "decision was", "decisions were")} made differently than base decides: under other files, or with data that an older record does not have`,
     );
   }
   if (unreadable > 0) {
-    cautions.push(`${amountText(unreadable, "line is", "lines are")} no evidence and not counted`);
+    cautions.push(`${amountText(unreadable, "line is", "lines are")} not evidence and not counted`);
   }
   return cautions;
 }
