@@ -48,7 +48,7 @@ export interface ObligationTrace {
 
 /** What the obligations in force change in a request on its way to a provider, whichever candidate gets it. */
 export interface RequestEdits {
-  /** The most output that the request may ask for, in tokens; `null` where nothing limits it. */
+  /** The most output that the request may have, in tokens; `null` where nothing limits it. */
   readonly maxOutputTokens: number | null;
   /** Members to take out; sorted, each once. */
   readonly stripFields: readonly StrippableField[];

@@ -16,9 +16,9 @@ export interface ServiceError {
   /** Path of the request member concerned, such as `messages[2].content`. */
   readonly param: string | null;
   readonly denial: Denial | null;
-  /** The same request may succeed when it is sent again; where not, clients are told so (`x-should-retry: false`). */
+  /** The same request may succeed when it is sent again; where not, clients get `x-should-retry: false`. */
   readonly mayPass: boolean;
-  /** Milliseconds after which a retry makes sense; `null` where none does or nobody knows. */
+  /** Milliseconds after which a retry makes sense; `null` where none does or it is unknown. */
   readonly retryAfter: number | null;
   /** More members of the error object, for errors of the router's own endpoints; names that it does not have otherwise. None where absent. */
   readonly facts?: JsonObject;

@@ -31,7 +31,7 @@ export const FAILURE_KINDS = [
 
 export type FailureKind = (typeof FAILURE_KINDS)[number];
 
-/** What a client is told of a failure that nothing could make good. Codes are stable; sentences are ours alone. */
+/** The client's error for a failure that no retry or fallback repaired. Codes are stable; sentences are ours alone. */
 export const FAILURE_SENTENCES: Readonly<Record<FailureKind, string>> = {
   connect: "no connection to the provider could be made",
   tls: "the provider's certificate or TLS handshake was not acceptable",
@@ -76,11 +76,11 @@ export interface UpstreamFailure {
    * only `reportedFailure` lets it pass. None where absent.
    */
   readonly param?: string;
-  /** The failure is the provider's whole answer: it is passed on, and nobody else is asked for another one. */
+  /** The failure is the provider's whole answer: it is passed on, and no other endpoint is tried. */
   readonly final?: true;
 }
 
-/** What a client is told where a code says more than the kind does; the other codes have the kind's sentence. */
+/** The client's error where a code is more exact than the kind; the other codes have the kind's sentence. */
 export const FAILURE_CODE_SENTENCES: Readonly<Record<string, string>> = {
   unexpected_output_item:
     "the provider answered with output that the request did not ask for, or that the answer cannot represent",

@@ -32,7 +32,7 @@ export const STRIPPABLE_FIELDS = [
 ] as const;
 export type StrippableField = (typeof STRIPPABLE_FIELDS)[number];
 
-/** What a policy may ask for besides letting requests pass. A kind is listed here or does not exist. */
+/** What a policy may require besides letting requests pass. A kind is listed here or does not exist. */
 export const OBLIGATION_KINDS = ["max_output_tokens", "strip_field", "prefer_region"] as const;
 export type ObligationKind = (typeof OBLIGATION_KINDS)[number];
 

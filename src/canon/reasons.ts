@@ -186,7 +186,7 @@ function reasonOf(code: string): Reason | null {
 /**
  * A denial as the client gets it: the status of its reason, and one safe sentence that repeats policy, revision, constraint and reason.
  *
- * @param paths which member of the request asked for what the denial is about; clients look at `param` to mend or to leave out.
+ * @param paths path of the request's member that the denial is about; clients use `param` to fix it or to leave it out.
  */
 export function denialError(denial: Denial, paths: ReadonlyMap<string, string> = NO_PATHS): ServiceError {
   const reason = reasonOf(denial.reason);

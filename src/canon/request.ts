@@ -55,7 +55,7 @@ export interface RequestShape {
   readonly reasoningEffort: ReasoningEffort;
   /** Families whose signed reasoning stands in the history; only endpoints of the same family can read it. Sorted. */
   readonly signatureFamilies: readonly string[];
-  /** Length of the vectors asked for; `null` where the request does not say or the operation makes none. */
+  /** Length of the vectors requested; `null` where the request does not say or the operation makes none. */
   readonly dimensions: number | null;
 }
 
@@ -81,13 +81,13 @@ export interface InferenceRequest {
   readonly model: string;
   readonly shape: RequestShape;
   readonly preferences: ProviderPreferences | null;
-  /** Capability or feature → path of the member that first asked for it, for an error's `param`. */
+  /** Capability or feature → path of the member that first requested it, for an error's `param`. */
   readonly paths: ReadonlyMap<Capability | Feature, string>;
   readonly headers: ProtocolHeaders;
   /** The parsed body in the surface's own dialect. */
   readonly body: JsonObject;
   /** Reads of the body what limits and balancing need. */
   readonly reader: BodyReader;
-  /** Whether the caller asked for the stream to end with its usage (`stream_options.include_usage`). */
+  /** Whether the caller requested the stream to end with its usage (`stream_options.include_usage`). */
   readonly includeUsage: boolean;
 }

@@ -165,7 +165,7 @@ export interface ModelRow {
   readonly moderationCategories: CategoryMapping | null;
   /** Who can read this model's signed reasoning; `null` where it signs none. */
   readonly signatureFamily: string | null;
-  /** How much the model may think, as its providers want to be told; `null` where routes.yaml does not say. */
+  /** The reasoning budget in the form that its providers require; `null` where routes.yaml does not say. */
   readonly reasoning: ModelReasoning | null;
   /** Features that the model refuses although its dialect has them. Sorted. */
   readonly refuses: readonly Feature[];
@@ -255,7 +255,7 @@ export interface RouteRow {
   /** What happens when a fallback lacks what a request needs: the request is denied, or the fallback is left out. */
   readonly onGap: "deny" | "narrow";
   readonly unknownFields: UnknownFields;
-  /** Whether a response schema may be asked for as a tool where an endpoint has no native one. */
+  /** Whether a response schema may be requested as a tool where an endpoint has no native one. */
   readonly emulateSchema: boolean;
   readonly operations: readonly ModelOperation[];
 }
@@ -290,6 +290,6 @@ export interface PolicySettings {
   readonly initialMode: Readonly<Record<string, "shadow" | "enforce">>;
   /** Policy id, or `*` for all others, → all that a promotion of it requires; absent: the defaults for all. `lifecycle/requirements.ts` reads it. */
   readonly promotion?: Readonly<Record<string, PromotionRequirements>>;
-  /** Workspaces whose keys may approve, promote, roll back and so on; sorted. Absent: those of the only workspace, nobody's where there are several. */
+  /** Workspaces whose keys may approve, promote, roll back and so on; sorted. Absent: those of the only workspace, none where there are several. */
   readonly managedBy?: readonly string[];
 }

@@ -1,7 +1,7 @@
 import { EXIT, type CommandIo, type CommandTable } from "./terminal/command-io.ts";
 import { readVersion } from "./terminal/version.ts";
 
-/** Commands are loaded when they are asked for: `keys list` need not wait for the compiler. */
+/** Commands are loaded when they are requested: `keys list` need not wait for the compiler. */
 export const COMMANDS: CommandTable = {
   init: {
     summary: "write a first routes.yaml with policies",

@@ -11,7 +11,7 @@ export interface ConfigurationFiles {
   readonly routes: Source;
   /** What routes.yaml includes, sorted by path; none unless set. */
   readonly parts?: readonly Source[];
-  /** The overlay of the environment that was asked for; none unless set. */
+  /** The overlay of the environment that was requested; none unless set. */
   readonly overlay?: Source | null;
   /** The policy folder's `*.rego` and those of its `lib`, tests included, sorted by path. */
   readonly policies: readonly Source[];
@@ -82,7 +82,7 @@ export async function loadFromTree(
   const outside = await folderOutside(tree, posix.dirname(path), directory);
   if (outside !== null) unreadable.push(unreadFile(posix.join(posix.dirname(shown), outside), { unread: "outside" }));
   const names = outside === null ? await regoFiles(tree, folder) : [];
-  // Only a folder that nobody asked for may be absent: a misspelt one would switch every policy off.
+  // Only the default folder may be absent: a misspelt one would switch every policy off.
   if (names === null && declared) {
     unreadable.push(unreadableFile(shown, "the folder that `policies.dir` names cannot be read"));
   }

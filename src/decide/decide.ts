@@ -59,7 +59,7 @@ interface RouteRefusal {
   readonly reason: ReasonCode;
 }
 
-/** The route that a name means to a caller, or why it is none; what else a request asks for does not matter here. */
+/** The route that a name means to a caller, or why it is none; what else a request requires does not matter here. */
 export function routeAsked(
   table: RoutingTable,
   identity: Identity,

@@ -13,7 +13,7 @@ export interface Obliged {
 
 /**
  * Of several limits the smallest wins, of several regions the one of the policy that comes first. A preferred region goes
- * before the order that the caller asked for, which still holds within the region and outside of it. Tiers come back numbered without holes.
+ * before the order that the caller requested, which still holds within the region and outside of it. Tiers come back numbered without holes.
  */
 export function applyObligations(
   table: RoutingTable,

@@ -176,7 +176,7 @@ export interface Translation {
     unknownFields: UnknownFields,
     edits: RequestEdits,
   ) => CanonicalRequest | ServiceError;
-  /** Ways to end that no request of this surface asks for: an answer that ends so is a failure and is not printed. None where absent. */
+  /** Finish reasons that no request of this surface can cause: an answer with one is a failure and is not printed. None where absent. */
   readonly impossibleEnds?: readonly FinishReason[];
   /**
    * Kinds of blocks that this surface leaves out. An answer that says nothing else and ends properly is a failure: nothing of it would be left. None

@@ -148,7 +148,7 @@ export class Revocations {
     const known = this.#orders.get(keyId);
     if (known !== undefined) return known;
     const order = new StopOrder();
-    // Between the look at the key and this call it may have been revoked: nobody would tell the request of it any more.
+    // Between the look at the key and this call it may have been revoked: the request would not be notified.
     if (this.#isRevoked(keyId)) order.give({ reason: "key_revoked", running: "end" });
     else this.#orders.set(keyId, order);
     return order;

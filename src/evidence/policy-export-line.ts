@@ -29,7 +29,7 @@ export function readPolicyHeader(line: string): PolicyExportHeader | null {
   return from?.position === GENESIS.position && from.hash === GENESIS.hash && to !== null ? { to } : null;
 }
 
-/** As an evidence row stands in its line, so that whoever can verify the one can verify the other. */
+/** As an evidence row stands in its line, so that one verifier reads both. */
 export function formatPolicyRow({ position, previous, hash, record }: PolicyExportRow): string {
   return `{"position":${position},"kind":"policy","previous":"${previous}","hash":"${hash}","record":${record}}`;
 }

@@ -25,7 +25,7 @@ export interface Admission {
   readonly countsTokens: boolean;
   /** Settles what a relayed request came to. True where tokens were estimated. */
   readonly relayed: (outcome: RelayOutcome) => boolean;
-  /** The same for a request in parts. @param counted tokens; `null` where nobody counted. */
+  /** The same for a request in parts. @param counted tokens; `null` where they were not counted. */
   readonly gathered: (attempts: readonly AttemptReport[], counted: number | null) => boolean;
   /** Nothing was sent to anybody. */
   readonly release: () => void;

@@ -65,7 +65,7 @@ export class RequestHold {
     this.#isReading = false;
   }
 
-  /** Keys are not told apart: they have limits of their own (`concurrency`). */
+  /** Keys are not distinguished: they have limits of their own (`concurrency`). */
   beginRunning(): ServiceError | null {
     const refused = this.#capacity.running.take(this.#workspace, null, 1, this.#isOnly);
     if (refused !== null) return refusal(refused, "requests under way");
@@ -129,7 +129,7 @@ export class FairShare {
   }
 
   /**
-   * @param keyId `null`: keys are not told apart.
+   * @param keyId `null`: keys are not distinguished.
    * @param isOnly the table has no other workspace.
    * @returns `null` where it has been taken; {@link giveBack} it once.
    */

@@ -85,7 +85,7 @@ export function answerPreflight(runtime: Runtime, incoming: IncomingMessage, res
  * header that the page sets.
  *
  * @param identity whose token it is; `null` where that is not known, as of a token that expired long ago. Its answer is a refusal that says nothing, and the
- * page has to read it to ask for a new token: origins that may have tokens at all are let.
+ * page has to read it to request a new token: origins that may have tokens at all are let.
  */
 export function allowReading(
   { tokens }: Pick<Runtime, "tokens">,

@@ -50,7 +50,7 @@ const LOOK = 5_000;
  */
 const IDLE_TIME = 75_000;
 
-/** How long answers that are told to end have for it, milliseconds. */
+/** How long answers may take to end after they were requested to, milliseconds. */
 const FAREWELL = 1_000;
 
 /**
@@ -192,7 +192,7 @@ const REASONS: Readonly<Record<number, string>> = {
 
 /**
  * Answers what Node refuses before any handler of ours: bytes that are not HTTP, headers too long or too slow, an unknown `Expect`. The
- * answers have the shape and the request id of all others. There is no record: nobody and nothing was identified.
+ * answers have the shape and the request id of all others. There is no record: neither caller nor request was identified.
  */
 function answerUnparsed(server: Server, newRequestId: () => string, answers: OpenAnswers): void {
   server.on("clientError", (error: Error, socket: Duplex) => {
@@ -219,7 +219,7 @@ function answerUnparsed(server: Server, newRequestId: () => string, answers: Ope
   });
 }
 
-/** No handshake, no answer: nobody could read it. */
+/** Without a handshake there is no answer: the client could not read it. */
 function isTlsFailure(error: Error): boolean {
   const code: unknown = Reflect.get(error, "code");
   return typeof code === "string" && /^(ERR_SSL|ERR_TLS|EPROTO|ECONNRESET)/.test(code);

@@ -154,7 +154,7 @@ export class Recorder {
     this.#dispatchedAt = performance.now();
   }
 
-  /** What the client was told instead of an answer. */
+  /** The error that the client got instead of an answer. */
   refused(error: ServiceError): void {
     const terminal: Terminal =
       error.kind === "policy_denied" || error.denial !== null ? "denied" : error.status >= 500 ? "failed" : "refused";
@@ -226,7 +226,7 @@ export class Recorder {
     }
   }
 
-  /** An exception of ours. The id that the client is told is the id of the record. */
+  /** An exception of ours. The id in the client's error is the id of the record. */
   crashed(snapshot: Snapshot, error: ServiceError): void {
     this.refuse(snapshot, this.caller, error);
     this.#outcome = { ...EMPTY_OUTCOME, attempts: this.#attempts, status: error.status, terminal: "failed" };

@@ -21,7 +21,7 @@ export function refuseHead({ headers, httpVersion, rawHeaders, url = "/" }: Inco
   if (headers.host === undefined && httpVersion === "1.1") {
     return invalidRequest("missing_host", "Send the Host header; HTTP/1.1 requires it.");
   }
-  // RFC 9112 §3.2: nor one that is none, or several; whoever stands in front may have looked at another one.
+  // RFC 9112 §3.2: nor one that is none, or several; a proxy in front may have read another one.
   if (namesHostTwice(rawHeaders) || (headers.host !== undefined && !HOST.test(headers.host))) {
     return invalidRequest("missing_host", "Send one Host header, with a name or an address and its port.");
   }
@@ -53,7 +53,7 @@ function namesHostTwice(rawHeaders: readonly string[]): boolean {
   return hosts > 1;
 }
 
-/** How many requests of one connection may come without a credential or be refused. Each costs about as much as a good one, and nobody pays for it. */
+/** How many requests of one connection may come without a credential or be refused. Each costs about as much as a good one, and no limit counts it. */
 const IDLE_REQUESTS = 1_000;
 
 interface Count {

@@ -91,7 +91,7 @@ export function sendText(
   endAfterBody(response);
 }
 
-/** A body that nobody has read and that is not worth reading to keep the connection. */
+/** An unread body that is too long to read just to keep the connection. */
 function leavesBody(request: IncomingMessage, status: number): boolean {
   if (request.complete) return false;
   // The rest of a body that was too large or too slow is not waited for, however little it may be.

@@ -90,7 +90,7 @@ async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Prom
   if (!isAnswered(incoming, response) || answerPreflight(runtime, incoming, response)) return HANDLED;
   try {
     const refusal = refuseHead(incoming);
-    // Where the head is not clear, nobody knows where its body ends.
+    // With an ambiguous head, the end of the body is unknown.
     if (refusal !== null) response.shouldKeepAlive = false;
     await (refusal === null ? handler : refuseWith(runtime, refusal))(incoming, response);
   } catch {

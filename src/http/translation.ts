@@ -7,7 +7,7 @@ import type { AnswerContext, Surface, Target } from "../dialects/dialect.ts";
 import { upstreamFor } from "../dialects/upstreams.ts";
 import { prepareTranslation, type PreparedTranslation } from "../dialects/translation/exchange-plan.ts";
 
-/** A decision whose every candidate can be told the request. */
+/** A decision whose candidates can all express the request. */
 export interface TranslatableDecision {
   readonly decision: RouteDecision;
   /** Endpoint id → the request in its words; nothing for endpoints that speak the caller's protocol. */
@@ -52,14 +52,14 @@ export function prepareTranslations(
   return "code" in narrowed ? narrowed : { decision: narrowed, prepared };
 }
 
-/** A printer knows what it cannot say, and not what the caller's surface calls it: the member that asks for reasoning is the one to change. */
+/** A printer knows what it cannot say, and not what the caller's surface calls it: the member that requests reasoning is the one to change. */
 function withParam<Made extends object>(made: Made | ServiceError, { paths }: InferenceRequest): Made | ServiceError {
   if (!("code" in made) || made.param !== null || made.code !== "invalid_reasoning_budget") return made;
   return { ...made, param: paths.get("reasoning") ?? null };
 }
 
 /**
- * The decision without the places that cannot be told the request; the first of their refusals where the route does not leave fallbacks out
+ * The decision without the candidates whose protocol cannot express the request; the first of their refusals where the route does not leave fallbacks out
  * for that (`on_gap: deny`), or where nothing else is left.
  *
  * @param refusals endpoint id → its 400, in the order of the plan.

@@ -140,7 +140,7 @@ function approvalsOfOthers(status: PolicyStatus, digest: string, origin: string)
   return (status.approvals.get(digest) ?? []).filter(({ by }) => by.origin !== origin);
 }
 
-/** A row that approves what nobody has seen is no lawful one. @throws {TypeError} */
+/** A row that approves unknown content is not lawful. @throws {TypeError} */
 function withApprovals(status: PolicyStatus, digest: string, approvals: readonly Approval[]): PolicyStatus {
   contentOf(status, digest);
   return { ...status, approvals: new Map(status.approvals).set(digest, approvals) };

@@ -3,7 +3,7 @@ import { contentOf, type PolicyStates, type PolicyStatus } from "./policy-states
 import type { FileContent } from "./lifecycle.ts";
 import type { PolicyRecord } from "./records.ts";
 
-/** What a server's files hold, and what they held when it last told. */
+/** Contents of a server's files now, and when it last recorded them. */
 export interface Observation {
   readonly contents: readonly FileContent[];
   /** Digest by policy; `null` at the start of a process. */

@@ -16,7 +16,7 @@ import { isJudged } from "./requirements.ts";
 /** Rows read at a time. */
 const PAGE = 500;
 
-/** How often somebody else may be quicker before a caller is told so: a hundred at once are through long before. */
+/** Attempts after another writer was first, before the caller gets an error; a hundred concurrent writers need fewer. */
 const ATTEMPTS = 400;
 
 /** Longest pause between attempts, milliseconds: so that those who lost do not all come back together. */
@@ -43,7 +43,7 @@ class Lifecycle implements PolicyLifecycle {
   readonly #clock: () => number;
   readonly #pause: () => Promise<void>;
   #states = NO_POLICY_STATES;
-  /** What the files of this process held when it last told. */
+  /** Contents of this process's files when it last recorded them. */
   #files: ReadonlyMap<string, string> | null = null;
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -137,7 +137,7 @@ class Lifecycle implements PolicyLifecycle {
     }
   }
 
-  /** Whether the bytes are there and are those that the log names: what is damaged must not be what everybody is told to run. */
+  /** Whether the bytes are there and are those that the log names: damaged content must not be announced to all servers. */
   async #isKept({ digest, module }: ContentReference): Promise<boolean> {
     const content = await this.#log.content(digest);
     return content !== null && createHash("sha256").update(content.module).digest("hex") === module;

@@ -81,7 +81,7 @@ export interface Actor {
   readonly origin: string;
   /** Labels that the key and every key on its way from the origin have; sorted. What `roles` of a requirement look at. */
   readonly roles: readonly string[];
-  /** Of the request that asked for it. */
+  /** Of the request that caused it. */
   readonly requestId: string;
 }
 

@@ -90,7 +90,7 @@ export function missingRequirements(
   });
 }
 
-/** Standing approvals of the candidate's content that count for whoever promotes. */
+/** Valid approvals of the candidate's content that count for the promoter. */
 export function countedApprovals(
   status: PolicyStatus,
   { selfApproval, revoked }: Pick<PromotionRequirements, "selfApproval"> & Pick<PromotionRequest, "revoked">,

@@ -110,7 +110,7 @@ interface Demand {
 
 /**
  * Puts together everything that is wanted of the store now; `null` where nothing is. What is given back is out of hand from here on, and
- * stays so where nobody knows what a call that failed has done: what is counted twice is safer than what is counted not at all. Where nothing was
+ * stays so where the effect of a failed call is unknown: what is counted twice is safer than what is counted not at all. Where nothing was
  * done, it is given back with the next call.
  */
 export function composeLease(

@@ -33,7 +33,7 @@ export interface TokenRefusal {
 
 const MAXIMUM_CEILING = 1_000_000_000;
 
-/** The token that a key with this grant gets for a request, or why it gets none. Nothing that is asked for is left out in silence. */
+/** The token that a key with this grant gets for a request, or why it gets none. Nothing that is requested is left out in silence. */
 export function narrow(
   parent: Pick<Identity, "scopes">,
   grant: ExchangeGrant,
@@ -74,7 +74,7 @@ export function narrow(
 
 const CEILING_FIX = `request a whole number from 1 to ${MAXIMUM_CEILING}, or leave it out`;
 
-/** The list asked for where all of it is granted; the granted one where none is asked for; `undefined` where neither. */
+/** The list requested where all of it is granted; the granted one where none is requested; `undefined` where neither. */
 function within<Item extends string>(
   granted: readonly Item[] | null,
   asked: readonly string[] | null,
@@ -89,13 +89,13 @@ function isCeiling(count: number | null): boolean {
   return count === null || (Number.isSafeInteger(count) && count >= 1 && count <= MAXIMUM_CEILING);
 }
 
-/** Whether whoever calls may do this kind of work at all; keys may, within their scopes. */
+/** Whether the credential may do this kind of work at all; keys may, within their scopes. */
 export function mayDo({ narrowed }: Identity, operation: Operation): boolean {
   const operations = narrowed?.operations ?? null;
   return operations === null || operations.includes(operation);
 }
 
-/** Whether whoever calls may know of a route of the workspace. */
+/** Whether the credential may see a route of the workspace. */
 export function mayUseRoute({ narrowed }: Identity, route: string): boolean {
   const routes = narrowed?.routes ?? null;
   return routes === null || routes.includes(route);

@@ -47,7 +47,7 @@ export const DROPPED_FIELDS = {
   tool_call_dropped: "A tool call in an answer that was cut short was left out, because the surface has none",
   not_counted: "Members that the provider's token counter has no place for were left out of the count",
   signature_dropped: "A signature of reasoning was left out of the answer",
-  single_call_unspoken: "That the only tool may be called once at a time could not be told to the provider",
+  single_call_unspoken: "The provider's protocol cannot express that the only tool may be called once at a time",
   further_calls_dropped: "Tool calls beyond the first, which the request had switched off, were left out of the answer",
   usage_hidden: "Details of usage that the surface has no member for were left out",
   usage_unknown: "Counts that the provider did not give read 0, because the surface's clients demand numbers",
@@ -56,7 +56,7 @@ export const DROPPED_FIELDS = {
   tool_strictness_widened: "Tools that were not strict were sent as strict, because all of a request's are or none",
   logprobs_coarser: "Log probabilities came without alternatives, or for several tokens together",
   signature_placeholder:
-    "A tool call of the history that nobody had signed was sent with the provider's mark for such calls",
+    "A tool call of the history without a signature was sent with the provider's mark for such calls",
   result_files_apart: "Images and files of a tool's result were sent apart from its text",
   image_detail_for_all: "One image detail was sent for all images of the request",
   prefill_as_turn: "The beginning of the answer was sent as a turn of the model, which may begin anew",
@@ -66,7 +66,8 @@ export const DROPPED_FIELDS = {
     "A message of the history that had no reasoning was sent with a space for it, because the provider demands some",
   input_purpose_defaulted:
     "Inputs without an `input_type` were sent as documents, because the protocol wants to know what they are for",
-  truncation_unspoken: "Whether inputs may be cut could not be told to the provider, which does as it always does",
+  truncation_unspoken:
+    "Whether inputs may be cut could not be expressed in the provider's protocol, so its default applies",
   document_members_dropped: "Members of documents besides `text` were not sent",
   categories_unjudged: "Categories that the model does not judge read as not flagged",
   /** Stands in records of earlier builds only: an answer without a finish reason is a failure now. */

@@ -21,7 +21,7 @@ export const FINISH_REASONS = [
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
 /**
- * Finish reasons after which the answer is shorter than it would have been, or nobody knows whether it is: the provider's word for the end is unknown, or
+ * Finish reasons after which the answer is shorter than it would have been, or may be: the provider's finish reason is unknown, or
  * there was none.
  */
 export const INCOMPLETE_REASONS: ReadonlySet<FinishReason> = new Set([

@@ -46,7 +46,7 @@ export type OutputFormat =
     };
 
 export interface ReasoningRequest {
-  /** `unspecified` where the caller asks for reasoning in another way only. */
+  /** `unspecified` where the caller requests reasoning in another way only. */
   readonly effort: ReasoningEffort;
   /** Tokens; `null` where the caller gave none. */
   readonly budget: number | null;

@@ -19,7 +19,7 @@ export interface EmbedRequest {
   /** `null`: the caller did not say; numbers are then meant. */
   readonly encoding: VectorEncoding | null;
   readonly purpose: EmbedPurpose | null;
-  /** Whether inputs beyond the model's window may be cut; `null`: the caller did not say, and they may not, where a provider can be told. */
+  /** Whether inputs beyond the model's window may be cut; `null`: the caller did not say, and they may not, where the provider's protocol can express that. */
   readonly mayTruncate: boolean | null;
   /** Members that only an endpoint of the surface's own protocol is sent, as they came. */
   readonly extras: JsonObject;
@@ -35,7 +35,7 @@ export interface EmbedResult {
   readonly model: string | null;
   /**
    * The answer is already what the caller's protocol says, to the byte: OpenAI's members, vectors in order, each with its own index, in the
-   * encoding asked for.
+   * encoding requested.
    */
   readonly isVerbatim: boolean;
 }

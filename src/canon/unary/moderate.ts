@@ -1,6 +1,6 @@
 import type { JsonObject } from "../json.ts";
 
-/** What callers of moderations are told about, in the order of OpenAI's specification. */
+/** Categories in answers to moderations, in the order of OpenAI's specification. */
 export const MODERATION_CATEGORIES = [
   "harassment",
   "harassment/threatening",
@@ -19,7 +19,7 @@ export const MODERATION_CATEGORIES = [
 export type ModerationCategory = (typeof MODERATION_CATEGORIES)[number];
 
 /**
- * A model's own categories → those of callers that they count for; an empty list says that callers are not told of a category. Declared in
+ * A model's own categories → those of callers that they count for; an empty list: callers do not see the category. Declared in
  * routes.yaml (`moderation_categories`): what one vendor's word means in another's is for an operator to say, not for code.
  */
 export type CategoryMapping = Readonly<Record<string, readonly ModerationCategory[]>>;

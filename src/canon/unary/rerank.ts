@@ -8,7 +8,7 @@ export interface RerankRequest {
   readonly topN: number | null;
   /** Longer documents are cut to this by the provider; `null` where the caller did not say. */
   readonly maxTokensPerDocument: number | null;
-  /** Whether the provider may cut what is too long for the model; `null`: the caller did not say, and it may not, where it can be told. */
+  /** Whether the provider may cut what is too long for the model; `null`: the caller did not say, and it may not, where the provider's protocol can express that. */
   readonly mayTruncate: boolean | null;
   /** How early a provider should handle the request, from 0, the first; `null` where the caller did not say. Only helps. */
   readonly priority: number | null;
@@ -23,7 +23,7 @@ export interface RankedDocument {
   readonly score: number;
 }
 
-/** One endpoint's answer, checked: as many results as were asked for, best first, ties by index, every index once. */
+/** One endpoint's answer, checked: as many results as were requested, best first, ties by index, every index once. */
 export interface RerankResult {
   readonly operation: "rerank";
   readonly results: readonly RankedDocument[];

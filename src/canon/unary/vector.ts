@@ -3,7 +3,7 @@ export const VECTOR_ENCODINGS = ["float", "base64"] as const;
 export type VectorEncoding = (typeof VECTOR_ENCODINGS)[number];
 
 /**
- * One embedding as its provider wrote it. Whoever makes one has seen that every number is finite; vectors are large, so nobody reads
+ * One embedding as its provider wrote it. Its maker has checked that every number is finite; vectors are large, so they are not read
  * their numbers again unless the caller wants the other encoding.
  */
 export interface Vector {

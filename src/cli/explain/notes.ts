@@ -14,7 +14,7 @@ interface Noted {
 }
 
 /**
- * What a caller is not told, and a reader of the files may know: which of the names that were asked for are not there. Such a request can be sent, so it is
+ * For readers of the files only, never for callers: which of the requested names do not exist. Such a request can be sent, so it is
  * decided and not refused as a mistake of the command line.
  */
 export function notesOf(noted: Noted): readonly string[] {

@@ -39,7 +39,7 @@ regions:
 ${[...plan.groups].map(([group, regions]) => `  ${group}: ${flow([...regions])}`).join("\n")}
 
 # A preset gives protocol, address and flags; \`signalbox check\` prints what each came to. Keys written here take its place.
-# \`trains_on_data\` is what init was told: look into your contracts. A provider that may train gets only requests which say
+# \`trains_on_data\` is what you gave init: check your contracts. A provider that may train gets only requests which say
 # \`"provider": {"data_collection": "allow"}\`. Add \`retention\` too; left out, the longest is assumed.
 # \`on_missing_secret: simulate\` lets the simulated provider answer until the secret is set. Remove it in production.
 providers:

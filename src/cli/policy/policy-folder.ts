@@ -72,7 +72,7 @@ async function namesIn(tree: FileTree, folder: string): Promise<readonly string[
   return names?.filter((name) => name.endsWith(".rego") && !name.startsWith(".")) ?? null;
 }
 
-/** Gives what keeps the toolchain from running to whoever uses the terminal, in its own words. */
+/** Writes to the terminal why the toolchain cannot run. */
 export async function usingToolchain<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

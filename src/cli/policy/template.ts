@@ -102,7 +102,7 @@ test_unknown_environment_has_a_reason_of_its_own if {
   },
 };
 
-/** The title of a new policy whose author gives none: it says what the example asks for. */
+/** The title of a new policy whose author gives none: it states what the example requires. */
 export function exampleTitle(effect: ConstraintEffect): string {
   return TEMPLATES[effect].title;
 }

@@ -12,7 +12,7 @@ export interface FileToWrite {
 }
 
 /**
- * Replaces a file's text whole: a reader, and whoever looks after a crash, finds the old text or the new one. Mode and
+ * Replaces a file's text whole: a reader, also after a crash, finds the old text or the new one. Mode and
  * symbolic links stay.
  *
  * @throws {CommandError} when it cannot be written.

@@ -31,7 +31,7 @@ export function saveCompiledCode(): void {
   flushCompileCache();
 }
 
-/** Makes the folder where it is missing. Whether it is this user's own, nobody else can write to it, and no commit can have brought it. */
+/** Makes the folder where it is missing. Whether it belongs to this user, no other user can write to it, and no commit can contain it. */
 function isUsable(folder: string): boolean {
   try {
     if (isInWorkingTree(dirname(folder))) return false;

@@ -57,7 +57,7 @@ export function checkEmbedding(
   }
 }
 
-/** Lengths that a workspace approves and nobody makes. */
+/** Lengths that a workspace approves and no model makes. */
 export function checkApprovedLengths({ file, normalised, report }: CompileContext, { id }: WorkspaceRow): void {
   const made = new Set([...normalised.models.values()].flatMap(({ dimensions }) => dimensions));
   for (const [index, length] of (file.workspaces[id]?.approve.dimensions ?? []).entries()) {

@@ -21,7 +21,7 @@ export function checkFeatures(context: CompileContext, endpoints: ReadonlyMap<st
   }
 }
 
-/** A version that nobody reads misleads, and a flag without the one that it needs fails at every call. */
+/** An unused version misleads, and a flag without the version that it needs fails at every call. */
 function checkApiVersion(context: CompileContext, { id, dialect, apiVersion, flags }: ProviderRow): void {
   const facts = context.dialect(dialect);
   if (facts === undefined) return;

@@ -27,7 +27,7 @@ export function checkModels(context: CompileContext, endpoints: Endpoints): void
   for (const [id, endpoint] of endpoints) checkEndpoint(context, id, endpoint);
 }
 
-/** Categories of a model that nobody asks to moderate are read by nobody. */
+/** Categories of a model that does not moderate have no effect. */
 function checkCategories({ report }: CompileContext, model: ModelRow): void {
   if (model.moderationCategories === null || model.operations.includes("moderate")) return;
   const message = `model ${quote(model.id)} has \`moderation_categories\` but does not moderate`;

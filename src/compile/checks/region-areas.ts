@@ -54,7 +54,7 @@ const PARTICULAR: ReadonlyMap<string, Area> = new Map<string, Area>([
   ["ap-southeast-4", ["apac", "au", "ap-southeast-4"]],
 ]);
 
-/** The place that a region's name says; `null` where the name is nobody's convention. */
+/** The area in a region's name; `null` where the name follows no convention. */
 export function areaOf(name: string): Area | null {
   const particular = PARTICULAR.get(name);
   if (particular !== undefined) return particular;

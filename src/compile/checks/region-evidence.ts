@@ -38,7 +38,7 @@ export interface Evidence {
   readonly location: Area;
   /** The place in the words of the host or id. */
   readonly words: string;
-  /** Whether the provider's account settings, which nobody sees here, could still pin the place. */
+  /** Whether the provider's account settings, which the files do not show, could still pin the region. */
   readonly open: boolean;
 }
 

@@ -88,7 +88,7 @@ function reportGaps(context: CompileContext, route: ResolvedRoute, fallback: Res
   }
 }
 
-/** Capabilities that need no approval are anybody's to ask for. */
+/** Some capabilities need no approval. */
 function asksFor(approved: readonly Capability[], capability: Capability): boolean {
   return !CAPABILITIES[capability].approved || approved.includes(capability);
 }
@@ -119,7 +119,7 @@ function checkBalance({ file, report }: CompileContext, { id, peers, balance, we
   report.key("WEIGHTS_UNUSED", [...path, "weights"], message, "write `balance: weighted`, or remove them");
 }
 
-/** Answers that are generated are never asked for twice: the second would cost as much as the first. */
+/** Answers that are generated are never requested twice: the second would cost as much as the first. */
 function checkHedging({ file, report }: CompileContext, { row }: ResolvedRoute): void {
   const duration = file.routes[row.id]?.hedge_after;
   const path = ["routes", row.id, "hedge_after"];

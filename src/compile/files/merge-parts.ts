@@ -15,7 +15,7 @@ const DEEPER: ReadonlySet<string> = new Set(["policies.initial_mode", "policies.
 
 /**
  * Puts an included file's sections into the tree of the file that includes it. What both define is an error at the second place that names the
- * first: which of the two was meant, nobody can know.
+ * first: which of the two was meant is unknown.
  *
  * @param main gets the members; its own stay where they are.
  * @param mainFile the path of the file that includes, for messages.

@@ -12,7 +12,7 @@ import type { ConfigNode } from "../authored/tree.ts";
 export interface FurtherSources {
   /** Included files, sorted by path. */
   readonly parts?: readonly Source[];
-  /** The overlay of the environment; `null` where none was asked for. */
+  /** The overlay of the environment; `null` where none was requested. */
   readonly overlay?: Source | null;
 }
 

@@ -3,7 +3,7 @@ import type { AuthoredAuth, AuthoredProvider } from "../routes-schema.ts";
 import { awsHost } from "./aws-host.ts";
 import * as defaults from "./defaults.ts";
 
-/** How a provider is told who calls, with every default written out. */
+/** Authentication at a provider, with every default written out. */
 export function normaliseAuth({ auth, base_url: baseUrl }: AuthoredProvider): ProviderAuth {
   if (auth === "none") return { kind: "none" };
   const onMissing = auth.on_missing_secret ?? "fail";

@@ -1,6 +1,6 @@
 /**
  * What holds where routes.yaml says nothing. Where a default could make a provider look better than it is, it is the
- * unfavourable one: nobody approves training or endless retention by leaving a line out.
+ * unfavourable one: a missing line must never approve training or endless retention.
  */
 export const DEFAULT_TIMEOUTS = {
   connect: "2s",

@@ -9,7 +9,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 /** A day: no provider call takes longer, and timers overflow at about 24 days. */
 export const LONGEST_DURATION = 86_400_000;
 
-/** Ninety days: whoever watches a candidate for longer has forgotten it. */
+/** Ninety days: a candidate in shadow for longer was probably forgotten. */
 export const LONGEST_SOAK = 90 * 86_400_000;
 
 /**

@@ -59,7 +59,7 @@ function expandRow(row: MapNode, path: Path, findings: Findings): MapNode {
   return withLost({ ...row, members }, lost);
 }
 
-/** `null` where it has been reported that nobody can know. */
+/** `null` where it has been reported as unknown. */
 function baseUrlOf(row: MapNode, preset: Preset, path: Path, named: Member, findings: Findings): string | null {
   const { regions, address = "" } = preset;
   const where = describeSafely(path);

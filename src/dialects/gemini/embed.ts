@@ -29,7 +29,7 @@ const TASKS: Readonly<Record<EmbedPurpose, string>> = {
   clustering: "CLUSTERING",
 };
 
-/** One of the ways in which Google's models are asked for vectors. */
+/** A form of request for vectors that Google's models take. */
 interface Spelling {
   readonly verb: string;
   /** It has a word for whether texts may be cut. */

@@ -102,7 +102,7 @@ const READER: CanonReader = {
   hints: () => ({ serviceTier: null, promptCacheKey: null, promptCacheRetention: null }),
 };
 
-/** How many answers a body asks for: one for each prompt and each of `n`. */
+/** How many answers a body requests: one for each prompt and each of `n`. */
 export function requestedChoices({ prompt, n }: JsonObject): number {
   const prompts = Array.isArray(prompt) && typeof prompt[0] !== "number" ? prompt.length : 1;
   return prompts * (numberOf(n) ?? 1);

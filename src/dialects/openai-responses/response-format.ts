@@ -1,10 +1,10 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 
-/** The format that a body asks for, in the spelling of `text.format`. */
+/** The format that a body requests, in the spelling of `text.format`. */
 export interface RequestedFormat {
   readonly format: JsonObject;
-  /** Which member asks for it. */
+  /** Which member requests it. */
   readonly path: "text.format" | "response_format";
 }
 

@@ -57,7 +57,7 @@ export function terminalStatus(type: string, response: JsonObject): JsonValue {
   return named === "failed" ? named : null;
 }
 
-/** How a whole answer ended. One that says `failed` is an answer all the same: nobody is requested another one. */
+/** How a whole answer ended. One with `failed` is an answer too: no other endpoint is tried. */
 export function wholeTerminal(response: JsonObject, said: Said): Terminal {
   const { status } = response;
   const terminal = terminalOf(status, response, said);

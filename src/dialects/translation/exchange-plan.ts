@@ -104,7 +104,7 @@ export function planExchange(options: ExchangeOptions, target: Target, upstream:
 /** A way to an endpoint that takes the dialect as it is. */
 type UnhostedPlan = OutgoingRequest & Omit<ExchangePlan, "body" | "expectsUsage" | "streamType" | "readError">;
 
-/** Puts the wrapping around the way that the provider's flags ask for. */
+/** Adds the wrapping that the provider's flags require. */
 function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): ExchangePlan {
   const host = upstream.host?.(open, target) ?? null;
   const expectsUsage = !target.provider.flags.includes("no_stream_options");

@@ -9,7 +9,7 @@ import { refuseExtras } from "./extras.ts";
 /** What an answer says besides its results. */
 export type RankingFacts = Pick<RerankResult, "inputTokens" | "searchUnits" | "model">;
 
-/** How many results a request wants. Some providers refuse to be asked for more than there are documents. */
+/** How many results a request wants. Some providers refuse a number above the number of documents. */
 export function wantedResults({ topN, documents }: RerankRequest): number {
   return Math.min(topN ?? documents.length, documents.length);
 }

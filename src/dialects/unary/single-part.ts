@@ -61,6 +61,6 @@ function callsTo(targets: readonly Target[], make: (target: Target) => UnaryCall
 
 function callOf(calls: ReadonlyMap<string, UnaryCall>, { endpoint }: Target): UnaryCall {
   const call = calls.get(endpoint.id);
-  if (call === undefined) throw new Error("unary: a call to an endpoint that cannot be told the request");
+  if (call === undefined) throw new Error("unary: a call to an endpoint whose protocol cannot express the request");
   return call;
 }

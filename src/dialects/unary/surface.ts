@@ -10,7 +10,7 @@ import type { EmbedResult } from "../../canon/unary/embed.ts";
 import type { ModerateResult } from "../../canon/unary/moderate.ts";
 import type { RerankResult } from "../../canon/unary/rerank.ts";
 
-/** How a product asks for one JSON answer: embeddings, rerank, moderations. */
+/** How a product requests one JSON answer: embeddings, rerank, moderations. */
 export interface UnarySurface extends RequestReader {
   readonly kind: "unary";
   /** Takes every leaf of the body in, records it or refuses it by name, and cuts a batch into parts that every target takes. */

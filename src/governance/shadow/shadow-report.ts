@@ -39,7 +39,7 @@ export interface ConstraintLine extends Omit<ShadowMeasures, "judged"> {
 }
 
 /**
- * Who may be told of whom (issue 10): workspaces that manage policies see every workspace, and so does the only workspace of an estate where nobody is
+ * Which workspaces see which (issue 10): workspaces that manage policies see every workspace, and so does the only workspace of a configuration where none is
  * named to manage them; every other one sees itself.
  *
  * @param managedBy `policies.managed_by`; `null` where it is absent.

@@ -5,7 +5,7 @@ import { contractSha256, openApiDocument } from "./openapi.ts";
 /** What `npm run build` has computed; beside the sources there is no such file. */
 const BUILT = new URL("./deployed.json", import.meta.url);
 
-/** The contract that a server answers, made when it is first asked for: making it is a tenth of a start. */
+/** The contract that a server answers, made when it is first requested: making it is a tenth of a start. */
 export class DeployedContract {
   #sha256: string | null = null;
   #text: string | null = null;

@@ -22,7 +22,7 @@ export const TAGS = {
 
 export interface EndpointFacts {
   readonly method: "GET" | "POST";
-  /** Path as h3 and OpenAPI both can be told it: `{name}` for a parameter. */
+  /** Path in the form that h3 and OpenAPI share: `{name}` for a parameter. */
   readonly path: string;
   readonly id: string;
   readonly summary: string;
@@ -48,13 +48,13 @@ export interface EndpointFacts {
   readonly answer: JsonObject;
   /** The caller says with `If-Match` what it has looked at: 428 without, 412 where that is not so any more. `sometimes`: the body says whether. */
   readonly ifMatch?: "always" | "sometimes";
-  /** What is asked for can be at odds with how things stand: 409. */
+  /** The request can conflict with the present state: 409. */
   readonly conflicts?: true;
   /** The 200 answer has an `ETag`. */
   readonly hasEntityTag?: true;
   /** Media type of the 200 body; JSON where absent. */
   readonly answerType?: string;
-  /** What is answered where the body asks for a stream; absent: there are none. */
+  /** What is answered where the body requests a stream; absent: there are none. */
   readonly stream?: EventStream;
   /** The 200 answer is not to be kept by anybody on its way: `cache-control: no-store`. */
   readonly isNeverStored?: true;

@@ -106,7 +106,7 @@ export async function handleControl(
   }
 }
 
-/** An endpoint that needs a key: who asked for what is on disk before the answer leaves, as with inference. */
+/** An endpoint that needs a key: caller and request are on disk before the answer leaves, as with inference. */
 async function answerKey(
   visit: ControlVisit,
   response: ServerResponse,
@@ -127,7 +127,7 @@ async function answerKey(
   return answer;
 }
 
-/** Whoever needs no key changes nothing. */
+/** An endpoint without a key must not change anything. */
 const NO_CHANGE: ControlCall["recordChange"] = () => {
   throw new Error("control: an endpoint without a scope changes something");
 };

@@ -32,7 +32,7 @@ export interface ShadowSource extends CountSource {
   readonly turns: SummaryTurns;
 }
 
-/** How many witnesses the query asks for. */
+/** How many witnesses the query requests. */
 export function readShadowQuery(query: URLSearchParams): { readonly witnesses: number } | ServiceError {
   for (const name of query.keys()) {
     if (name !== "witnesses") return invalidRequest("unknown_parameter", "Unknown query parameter; give witnesses");

@@ -57,7 +57,7 @@ export function simulationQuestion(body: JsonObject, operation: SimulatedOperati
 }
 
 /**
- * What a real call does between decision and dispatch: the 400 for members which the route does not take or another protocol cannot be told, or the
+ * What a real call does between decision and dispatch: the 400 for members which the route does not take or another protocol cannot express, or the
  * decision as it will be carried out.
  */
 export function simulatedDecision(

@@ -1,14 +1,14 @@
 import type { ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
 
-/** Simulations that a workspace may ask for in a minute where `limits.simulations_per_minute` of routes.yaml says nothing. */
+/** Simulations that a workspace may request in a minute where `limits.simulations_per_minute` of routes.yaml says nothing. */
 export const DEFAULT_SIMULATIONS_PER_MINUTE = 120;
 
 /** Milliseconds. */
 const MINUTE = 60_000;
 
 /**
- * Counts the simulations of each workspace in the running minute, in this process. A simulation calls nobody and uses up no limit of
+ * Counts the simulations of each workspace in the running minute, in this process. A simulation calls no provider and uses up no limit of
  * inference, but it evaluates policies and is recorded: without a bound one key could keep a process and its log busy.
  */
 export class SimulationRate {

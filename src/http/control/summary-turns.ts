@@ -3,7 +3,7 @@ const MOST_WAITING = 3;
 
 /**
  * One summary at a time for a workspace: each may keep a thousand groups in memory and read hundreds of thousands of cells,
- * and one key must not be able to ask for many of them at once.
+ * and one key must not be able to request many of them at once.
  */
 export class SummaryTurns {
   readonly #turns = new Map<string, { last: Promise<unknown>; count: number }>();

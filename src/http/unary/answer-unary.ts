@@ -160,7 +160,7 @@ class UnaryCarrier {
     const isWithheld = unrecorded !== null || end === "deadline" || stop !== null;
     const terminal = isGone ? "client_closed" : isWithheld ? "failed" : terminalOf(work);
     const answer = isGone || isWithheld ? null : (work?.answer ?? null);
-    // What the calls came to is told once, by whoever is still there to tell it.
+    // The usage of the calls is reported once, by the caller or, if it has left, by the last call.
     const claims = work !== null && share.claim();
     const ended = stop ?? work?.gathered.ended ?? null;
     const outcome: RelayOutcome = {

@@ -57,7 +57,7 @@ export type WorkBounds = Pick<Bounds, "deadline" | "maxAttempts">;
 /** Work that several requests may wait for. */
 export interface Work<Result> {
   readonly result: Promise<Result>;
-  /** Nobody waits any more, because of what the last one said. */
+  /** No request waits any longer, for the last one's reason. */
   readonly cancel: (why: StopCause) => void;
 }
 
@@ -167,7 +167,7 @@ export class RunningRequests<Result> {
       isIn = false;
       running.waiting -= 1;
       if (running.waiting > 0) return false;
-      // Before it is cancelled: whoever comes now must not join work that is being given up.
+      // Before it is cancelled: a new request must not join work that is being cancelled.
       this.#forget(running);
       running.work.cancel(why);
       return true;

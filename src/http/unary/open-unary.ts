@@ -5,7 +5,7 @@ import type { RouteRow, RoutingTable } from "../../canon/table.ts";
 import type { UnarySurface, UnaryTask } from "../../dialects/unary/surface.ts";
 import { targetOf, withoutRefusing } from "../translation.ts";
 
-/** A decision whose every candidate can be told the request, and the request in parts. */
+/** A decision whose candidates can all express the request, and the request in parts. */
 export interface OpenedUnary {
   readonly decision: RouteDecision;
   readonly task: UnaryTask;

@@ -23,7 +23,7 @@ const GRACE = 100;
 
 /**
  * Waits for the work's end, the client's leaving, the request's deadline, that its decision cannot be recorded, or the end of the server or of the key, whichever is first. Work
- * that nobody else waits for ends with the wait.
+ * that no other request waits for ends with the wait.
  *
  * @param recorded resolves with an error where the decision is not on disk in time.
  * @param stopOrder never given where absent.

@@ -28,7 +28,7 @@ export interface Promotable {
   readonly since: number;
 }
 
-/** Whether what a promotion's own requirements ask for was there, by the rows before it; the first thing that was not. */
+/** Whether the rows before a promotion meet its own requirements; the first one that is not met. */
 export function promotionCause(record: PromotedRecord, status: Promotable): PromotionCause | null {
   if ((record.shadow === null) !== status.isRemoval) return "figures";
   return (
@@ -58,7 +58,7 @@ function peopleCause({ approvals, requirements }: PromotedRecord): PromotionCaus
 
 /**
  * Whether the reports that a promotion required were only claimed by approvers: an older version, which verified none, made the promotion. It was
- * lawful then, so the log goes on verifying, and an auditor is told.
+ * lawful then, so the log still verifies, and an auditor gets a note.
  */
 export function restsOnClaims(record: PromotedRecord): boolean {
   const { requirements } = record;

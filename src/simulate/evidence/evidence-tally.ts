@@ -148,7 +148,7 @@ const UNSAYABLE: Readonly<Record<UnsayableDecision["unsayable"], string>> = {
 
 const NOT_SEEN: SeenInGroup = { decisions: 0, input_tokens: 0, output_tokens: 0, cost_before: 0, cost_after: 0 };
 
-/** US dollars by list price; `null` where an endpoint has no price or the provider did not count. A call that nobody answered costs nothing. */
+/** US dollars by list price; `null` where an endpoint has no price or the provider did not count. A call without an answer costs nothing. */
 function costOf({ inputTokens, outputTokens }: EvidenceUsage, id: string | null, table: RoutingTable): number | null {
   if (id === null) return 0;
   const price = Object.hasOwn(table.endpoints, id) ? (table.endpoints[id]?.price ?? null) : null;

@@ -20,7 +20,7 @@ export interface CauseReport {
   /** Endpoints that requests of the groups reach in head only, and in base only. */
   readonly gains: readonly DestinationReport[];
   readonly loses: readonly DestinationReport[];
-  /** Routes that the groups ask for or the entries name. */
+  /** Routes that the groups request or the entries name. */
   readonly routes: readonly {
     readonly id: string;
     readonly title: string;

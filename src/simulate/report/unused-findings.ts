@@ -23,7 +23,7 @@ export function unusedRuleFindings(
   }));
 }
 
-/** What the side's own files hold: of what is kept from base nobody can mend anything any more. */
+/** What the side's own files hold: content that is kept from base cannot be fixed in head's files. */
 function ownRules(contents: CompiledSide["contents"]): CompiledSide["contents"] {
   return contents.filter(({ rules, isKept }) => rules !== null && !isKept);
 }

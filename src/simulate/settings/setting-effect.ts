@@ -156,7 +156,7 @@ export function hasRows(section: string): boolean {
  * What a setting of routes.yaml does.
  *
  * @param path its names from the root; an endpoint goes by its id.
- * @throws {Error} for a setting without a row here: a change that nobody has judged must not pass for one that decides nothing.
+ * @throws {Error} for a setting without a row here: an unclassified change must not count as one without effect.
  */
 export function effectOf(path: readonly string[]): SettingEffect {
   const [section = "", name = "", member] = path;

@@ -106,7 +106,7 @@ function optionsOf(member: NarrowingMember, universe: PreferenceUniverse, sides:
   const none = option({});
   if (member === "zdr") return universe.zdr.map((zdr) => (zdr ? option({ zdr }) : none));
   if (member === "data_collection") {
-    // Nobody writes the default down.
+    // Requests leave the default out.
     const denying = { ...option({ data_collection: "deny" }), value: {} };
     return universe.dataCollection.map((value) => (value === "deny" ? denying : option({ data_collection: value })));
   }

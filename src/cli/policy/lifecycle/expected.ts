@@ -39,7 +39,7 @@ export function readExpected(values: Values<typeof EXPECT_FLAGS>): Expected {
 }
 
 /**
- * Holds a policy against `--expect-candidate` and `--expect-enforced`: a pipeline that was told r4 must not promote r5.
+ * Holds a policy against `--expect-candidate` and `--expect-enforced`: a pipeline that expects r4 must not promote r5.
  *
  * @throws {NotNowError}
  */

@@ -25,7 +25,7 @@ export interface Approved {
  * The simulation report that the approver has seen, and how an approval names it: by the SHA-256 of the file's bytes, and facts of the report.
  *
  * @param path of a report of `signalbox simulate --format json`.
- * @throws {UsageError} for what is none, or is about another content: it would vouch for what nobody looked at.
+ * @throws {UsageError} for what is none, or is about another content: it would vouch for content that was not simulated.
  */
 export async function readReportReference(
   path: string,
@@ -55,7 +55,7 @@ function referenceOf(report: JsonObject, sha256: string): JsonObject | null {
 
 /** The end of a policy stands in a report with the digest that a store gives it, like any other content. */
 function refuseOther(report: JsonObject, head: JsonObject, { policy, content, isRemoval }: Approved): void {
-  // What is kept from base acts already: nobody approves that.
+  // Content kept from base is enforced already and needs no approval.
   const contents = objectsOf(head, "policies").filter(({ id, from }) => id === policy && from === "head");
   const found = contents.find(({ digest }) => digest === content.digest);
   if (found === undefined && isRemoval && contents.length === 0) {
@@ -79,7 +79,7 @@ function refuseOther(report: JsonObject, head: JsonObject, { policy, content, is
   }
 }
 
-/** Gates of coverage count where they were set; without one nobody asked for anything. */
+/** Gates of coverage count where they were set; without one nothing is required. */
 function assertionsOf(assertions: JsonObject | null): JsonObject {
   const gates = objectsOf(assertions, "coverage").filter(({ required }) => typeof required === "number");
   const gate = (status: string): number => gates.filter((one) => one["status"] === status).length;

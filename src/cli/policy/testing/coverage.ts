@@ -9,7 +9,7 @@ import type { Sighting } from "./watched-sources.ts";
 /**
  * What the tests have seen of every constraint, in the words of the router: a verdict is derived as it is for a request.
  *
- * A verdict counts where a test asks for `pass`. A reason counts where a test asks for either rule while the constraint
+ * A verdict counts where a test requests `pass`. A reason counts where a test requests either rule while the constraint
  * fails: the first of the list is given without any rule.
  *
  * @param tests the sightings of each test.
@@ -66,7 +66,7 @@ export interface GapLocations {
 }
 
 /**
- * What the tests leave out. Each gap stands where METADATA declares what nobody has seen.
+ * What the tests do not cover. Each gap is at the line of METADATA that declares the uncovered part.
  *
  * @param untested ids of the policies without any test; their constraints are not listed one by one.
  */

@@ -57,7 +57,7 @@ async function runWatched(
   files: readonly PolicyFile[],
   toolchain: Toolchain,
 ): Promise<WatchedRun> {
-  // Nobody can have written it into a source, so no print of a policy can pass for a sighting.
+  // It cannot occur in a source, so no print of a policy can be mistaken for a recorded verdict.
   const mark = `seen${randomBytes(12).toString("hex")}`;
   const policyFiles = files.filter(({ kind }) => kind === "policy");
   const modules = policyFiles.map(({ source }) => source);

@@ -128,7 +128,7 @@ function constraintTable(constraints: readonly CoveredConstraint[], paint: Paint
   };
   const rows = constraints.map(({ verdicts, reasons }, index) => {
     const given = reasons.map(({ reason, tests }) => `${reason} ${amount(tests, 1)}`).join(", ");
-    // Nobody has to see a policy go wrong, so a nought is no gap there.
+    // A test of an indeterminate verdict is not required, so 0 is not a gap there.
     const indeterminate = String(verdicts.indeterminate).padStart(13);
     const cells = [amount(verdicts.pass, 4), amount(verdicts.fail, 4), indeterminate, given];
     return `  ${(names[index] ?? "").padEnd(width)}  ${cells.join("  ")}`;

@@ -6,7 +6,7 @@ import type { ModuleFacts, Position } from "../../../policy/toolchain/protocol.t
 export interface Sighting {
   readonly policy: string;
   readonly constraint: string;
-  /** Which rule the test asked for. */
+  /** Which rule the test requested. */
   readonly asked: "pass" | "reason";
   readonly value: unknown;
   /** Ids of the candidates of the test's input. */
@@ -25,7 +25,7 @@ export interface WatchedPolicy {
  * `reason.<constraint>` are renamed in a copy of the policy, and rules of the old names take their place, which print what
  * the renamed ones give under the test's own input, data and replacements, and hand it on.
  *
- * What the policy itself refers to is renamed as well: only what a test asks for is seen, and a reason rule that reads
+ * What the policy itself refers to is renamed as well: only what a test requests is seen, and a reason rule that reads
  * `pass` does not end up asking itself.
  *
  * @param mark a word that stands nowhere in the sources, of letters and digits; it begins every line that is printed.

@@ -9,7 +9,7 @@ import type { UpstreamFailure } from "../../../canon/failure.ts";
 import { readGeminiError } from "../../gemini/read-error.ts";
 import { readMessagesError } from "../read-error.ts";
 
-/** The wrappings that providers may ask for by a flag; the compiler lets a provider have one of them at most. */
+/** The wrappings that providers may require by a flag; the compiler lets a provider have one of them at most. */
 const HOSTS: ReadonlyMap<string, (request: OutgoingRequest, upstreamModel: string) => HostedRequest> = new Map([
   ["bedrock_invoke", hostOnBedrock],
   ["vertex_raw_predict", hostOnVertex],

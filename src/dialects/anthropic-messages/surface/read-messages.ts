@@ -118,7 +118,7 @@ function isOneText(content: JsonValue | undefined): boolean {
 
 /**
  * An assistant message at the end is the beginning of the answer, for the model to go on from. One that holds a server's tool calls
- * is an answer that was paused; its sender wants the same again, and any model may be asked for that.
+ * is an answer that was paused; its sender wants the same again, and any model can continue it.
  */
 function noteLast(messages: readonly JsonValue[], reading: RequestReading): void {
   const last = messages.at(-1);

@@ -15,7 +15,7 @@ const THINKING_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Reads `thinking` and `output_config.effort`. `effort` is what policies see. `adaptive` with an effort is how the protocol asks for an effort: canon's
+ * Reads `thinking` and `output_config.effort`. `effort` is what policies see. `adaptive` with an effort is how the protocol requests an effort: canon's
  * effort alone says both.
  */
 export function readReasoning(

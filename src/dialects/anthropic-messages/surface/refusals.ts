@@ -53,7 +53,7 @@ function stateful(param: string, sentence: string): ServiceError {
   return invalidRequest("unsupported_stateful_feature", `${param} ${sentence}`, param);
 }
 
-/** An object whose every member is null or an empty list asks for nothing. */
+/** An object whose every member is null or an empty list requests nothing. */
 function holdsSomething(value: JsonValue | undefined): boolean {
   if (Array.isArray(value)) return value.length > 0;
   if (!isJsonObject(value)) return isGiven(value);

@@ -173,7 +173,7 @@ export class MessageReader {
     if (this.#over) return;
     this.closeBlock();
     const reason = this.#finish;
-    // Pauses ask for the same request again, which only a caller of this protocol can send.
+    // After a pause the same request must be sent again, which only a caller of this protocol can do.
     if (reason === null || reason === "pause" || reason === "other") {
       return this.fail(answerFailure("malformed", "unknown_finish_reason"));
     }

@@ -67,7 +67,7 @@ function formatChoice(choice: ToolChoice | null): JsonObject | null {
   return isForced(choice) ? { any: {} } : null;
 }
 
-/** The same as the models that can be told to make one call at a time take it: the choice stands beside the ban. */
+/** The same for models that have a switch for one call at a time: the choice stands beside the ban. */
 function additionalChoice(choice: ToolChoice | null): JsonObject {
   if (choice?.mode === "named") return { type: "tool", name: choice.name };
   return { type: isForced(choice) ? "any" : "auto" };

@@ -131,7 +131,7 @@ function refuseChunking(members: Members): void {
   }
 }
 
-/** Asks for passages in the results, for which no other protocol has words; forwarded, they would come and be left out of the answer. */
+/** Requests passages in the results, for which no other protocol has words; forwarded, they would come and be left out of the answer. */
 function refuseSpans(members: Members): void {
   const spans = members.take("relevant_spans");
   if (spans === undefined || (isJsonObject(spans) && spans["mode"] === "disabled")) return;

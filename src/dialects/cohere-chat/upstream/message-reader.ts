@@ -12,7 +12,7 @@ import type { TokenUsage } from "../../../canon/generate/usage.ts";
  * Reads a message piece by piece; streams and whole answers have the same words, so there is one mapping.
  *
  * What the model says of its plan before it calls tools is reported as text. It is written for the reader ("I will look up the weather"), also by
- * models that do not reason; as text every surface has a place for it, it comes back in the history, and nobody gets reasoning who has not
+ * models that do not reason; as text every surface has a place for it, it comes back in the history, and no caller gets reasoning that has not
  * been approved for any.
  */
 export class MessageReader {

@@ -60,7 +60,7 @@ const RESOLUTIONS = { low: "MEDIA_RESOLUTION_LOW", high: "MEDIA_RESOLUTION_HIGH"
 
 function formatDetail({ details, config, dropped }: Draft): void {
   if (details.has("auto")) dropped.add("image_detail_dropped");
-  // The greatest detail that any image was asked for, so that none is seen worse than asked.
+  // The greatest detail requested for any image, so that no image gets less than its own.
   const detail = details.has("high") ? "high" : details.has("low") ? "low" : null;
   if (detail === null) return;
   dropped.add("image_detail_for_all");

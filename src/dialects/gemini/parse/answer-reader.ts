@@ -138,7 +138,7 @@ export class AnswerReader {
   }
 
   #call({ id, name, args, partialArgs, willContinue }: JsonObject, answerId: JsonValue | undefined): void {
-    // Calls in pieces come only to those who ask for them.
+    // Calls in pieces come only to those who request them.
     if (partialArgs !== undefined || willContinue === true) {
       return this.fail(answerFailure("malformed", "unexpected_output_item"));
     }

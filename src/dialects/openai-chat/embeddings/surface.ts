@@ -93,11 +93,11 @@ function simulatedLength({ model }: Target): readonly string[] {
 }
 
 function settled(call: UnaryCall | ServiceError): UnaryCall {
-  if ("code" in call) throw new Error("embeddings: a call to an endpoint that cannot be told the request");
+  if ("code" in call) throw new Error("embeddings: a call to an endpoint whose protocol cannot express the request");
   return call;
 }
 
-/** A model of one length is not asked for it: many of them refuse the member. */
+/** The member is not sent to a model with only one length: many of them refuse it. */
 function forModel(request: EmbedRequest, { model }: Target): EmbedRequest {
   const isOnly = model.dimensions.length === 1 && model.dimensions[0] === request.dimensions;
   return isOnly ? { ...request, dimensions: null } : request;

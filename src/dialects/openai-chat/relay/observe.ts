@@ -243,7 +243,7 @@ function hasMedia(delta: JsonValue | undefined): boolean {
   return isJsonObject(delta) && outputCharacters(delta, MEDIA) > 0;
 }
 
-/** @param expectedChoices how many answers the request asks for; each must end before the stream is whole. */
+/** @param expectedChoices how many answers the request requires; each must end before the stream is whole. */
 export function observeChatStream(context: AnswerContext, expectedChoices = requestedChoices(context)): AnswerStream {
   return new RelayedChatStream(context, expectedChoices);
 }

@@ -56,7 +56,7 @@ export function editResponsesRequest(
 }
 
 /**
- * Asks for encrypted reasoning where the caller has not turned storing off itself: a client that replays reasoning by its id would be answered 404.
+ * Requests encrypted reasoning where the caller has not turned storing off itself: a client that replays reasoning by its id would be answered 404.
  * Gives whether the caller had not asked. A model that does not reason refuses the wish.
  */
 function askForSealing(body: Record<string, JsonValue | undefined>): boolean {

@@ -187,7 +187,7 @@ function readReasoning(
   return { effort, reasoning: isPlain ? null : { effort, budget: null, adaptive: false, display } };
 }
 
-/** The protocol's default asks for nothing. */
+/** The protocol's default requests nothing. */
 function readVerbosity(text: JsonValue | undefined, reading: RequestReading): string | null {
   if (!isJsonObject(text)) return null;
   if (reading.unknownIn(text, TEXT_MEMBERS) !== null) reading.use("native_responses", "text");

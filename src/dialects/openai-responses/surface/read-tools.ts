@@ -42,7 +42,7 @@ export function readTools(
   const tools = readToolList(all, "tools", reading);
   if (parallel === false) reading.use(singleCallFeature(all), "parallel_tool_calls");
   const toolChoice = readChoice(choice, all, tools, reading);
-  // The protocol's default asks for nothing.
+  // The protocol's default requests nothing.
   return { tools, toolChoice, parallelToolCalls: parallel === false ? false : null };
 }
 

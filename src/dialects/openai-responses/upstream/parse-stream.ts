@@ -121,7 +121,7 @@ class ResponsesStreamParser implements EventParser {
     }
   }
 
-  /** Gives what the sequencer has made, and ends the stream where it told what cannot be. */
+  /** Gives what the sequencer has made, and ends the stream where it reported an impossible event. */
   #settle(): void {
     this.#flush();
     const { unexpected } = this.#emitter;

@@ -49,7 +49,7 @@ function answersOf(endpoint: Endpoint, status: number): readonly (ErrorAnswer | 
   );
 }
 
-/** A failure of providers has the wait that the provider asks for: in `retry-after`, or too long for it. */
+/** A failure of providers has the wait that the provider requests: in `retry-after`, or too long for it. */
 function mayBringWait(status: number): boolean {
   return status === 502 || status === 504;
 }

@@ -192,7 +192,7 @@ export const MISSING_REQUIREMENT = {
   },
 } as const;
 
-/** One policy as it stands for whoever asks. */
+/** One policy, with what its promotion by the caller requires. */
 export const POLICY = {
   ...POLICY_VIEW,
   title: "Policy",

@@ -62,7 +62,7 @@ export function usableRoutes(
 const MAXIMUM_LISTS = 1_000;
 
 /**
- * Lists made before, by table: with a hundred routes one takes ten milliseconds, in which nobody else is served. They go with the table.
+ * Lists made before, by table: with a hundred routes one takes ten milliseconds, in which no other request is served. They go with the table.
  */
 const LISTS = new WeakMap<RoutingTable, Map<string, readonly UsableRoute[]>>();
 
@@ -192,7 +192,7 @@ function shapeOf(operation: Operation, { needs = [], features = [], dimensions =
   };
 }
 
-/** Asks the decision about requests that nobody has made. */
+/** Decides about hypothetical requests. */
 function questioner(
   table: RoutingTable,
   identity: Identity,

@@ -15,7 +15,7 @@ const KEY_ID = /^[0-9A-Za-z]{12}$/;
  * Who stands behind a key. The way goes from each key to the one that made it over HTTP, rotations included: whoever makes a key is shown its text, so
  * what it says is the maker's word. A key that was rotated at a terminal comes from the one it replaces, and a key made there is its own origin.
  *
- * Roles are the labels that all keys on the way have: nobody gives a key of their own making a role that they do not have.
+ * Roles are the labels that all keys on the way have: a key cannot give a role that it does not have to a key that it creates.
  */
 export async function actorOf(
   { keyId, workspace }: Pick<Identity, "keyId" | "workspace">,
@@ -47,7 +47,7 @@ export async function actorOf(
 }
 
 /**
- * Public ids of the keys behind the candidate's standing approvals that have been revoked since: whoever is not to speak any more does not approve either.
+ * Public ids of the keys behind the candidate's standing approvals that have been revoked since: an approval of a revoked key does not count.
  * A key that has merely expired did speak.
  */
 export async function revokedApprovers(

@@ -8,7 +8,7 @@ import type { ShadowSource } from "../policy-shadow.ts";
 export interface PolicyAdministration {
   readonly lifecycle: PolicyLifecycle;
   /**
-   * Resolves when this process decides by the newest rows of the log: whoever has changed something calls it before the answer, so that the next request of the
+   * Resolves when this process decides by the newest rows of the log: a change calls it before the answer, so that the next request of the
    * same caller is decided with it. Rejects where that cannot be; what ran keeps running, `/status` says `policies`, and it is tried again: the change itself
    * stands.
    */

@@ -157,7 +157,7 @@ function expectation(
 }
 
 /**
- * Recorded, then done, then in effect here, then answered. Whoever asked for what cannot be done has changed nothing, and the evidence does not say otherwise;
+ * Recorded, then done, then in effect here, then answered. A rejected change changes nothing, and the evidence does not claim otherwise;
  * only where somebody else is quicker between the verdict and the log does it name a change whose answer was an error.
  */
 async function finish(
@@ -208,12 +208,12 @@ function changeOf(record: PolicyRecord): ChangeRecord {
     case "imported":
     case "observed":
     case "returned":
-      throw new Error("policies: nobody asks for this change");
+      throw new Error("policies: a change without an endpoint");
   }
 }
 
 function uncounted(): Error {
-  return new Error("policies: figures of a removal are asked for");
+  return new Error("policies: figures of a removal were requested");
 }
 
 /**

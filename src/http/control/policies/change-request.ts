@@ -36,7 +36,7 @@ export function readRevision(value: JsonValue | undefined): number | null | unde
   return typeof value === "string" ? (parseRevision(value) ?? undefined) : undefined;
 }
 
-/** A text that the schema asks for; empty where the body has none. */
+/** A text that the schema requires; empty where the body has none. */
 export function readText(body: JsonObject, name: string): string {
   const value = body[name];
   return typeof value === "string" ? value : "";

@@ -43,7 +43,7 @@ export async function newestStates({ lifecycle }: PolicyAdministration): Promise
   return orUnavailable(lifecycle.refresh());
 }
 
-/** What cannot be read is nobody's fault who asks; what the store says of it stays here. */
+/** A failed read is not the caller's fault; the store's error text does not leave the server. */
 export async function orUnavailable<Result>(reading: Promise<Result>): Promise<Result | ServiceError> {
   try {
     return await reading;
@@ -62,7 +62,7 @@ export async function namedStatus(
   return states.policies.get(parameter ?? "") ?? noSuchPolicy();
 }
 
-/** Counts that are being read, by content: whoever asks for them meanwhile gets the same, or a crowd would read hours of cells once for each. */
+/** Counts that are being read, by content: concurrent callers share one read, or each would read hours of cells. */
 const counting = new WeakMap<ShadowSource, Map<string, Promise<ShadowFigures>>>();
 
 /** What the candidate said in shadow, in every workspace together. @throws {Error} where the counts cannot be read. */

@@ -97,7 +97,7 @@ async function missingFor(
   return missingRequirements(status, { ...required, revoked }, by, figures, Date.now()).map(missingJson);
 }
 
-/** Whoever comes from too far to change anything may still read: nobody's approvals are theirs. */
+/** A key whose chain is too long to change anything may still read; no approval counts as its own. */
 async function originOf(
   { keys }: Pick<Runtime, "keys">,
   identity: Identity,

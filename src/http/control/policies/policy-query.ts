@@ -52,14 +52,14 @@ export function checkQuery(query: URLSearchParams, schemas: Readonly<Record<stri
   return null;
 }
 
-/** Whether ended policies are asked for. */
+/** Whether ended policies are requested. */
 export function readEnded(query: URLSearchParams): boolean | ServiceError {
   const written = query.get("ended") ?? "false";
   if (written === "true" || written === "false") return written === "true";
   return invalidRequest("invalid_value", "ended must be true or false", "ended");
 }
 
-/** Which content is asked for; `null`: whatever is most worth looking at. */
+/** Which content is requested; `null`: the candidate, else the enforced content. */
 export function readDigest(query: URLSearchParams): string | null | ServiceError {
   const written = query.get("digest");
   if (written === null || /^(?:enforced|candidate|[0-9a-f]{6,64})$/.test(written)) return written;

@@ -97,7 +97,7 @@ function describeSlot(status: PolicyStatus, slot: SlotState | null, contractOf: 
   };
 }
 
-/** What a content checks and asks for, and of which operations; nothing of a removal. */
+/** Constraints and obligations of a content, and their operations; none for a removal. */
 export function describeRules(
   contract: PolicyContract | null,
 ): Pick<NonNullable<SlotView>, "constraints" | "obligations" | "operations"> {

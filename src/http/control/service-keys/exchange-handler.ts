@@ -52,7 +52,7 @@ export async function exchangeKey({ runtime, identity, body, recordChange }: Con
   };
 }
 
-/** A key is traded by who holds it, and by nobody on behalf of another. */
+/** Only the holder of a key may exchange it, never another on its behalf. */
 function isKeyOf(runtime: Runtime, subject: string, { keyId }: Identity): boolean {
   const verified = runtime.verify(subject, Date.now());
   return verified.ok && verified.identity.keyId === keyId;
@@ -87,7 +87,7 @@ function readNumber(body: JsonObject, name: string): number | null | ServiceErro
     : invalidRequest("invalid_type", `${name} must be a whole number`, name);
 }
 
-/** Words between spaces, as OAuth writes lists (RFC 6749 §3.3), or a list. An empty one asks for nothing, which nobody gets. */
+/** Words between spaces, as OAuth writes lists (RFC 6749 §3.3), or a list. An empty one requests nothing and is rejected. */
 function readWords(value: JsonValue | undefined): readonly string[] | null {
   if (Array.isArray(value)) return value.map(String);
   return typeof value === "string" ? value.split(" ").filter((word) => word !== "") : null;

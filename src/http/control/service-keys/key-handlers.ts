@@ -10,7 +10,7 @@ import type { KeyFault, KeyManagement, PreparedKey } from "./key-management.ts";
 import { pageOfKeys } from "./key-page.ts";
 import { readNewKey, readRotation } from "./key-request.ts";
 
-/** Answers with keys are nobody's to keep: some hold a secret, all are out of date a moment later. */
+/** Answers with keys must not be cached: some contain a secret, all are out of date a moment later. */
 const NO_STORE = ["cache-control", "no-store"] as const;
 
 /** Keys of the caller's own workspace; those of others look like keys that do not exist. */
@@ -57,7 +57,7 @@ export const KEY_HANDLERS = {
   },
 } as const satisfies Record<string, ControlHandler>;
 
-/** Recorded, then stored, then told: a key that nobody can account for must not exist. */
+/** Recorded, then stored, then shown: no key may exist without a record of who made it. */
 async function stored(call: ControlCall, prepared: PreparedKey, body: JsonObject): Promise<ControlAnswer> {
   const { text, key, previous, store } = prepared;
   const unrecorded = await call.recordChange({

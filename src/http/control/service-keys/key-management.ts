@@ -22,7 +22,7 @@ export interface NewKey {
   readonly labels?: readonly string[];
   readonly exchange?: NewExchange | null;
   readonly limits?: KeyLimits | null;
-  /** Public id of the key that asks for it. */
+  /** Public id of the key that requests it. */
   readonly createdBy: string;
 }
 
@@ -39,7 +39,7 @@ export type KeyFault =
   | { readonly fault: "option"; readonly field: string; readonly fix: string }
   | { readonly fault: "absent" | "not_active" | "rotated" | "too_many" | "unavailable" };
 
-/** A key that nobody has yet: it exists when `store` has resolved without a fault. */
+/** A key that is not stored yet: it exists once `store` has resolved without a fault. */
 export interface PreparedKey {
   /** The whole key, to be shown once. */
   readonly text: string;

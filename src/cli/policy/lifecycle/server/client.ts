@@ -6,7 +6,7 @@ import { serverReport, type ServerReport } from "../promotion-report.ts";
 import { refusal } from "./refusal.ts";
 import { notPolicies, parseView, type PolicyView } from "./view.ts";
 
-/** Where a server listens unless told otherwise. */
+/** Address of a server unless a flag or variable gives another one. */
 export const DEFAULT_SERVER = "http://127.0.0.1:8080";
 
 /** Longest wait for a simulation, milliseconds: a server takes a minute at most, for itself and for each one before it. */

@@ -18,7 +18,7 @@ export interface Asked {
   readonly changes: boolean;
 }
 
-/** What an answer without success means for whoever uses the terminal, with what there is to do. */
+/** The meaning of an error answer for the user of the terminal, and what to do. */
 export function refusal({ status, body }: ServerAnswer, asked: Asked): CommandError | NotNowError {
   const error = objectOf(body, "error");
   const code = textOf(error, "code");

@@ -28,7 +28,7 @@ export function missingTexts(missing: readonly Missing[]): string {
 }
 
 /**
- * What is missing when somebody promotes who has not approved. A server says what is missing for whoever asks, and whose own approval mostly does not count: to an
+ * What is missing for a promoter who has not approved. A server answers what is missing for the caller, whose own approval mostly does not count: to an
  * approver it would say that the approval was for nothing.
  */
 export function missingForOthers({ missing, approvals, requirements }: PolicyView): readonly Missing[] | null {

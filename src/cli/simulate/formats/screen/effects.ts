@@ -11,7 +11,7 @@ import { destinationText, routesText } from "./words.ts";
 export const EFFECT_TAGS = ["BREAKS", "WIDENS", "MOVES", "NARROWS", "CHANGES"] as const;
 export type EffectTag = (typeof EFFECT_TAGS)[number];
 
-/** What a cause does to the requests of some workspaces, told by the plainest request of them. */
+/** The effect of a cause on the requests of some workspaces, described by the plainest of them. */
 export interface Effect {
   readonly tag: EffectTag;
   readonly workspaces: readonly string[];
@@ -86,7 +86,7 @@ interface Cell {
   readonly groups: ChangeGroup[];
 }
 
-/** The effects of a cause, the worst first, and how many groups are not told by them. */
+/** The effects of a cause, the worst first, and how many groups they do not describe. */
 export function effectsOf(
   cause: CauseReport,
   report: ReportModel,

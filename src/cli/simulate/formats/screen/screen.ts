@@ -150,7 +150,7 @@ function causeRow(cause: CauseReport, report: ReportModel): ScreenRow {
 function withRows({ entries, renames }: CauseReport): readonly ScreenRow[] {
   const others = renames.length > 0 ? [] : entries.slice(1).filter(({ kind }) => kind !== "policy_setting");
   const [first] = entries;
-  // The primary and the fallbacks of one route are told together.
+  // The primary and the fallbacks of one route are described together.
   const rest = others.filter(({ kind, subject }) => kind !== "route" || subject !== first?.subject);
   if (rest.length === 0) return [];
   return [

@@ -51,7 +51,7 @@ const SETTING_STYLES = { "+": "green", "-": "red", "~": "yellow" } as const sati
 
 export function settingLines({ changed_settings: changes }: ReportModel): readonly Line[] {
   if (changes.length === 0) return [];
-  // Nobody may miss a setting that meets a gate.
+  // A setting that meets a gate must always be shown.
   const shown = [...changes.filter(({ gate }) => gate !== null), ...changes.filter(({ gate }) => gate === null)];
   const most = Math.max(MOST, changes.filter(({ gate }) => gate !== null).length);
   return [
