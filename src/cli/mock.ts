@@ -18,7 +18,7 @@ Flags
 Faults, in the header "x-mock: fault; fault" or after the model's name, "model+fault+fault":
 ${vocabulary.map(({ form, meaning }) => `  ${form}\n      ${meaning}`).join("\n")}
 
-Exit codes: 0 stopped as asked, 1 cannot listen, 2 the command line cannot be used.
+Exit codes: 0 stopped as requested, 1 cannot listen, 2 the command line cannot be used.
 `;
 }
 

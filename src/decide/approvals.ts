@@ -177,8 +177,8 @@ function embeddingApprovals(
   if (shape.operation !== "embeddings") return [];
   const produced = ({ endpoint }: Candidate): number | null => {
     const model = table.models[endpoint.model];
-    const asked = shape.dimensions ?? model?.defaultDimensions ?? null;
-    return asked !== null && model?.dimensions.includes(asked) === true ? asked : null;
+    const requested = shape.dimensions ?? model?.defaultDimensions ?? null;
+    return requested !== null && model?.dimensions.includes(requested) === true ? requested : null;
   };
   return [
     {

@@ -41,9 +41,9 @@ export function decide(
   question: Question,
   at: number,
 ): Decision {
-  const asked = routeAsked(table, identity, question.model, question.shape.operation);
-  if ("reason" in asked) return refusal(table, asked.route, asked.constraint, asked.reason);
-  const { workspace, route } = asked;
+  const requested = routeAsked(table, identity, question.model, question.shape.operation);
+  if ("reason" in requested) return refusal(table, requested.route, requested.constraint, requested.reason);
+  const { workspace, route } = requested;
   return decideRoute(table, policies, workspace, route, identity, question, at);
 }
 

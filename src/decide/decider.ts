@@ -71,8 +71,8 @@ function timeClass(at: number): string {
 
 /** Every member of a question, in one line; two questions with the same line are the same question. */
 function questionClass({ model, shape, preferences }: Question): string {
-  const asked = preferences === null ? "" : canonicalJson(preferences);
-  return `${model}\n${shapeClass(shape)}\n${asked}`;
+  const requested = preferences === null ? "" : canonicalJson(preferences);
+  return `${model}\n${shapeClass(shape)}\n${requested}`;
 }
 
 function shapeClass(shape: RequestShape): string {

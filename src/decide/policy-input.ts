@@ -48,9 +48,9 @@ export function keyWords(table: RoutingTable, identity: Identity): PolicyInput["
   };
 }
 
-function knownDimensions(table: RoutingTable, asked: number | null): number {
-  if (asked === null) return 0;
-  return Object.values(table.models).some((model) => model.dimensions.includes(asked)) ? asked : 0;
+function knownDimensions(table: RoutingTable, requested: number | null): number {
+  if (requested === null) return 0;
+  return Object.values(table.models).some((model) => model.dimensions.includes(requested)) ? requested : 0;
 }
 
 function policyCandidate(table: RoutingTable, { endpoint, rank }: Candidate): PolicyCandidate {

@@ -62,7 +62,7 @@ export function answerPreflight(runtime: Runtime, incoming: IncomingMessage, res
   if (runtime.tokens === undefined || !isForPages(incoming)) return false;
   const { origin } = incoming.headers;
   if (origin === undefined || !runtime.tokens.allowsOrigin(origin, Date.now())) return false;
-  const asked = (incoming.headers["access-control-request-headers"] ?? "")
+  const requested = (incoming.headers["access-control-request-headers"] ?? "")
     .split(",")
     .map((name) => name.trim().toLowerCase());
   response.writeHead(204, [
@@ -72,7 +72,7 @@ export function answerPreflight(runtime: Runtime, incoming: IncomingMessage, res
     "access-control-allow-methods",
     "GET, POST",
     "access-control-allow-headers",
-    asked.filter((name) => REQUEST_HEADERS.test(name)).join(", "),
+    requested.filter((name) => REQUEST_HEADERS.test(name)).join(", "),
     "access-control-max-age",
     String(REMEMBERED),
   ]);

@@ -208,7 +208,7 @@ describe("what a sighting says", () => {
   const seen = (constraint: string, pass: unknown, reason: unknown = {}, more: Partial<Sighting> = {}): Sighting => ({
     policy: "p",
     constraint,
-    asked: "pass",
+    requested: "pass",
     value: { pass: { [constraint]: pass }, reason },
     candidates: ["a", "b"],
     ...more,
@@ -224,7 +224,7 @@ describe("what a sighting says", () => {
     ["undefined fails for the first reason", "gate", [[seen("gate", [])]], "0 1 0 | 1 0"],
     ["a reason of its own", "gate", [[seen("gate", [], { gate: ["SECOND"] })]], "0 1 0 | 0 1"],
     ["a reason where it passes is none", "gate", [[seen("gate", [true], { gate: ["SECOND"] })]], "1 0 0 | 0 0"],
-    ["asking for the reason is no verdict", "gate", [[seen("gate", [], {}, { asked: "reason" })]], "0 0 0 | 1 0"],
+    ["asking for the reason is no verdict", "gate", [[seen("gate", [], {}, { requested: "reason" })]], "0 0 0 | 1 0"],
     ["another type is indeterminate", "gate", [[seen("gate", ["yes"])]], "0 0 1 | 0 0"],
     [
       "tests count, not looks",

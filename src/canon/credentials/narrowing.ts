@@ -37,24 +37,24 @@ const MAXIMUM_CEILING = 1_000_000_000;
 export function narrow(
   parent: Pick<Identity, "scopes">,
   grant: ExchangeGrant,
-  asked: TokenRequest,
+  requested: TokenRequest,
 ): TokenGrant | TokenRefusal {
-  const scopes = TOKEN_SCOPES.filter((scope) => (asked.scopes ?? ["inference"]).includes(scope));
-  const known = (asked.scopes ?? []).every((scope) => TOKEN_SCOPES.some((possible) => possible === scope));
+  const scopes = TOKEN_SCOPES.filter((scope) => (requested.scopes ?? ["inference"]).includes(scope));
+  const known = (requested.scopes ?? []).every((scope) => TOKEN_SCOPES.some((possible) => possible === scope));
   if (!known || scopes.length === 0 || !scopes.every((scope) => parent.scopes.has(scope))) {
     const possible = TOKEN_SCOPES.filter((scope) => parent.scopes.has(scope));
     return { field: "scope", fix: `request one or more of ${possible.join(" ")}` };
   }
-  const operations = within(grant.operations, asked.operations, isOperation);
+  const operations = within(grant.operations, requested.operations, isOperation);
   if (operations === undefined) {
     const possible = grant.operations ?? OPERATIONS;
     return { field: "operations", fix: `request one or more of ${possible.join(" ")}, or leave it out` };
   }
-  const routes = within(grant.routes, asked.routes, isRouteName);
+  const routes = within(grant.routes, requested.routes, isRouteName);
   if (routes === undefined) {
     return { field: "routes", fix: "request routes of the key's grant, or leave the member out" };
   }
-  const { origin } = asked;
+  const { origin } = requested;
   const isBound = origin === null ? grant.origins === null : isOrigin(origin);
   if (!isBound || (origin !== null && grant.origins?.includes(origin) === false)) {
     return {
@@ -62,14 +62,14 @@ export function narrow(
       fix: "name one origin, such as https://app.example.com; if the grant lists origins, one of them",
     };
   }
-  const lifetime = asked.lifetime ?? grant.maximumLifetime;
+  const lifetime = requested.lifetime ?? grant.maximumLifetime;
   const { minimum } = TOKEN_LIFETIME;
   if (!Number.isSafeInteger(lifetime) || lifetime < minimum || lifetime > grant.maximumLifetime) {
     return { field: "lifetime", fix: `request whole seconds from ${minimum} to ${grant.maximumLifetime}` };
   }
-  if (!isCeiling(asked.ceilings.requests)) return { field: "max_requests", fix: CEILING_FIX };
-  if (!isCeiling(asked.ceilings.tokens)) return { field: "max_tokens", fix: CEILING_FIX };
-  return { scopes, operations, routes, origin, lifetime, ceilings: asked.ceilings };
+  if (!isCeiling(requested.ceilings.requests)) return { field: "max_requests", fix: CEILING_FIX };
+  if (!isCeiling(requested.ceilings.tokens)) return { field: "max_tokens", fix: CEILING_FIX };
+  return { scopes, operations, routes, origin, lifetime, ceilings: requested.ceilings };
 }
 
 const CEILING_FIX = `request a whole number from 1 to ${MAXIMUM_CEILING}, or leave it out`;
@@ -77,12 +77,12 @@ const CEILING_FIX = `request a whole number from 1 to ${MAXIMUM_CEILING}, or lea
 /** The list requested where all of it is granted; the granted one where none is requested; `undefined` where neither. */
 function within<Item extends string>(
   granted: readonly Item[] | null,
-  asked: readonly string[] | null,
+  requested: readonly string[] | null,
   isItem: (text: string) => text is Item,
 ): readonly Item[] | null | undefined {
-  if (asked === null) return granted;
-  const items = [...new Set(asked)].filter(isItem).filter((item) => granted === null || granted.includes(item));
-  return items.length > 0 && items.length === new Set(asked).size ? items.toSorted() : undefined;
+  if (requested === null) return granted;
+  const items = [...new Set(requested)].filter(isItem).filter((item) => granted === null || granted.includes(item));
+  return items.length > 0 && items.length === new Set(requested).size ? items.toSorted() : undefined;
 }
 
 function isCeiling(count: number | null): boolean {

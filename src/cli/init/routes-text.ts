@@ -57,7 +57,7 @@ ${plan.endpoints.map(({ row }) => `  - ${flow(row)}`).join("\n")}
 routes:
 ${routes.map(({ name, row }) => `  ${flow(name)}: ${flow(row)}`).join("\n")}
 
-# What each tenant may use. Whatever is not approved here is denied, before any policy is asked.
+# What each tenant may use. Whatever is not approved here is denied, before any policy is evaluated.
 workspaces:
   ${flow(plan.workspace)}:
     tier: standard
@@ -67,7 +67,7 @@ ${Object.entries(approve)
   .join("\n")}
     limits: { requests_per_minute: 600, concurrency: 50 }
 
-# Rego policies in policies/, each with its tests. In shadow a policy is asked and recorded, and denies nothing; a promotion moves it on.
+# Rego policies in policies/, each with its tests. In shadow a policy is evaluated and recorded, and denies nothing; a promotion moves it on.
 policies:
   initial_mode: { eu-residency: enforce, "*": shadow }
   managed_by: ${flow([plan.workspace])}

@@ -64,7 +64,7 @@ ${ENVIRONMENT_HELP}
                       Signalbox
   --help              this text
 
-Exit codes: 0 stopped as asked, 1 configuration or start failed, 2 usage.
+Exit codes: 0 stopped as requested, 1 configuration or start failed, 2 usage.
 `;
 
 const LOG_FORMATS = ["text", "json"] as const;

@@ -68,15 +68,15 @@ function baseUrlOf(row: MapNode, preset: Preset, path: Path, named: Member, find
     findings.add("PRESET_ADDRESS", named.node.at, message, `such as ${address}`);
     return null;
   }
-  const asked = row.members.get("preset_region") ?? row.members.get("region");
-  const region = asked === undefined ? null : textOf(asked.node);
+  const requested = row.members.get("preset_region") ?? row.members.get("region");
+  const region = requested === undefined ? null : textOf(requested.node);
   const url = region !== null && Object.hasOwn(regions, region) ? regions[region] : undefined;
   if (url !== undefined) return url;
   // A row without a region lacks a required key, which the schema says.
-  if (asked === undefined || region === null) return null;
+  if (requested === undefined || region === null) return null;
   const message = `${where}: its preset has no region ${quote(region)}`;
   const hint = `${suggest(region, Object.keys(regions))}; set \`preset_region\`, or write \`base_url\``;
-  findings.add("PRESET_REGION", asked.node.at, message, hint);
+  findings.add("PRESET_REGION", requested.node.at, message, hint);
   return null;
 }
 

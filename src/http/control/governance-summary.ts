@@ -44,9 +44,9 @@ export async function governanceSummary(
   query: URLSearchParams,
   now: number,
 ): Promise<{ readonly text: string } | ServiceError> {
-  const asked = readQuery(query, now);
-  if ("code" in asked) return asked;
-  const { window, grouping } = asked;
+  const requested = readQuery(query, now);
+  if ("code" in requested) return requested;
+  const { window, grouping } = requested;
   const { workspace } = identity;
   try {
     const stored = await source.policies();

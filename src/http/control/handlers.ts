@@ -37,9 +37,9 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
       snapshot.decider.table.workspaces[workspace]?.limits.simulationsPerMinute ?? DEFAULT_SIMULATIONS_PER_MINUTE;
     const refused = runtime.simulationRate?.take(workspace, perMinute, Date.now()) ?? null;
     if (refused !== null) return refused;
-    const asked = simulationQuestion(body.value, operation);
-    if ("code" in asked) return asked;
-    const { question, request } = asked;
+    const requested = simulationQuestion(body.value, operation);
+    if ("code" in requested) return requested;
+    const { question, request } = requested;
     const view = simulationView(body.value);
     const { table } = snapshot.decider;
     const { policies, decision: decided } = decideFrom(snapshot.decider, identity, question, view, Date.now);

@@ -37,9 +37,9 @@ export function readShadowQuery(query: URLSearchParams): { readonly witnesses: n
   for (const name of query.keys()) {
     if (name !== "witnesses") return invalidRequest("unknown_parameter", "Unknown query parameter; give witnesses");
   }
-  const [asked = String(DEFAULT_WITNESSES), ...others] = query.getAll("witnesses");
-  const isNumber = /^\d{1,3}$/.test(asked) && Number(asked) <= MOST_WITNESSES;
-  if (isNumber && others.length === 0) return { witnesses: Number(asked) };
+  const [requested = String(DEFAULT_WITNESSES), ...others] = query.getAll("witnesses");
+  const isNumber = /^\d{1,3}$/.test(requested) && Number(requested) <= MOST_WITNESSES;
+  if (isNumber && others.length === 0) return { witnesses: Number(requested) };
   const problem = `witnesses must be one whole number from 0 to ${MOST_WITNESSES}`;
   return invalidRequest("invalid_value", problem, "witnesses");
 }
@@ -57,14 +57,14 @@ export async function policyShadow(
   now: number,
 ): Promise<{ readonly text: string } | ServiceError> {
   const { id: policy, revision } = line;
-  const asked = { policy, revision, firstSeen: line.firstSeen ?? line.since };
+  const requested = { policy, revision, firstSeen: line.firstSeen ?? line.since };
   const work = async (): Promise<ShadowAnswer> => {
-    const counts = await shadowCountReport(source, asked, reader, now);
+    const counts = await shadowCountReport(source, requested, reader, now);
     const workspace = reader.seesAll ? null : reader.workspace;
     const found =
       witnesses === 0
         ? { witnesses: [], lookedAt: { decisions: 0, since: null, complete: false } }
-        : await findExamples(source.evidence, { ...asked, workspace, limit: witnesses });
+        : await findExamples(source.evidence, { ...requested, workspace, limit: witnesses });
     return shadowAnswer(line, counts, found, now);
   };
   try {

@@ -13,7 +13,7 @@ export interface IdempotentCall {
   /** Key id and idempotency key. */
   readonly key: string;
   /** Of the operation and the body. */
-  readonly asked: string;
+  readonly requested: string;
   /** Of everything that governs the answer: route, table, plan and edits. Another decision is another answer. */
   readonly decided: string;
 }
@@ -42,7 +42,7 @@ export function idempotentCall(
   ];
   return {
     key: `${caller} ${idempotencyKey}`,
-    asked: digest(canonicalJson([operation, body])),
+    requested: digest(canonicalJson([operation, body])),
     decided: JSON.stringify(decided),
   };
 }
@@ -98,7 +98,7 @@ export class RunningRequests<Result> {
   /** Whether {@link join} would begin no work for this call now. */
   hasWorkFor(call: IdempotentCall | null): boolean {
     const known = call === null ? undefined : this.#running.get(call.key);
-    return known !== undefined && (known.call?.asked !== call?.asked || known.call?.decided === call?.decided);
+    return known !== undefined && (known.call?.requested !== call?.requested || known.call?.decided === call?.decided);
   }
 
   /**
@@ -136,7 +136,7 @@ export class RunningRequests<Result> {
     begin: () => Work<Result>,
   ): Share<Result> | ServiceError {
     const known = call === null ? undefined : this.#running.get(call.key);
-    if (known !== undefined && known.call?.asked !== call?.asked) {
+    if (known !== undefined && known.call?.requested !== call?.requested) {
       return invalidRequest(
         "idempotency_key_in_use",
         "Another request with this Idempotency-Key and another body is under way; use a new key for each request.",

@@ -71,10 +71,10 @@ export function createToolchain(options: ToolchainOptions): Toolchain {
   // The program that wrote these responses was verified by its digest, and so was what comes from the cache: the types
   // of `protocol.ts` describe our own output.
   return {
-    check: async (asked): Promise<CheckResponse> => {
-      const { request, restore } = withoutFolder(asked);
+    check: async (requested): Promise<CheckResponse> => {
+      const { request, restore } = withoutFolder(requested);
       const response = restore(JSON.parse(await runCached("check", canonicalJson(request))));
-      return response ?? JSON.parse(await runCached("check", canonicalJson(asked)));
+      return response ?? JSON.parse(await runCached("check", canonicalJson(requested)));
     },
     build: async (request): Promise<BuildResponse> => JSON.parse(await runCached("build", canonicalJson(request))),
     test: async (request): Promise<TestResponse> => JSON.parse(await run("test", canonicalJson(request))),

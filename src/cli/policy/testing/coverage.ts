@@ -27,7 +27,7 @@ export function coveredConstraints(
           .flatMap((sighting) => judge(policy, sighting)),
       );
       const amount = (verdict: Verdict): number =>
-        seen.filter((judged) => judged.some((one) => one.asked === "pass" && one.verdict === verdict)).length;
+        seen.filter((judged) => judged.some((one) => one.requested === "pass" && one.verdict === verdict)).length;
       return {
         policy: contract.id,
         constraint: name,
@@ -43,7 +43,7 @@ export function coveredConstraints(
 }
 
 interface Judged {
-  readonly asked: Sighting["asked"];
+  readonly requested: Sighting["requested"];
   readonly verdict: Verdict;
   readonly reason: string | null;
 }
@@ -55,7 +55,7 @@ function judge({ contract, digest }: CompiledPolicy, sighting: Sighting): readon
     ({ name, effect }) => name === sighting.constraint && (effect === "gate" || sighting.candidates.length > 0),
   );
   return deriveVerdicts(identity, { ...contract, constraints }, sighting.value, sighting.candidates).map(
-    ({ verdict, reason }) => ({ asked: sighting.asked, verdict, reason }),
+    ({ verdict, reason }) => ({ requested: sighting.requested, verdict, reason }),
   );
 }
 

@@ -7,7 +7,7 @@ export interface Sighting {
   readonly policy: string;
   readonly constraint: string;
   /** Which rule the test requested. */
-  readonly asked: "pass" | "reason";
+  readonly requested: "pass" | "reason";
   readonly value: unknown;
   /** Ids of the candidates of the test's input. */
   readonly candidates: readonly string[];
@@ -99,11 +99,11 @@ function watchers({ contract, reasoned }: CompiledPolicy, mark: string): string 
     const constraint = JSON.stringify(name);
     const hasReason = reasoned.includes(name);
     const list = (rule: string): string => `{${constraint}: [value | value := ${rule}_${mark}[${constraint}]]}`;
-    const look = (asked: Sighting["asked"]): string =>
+    const look = (requested: Sighting["requested"]): string =>
       `print(${JSON.stringify(mark)}, json.marshal({
 		"policy": ${JSON.stringify(contract.id)},
 		"constraint": ${constraint},
-		"asked": ${JSON.stringify(asked)},
+		"requested": ${JSON.stringify(requested)},
 		"value": {"pass": ${list("pass")}, "reason": ${hasReason ? list("reason") : "{}"}},
 		"candidates": [candidate.id | some candidate in input.candidates; is_string(candidate.id)],
 	}))`;

@@ -175,7 +175,7 @@ const NO_POLICIES: PolicySet = {
 type Asked = Partial<Pick<RequestShape, "needs" | "features" | "dimensions">>;
 
 /** Gives the plan of a request of the operation; empty where the request is denied. */
-type PlanOf = (operation: Operation, asked?: Asked) => readonly Candidate[];
+type PlanOf = (operation: Operation, requested?: Asked) => readonly Candidate[];
 
 /** Of a request that says nothing else. */
 function shapeOf(operation: Operation, { needs = [], features = [], dimensions = null }: Asked): RequestShape {
@@ -218,8 +218,8 @@ function usableWith(
   const dimensions = offered.includes("embeddings")
     ? lengths.filter((length) => planOf("embeddings", { dimensions: length }).length > 0)
     : [];
-  const planWith: PlanOf = (operation, asked = {}) =>
-    planOf(operation, operation === "embeddings" ? { ...asked, dimensions: dimensions[0] ?? null } : asked);
+  const planWith: PlanOf = (operation, requested = {}) =>
+    planOf(operation, operation === "embeddings" ? { ...requested, dimensions: dimensions[0] ?? null } : requested);
   const plans = new Map(offered.map((operation) => [operation, planWith(operation)]));
   const operations = offered.filter((operation) => plans.get(operation)?.length !== 0);
   const planned = new Set([...plans.values()].flat().map(({ endpoint }) => endpoint.id));

@@ -14,11 +14,11 @@ export async function policyContent(call: ControlCall): Promise<ControlAnswer> {
   const { searchParams } = call.url;
   const wrong = checkQuery(searchParams, CONTENT_QUERY);
   if (wrong !== null) return wrong;
-  const asked = readDigest(searchParams);
-  if (asked !== null && typeof asked !== "string") return asked;
+  const requested = readDigest(searchParams);
+  if (requested !== null && typeof requested !== "string") return requested;
   const status = await namedStatus(administration, call.parameter);
   if ("code" in status) return status;
-  const content = contentNamed(status, asked);
+  const content = contentNamed(status, requested);
   if (content === null) return noSuchContent();
   const kept = content.content === "rules" ? await orUnavailable(administration.content(content.digest)) : null;
   if (kept !== null && "code" in kept) return kept;
@@ -43,10 +43,10 @@ export async function policyContent(call: ControlCall): Promise<ControlAnswer> {
 }
 
 /** `null` where nothing fits, or more than one content does. */
-export function contentNamed(status: PolicyStatus, asked: string | null): KnownContent | null {
+export function contentNamed(status: PolicyStatus, requested: string | null): KnownContent | null {
   const { enforced, candidate } = status;
   const slots = { enforced, candidate, "": candidate ?? enforced };
-  const slot = asked ?? "";
+  const slot = requested ?? "";
   if (slot === "" || slot === "enforced" || slot === "candidate") {
     const state = slots[slot];
     return state === null ? null : contentOf(status, state.digest);

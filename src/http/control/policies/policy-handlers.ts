@@ -113,8 +113,8 @@ async function candidateShadow(call: ControlCall): Promise<ControlAnswer> {
   const found = parts(call);
   if ("code" in found) return found;
   const { identity, administration } = found;
-  const asked = readShadowQuery(call.url.searchParams);
-  if ("code" in asked) return asked;
+  const requested = readShadowQuery(call.url.searchParams);
+  if ("code" in requested) return requested;
   const status = await namedStatus(administration, call.parameter);
   if ("code" in status) return status;
   if (status.candidate === null) return faultError({ fault: "no_candidate" });
@@ -123,7 +123,7 @@ async function candidateShadow(call: ControlCall): Promise<ControlAnswer> {
   const reader = shadowReader(workspace, Object.keys(table.workspaces), table.policies.managedBy ?? null);
   const { revision, digest, firstSeenAt: firstSeen } = contentOf(status, status.candidate.digest);
   const watched = { id: status.id, revision, digest, since: status.candidate.since, firstSeen };
-  const answer = await policyShadow(administration.shadow, watched, reader, asked.witnesses, Date.now());
+  const answer = await policyShadow(administration.shadow, watched, reader, requested.witnesses, Date.now());
   return "code" in answer ? answer : { ...answer, headers: NO_STORE };
 }
 

@@ -31,9 +31,9 @@ export async function exchangeKey({ runtime, identity, body, recordChange }: Con
       "subject_token",
     );
   }
-  const asked = readTokenRequest(body.value);
-  if ("code" in asked) return asked;
-  const prepared = runtime.tokens.prepare(identity, asked);
+  const requested = readTokenRequest(body.value);
+  if ("code" in requested) return requested;
+  const prepared = runtime.tokens.prepare(identity, requested);
   if ("fault" in prepared) return faultError(prepared);
   const unrecorded = await recordChange({ what: "token_issued", id: asWord(prepared.id) });
   if (unrecorded !== null) return unrecorded;

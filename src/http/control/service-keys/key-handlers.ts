@@ -19,9 +19,9 @@ export const KEY_HANDLERS = {
     const { identity, keys, body } = parts(call);
     const { workspace } = body;
     if (workspace !== undefined && workspace !== identity.workspace) return noSuchWorkspace();
-    const asked = readNewKey(body, identity.workspace, identity.keyId, Date.now());
-    if ("code" in asked) return asked;
-    const prepared = await keys.create(asked);
+    const requested = readNewKey(body, identity.workspace, identity.keyId, Date.now());
+    if ("code" in requested) return requested;
+    const prepared = await keys.create(requested);
     if ("fault" in prepared) return faultError(prepared, body);
     return stored(call, prepared, body);
   },
@@ -39,9 +39,9 @@ export const KEY_HANDLERS = {
     const { identity, keys, body } = parts(call);
     const key = await ownKey(call);
     if ("code" in key) return key;
-    const asked = readRotation(body, identity.keyId, Date.now());
-    if ("code" in asked) return asked;
-    const prepared = await keys.rotate(key.id, asked);
+    const requested = readRotation(body, identity.keyId, Date.now());
+    if ("code" in requested) return requested;
+    const prepared = await keys.rotate(key.id, requested);
     if ("fault" in prepared) return rotationError(call, prepared, body);
     return stored(call, prepared, body);
   },

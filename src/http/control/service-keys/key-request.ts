@@ -52,27 +52,27 @@ function readExpiry(body: JsonObject, now: number): number | null | ServiceError
   );
 }
 
-function readExchange(asked: JsonObject): NewExchange {
+function readExchange(requested: JsonObject): NewExchange {
   return {
-    maximumLifetime: Number(asked["maximum_lifetime"]),
-    operations: readTexts(asked["operations"]),
-    routes: readTexts(asked["routes"]),
-    origins: readTexts(asked["origins"]),
+    maximumLifetime: Number(requested["maximum_lifetime"]),
+    operations: readTexts(requested["operations"]),
+    routes: readTexts(requested["routes"]),
+    origins: readTexts(requested["origins"]),
   };
 }
 
-function readLimits(asked: JsonObject): KeyLimits {
+function readLimits(requested: JsonObject): KeyLimits {
   return {
-    requestsPerMinute: readCount(asked["requests_per_minute"]),
-    tokensPerMinute: readCount(asked["tokens_per_minute"]),
-    concurrency: readCount(asked["concurrency"]),
-    budget: readBudget(asked["budget"]),
+    requestsPerMinute: readCount(requested["requests_per_minute"]),
+    tokensPerMinute: readCount(requested["tokens_per_minute"]),
+    concurrency: readCount(requested["concurrency"]),
+    budget: readBudget(requested["budget"]),
   };
 }
 
-function readBudget(asked: JsonValue | undefined): KeyLimits["budget"] {
-  if (!isJsonObject(asked)) return null;
-  const { usd, tokens, per } = asked;
+function readBudget(requested: JsonValue | undefined): KeyLimits["budget"] {
+  if (!isJsonObject(requested)) return null;
+  const { usd, tokens, per } = requested;
   if (per !== "hour" && per !== "day" && per !== "month") return null;
   if (typeof usd === "number") return { usd, per };
   return typeof tokens === "number" ? { tokens, per } : null;

@@ -19,21 +19,21 @@ export interface Asked {
 }
 
 /** The meaning of an error answer for the user of the terminal, and what to do. */
-export function refusal({ status, body }: ServerAnswer, asked: Asked): CommandError | NotNowError {
+export function refusal({ status, body }: ServerAnswer, requested: Asked): CommandError | NotNowError {
   const error = objectOf(body, "error");
   const code = textOf(error, "code");
-  const show = `signalbox policy show ${asked.policy ?? "ID"}`;
+  const show = `signalbox policy show ${requested.policy ?? "ID"}`;
   switch (status) {
     case 401:
       return new CommandError(
         "SIGNALBOX_KEY: the server does not accept the key: it is another server's, expired or revoked",
       );
     case 403:
-      return new CommandError(forbidden(code, asked) ?? otherwise(status, code, error));
+      return new CommandError(forbidden(code, requested) ?? otherwise(status, code, error));
     case 404:
-      return new CommandError(notFound(code, asked));
+      return new CommandError(notFound(code, requested));
     case 409:
-      return new NotNowError(conflict(code, error, asked.policy ?? "ID"));
+      return new NotNowError(conflict(code, error, requested.policy ?? "ID"));
     case 412:
       return new NotNowError(`${currentText(objectOf(error, "current"))}; nothing was done; read it again: ${show}`);
     case 429:
@@ -48,7 +48,7 @@ export function refusal({ status, body }: ServerAnswer, asked: Asked): CommandEr
         return new CommandError("--server: other simulations are waiting already; nothing was done; try again");
       }
       return new CommandError(
-        asked.changes
+        requested.changes
           ? `--server: cannot write its policy log now; check the state, then try again: ${show}`
           : "--server: cannot read its policy log now; try again",
       );
