@@ -62,7 +62,9 @@ export async function check(argv: readonly string[], io: CommandIo): Promise<num
 
 /** @throws {UsageError} for an unknown code, with the nearest one. */
 async function explain(requested: string, io: CommandIo): Promise<number> {
-  const code = [requested, requested.toUpperCase(), requested.toLowerCase()].find((form) => explainCode(form).length > 0);
+  const code = [requested, requested.toUpperCase(), requested.toLowerCase()].find(
+    (form) => explainCode(form).length > 0,
+  );
   if (code === undefined) throw new UsageError(unknownCode(requested.toUpperCase()));
   io.stdout(formatCode(code, explainCode(code)));
   return EXIT.ok;

@@ -151,8 +151,8 @@ describe("the whole", () => {
       Evidence (120,400 decisions from 2026-10-01T00:00:00Z to 2026-10-31T23:59:59Z)
         as declared     1 of 1 change seen: 14 decisions, less than 0.1 %
         as if promoted  2 of 2 changes seen: 14 decisions, less than 0.1 %
-        ! 1,200 decisions were made differently than base decides: under other files, or with data that an older
-          record does not have
+        ! 1,200 decisions were made differently than base decides: under other files, or with data that an
+          older record does not have
         ! 1 line is not evidence and not counted
         ! 3 decisions cannot be expressed by head's files: workspace is gone
 
