@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { eventTypes } from "../../src/dialects/contract/event-union.ts";
+import { eventTypes } from "../../src/dialects/contract/event-stream.ts";
 import { ROUTES, STARTING, startEstate, variantOf, type Estate, type Route, type Variant } from "../clients/estate.ts";
 import { deviations } from "./contract.ts";
 

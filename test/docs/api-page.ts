@@ -12,7 +12,7 @@ import {
   type Endpoint,
 } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { eventTypes, titleOf } from "../../src/dialects/contract/event-union.ts";
+import { eventTypes, titleOf } from "../../src/dialects/contract/event-stream.ts";
 import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
 import { pathOf } from "../contract/served.ts";
 

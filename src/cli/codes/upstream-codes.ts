@@ -1,5 +1,5 @@
 import { FAILURE_KINDS, FAILURE_SENTENCES, type FailureKind } from "../../canon/failure.ts";
-import { ANSWER_FAULTS } from "../../dialects/unary/answer-codes.ts";
+import { ANSWER_FAULTS } from "../../dialects/translation/answer-failure.ts";
 
 /** What an error code of an HTTP answer means, for callers and operators. */
 export interface AnswerCode {

@@ -1,8 +1,7 @@
 import { WEATHER } from "../contract/error-members.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { EventStream } from "../contract/event-stream.ts";
+import { type EventStream, type EventFacts, eventSchema, eventUnion } from "../contract/event-stream.ts";
 import { ANTHROPIC_ERROR } from "./family.ts";
-import { type EventFacts, eventSchema, eventUnion } from "../contract/event-union.ts";
 import { NO_HEADERS, type ProtocolHeaders } from "../../canon/request.ts";
 import type { IncomingHeaders, SurfaceHeaders } from "../dialect.ts";
 

@@ -240,3 +240,6 @@ export function isNamed(object: JsonObject, name: string): boolean {
 export function stateful(param: string, sentence: string): ServiceError {
   return invalidRequest("unsupported_stateful_feature", `${param} ${sentence}`, param);
 }
+
+/** Service tiers of OpenAI's protocols (docs/protocols.md#chat-completions); canon uses the same values. */
+export const SERVICE_TIERS: ReadonlySet<string> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);

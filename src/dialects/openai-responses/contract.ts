@@ -1,7 +1,6 @@
 import { WEATHER } from "../contract/error-members.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { EventStream } from "../contract/event-stream.ts";
-import { type EventFacts, eventSchema, eventUnion } from "../contract/event-union.ts";
+import { type EventStream, type EventFacts, eventSchema, eventUnion } from "../contract/event-stream.ts";
 
 const text = { type: "string" } as const;
 

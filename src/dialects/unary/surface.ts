@@ -90,7 +90,7 @@ export interface UnaryUpstream<Request, Result extends UnaryResult> {
    */
   readonly format: (request: Request, target: Target) => FormattedRequest | ServiceError;
   /**
-   * Reads and checks an answer with status 200. What is not whole is a failure, kind `malformed` with a code of `answer-codes.ts`: nothing is
+   * Reads and checks an answer with status 200. What is not whole is a failure, kind `malformed` with a code of `answer-failure.ts`: nothing is
    * filled in, nothing is put in another order in silence.
    */
   readonly parseAnswer: (answer: AnswerBytes, request: Request, target: Target) => Result | UpstreamFailure;

@@ -5,7 +5,7 @@ import { isJsonObject } from "../../../canon/json.ts";
 import type { RerankRequest, RerankResult } from "../../../canon/unary/rerank.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
 import { parseAnswerBytes } from "../../json-bytes.ts";
-import { faultyAnswer } from "../../unary/answer-codes.ts";
+import { faultyAnswer } from "../../translation/answer-failure.ts";
 import { countIn, textIn } from "../../unary/answer-members.ts";
 import { invokePath } from "../../bedrock-converse/invoke-model.ts";
 import { cohereErrorIn, readCohereModelError } from "../read-error.ts";

@@ -7,7 +7,7 @@ import type { Target } from "../../dialect.ts";
 import { upstreamFor } from "../../upstreams.ts";
 import { OPENAI_FAMILY } from "../../openai-family/family.ts";
 import { refuseUnknownFields } from "../../fields.ts";
-import { faultyAnswer } from "../../unary/answer-codes.ts";
+import { faultyAnswer } from "../../translation/answer-failure.ts";
 import { refuseExtras } from "../../unary/extras.ts";
 import { callTo } from "../../unary/single-part.ts";
 import type { UnaryCall, UnaryOptions, UnaryPart, UnarySurface, UnaryTask } from "../../unary/surface.ts";

@@ -9,7 +9,7 @@ import type { FormattedRequest, Target } from "../../dialect.ts";
 import { applyFlags } from "../deviations/messages.ts";
 import type { EditableBody } from "../deviations/body-members.ts";
 import { effortOfBudget } from "../../translation/reasoning-effort.ts";
-import { SERVICE_TIERS } from "../../translation/service-tiers.ts";
+import { SERVICE_TIERS } from "../../openai-family/family.ts";
 import { formatTurns } from "./format-turns.ts";
 
 /** What to call a schema that came without a name, which this protocol demands. */

@@ -10,7 +10,7 @@ import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
 import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, OUTPUT_LOGPROBS } from "../fields.ts";
-import { SERVICE_TIERS } from "../../translation/service-tiers.ts";
+import { SERVICE_TIERS } from "../../openai-family/family.ts";
 import { formatInput } from "./format-input.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
 import type { ModelRow } from "../../../canon/table.ts";

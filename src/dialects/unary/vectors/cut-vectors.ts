@@ -2,7 +2,7 @@ import type { AnswerBytes } from "../answer-bytes.ts";
 import type { JsonValue } from "../../../canon/json.ts";
 import type { Vector } from "../../../canon/unary/vector.ts";
 import { parseJsonText } from "../../json-bytes.ts";
-import type { AnswerFault } from "../answer-codes.ts";
+import type { AnswerFault } from "../../translation/answer-failure.ts";
 import { NumberArrays } from "./number-arrays.ts";
 
 const QUOTE = 0x22;

@@ -1,5 +1,5 @@
 import type { Vector } from "../../../canon/unary/vector.ts";
-import type { AnswerFault } from "../answer-codes.ts";
+import type { AnswerFault } from "../../translation/answer-failure.ts";
 
 /** What the bytes of a vector in base64 are: little-endian single-precision numbers, or signed bytes. */
 export type Base64Kind = "float32" | "int8";

@@ -7,8 +7,7 @@ import type { ErrorAnswers } from "./error-answers.ts";
 import { headersOf } from "./response-headers.ts";
 import { securityOf } from "./security.ts";
 import { REQUEST_HEADERS } from "../request-headers.ts";
-import type { EventStream } from "../../../dialects/contract/event-stream.ts";
-import { titleOf } from "../../../dialects/contract/event-union.ts";
+import { type EventStream, titleOf } from "../../../dialects/contract/event-stream.ts";
 
 /** One endpoint as OpenAPI describes it; schemas stand whole. @param errors gathers what it can answer instead of a 200. */
 export function operationOf(endpoint: Endpoint, errors: ErrorAnswers): JsonObject {
