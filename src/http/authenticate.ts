@@ -110,7 +110,7 @@ function unauthenticated(message: string): ServiceError {
  * Whether the caller is let in. `identity` of a refusal is whose key or token it was, where that was recognised: so the refusal is recorded under the
  * key and in its workspace. A public id alone does not authenticate, because logs contain ids.
  */
-type Admitted =
+export type Admitted =
   | { readonly error: null; readonly identity: Identity }
   | { readonly error: ServiceError; readonly identity: Identity | null };
 

@@ -7,6 +7,7 @@ import type { EvidenceFault } from "../evidence/fault.ts";
 import type { RequestObserver, BeginTrace } from "../evidence/observer.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { SummarySource } from "./control/governance-summary.ts";
+import type { Console } from "./console/console-port.ts";
 import type { PolicyAdministration } from "./control/policies/administration.ts";
 import type { KeyManagement } from "./control/service-keys/key-management.ts";
 import type { SimulationRate } from "./control/simulation-rate.ts";
@@ -79,6 +80,8 @@ export interface Runtime {
   readonly accepting: () => boolean;
   /** Given when the time of the drain is over; never where absent. */
   readonly stopOrder?: StopOrder;
+  /** The operators' page, and who is signed in to it; no listener serves one where absent. */
+  readonly console?: Console;
   /** Ends the requests of keys that are revoked; a server without a ring of keys has none. */
   readonly revocations?: Pick<Revocations, "orderOf">;
 }

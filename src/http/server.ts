@@ -3,7 +3,8 @@ import { H3, type H3Event, type HTTPError } from "h3";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
 import { isWithToken } from "./authenticate.ts";
 import { allowReading, answerPreflight, varyHeaders } from "./cross-origin.ts";
-import { handleControl } from "./control/handle.ts";
+import { handleControl, type ServedControl } from "./control/handle.ts";
+import type { Console } from "./console/console-port.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
 import { ENDPOINTS } from "./contract/endpoints.ts";
 import { handleInference } from "./pipeline.ts";
@@ -39,15 +40,19 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 
     }
   }
   const capacity = new Capacity(runtime.limits);
+  const console = runtime.console?.listener === listener ? runtime.console : null;
   for (const endpoint of ENDPOINTS) {
-    if (endpoint.listener !== listener) continue;
+    // The console's page calls the API at its own origin.
+    if (endpoint.listener !== listener && !(console !== null && isOfConsole(endpoint))) continue;
+    const validate = validators.get(endpoint) ?? null;
     const handler = exactPath(
       runtime,
       endpoint.path,
-      nodeHandler(runtime, endpoint, validators.get(endpoint) ?? null, operations, capacity),
+      nodeHandler({ runtime, validate, operations, capacity, console }, endpoint),
     );
     app.on(endpoint.method, endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"), (event) => run(runtime, handler, event));
   }
+  if (console !== null) addConsole(app, runtime, console);
   app.all("/**", (event) => run(runtime, notFound(runtime), event));
   return app;
 }
@@ -66,16 +71,27 @@ function exactPath(runtime: Runtime, path: string, handler: NodeHandler): NodeHa
   };
 }
 
-function nodeHandler(
-  runtime: Runtime,
-  endpoint: Endpoint,
-  validate: BodyValidator | null,
-  operations: ReadonlyMap<string, SimulatedOperation>,
-  capacity: Capacity,
-): NodeHandler {
+/** The router's own endpoints beside the page, wherever else they are served. */
+function isOfConsole({ kind, listener }: Endpoint): boolean {
+  return kind === "control" && listener === "public";
+}
+
+/** The page is loaded with the first request for it. */
+function addConsole(app: H3, runtime: Runtime, console: Console): void {
+  const handler: NodeHandler = async (incoming, response) => {
+    const { serveConsole } = await import("./console/serve-console.ts");
+    await serveConsole(runtime, console, incoming, response);
+  };
+  for (const path of ["/", "/console", "/console/**"]) app.get(path, (event) => run(runtime, handler, event));
+  for (const path of ["/console/session", "/console/session/end"]) {
+    app.post(path, (event) => run(runtime, exactPath(runtime, path, handler), event));
+  }
+}
+
+function nodeHandler(served: Omit<ServedControl, "endpoint">, endpoint: Endpoint): NodeHandler {
+  const { runtime, validate, capacity } = served;
   if (endpoint.kind === "control") {
-    return (incoming, response) =>
-      handleControl({ runtime, endpoint, validate, operations, capacity }, incoming, response);
+    return (incoming, response) => handleControl({ ...served, endpoint }, incoming, response);
   }
   if (validate === null) throw new Error(`endpoint ${endpoint.id}: an inference endpoint without a body schema`);
   return (incoming, response) => handleInference(runtime, endpoint, validate, capacity, incoming, response);

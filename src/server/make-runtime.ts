@@ -4,6 +4,7 @@ import type { StopOrder, Revocations } from "../dispatch/stop-order.ts";
 import { stickyKeys } from "../dispatch/balance.ts";
 import { storedPolicies } from "../governance/policies/stored-policies.ts";
 import type { CountSource } from "../governance/shadow-figures.ts";
+import type { Console } from "../http/console/console-port.ts";
 import { DeployedContract } from "../http/contract/deployed-contract.ts";
 import { newRequestId } from "../http/send.ts";
 import { SimulationRate } from "../http/control/simulation-rate.ts";
@@ -48,6 +49,7 @@ export interface RuntimeParts {
   readonly quotas: Quotas;
   readonly stopOrder: StopOrder;
   readonly revocations: Revocations;
+  readonly console: Console | null;
 }
 
 export function makeRuntime(parts: RuntimeParts): Runtime {
@@ -102,5 +104,6 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
     accepting: () => state.accepting,
     stopOrder: parts.stopOrder,
     revocations: parts.revocations,
+    ...(parts.console !== null && { console: parts.console }),
   };
 }

@@ -13,6 +13,8 @@ export interface RunningServer {
   readonly keys: OpenKeyRing;
   readonly built: Extract<BuiltSnapshot, { ok: true }>;
   readonly policies: ServedPolicies["administration"];
+  /** Makes a code that signs in to the console once, as the holder of a key; `null` where this process serves no console. */
+  readonly signInCode: ((keyId: string) => string) | null;
   /** Compiles the files again, and reads the certificate; swaps on success, keeps what runs on failure. @throws {CommandError} for the certificate. */
   reload(): Promise<BuiltSnapshot>;
   /** Reports sets of policies that replace another without a reload. */

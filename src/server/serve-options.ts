@@ -14,6 +14,9 @@ export interface LogOptions {
 /** Why the public listener may speak plain http beyond this machine. */
 export type Exposure = "insecure_http" | "behind_proxy";
 
+/** Where the console is. */
+export type ConsoleListener = "admin" | "public" | "off";
+
 /** How one server is to run; every member has been checked. */
 export interface ServeOptions {
   readonly config: string;
@@ -29,6 +32,8 @@ export interface ServeOptions {
   readonly adminPort: number;
   /** Makes a key of one day for the workspace `demo` and prints a request to paste. */
   readonly demo: boolean;
+  /** Which listener serves the operators' page; none where absent. */
+  readonly console?: ConsoleListener;
   /** Longest wait for requests in flight at the end, milliseconds. */
   readonly drain: number;
   /** How long the server goes on taking requests after the signal to stop, while /readyz answers 503, milliseconds; 0 where absent. */

@@ -13,6 +13,7 @@ import { createApp } from "../http/server.ts";
 import { openKeyRing } from "../keys/key-ring.ts";
 import { openTokenExchange } from "../keys/tokens/token-exchange.ts";
 import type { Store } from "../store/port.ts";
+import { openConsole } from "./console.ts";
 import { openQuotas } from "./limits.ts";
 import { listenFailure, type AddressFlags } from "./listen-failure.ts";
 import { makeRuntime, type RuntimeParts } from "./make-runtime.ts";
@@ -130,6 +131,7 @@ async function open(
     keys.isRevoked,
     (workspace) => snapshots.current.decider.table.workspaces[workspace]?.onRevoke ?? "end",
   );
+  const console = openConsole(options, store, keys);
   const runtime = runtimeOf(role, {
     environment,
     version,
@@ -146,6 +148,7 @@ async function open(
     quotas: limited.quotas,
     stopOrder,
     revocations,
+    console: console?.runtime ?? null,
   });
   opened.add(telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }));
   if (role.listenPublic === undefined) {
@@ -193,7 +196,10 @@ async function open(
     await opened.close();
   });
   const watchPolicies = (listener: PolicyListener): void => policies.listen(listener);
-  const own = { store, keys, built, policies: policies.administration };
+  // Where workers serve the page, a code of this process would be unknown to them.
+  const servesConsole = role.listenPublic === undefined || options.console === "admin";
+  const signInCode = servesConsole ? (console?.signInCode ?? null) : null;
+  const own = { store, keys, built, policies: policies.administration, signInCode };
   const { metrics } = runtime;
   const server = { url: main.url, adminUrl: admin?.url ?? "", ...own, reload, watchPolicies, metrics, retire, close };
   log.started(server, version);

@@ -31,7 +31,7 @@ export function checkExposure(
 }
 
 /** A name other than `localhost` may be any address, and may be another one tomorrow. */
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[|\]$/g, "");
   if (isIP(bare) === 4) return bare.startsWith("127.");
   return bare.toLowerCase() === "localhost" || /^(?:::|(?:0{1,4}:){7})0{0,3}1$/.test(bare);

@@ -96,7 +96,7 @@ async function writeKeyFile(file: string, text: string): Promise<void> {
 const DEMO_SCOPES: readonly Scope[] = ["inference", "catalogue:read", "route:simulate", "governance:read"];
 
 /** A key of one day for the workspace `demo`; the demo keys of earlier starts are revoked. */
-export async function demoKey(store: Store): Promise<string> {
+export async function demoKey(store: Store): Promise<{ readonly id: string; readonly text: string }> {
   const now = Date.now();
   for (const key of await store.keys.list({ workspace: "demo" })) {
     if (key.createdBy === "demo" && key.status === "active") await store.keys.revoke(key.id, now);
@@ -114,5 +114,5 @@ export async function demoKey(store: Store): Promise<string> {
     randomBytes,
   );
   await store.keys.create(record);
-  return text;
+  return { id: record.id, text };
 }

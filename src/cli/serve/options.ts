@@ -7,9 +7,9 @@ import { readArguments, readPort } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { compileCacheAt, DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
 import { LOG_LEVELS } from "../../telemetry/logs/log-record.ts";
-import type { ServeOptions } from "../../server/serve-options.ts";
+import type { ConsoleListener, ServeOptions } from "../../server/serve-options.ts";
 import type { TlsFiles } from "../../server/tls.ts";
-import { checkExposure } from "./exposure.ts";
+import { checkExposure, isLoopback } from "./exposure.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { databasePath } from "../terminal/open-store.ts";
 
@@ -39,6 +39,8 @@ ${ENVIRONMENT_HELP}
   --admin-host HOST   address of the admin listener: /livez, /readyz, /metrics (default: 127.0.0.1)
   --admin-port PORT   its port; 0 takes a free one (default: the public port + 1, or 0)
   --workers N         processes that serve, 1 to 64, or auto: one for each core (default: $SIGNALBOX_WORKERS or 1)
+  --console WHERE     which listener has the operators' page, /console/: admin, public or off (default: admin where
+                      only this machine reaches it, else off)
   --tls-cert FILE     certificate (PEM, with its chain) of the public listener, TLS 1.2 or newer; read again at a reload
   --tls-key FILE      its key (default: $SIGNALBOX_TLS_CERT and $SIGNALBOX_TLS_KEY, or no TLS)
   --max-in-flight N   inference requests at once in each process; more get 503 (default: 2000)
@@ -152,6 +154,24 @@ export function readRetention(text: string | undefined, source: string): number 
   return days * DAY;
 }
 
+const CONSOLE_LISTENERS = ["admin", "public", "off"] as const;
+
+/** @throws {UsageError} naming the flag; and where keys would be pasted into a page that comes over a network in clear. */
+function readConsole(
+  given: string | undefined,
+  adminHost: string,
+  flags: { readonly insecureHttp: boolean; readonly behindProxy: boolean },
+): ConsoleListener {
+  const isNear = isLoopback(adminHost);
+  if (given === undefined) return isNear ? "admin" : "off";
+  const listener = oneOf(CONSOLE_LISTENERS, "--console", given);
+  if (listener !== "admin" || isNear || flags.behindProxy || flags.insecureHttp) return listener;
+  throw new UsageError(
+    "--console: --admin-host is reached from other machines, and the admin listener has no TLS: serve the console on the " +
+      "public listener, or give --behind-proxy or --insecure-http",
+  );
+}
+
 /** Reads the arguments. @throws {UsageError} naming the flag. */
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
   const { values, positionals } = readArguments(argv, {
@@ -163,6 +183,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     "behind-proxy": { type: "boolean", default: false },
     "insecure-http": { type: "boolean", default: false },
     "first-key-file": { type: "string" },
+    console: { type: "string" },
     "admin-host": { type: "string", default: "127.0.0.1" },
     "admin-port": { type: "string" },
     drain: { type: "string", default: "30" },
@@ -205,6 +226,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     workers,
     tls,
     exposure: checkExposure(values.host, tls !== undefined, flags),
+    console: readConsole(values.console, values["admin-host"], flags),
     firstKeyFile: resolve(io.cwd, values["first-key-file"] ?? firstKeyFile(database, io.cwd)),
     maxConnections: readCount(values["max-connections"], "--max-connections", 1_000_000),
     limits: {

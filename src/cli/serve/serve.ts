@@ -106,7 +106,7 @@ async function startAs(
 }
 
 async function announce(options: ServeOptions, server: RunningServer, io: CommandIo): Promise<void> {
-  const { built, store, url, adminUrl } = server;
+  const { built, store, url, adminUrl, signInCode } = server;
   const { table } = built.snapshot.decider;
   // A workspace that manages policies, where the table names them: the first key must be able to do everything.
   const [firstWorkspace = "demo"] = table.policies.managedBy ?? Object.keys(table.workspaces);
@@ -130,7 +130,8 @@ async function announce(options: ServeOptions, server: RunningServer, io: Comman
       "--demo: there is no workspace `demo`, so no demo key is made; use the first key, or signalbox keys create\n",
     );
   }
-  if (demo !== null && route !== undefined) io.stdout(demoText(url, demo, route, isTrainedOn(table, route)));
+  if (demo !== null && route !== undefined) io.stdout(demoText(url, demo.text, route, isTrainedOn(table, route)));
+  if (demo !== null && signInCode !== null) io.stdout(consoleText(options, server, signInCode(demo.id)));
 }
 
 /** Whether every provider of a route may train on what it is sent, so that requests have to allow it. */
@@ -151,6 +152,12 @@ try it:
   curl -s ${url}/v1/chat/completions -H 'Authorization: Bearer ${key}' \\
     -H 'Content-Type: application/json' -d '${body}'
 `;
+}
+
+/** The code stands behind `#`: browsers send it to nobody. */
+function consoleText({ console }: ServeOptions, { url, adminUrl }: RunningServer, code: string): string {
+  const origin = console === "public" ? url : adminUrl;
+  return `\nthe console, signed in with that key (the link is good once, for ten minutes):\n  ${origin}/console/#sign-in=${code}\n`;
 }
 
 function reportBuild(built: BuiltSnapshot, io: CommandIo): void {

@@ -3,6 +3,8 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { DecisionRecord } from "../../evidence/record.ts";
 import { admit } from "../authenticate.ts";
+import { admitSession } from "../console/admit-session.ts";
+import type { Console } from "../console/console-port.ts";
 import { isTokenEndpoint, type ControlEndpoint } from "../contract/endpoint.ts";
 import type { Capacity, RequestHold, ServerLimits } from "../capacity.ts";
 import type { BodyValidator } from "../contract/validate.ts";
@@ -65,6 +67,8 @@ export interface ServedControl {
   readonly validate: BodyValidator | null;
   readonly operations: ReadonlyMap<string, SimulatedOperation>;
   readonly capacity: Capacity;
+  /** Whose sessions count here; `null` where only keys do. */
+  readonly console: Console | null;
 }
 
 interface ControlVisit extends ServedControl {
@@ -112,9 +116,10 @@ async function answerKey(
   response: ServerResponse,
   recorder: Recorder,
 ): Promise<ControlAnswer | "aborted"> {
-  const { runtime, snapshot, endpoint, incoming } = visit;
+  const { runtime, snapshot, endpoint, incoming, console } = visit;
   if (endpoint.scope === null) throw new Error("control: an endpoint without a scope was asked for a key");
-  const { error, identity } = await admit(runtime, incoming, response, endpoint);
+  const bySession = console === null ? null : await admitSession(console, snapshot, incoming, endpoint);
+  const { error, identity } = bySession ?? (await admit(runtime, incoming, response, endpoint));
   const refuse = (refusal: ServiceError): ServiceError =>
     recorder.refuse(snapshot, identity, isTokenEndpoint(endpoint.path) ? oauthError(refusal) : refusal);
   if (error !== null) return refuse(error);

@@ -26,6 +26,7 @@ const CLASSES: Readonly<Record<string, Where>> = {
   everywhere: () => true,
   keyed: ({ scope }) => scope !== null,
   with_body: ({ body }) => body !== null,
+  by_session: ({ kind, scope }) => kind === "control" && scope !== null,
   keyed_body: ({ scope, body }) => scope !== null && body !== null,
   inference,
   idempotent: (endpoint) => endpoint.kind === "inference" && endpoint.surface.kind === "unary",

@@ -1,0 +1,46 @@
+import type { SessionHolder } from "../../canon/credentials/session.ts";
+import type { Identity } from "../../canon/identity.ts";
+import type { Endpoint } from "../contract/endpoint.ts";
+import type { Bundle } from "./bundle.ts";
+
+/** A session that is good. Times are milliseconds since the epoch. */
+export interface Session {
+  readonly holder: SessionHolder;
+  readonly seenAt: number;
+  /** When it ends however much it is used. */
+  readonly endsAt: number;
+}
+
+/** How long sessions last, milliseconds: without a use, and however much they are used. */
+export interface SessionTimes {
+  readonly idle: number;
+  readonly absolute: number;
+}
+
+/** Sessions as http needs them; `keys/sessions/sessions.ts`. Each throws `StoreUnavailableError` where the store cannot be asked. */
+export interface Sessions {
+  /** @param now milliseconds since the epoch. @param latest when it ends at the latest. */
+  readonly start: (
+    holder: SessionHolder,
+    now: number,
+    times: SessionTimes,
+    latest?: number,
+  ) => Promise<{ readonly value: string; readonly record: Session }>;
+  readonly find: (value: string, now: number, times: Pick<SessionTimes, "idle">) => Promise<Session | null>;
+  readonly end: (value: string) => Promise<void>;
+}
+
+/** The console of a process: its page, and who is signed in. */
+export interface Console {
+  /** Which listener serves it. */
+  readonly listener: Endpoint["listener"];
+  /** Browsers reach that listener over TLS, ours or that of a proxy in front. */
+  readonly isSecure: boolean;
+  /** The page and its parts; `null` where they have not been built. */
+  readonly bundle: () => Promise<Bundle | null>;
+  readonly sessions: Sessions;
+  /** Whose key that is, as long as it is good. @param now milliseconds since the epoch. */
+  readonly holderOf: (keyId: string, now: number) => Promise<Identity | null>;
+  /** The key that a one-time code of this process stands for; `null` for one that is unknown, used or too old. */
+  readonly takeCode: (code: string, now: number) => string | null;
+}

@@ -1,0 +1,123 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Recorder } from "../recorder.ts";
+import type { Runtime } from "../runtime.ts";
+import {
+  commonHeaders,
+  internalError,
+  printerAt,
+  readClientRequestId,
+  sendError,
+  sendJson,
+  sendText,
+} from "../send.ts";
+import type { BundleFile } from "./bundle.ts";
+import type { Console } from "./console-port.ts";
+import { endSession, showSession, startSession, type SessionAnswer, type SessionCall } from "./session-endpoints.ts";
+
+/**
+ * Headers of every answer below `/console/`: the page loads nothing from elsewhere, runs nothing that is not its own file, and is in nobody's frame.
+ * Names and values by turns.
+ */
+const PAGE_HEADERS: readonly string[] = [
+  "content-security-policy",
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  "x-content-type-options",
+  "nosniff",
+  "referrer-policy",
+  "no-referrer",
+  "cross-origin-opener-policy",
+  "same-origin",
+];
+
+const NOT_STORED: readonly string[] = ["cache-control", "no-store"];
+
+const ASSETS = "/console/assets/";
+
+const NOT_BUILT = "The console's page has not been built here: npm run build:console\n";
+
+/** Answers `GET /` and everything below `/console`. */
+export async function serveConsole(
+  runtime: Runtime,
+  console: Console,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { pathname } = new URL(incoming.url ?? "/", "http://signalbox.invalid");
+  const requestId = runtime.newRequestId();
+  const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
+  const common = [...commonHeaders(requestId, clientRequestId, []), ...PAGE_HEADERS];
+  if (pathname === "/console/session" || pathname === "/console/session/end") {
+    await answerSession(runtime, console, incoming, response, [...common, ...NOT_STORED], requestId);
+  } else if (pathname === "/") {
+    sendText(response, 302, "", [...common, ...NOT_STORED, "location", "/console/"], "text/plain");
+  } else {
+    await sendFile(console, incoming, response, pathname, common);
+  }
+}
+
+async function sendFile(
+  { bundle }: Console,
+  { headers }: IncomingMessage,
+  response: ServerResponse,
+  pathname: string,
+  common: readonly string[],
+): Promise<void> {
+  const built = await bundle();
+  if (built === null) return sendText(response, 503, NOT_BUILT, [...common, ...NOT_STORED], "text/plain");
+  if (!pathname.startsWith(ASSETS))
+    return sendBytes(response, built.page, headers, [...common, "cache-control", "no-cache"]);
+  const asset = built.assets.get(pathname.slice(ASSETS.length));
+  // Not the page: a script of an older build that is gone would be read as HTML.
+  if (asset === undefined) return sendText(response, 404, "No such file\n", [...common, ...NOT_STORED], "text/plain");
+  sendBytes(response, asset, headers, [...common, "cache-control", "public, max-age=31536000, immutable"]);
+}
+
+function sendBytes(
+  response: ServerResponse,
+  { type, bytes, gzipped }: BundleFile,
+  headers: IncomingMessage["headers"],
+  common: readonly string[],
+): void {
+  const isGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(headers["accept-encoding"] ?? "");
+  const body = isGzip ? gzipped : bytes;
+  const encoding = isGzip ? ["content-encoding", "gzip"] : [];
+  const own = ["vary", "accept-encoding", "content-type", type, "content-length", String(body.length)];
+  response.writeHead(200, [...common, ...encoding, ...own]);
+  response.end(body);
+}
+
+async function answerSession(
+  runtime: Runtime,
+  console: Console,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  common: readonly string[],
+  requestId: string,
+): Promise<void> {
+  const { snapshot, done } = runtime.snapshots.take();
+  const call: SessionCall = { runtime, console, snapshot, incoming };
+  const isSignIn = incoming.method === "POST" && !isEnd(incoming);
+  const recorder = isSignIn ? new Recorder(runtime, "control", requestId, null, incoming.headers) : null;
+  try {
+    const answer = recorder === null ? await answerRead(call) : await startSession(call, recorder);
+    if (answer === "aborted") return;
+    if ("code" in answer) return sendError(response, printerAt("/console"), answer, requestId, common);
+    const cookie = answer.cookie === undefined ? [] : ["set-cookie", answer.cookie];
+    sendJson(response, 200, answer.json, [...common, ...cookie]);
+  } catch {
+    const error = internalError();
+    recorder?.crashed(snapshot, error);
+    sendError(response, printerAt("/console"), error, requestId, common);
+  } finally {
+    recorder?.close();
+    done();
+  }
+}
+
+function isEnd({ url = "" }: IncomingMessage): boolean {
+  return /^\/console\/session\/end(?:\?|$)/.test(url);
+}
+
+async function answerRead(call: SessionCall): Promise<SessionAnswer> {
+  return isEnd(call.incoming) && call.incoming.method === "POST" ? endSession(call) : showSession(call);
+}

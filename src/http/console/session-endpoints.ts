@@ -1,0 +1,141 @@
+import type { IncomingMessage } from "node:http";
+import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
+import type { SessionHolder } from "../../canon/credentials/session.ts";
+import type { Identity } from "../../canon/identity.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import { readBody } from "../read-body.ts";
+import type { Recorder } from "../recorder.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Snapshot } from "../snapshot.ts";
+import type { Console, Session } from "./console-port.ts";
+import { csrfFailed, orStoreError, sessionEnded } from "./session-errors.ts";
+import { csrfToken, hasCsrfToken, isFromOurPage, readSessionCookie, sessionCookie } from "./session-cookie.ts";
+import { FOR_PEOPLE, keyStanding, signedIn, TIMES, type SignedIn } from "./signed-in.ts";
+
+/** One request about a session. */
+export interface SessionCall {
+  readonly runtime: Runtime;
+  readonly console: Console;
+  readonly snapshot: Snapshot;
+  readonly incoming: IncomingMessage;
+}
+
+/** @param cookie `set-cookie`; none where absent. */
+export type SessionAnswer = { readonly json: JsonObject; readonly cookie?: string } | ServiceError | "aborted";
+
+/** Bytes; a key or a code is all that is sent. */
+const BODY = 4 * 1024;
+
+/** `GET /console/session`: who is signed in, and how one signs in. */
+export async function showSession({ runtime, console, snapshot, incoming }: SessionCall): Promise<SessionAnswer> {
+  const found = await signedIn(console, snapshot, incoming.headers, Date.now());
+  if (found === null || found === "ended") return { json: signedOut() };
+  return "code" in found ? found : { json: describe(runtime, found) };
+}
+
+/** `POST /console/session`: exchanges a key, or a code for one, for a session. The key is not kept. */
+export async function startSession(call: SessionCall, recorder: Recorder): Promise<SessionAnswer> {
+  const { runtime, console, snapshot, incoming } = call;
+  const refuse = (error: ServiceError, identity: Identity | null = null): ServiceError =>
+    recorder.refuse(snapshot, identity, error);
+  // A page of another site must not sign its visitors in as somebody else.
+  if (!isFromOurPage(incoming.headers)) return refuse(csrfFailed());
+  const limits = { ...runtime.limits, bodyBytes: BODY };
+  const body = await readBody(incoming, limits, { uniqueMembers: true, stopOrder: runtime.stopOrder });
+  if (body === "aborted") return body;
+  if ("code" in body) return refuse(body);
+  const now = Date.now();
+  const identity = await holderOfBody(call, body.value, now);
+  if ("code" in identity) return refuse(identity, recognised(runtime, body.value));
+  const standing = keyStanding(snapshot, identity);
+  if (standing === null) return refuse(nothingToSee(identity), identity);
+  const unrecorded = await recorder.answered(snapshot, identity);
+  if (unrecorded !== null) return unrecorded;
+  const earlier = readSessionCookie(incoming.headers, console.isSecure);
+  const holder: SessionHolder = { key: identity.keyId };
+  const started = await orStoreError(async () => {
+    if (earlier !== null) await console.sessions.end(earlier);
+    return console.sessions.start(holder, now, TIMES, identity.expiresAt);
+  });
+  if ("code" in started) return started;
+  const { value, record } = started;
+  const json = describe(runtime, { value, session: record, ...standing });
+  return { json, cookie: sessionCookie(value, console.isSecure, Math.floor((record.endsAt - now) / 1000)) };
+}
+
+/** `POST /console/session/end`: for every replica. */
+export async function endSession(call: SessionCall): Promise<SessionAnswer> {
+  const { console, incoming } = call;
+  const value = readSessionCookie(incoming.headers, console.isSecure);
+  if (value === null) return sessionEnded();
+  if (!isFromOurPage(incoming.headers) || !hasCsrfToken(incoming.headers, value)) return csrfFailed();
+  const failed = await orStoreError(async () => {
+    await console.sessions.end(value);
+    return null;
+  });
+  return failed ?? { json: { signed_in: false }, cookie: sessionCookie("", console.isSecure, 0) };
+}
+
+/** The good key that a body has, or that its code stands for. */
+async function holderOfBody(
+  { runtime, console }: SessionCall,
+  { key, code, ...others }: JsonObject,
+  now: number,
+): Promise<Identity | ServiceError> {
+  if (Object.keys(others).length > 0 || (key === undefined) === (code === undefined)) {
+    return invalidRequest("invalid_body", "Send one member: `key` or `code`.");
+  }
+  if (typeof code === "string") {
+    const keyId = console.takeCode(code, now);
+    const identity = keyId === null ? null : await console.holderOf(keyId, now);
+    return identity ?? refused("The link has been used, or is older than ten minutes; sign in with a key.");
+  }
+  if (typeof key !== "string") return invalidRequest("invalid_body", "`key` and `code` are texts.");
+  let verified = runtime.verify(key, now);
+  if (!verified.ok && (await runtime.lookUp?.(key)) === true) verified = runtime.verify(key, now);
+  if (verified.ok) return verified.identity;
+  return refused("The service key is not valid: it is mistyped, unknown, expired or revoked.");
+}
+
+function recognised({ recognise }: Runtime, { key }: JsonObject): Identity | null {
+  return typeof key === "string" ? (recognise?.(key) ?? null) : null;
+}
+
+function refused(message: string): ServiceError {
+  return serviceError(401, "authentication", "invalid_api_key", message);
+}
+
+function nothingToSee({ scopes }: Identity): ServiceError {
+  return serviceError(
+    403,
+    "insufficient_scope",
+    "insufficient_scope",
+    `The console needs a key of a workspace that exists, with one of ${FOR_PEOPLE.join(", ")}; this one has ${[...scopes].toSorted().join(", ")}.`,
+  );
+}
+
+function signedOut(): JsonObject {
+  return { signed_in: false, sign_in: { key: true, oidc: null } };
+}
+
+function describe(runtime: Runtime, { value, session, identities, roles }: SignedIn): JsonObject {
+  const [first] = identities;
+  return {
+    signed_in: true,
+    person: describeHolder(session),
+    workspace: first.workspace,
+    workspaces: identities.map(({ workspace }) => workspace),
+    roles,
+    scopes: [...first.scopes].toSorted(),
+    csrf: csrfToken(value),
+    ends_at: new Date(session.endsAt).toISOString(),
+    idle_ends_at: new Date(Math.min(session.endsAt, session.seenAt + TIMES.idle)).toISOString(),
+    build_id: runtime.build.id,
+  };
+}
+
+function describeHolder({ holder }: Session): JsonObject {
+  if ("key" in holder) return { subject: holder.key, issuer: null, name: null, key: holder.key };
+  const { subject, issuer, name } = holder;
+  return { subject, issuer, name, key: null };
+}

@@ -1,0 +1,136 @@
+import { hash } from "node:crypto";
+
+import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
+import type { SessionHolder } from "../../canon/credentials/session.ts";
+import type { RandomBytes } from "../key-text.ts";
+import type { SessionRecord, SessionStore } from "./session-store.ts";
+
+/** How long a look into the store counts, milliseconds: a sign-out on another replica is seen so soon. */
+const FRESH = 1_000;
+
+/** Looks into the store in that time, at most, for values that this process has not seen good: anonymous callers must not be able to keep it busy. */
+const LOOK_UPS = 50;
+
+/** Sessions that were good here, remembered at most. */
+const REMEMBERED = 10_000;
+
+/** A use is written again only after this long, milliseconds. */
+const TOUCH_INTERVAL = 60_000;
+
+/** 256 bits as base64url. */
+const VALUE = /^[A-Za-z0-9_-]{43}$/;
+
+interface Look {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly found: Promise<SessionRecord | null>;
+}
+
+/** How long sessions last, milliseconds. */
+export interface SessionTimes {
+  /** Without a use. */
+  readonly idle: number;
+  /** However much it is used. */
+  readonly absolute: number;
+}
+
+/** Sessions of the console, over a store that all replicas share. Methods throw {@link StoreUnavailableError} where it cannot be asked. */
+export class Sessions {
+  readonly #store: SessionStore;
+  readonly #randomBytes: RandomBytes;
+  /** The looks of the last second by digest, oldest first. */
+  readonly #looks = new Map<string, Look>();
+  /** Digests of sessions that were good at the last look. */
+  readonly #good = new Set<string>();
+
+  constructor(store: SessionStore, randomBytes: RandomBytes) {
+    this.#store = store;
+    this.#randomBytes = randomBytes;
+  }
+
+  /**
+   * Starts a session. The value is the credential: it is for the holder's browser, and stands nowhere else.
+   *
+   * @param now milliseconds since the epoch. @param latest when it ends at the latest, whatever the times say.
+   */
+  async start(
+    holder: SessionHolder,
+    now: number,
+    { idle, absolute }: SessionTimes,
+    latest = Number.POSITIVE_INFINITY,
+  ): Promise<{ readonly value: string; readonly record: SessionRecord }> {
+    const value = Buffer.from(this.#randomBytes(32)).toString("base64url");
+    const at = Math.trunc(now);
+    const endsAt = Math.trunc(Math.min(now + absolute, latest));
+    const record: SessionRecord = { digest: digestOf(value), holder, createdAt: at, seenAt: at, endsAt };
+    await this.#store.prune(at, at - idle);
+    await this.#store.create(record);
+    return { value, record };
+  }
+
+  /** The session that a browser's value is of, used now; `null` where it has ended or never was. */
+  async find(value: string, now: number, { idle }: Pick<SessionTimes, "idle">): Promise<SessionRecord | null> {
+    if (!VALUE.test(value)) return null;
+    const digest = digestOf(value);
+    const look = this.#look(digest, now);
+    const record = await look.found;
+    if (record === null) return null;
+    if (now >= record.endsAt || now >= record.seenAt + idle) {
+      await this.#store.end(digest);
+      return this.#forget(digest);
+    }
+    if (now - record.seenAt < TOUCH_INTERVAL) return record;
+    const touched = { ...record, seenAt: Math.trunc(now) };
+    await this.#store.touch(digest, touched.seenAt);
+    // Not where it was ended meanwhile: it would be good for another second.
+    if (this.#looks.get(digest) === look) this.#looks.set(digest, { at: look.at, found: Promise.resolve(touched) });
+    return touched;
+  }
+
+  /** Ends it here at once, and within a second for every other process. */
+  async end(value: string): Promise<void> {
+    const digest = digestOf(value);
+    await this.#store.end(digest);
+    this.#forget(digest);
+  }
+
+  #look(digest: string, now: number): Look {
+    for (const [known, { at }] of this.#looks) {
+      if (Math.abs(now - at) < FRESH) break;
+      this.#looks.delete(known);
+    }
+    const recent = this.#looks.get(digest);
+    if (recent !== undefined) return recent;
+    if (!this.#good.has(digest) && this.#strangers() >= LOOK_UPS) {
+      throw new StoreUnavailableError("too many sessions are looked up at once", { done: "no" });
+    }
+    const look = { at: now, found: this.#store.find(digest) };
+    this.#looks.set(digest, look);
+    look.found.then(
+      (record) => (record === null ? this.#good.delete(digest) : this.#remember(digest)),
+      () => this.#looks.delete(digest),
+    );
+    return look;
+  }
+
+  #strangers(): number {
+    let count = 0;
+    for (const digest of this.#looks.keys()) if (!this.#good.has(digest)) count += 1;
+    return count;
+  }
+
+  #remember(digest: string): void {
+    if (this.#good.size >= REMEMBERED) this.#good.clear();
+    this.#good.add(digest);
+  }
+
+  #forget(digest: string): null {
+    this.#good.delete(digest);
+    this.#looks.delete(digest);
+    return null;
+  }
+}
+
+function digestOf(value: string): string {
+  return hash("sha256", value, "hex");
+}

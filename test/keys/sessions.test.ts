@@ -1,0 +1,97 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
+import { Sessions } from "../../src/keys/sessions/sessions.ts";
+import { SignInCodes } from "../../src/keys/sessions/sign-in-codes.ts";
+import type { SessionRecord, SessionStore } from "../../src/keys/sessions/session-store.ts";
+
+const MINUTE = 60_000;
+const TIMES = { idle: 30 * MINUTE, absolute: 12 * 60 * MINUTE };
+const HOLDER = { key: "aaaaaaaaaaaa" };
+
+function memory(): SessionStore & { readonly rows: Map<string, SessionRecord>; readonly calls: string[] } {
+  const rows = new Map<string, SessionRecord>();
+  const calls: string[] = [];
+  return {
+    rows,
+    calls,
+    create: async (record) => void rows.set(record.digest, record),
+    find: async (digest) => {
+      calls.push("find");
+      return rows.get(digest) ?? null;
+    },
+    touch: async (digest, at) => {
+      calls.push("touch");
+      const row = rows.get(digest);
+      if (row !== undefined) rows.set(digest, { ...row, seenAt: at });
+    },
+    end: async (digest) => void rows.delete(digest),
+    endAll: async () => 0,
+    prune: async () => 0,
+  };
+}
+
+describe("sessions", () => {
+  it("end when they are not used for the idle time, and live on while they are", async () => {
+    const store = memory();
+    const sessions = new Sessions(store, randomBytes);
+    const { value } = await sessions.start(HOLDER, 0, TIMES);
+    expect(await sessions.find(value, 29 * MINUTE, TIMES)).toMatchObject({ holder: HOLDER, seenAt: 29 * MINUTE });
+    expect(await sessions.find(value, 58 * MINUTE, TIMES)).not.toBeNull();
+    expect(await sessions.find(value, 88 * MINUTE, TIMES)).toBeNull();
+    expect(store.rows.size).toBe(0);
+  });
+
+  it("end after the absolute time however much they are used, and with their key", async () => {
+    const sessions = new Sessions(memory(), randomBytes);
+    const [long, short] = [await sessions.start(HOLDER, 0, TIMES), await sessions.start(HOLDER, 0, TIMES, 10 * MINUTE)];
+    expect(await sessions.find(short.value, 10 * MINUTE - 1, TIMES)).not.toBeNull();
+    expect(await sessions.find(short.value, 10 * MINUTE, TIMES)).toBeNull();
+    for (let now = 20 * MINUTE; now < TIMES.absolute; now += 20 * MINUTE) {
+      expect(await sessions.find(long.value, now, TIMES)).not.toBeNull();
+    }
+    expect(await sessions.find(long.value, TIMES.absolute, TIMES)).toBeNull();
+  });
+
+  it("are looked up once a second and written once a minute", async () => {
+    const store = memory();
+    const sessions = new Sessions(store, randomBytes);
+    const { value } = await sessions.start(HOLDER, 0, TIMES);
+    for (let now = 0; now < 61_000; now += 100) await sessions.find(value, now, TIMES);
+    expect(store.calls.filter((call) => call === "find").length).toBe(61);
+    expect(store.calls.filter((call) => call === "touch").length).toBe(1);
+  });
+
+  it("that another process has ended are good for less than a second", async () => {
+    const store = memory();
+    const sessions = new Sessions(store, randomBytes);
+    const { value } = await sessions.start(HOLDER, 0, TIMES);
+    await sessions.find(value, 1_000, TIMES);
+    store.rows.clear();
+    expect(await sessions.find(value, 1_999, TIMES)).not.toBeNull();
+    expect(await sessions.find(value, 2_000, TIMES)).toBeNull();
+  });
+
+  it("that do not exist keep the store busy no more than fifty times a second, and good ones are served meanwhile", async () => {
+    const store = memory();
+    const sessions = new Sessions(store, randomBytes);
+    const { value } = await sessions.start(HOLDER, 0, TIMES);
+    await sessions.find(value, 0, TIMES);
+    const made = (): string => randomBytes(32).toString("base64url");
+    for (let count = 0; count < 50; count += 1) expect(await sessions.find(made(), 2_000, TIMES)).toBeNull();
+    await expect(sessions.find(made(), 2_000, TIMES)).rejects.toThrow(StoreUnavailableError);
+    expect(await sessions.find(value, 2_000, TIMES)).not.toBeNull();
+    expect(await sessions.find(made(), 3_000, TIMES)).toBeNull();
+  });
+});
+
+describe("codes that sign in", () => {
+  it("are good once, and for ten minutes", () => {
+    const codes = new SignInCodes(randomBytes);
+    const [first, second] = [codes.make("a", 0), codes.make("b", 0)];
+    expect(codes.take(first, 10 * MINUTE - 1)).toBe("a");
+    expect(codes.take(first, 10 * MINUTE - 1)).toBeNull();
+    expect(codes.take(second, 10 * MINUTE)).toBeNull();
+    expect(codes.take("unknown", 0)).toBeNull();
+  });
+});
