@@ -18,3 +18,11 @@ export function signedOut(message: string): void {
 export function hasScope(scope: string): boolean {
   return session.value?.signed_in === true && session.value.scopes.includes(scope);
 }
+
+/** Whether the session may change keys and policies. */
+export const mayManage = (): boolean => hasScope("operations:manage");
+
+/** Whether it may approve: managers may, and whoever the identity provider calls an approver. */
+export function mayApprove(): boolean {
+  return mayManage() || (session.value?.signed_in === true && session.value.roles.includes("approver"));
+}

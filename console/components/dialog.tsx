@@ -15,7 +15,15 @@ export function Dialog(props: {
     return () => dialog?.close();
   }, []);
   return (
-    <dialog ref={element} aria-labelledby={id} onClose={props.onClose}>
+    <dialog
+      ref={element}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        // `close` comes late: for a dialog that another one has replaced it would close that one.
+        event.preventDefault();
+        props.onClose();
+      }}
+    >
       <h2 id={id}>{props.title}</h2>
       {props.children}
     </dialog>

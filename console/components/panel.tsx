@@ -76,11 +76,11 @@ export function Loaded<Value>(props: {
   }
   return (
     <>
-      {failure === null ? null : <ErrorBox failure={failure} retry={reload} />}
-      {value === null ? failure === null ? <Placeholder lines={props.lines ?? 4} /> : null : props.children(value)}
       <span class="visually-hidden" role="status">
         {loading && value === null ? "Loading" : ""}
       </span>
+      {failure === null ? null : <ErrorBox failure={failure} retry={reload} />}
+      {value === null ? failure === null ? <Placeholder lines={props.lines ?? 4} /> : null : props.children(value)}
     </>
   );
 }

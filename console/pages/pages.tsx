@@ -3,6 +3,9 @@ import { Empty } from "../components/panel.tsx";
 import { link } from "../router.ts";
 import { DecisionPage } from "./decisions/decision.tsx";
 import { DecisionsPage } from "./decisions/decisions.tsx";
+import { KeysPage } from "./keys/keys.tsx";
+import { PoliciesPage } from "./policies/policies.tsx";
+import { PolicyPage } from "./policies/policy.tsx";
 
 /** The entries of the navigation; one that needs scopes is shown where the session has one of them. */
 export const SECTIONS: readonly {
@@ -27,6 +30,12 @@ export function pageOf(path: readonly string[]): Page {
       return id === undefined
         ? { title: "Decisions", section: "decisions", render: () => <DecisionsPage /> }
         : { title: `Decision ${id}`, section, render: () => <DecisionPage id={id} /> };
+    case "policies":
+      return id === undefined
+        ? { title: "Policies", section, render: () => <PoliciesPage /> }
+        : { title: `Policy ${id}`, section, render: () => <PolicyPage id={id} /> };
+    case "keys":
+      return { title: "Keys", section, render: () => <KeysPage /> };
     default:
       return { title: "No such page", section: "", render: () => <NoSuchPage /> };
   }

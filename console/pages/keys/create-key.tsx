@@ -1,0 +1,138 @@
+import { useState } from "preact/hooks";
+import { call } from "../../api/client.ts";
+import type { CreatedKey, CreateKey } from "../../api/types.ts";
+import { useAction } from "../../api/use-action.ts";
+import { Dialog } from "../../components/dialog.tsx";
+import { Choice, Field } from "../../components/form.tsx";
+import { ErrorBox } from "../../components/panel.tsx";
+
+type Scope = CreateKey["scopes"][number];
+
+const SCOPES: Readonly<Record<Scope, string>> = {
+  inference: "call models",
+  "catalogue:read": "list models",
+  "route:simulate": "ask how a request would be decided",
+  "governance:read": "read decisions, policies and summaries",
+  "operations:manage": "manage keys and policies",
+};
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record above
+const NAMES = Object.keys(SCOPES) as Scope[];
+
+const DAYS = [
+  ["90", "90 days"],
+  ["1", "1 day"],
+  ["7", "7 days"],
+  ["30", "30 days"],
+  ["180", "180 days"],
+  ["365", "365 days"],
+] as const;
+
+const PERIODS = [
+  ["month", "month"],
+  ["day", "day"],
+  ["hour", "hour"],
+] as const;
+
+export function CreateKeyDialog(props: { readonly onClose: () => void; readonly onDone: (key: CreatedKey) => void }) {
+  const [days, setDays] = useState<string>(DAYS[0][0]);
+  const [per, setPer] = useState<string>(PERIODS[0][0]);
+  const [scopes, setScopes] = useState<readonly Scope[]>(["inference", "catalogue:read"]);
+  const { busy, failure, run } = useAction<CreatedKey>(props.onDone);
+  const submit = (form: HTMLFormElement): void => {
+    const body = bodyOf(new FormData(form), scopes, Number(days), per);
+    void run(() => call<CreatedKey>("/v1/keys", { method: "POST", body }));
+  };
+  return (
+    <Dialog title="Create a key" onClose={props.onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit(event.currentTarget);
+        }}
+      >
+        {failure === null ? null : <ErrorBox failure={failure} />}
+        <Field label="Owner" hint="A person or a group, such as group:payments">
+          <input name="owner" required maxLength={128} autocomplete="off" />
+        </Field>
+        <fieldset>
+          <legend>Scopes</legend>
+          {NAMES.map((scope) => (
+            <label key={scope} class="check">
+              <input
+                type="checkbox"
+                checked={scopes.includes(scope)}
+                onChange={(event) =>
+                  setScopes(event.currentTarget.checked ? [...scopes, scope] : scopes.filter((each) => each !== scope))
+                }
+              />
+              <span>
+                <code>{scope}</code> <small>{SCOPES[scope]}</small>
+              </span>
+            </label>
+          ))}
+        </fieldset>
+        <div class="filters">
+          <Choice label="Expires after" value={days} options={DAYS} onChange={setDays} />
+          <Field label="Environment">
+            <input name="environment" maxLength={16} placeholder="production" autocomplete="off" />
+          </Field>
+          <Field label="Workload">
+            <input name="workload" maxLength={64} autocomplete="off" />
+          </Field>
+        </div>
+        <Field label="Labels" hint="Separated by commas; policies and approvals look at them">
+          <input name="labels" autocomplete="off" />
+        </Field>
+        <div class="filters">
+          <Field label="Requests a minute">
+            <input name="requests" type="number" min={1} step={1} />
+          </Field>
+          <Field label="Tokens a minute">
+            <input name="tokens" type="number" min={1} step={1} />
+          </Field>
+          <Field label="Budget, US dollars">
+            <input name="budget" type="number" min={0.01} step="any" />
+          </Field>
+          <Choice label="for each" value={per} options={PERIODS} onChange={setPer} />
+        </div>
+        <div class="actions">
+          <button type="submit" class="primary" disabled={busy || scopes.length === 0}>
+            Create
+          </button>
+          <button type="button" onClick={props.onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Fields that were left empty are left out: the server's defaults apply. */
+function bodyOf(form: FormData, scopes: readonly Scope[], days: number, per: string): CreateKey {
+  const text = (name: string): string => {
+    const value = form.get(name);
+    return typeof value === "string" ? value.trim() : "";
+  };
+  const [environment, workload] = [text("environment"), text("workload")];
+  const labels = text("labels")
+    .split(",")
+    .map((label) => label.trim())
+    .filter((label) => label !== "");
+  const limits = {
+    ...(text("requests") !== "" && { requests_per_minute: Number(text("requests")) }),
+    ...(text("tokens") !== "" && { tokens_per_minute: Number(text("tokens")) }),
+    ...(text("budget") !== "" && { budget: { usd: Number(text("budget")), per: periodOf(per) } }),
+  };
+  return {
+    owner: text("owner"),
+    scopes,
+    expires_in: days * 86_400,
+    ...(environment !== "" && { environment }),
+    ...(workload !== "" && { workload }),
+    ...(labels.length > 0 && { labels }),
+    ...(Object.keys(limits).length > 0 && { limits }),
+  };
+}
+
+const periodOf = (per: string): "hour" | "day" | "month" => PERIODS.find(([value]) => value === per)?.[0] ?? "month";

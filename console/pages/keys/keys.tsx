@@ -1,0 +1,140 @@
+import { useState } from "preact/hooks";
+import { withQuery } from "../../api/client.ts";
+import type { CreatedKey, KeyList, ServiceKey } from "../../api/types.ts";
+import { mayManage } from "../../api/session-state.ts";
+import { useResource } from "../../api/use-resource.ts";
+import { Empty, Loaded } from "../../components/panel.tsx";
+import { Table, type Column } from "../../components/table.tsx";
+import { Badge, Code, Name } from "../../components/text.tsx";
+import { counted, whole } from "../../format/amounts.ts";
+import { Time } from "../../format/time.tsx";
+import { CreateKeyDialog } from "./create-key.tsx";
+import { RevokeDialog, RotateDialog } from "./change-key.tsx";
+import { NewKey } from "./new-key.tsx";
+
+const DAY = 86_400_000;
+/** A key that ends sooner than this is marked. */
+export const SOON = 14 * DAY;
+
+type Asked = { readonly what: "create" } | { readonly what: "rotate" | "revoke"; readonly key: ServiceKey };
+
+export function KeysPage() {
+  const [pages, setPages] = useState<readonly (string | null)[]>([null]);
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const [made, setMade] = useState<CreatedKey | null>(null);
+  const resource = useResource<KeyList>(withQuery("/v1/keys", { limit: 50, after: pages.at(-1) ?? null }));
+  const done = (key: CreatedKey | null): void => {
+    setAsked(null);
+    setMade(key);
+    resource.reload();
+  };
+  const close = (): void => setAsked(null);
+  const columns = [...COLUMNS, ...(mayManage() ? [actions(setAsked)] : []), ...FURTHER];
+  return (
+    <>
+      <div class="title">
+        <h1>Keys</h1>
+        {mayManage() ? (
+          <button type="button" class="primary" onClick={() => setAsked({ what: "create" })}>
+            Create a key
+          </button>
+        ) : null}
+      </div>
+      {made === null ? null : <NewKey made={made} onClose={() => setMade(null)} />}
+      <Loaded of={resource} lines={10}>
+        {({ data, has_more, last_id }) => (
+          <>
+            {data.length === 0 ? (
+              <Empty title="This workspace has no keys">Create one; its text is shown once.</Empty>
+            ) : (
+              <Table label="Keys" columns={columns} rows={data} keyOf={({ id }) => id} />
+            )}
+            <nav class="pager" aria-label="Pages of keys">
+              <button type="button" disabled={pages.length < 2} onClick={() => setPages(pages.slice(0, -1))}>
+                Newer
+              </button>
+              <span>
+                {counted(data.length, "key")}, page {whole(pages.length)}
+              </span>
+              <button
+                type="button"
+                disabled={!has_more || resource.loading}
+                onClick={() => setPages([...pages, last_id])}
+              >
+                Older
+              </button>
+            </nav>
+          </>
+        )}
+      </Loaded>
+      {asked?.what === "create" ? <CreateKeyDialog onClose={close} onDone={done} /> : null}
+      {asked?.what === "rotate" ? <RotateDialog of={asked.key} onClose={close} onDone={done} /> : null}
+      {asked?.what === "revoke" ? <RevokeDialog of={asked.key} onClose={close} onDone={() => done(null)} /> : null}
+    </>
+  );
+}
+
+function StatusBadge({ of: { status, expires_at, replaced_by } }: { readonly of: ServiceKey }) {
+  if (status === "revoked") return <Badge tone="stop">revoked</Badge>;
+  if (status === "expired") return <Badge>expired</Badge>;
+  if (replaced_by !== null) return <Badge tone="widen">replaced</Badge>;
+  if (Date.parse(expires_at) - Date.now() < SOON) return <Badge tone="widen">expires soon</Badge>;
+  return <Badge tone="good">{status}</Badge>;
+}
+
+const COLUMNS: readonly Column<ServiceKey>[] = [
+  { head: "Key", cell: ({ id }) => <Code of={id} /> },
+  { head: "Status", cell: (key) => <StatusBadge of={key} /> },
+  { head: "Owner", cell: ({ owner }) => <Name of={owner} /> },
+  { head: "Scopes", cell: ({ scopes }) => <Names of={scopes} /> },
+  { head: "Labels", cell: ({ labels }) => <Names of={labels} /> },
+  { head: "Last used", cell: ({ last_used_at }) => <Time at={last_used_at} /> },
+  { head: "Expires", cell: ({ expires_at }) => <Time at={expires_at} day /> },
+];
+
+const FURTHER: readonly Column<ServiceKey>[] = [
+  { head: "Environment", cell: ({ environment }) => <Name of={environment} /> },
+  { head: "Workload", cell: ({ workload }) => <Name of={workload} /> },
+  { head: "Created by", cell: ({ created_by }) => <Name of={created_by} /> },
+];
+
+function Names({ of }: { readonly of: readonly string[] }) {
+  if (of.length === 0) return <Name of={null} />;
+  return (
+    <ul class="lines">
+      {of.map((each) => (
+        <li key={each}>
+          <Name of={each} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function actions(ask: (asked: Asked) => void): Column<ServiceKey> {
+  return {
+    head: "Change",
+    cell: (key) =>
+      key.status === "active" ? (
+        <div class="actions tight">
+          <button
+            type="button"
+            class="small"
+            aria-label={`Rotate ${key.id}`}
+            disabled={key.replaced_by !== null}
+            onClick={() => ask({ what: "rotate", key })}
+          >
+            Rotate
+          </button>
+          <button
+            type="button"
+            class="small danger"
+            aria-label={`Revoke ${key.id}`}
+            onClick={() => ask({ what: "revoke", key })}
+          >
+            Revoke
+          </button>
+        </div>
+      ) : null,
+  };
+}

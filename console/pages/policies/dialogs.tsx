@@ -1,0 +1,109 @@
+import { useState } from "preact/hooks";
+import { Choice } from "../../components/form.tsx";
+import { Code, Name } from "../../components/text.tsx";
+import { ChangeDialog, type ChangeProps } from "./change.tsx";
+import { missingSentence, ROLLBACK_REASONS } from "./wording.ts";
+
+export function PromoteDialog(change: ChangeProps) {
+  const { candidate, enforced, missing, id } = change.policy;
+  if (candidate === null) return null;
+  const expected = { candidate_revision: candidate.revision, enforced_revision: enforced?.revision ?? null };
+  return (
+    <ChangeDialog
+      change={change}
+      title={`Promote ${candidate.revision}`}
+      path="promotions"
+      body={{ expected }}
+      verb="Promote"
+    >
+      <p>
+        {candidate.content === "removal" ? "The policy ends: " : "It decides every request from now on: "}
+        <Name of={candidate.revision} /> of <Name of={id} />
+        {enforced === null ? ". Nothing was enforced before." : `, in place of ${enforced.revision}.`}
+      </p>
+      {missing === null || missing.length === 0 ? null : (
+        <div class="notice widen">
+          <p>The server will refuse: the promotion still needs</p>
+          <ul class="bullets">
+            {missing.map((each) => (
+              <li key={each.requirement}>{missingSentence(each)}</li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </ChangeDialog>
+  );
+}
+
+export function RollBackDialog(change: ChangeProps) {
+  const [reason, setReason] = useState<string>("wrong_denials");
+  const { enforced, rollback_to } = change.policy;
+  if (enforced === null) return null;
+  const body = { expected: { enforced_revision: enforced.revision }, reason };
+  return (
+    <ChangeDialog
+      change={change}
+      title={`Roll back ${enforced.revision}`}
+      path="rollbacks"
+      body={body}
+      verb="Roll back"
+      danger
+    >
+      <p>
+        {rollback_to === null ? "Nothing is enforced afterwards" : `${rollback_to.revision} is enforced again`}, and{" "}
+        {enforced.revision} is held: it cannot be promoted before it is released.
+      </p>
+      <Choice label="Reason, for the log" value={reason} options={ROLLBACK_REASONS} onChange={setReason} />
+    </ChangeDialog>
+  );
+}
+
+export function WithdrawCandidateDialog(change: ChangeProps) {
+  const { candidate } = change.policy;
+  if (candidate === null) return null;
+  const body = { what: "candidate", expected: { candidate_revision: candidate.revision } };
+  return (
+    <ChangeDialog
+      change={change}
+      title={`Withdraw ${candidate.revision}`}
+      path="withdrawals"
+      body={body}
+      verb="Withdraw"
+      danger
+    >
+      <p>It leaves shadow and is not judged any more. It cannot be promoted before it is released.</p>
+    </ChangeDialog>
+  );
+}
+
+export function WithdrawApprovalDialog(change: ChangeProps) {
+  const { candidate } = change.policy;
+  if (candidate === null) return null;
+  const body = { what: "approval", digest: candidate.digest };
+  return (
+    <ChangeDialog
+      change={change}
+      title="Withdraw your approval"
+      path="withdrawals"
+      body={body}
+      verb="Withdraw"
+      unconditional
+    >
+      <p>Your approval of {candidate.revision} does not count any more. You may approve it again.</p>
+    </ChangeDialog>
+  );
+}
+
+export function ReleaseDialog({
+  digest,
+  revision,
+  ...change
+}: ChangeProps & { readonly digest: string; readonly revision: string }) {
+  return (
+    <ChangeDialog change={change} title={`Release ${revision}`} path="releases" body={{ digest }} verb="Release">
+      <p>
+        Content <Code of={digest} short={12} /> can be promoted again.
+      </p>
+    </ChangeDialog>
+  );
+}

@@ -1,0 +1,107 @@
+import { useState } from "preact/hooks";
+import { member, withQuery } from "../../api/client.ts";
+import type { PolicyTransitions } from "../../api/types.ts";
+import { useResource } from "../../api/use-resource.ts";
+import { Empty, Loaded, Panel } from "../../components/panel.tsx";
+import { Table, type Column } from "../../components/table.tsx";
+import { Code, Name } from "../../components/text.tsx";
+import { whole, words } from "../../format/amounts.ts";
+import { Time } from "../../format/time.tsx";
+import { RECORD_TITLES } from "./wording.ts";
+
+type Row = PolicyTransitions["data"][number];
+
+/** Who did what, when and why, the newest first. @param etag of the policy: another one means that there is more history. */
+export function HistoryPanel({ id, etag }: { readonly id: string; readonly etag: string }) {
+  const [after, setAfter] = useState<readonly number[]>([0]);
+  const path = withQuery(`/v1/policies/${encodeURIComponent(id)}/transitions`, {
+    after: after.at(-1) ?? 0,
+    limit: 200,
+  });
+  return (
+    <Panel title="History">
+      <Rows key={`${etag} ${path}`} path={path} after={after} onPage={setAfter} />
+    </Panel>
+  );
+}
+
+function Rows({
+  path,
+  after,
+  onPage,
+}: {
+  readonly path: string;
+  readonly after: readonly number[];
+  readonly onPage: (after: readonly number[]) => void;
+}) {
+  const resource = useResource<PolicyTransitions>(path);
+  return (
+    <Loaded of={resource} lines={5}>
+      {({ data, has_more }) =>
+        data.length === 0 ? (
+          <Empty title="The log has nothing about this policy yet" />
+        ) : (
+          <>
+            <Table label="History" rows={data.toReversed()} keyOf={({ hash }) => hash} columns={COLUMNS} />
+            {has_more || after.length > 1 ? (
+              <nav class="pager" aria-label="Pages of the history">
+                <button type="button" disabled={after.length < 2} onClick={() => onPage(after.slice(0, -1))}>
+                  Earlier
+                </button>
+                <button
+                  type="button"
+                  disabled={!has_more}
+                  onClick={() => onPage([...after, data.at(-1)?.position ?? 0])}
+                >
+                  Later
+                </button>
+              </nav>
+            ) : null}
+          </>
+        )
+      }
+    </Loaded>
+  );
+}
+
+const textOf = ({ record }: Row, name: string): string | null => {
+  const value = record[name];
+  return typeof value === "string" ? value : null;
+};
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    head: "When",
+    cell: ({ record: { at } }) => <Time at={typeof at === "number" ? at : null} />,
+  },
+  {
+    head: "What",
+    cell: (row) => {
+      const kind = textOf(row, "kind") ?? "";
+      return Object.hasOwn(RECORD_TITLES, kind) ? RECORD_TITLES[kind] : words(kind);
+    },
+  },
+  {
+    head: "Revision",
+    cell: ({ record: { revision } }) => (typeof revision === "number" ? `r${whole(revision)}` : <Name of={null} />),
+  },
+  { head: "Who", cell: ({ record: { by } }) => <Who of={by} /> },
+  {
+    head: "Why",
+    cell: (row) => {
+      const reason = textOf(row, "reason");
+      return reason === null ? <Name of={null} /> : words(reason);
+    },
+  },
+  { head: "Content", cell: (row) => <Code of={textOf(row, "digest")} short={12} /> },
+  { head: "Row", number: true, cell: ({ position }) => whole(position) },
+];
+
+/** A person where the record has one, else the key. */
+function Who({ of }: { readonly of: unknown }) {
+  const person = member(of, "person");
+  const name = member(person, "name") ?? member(person, "subject");
+  if (typeof name === "string") return <Name of={name} />;
+  const key = member(of, "keyId");
+  return typeof key === "string" ? <Code of={key} /> : <small>the server</small>;
+}

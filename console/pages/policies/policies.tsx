@@ -1,0 +1,105 @@
+import { withQuery } from "../../api/client.ts";
+import type { PolicyLine, PolicyList, Summary } from "../../api/types.ts";
+import { hasScope } from "../../api/session-state.ts";
+import { useResource } from "../../api/use-resource.ts";
+import { Empty, Loaded } from "../../components/panel.tsx";
+import { Table, type Column } from "../../components/table.tsx";
+import { Badge, Name } from "../../components/text.tsx";
+import { counted, share, whole, words } from "../../format/amounts.ts";
+import { Time } from "../../format/time.tsx";
+import { link } from "../../router.ts";
+import { stateTone } from "./wording.ts";
+
+const POLL = 30_000;
+
+export function PoliciesPage() {
+  const policies = useResource<PolicyList>(withQuery("/v1/policies", { ended: "true" }), POLL);
+  const summary = useResource<Summary>(hasScope("governance:read") ? "/v1/governance/summary" : null, POLL);
+  const shadows = summary.value?.shadows ?? [];
+  return (
+    <>
+      <div class="title">
+        <h1>Policies</h1>
+      </div>
+      <Loaded of={policies} lines={6}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty title="This server has no policies">
+              Put a .rego file into <code>policies/</code>; it starts in shadow. <code>signalbox policy new</code>{" "}
+              writes one.
+            </Empty>
+          ) : (
+            <Table
+              label="Policies"
+              rows={data.toSorted((left, right) => rankOf(left) - rankOf(right))}
+              keyOf={({ id }) => id}
+              columns={[...COLUMNS, shadowColumn(shadows)]}
+            />
+          )
+        }
+      </Loaded>
+      <p class="hint">Shadow figures are of the last 24 hours in this workspace.</p>
+    </>
+  );
+}
+
+const ORDER = ["changing", "shadow", "ending", "enforced", "ended"];
+/** What waits for a person comes first. */
+const rankOf = ({ state }: PolicyLine): number => {
+  const rank = ORDER.indexOf(state);
+  return rank < 0 ? ORDER.length : rank;
+};
+
+const COLUMNS: readonly Column<PolicyLine>[] = [
+  {
+    head: "Policy",
+    cell: ({ id }) => (
+      <a href={link(["policies", id])}>
+        <Name of={id} />
+      </a>
+    ),
+  },
+  { head: "State", cell: ({ state }) => <Badge tone={stateTone(state)}>{words(state)}</Badge> },
+  {
+    head: "Title",
+    cell: ({ title }) => (
+      <span class="prose">
+        <bdi>{title}</bdi>
+      </span>
+    ),
+  },
+  { head: "Enforced", cell: ({ enforced }) => <Name of={enforced?.revision ?? null} /> },
+  { head: "Candidate", cell: ({ candidate }) => <Name of={candidate?.revision ?? null} /> },
+  { head: "In shadow since", cell: ({ candidate }) => <Time at={candidate?.since} /> },
+  {
+    head: "Approvals",
+    number: true,
+    cell: ({ approvals, candidate, requirements }) =>
+      candidate === null ? "–" : `${whole(approvals.length)} of ${whole(requirements.approvals)}`,
+  },
+  {
+    head: "Drift",
+    cell: ({ drift }) =>
+      drift.length === 0 ? <Name of={null} /> : <Badge tone="widen">{drift.map(words).join(", ")}</Badge>,
+  },
+];
+
+function shadowColumn(shadows: Summary["shadows"]): Column<PolicyLine> {
+  return {
+    head: "Would newly deny",
+    number: true,
+    cell: ({ id, candidate }) => {
+      const found = shadows.find(({ policy, revision }) => policy === id && revision === candidate?.revision);
+      if (candidate === null || found === undefined) return "–";
+      return (
+        <>
+          {found.newly_denied > 0 ? <Badge tone="stop">{whole(found.newly_denied)}</Badge> : "0"}{" "}
+          <small>
+            of {counted(found.judged, "request")}
+            {found.judged === 0 ? "" : `, ${share(found.newly_denied, found.judged)}`}
+          </small>
+        </>
+      );
+    },
+  };
+}

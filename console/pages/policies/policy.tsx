@@ -1,0 +1,198 @@
+import { useState } from "preact/hooks";
+import type { Policy } from "../../api/types.ts";
+import { mayApprove, mayManage } from "../../api/session-state.ts";
+import { useResource } from "../../api/use-resource.ts";
+import { Loaded, Panel } from "../../components/panel.tsx";
+import { Facts, Table } from "../../components/table.tsx";
+import { Badge, Code, Name } from "../../components/text.tsx";
+import { words } from "../../format/amounts.ts";
+import { Time } from "../../format/time.tsx";
+import { link } from "../../router.ts";
+import { ApproveDialog } from "./approve.tsx";
+import type { ChangeProps } from "./change.tsx";
+import { DifferencePanel } from "./difference.tsx";
+import {
+  PromoteDialog,
+  ReleaseDialog,
+  RollBackDialog,
+  WithdrawApprovalDialog,
+  WithdrawCandidateDialog,
+} from "./dialogs.tsx";
+import { HistoryPanel } from "./history.tsx";
+import { ShadowPanel } from "./shadow.tsx";
+import { SlotsPanel } from "./slots.tsx";
+import { missingSentence, stateTone } from "./wording.ts";
+
+export function PolicyPage({ id }: { readonly id: string }) {
+  const resource = useResource<Policy>(`/v1/policies/${encodeURIComponent(id)}`, 15_000);
+  return (
+    <>
+      <p class="back">
+        <a href={link(["policies"])}>Policies</a>
+      </p>
+      <Loaded of={resource} lines={10}>
+        {(policy) => <PolicyDetails policy={policy} etag={resource.etag ?? policy.etag} onChanged={resource.reload} />}
+      </Loaded>
+    </>
+  );
+}
+
+type Question =
+  | { readonly what: "approve" | "promote" | "roll back" | "withdraw approval" | "withdraw candidate" }
+  | { readonly what: "release"; readonly digest: string; readonly revision: string };
+
+interface DetailProps {
+  readonly policy: Policy;
+  readonly etag: string;
+  readonly onChanged: () => void;
+}
+
+function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
+  // The state that the reader saw when the question opened: a poll must not change what is answered.
+  const [asked, setAsked] = useState<{ readonly question: Question; readonly change: ChangeProps } | null>(null);
+  const ask = (question: Question): void => {
+    const onClose = (): void => setAsked(null);
+    setAsked({ question, change: { policy, etag, onClose, onChanged } });
+  };
+  const { id, candidate, title, owners } = policy;
+  return (
+    <>
+      <div class="title">
+        <h1>
+          <Name of={id} /> <Badge tone={stateTone(policy.state)}>{words(policy.state)}</Badge>
+        </h1>
+        <Actions policy={policy} ask={ask} />
+      </div>
+      <p class="lead">
+        <bdi>{title}</bdi>{" "}
+        <small>
+          owned by <Name of={owners.join(", ")} />
+        </small>
+      </p>
+      <SlotsPanel policy={policy} />
+      {candidate === null ? null : <PromotionPanel policy={policy} />}
+      <HeldPanel policy={policy} ask={ask} />
+      {candidate === null ? null : <ShadowPanel id={id} revision={candidate.revision} />}
+      <DifferencePanel policy={policy} />
+      <HistoryPanel id={id} etag={etag} />
+      {asked === null ? null : <Asked {...asked} />}
+    </>
+  );
+}
+
+function Asked({ question, change }: { readonly question: Question; readonly change: ChangeProps }) {
+  switch (question.what) {
+    case "approve":
+      return <ApproveDialog {...change} />;
+    case "promote":
+      return <PromoteDialog {...change} />;
+    case "roll back":
+      return <RollBackDialog {...change} />;
+    case "withdraw approval":
+      return <WithdrawApprovalDialog {...change} />;
+    case "withdraw candidate":
+      return <WithdrawCandidateDialog {...change} />;
+    case "release":
+      return <ReleaseDialog {...change} digest={question.digest} revision={question.revision} />;
+  }
+}
+
+function Actions({ policy, ask }: { readonly policy: Policy; readonly ask: (question: Question) => void }) {
+  const { candidate, approvals, can_roll_back } = policy;
+  return (
+    <div class="actions">
+      {mayApprove() && candidate !== null ? (
+        <>
+          <button type="button" onClick={() => ask({ what: "approve" })}>
+            Approve
+          </button>
+          {approvals.length === 0 ? null : (
+            <button type="button" onClick={() => ask({ what: "withdraw approval" })}>
+              Withdraw my approval
+            </button>
+          )}
+        </>
+      ) : null}
+      {mayManage() && candidate !== null ? (
+        <>
+          <button type="button" class="primary" onClick={() => ask({ what: "promote" })}>
+            Promote
+          </button>
+          <button type="button" onClick={() => ask({ what: "withdraw candidate" })}>
+            Withdraw candidate
+          </button>
+        </>
+      ) : null}
+      {mayManage() && can_roll_back ? (
+        <button type="button" class="danger" onClick={() => ask({ what: "roll back" })}>
+          Roll back
+        </button>
+      ) : null}
+    </div>
+  );
+}
+
+function PromotionPanel({ policy }: { readonly policy: Policy }) {
+  const { missing, approvals, candidate } = policy;
+  const ready = missing?.length === 0;
+  return (
+    <Panel
+      title={`Promotion of ${candidate?.revision ?? ""}`}
+      aside={ready ? <Badge tone="good">ready</Badge> : <Badge tone="widen">requirements missing</Badge>}
+    >
+      {missing === null || ready ? (
+        <p>Nothing is missing. Whoever may manage policies can promote it.</p>
+      ) : (
+        <ul class="bullets">
+          {missing.map((each) => (
+            <li key={each.requirement}>{missingSentence(each)}</li>
+          ))}
+        </ul>
+      )}
+      {approvals.length === 0 ? (
+        <p class="hint">Nobody has approved this content yet.</p>
+      ) : (
+        <Table
+          label="Approvals"
+          rows={approvals}
+          keyOf={({ by, at }) => `${by.key_id} ${at}`}
+          columns={[
+            { head: "Approved by", cell: ({ by }) => <Code of={by.key_id} /> },
+            { head: "Workspace", cell: ({ by }) => <Name of={by.workspace} /> },
+            { head: "Roles", cell: ({ by }) => <Name of={by.roles.join(", ")} /> },
+            { head: "When", cell: ({ at }) => <Time at={at} /> },
+            { head: "Report", cell: ({ report }) => (report === null ? "none" : words(report.status)) },
+          ]}
+        />
+      )}
+    </Panel>
+  );
+}
+
+function HeldPanel({ policy, ask }: { readonly policy: Policy; readonly ask: (question: Question) => void }) {
+  const rows = [
+    ...policy.held.map((each) => ({ ...each, why: "rolled back" })),
+    ...policy.withdrawn.map((each) => ({ ...each, why: "withdrawn" })),
+  ];
+  if (rows.length === 0) return null;
+  return (
+    <Panel title="Cannot be promoted before a release">
+      {rows.map(({ revision, digest, why }) => (
+        <div class="actions" key={digest}>
+          <Facts
+            rows={[
+              ["Revision", revision],
+              ["Content", <Code key="digest" of={digest} short={12} />],
+              ["Why", why],
+            ]}
+          />
+          {mayManage() ? (
+            <button type="button" class="small" onClick={() => ask({ what: "release", digest, revision })}>
+              Release {revision}
+            </button>
+          ) : null}
+        </div>
+      ))}
+    </Panel>
+  );
+}

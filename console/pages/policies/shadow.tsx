@@ -1,0 +1,162 @@
+import { withQuery } from "../../api/client.ts";
+import type { PolicyShadow } from "../../api/types.ts";
+import { useResource } from "../../api/use-resource.ts";
+import { Empty, Loaded, Panel } from "../../components/panel.tsx";
+import { Table, type Column } from "../../components/table.tsx";
+import { Badge, Code, CopyButton, Name } from "../../components/text.tsx";
+import { counted, share, whole, words } from "../../format/amounts.ts";
+import { Time } from "../../format/time.tsx";
+import { link } from "../../router.ts";
+
+type Witness = PolicyShadow["witnesses"][number];
+type Figures = Pick<PolicyShadow, "judged" | "would_deny" | "newly_denied" | "would_narrow" | "indeterminate">;
+
+/** What a candidate would have done to the requests since it is in shadow. */
+export function ShadowPanel({ id, revision }: { readonly id: string; readonly revision: string }) {
+  const path = withQuery(`/v1/policies/${encodeURIComponent(id)}/shadow`, { witnesses: 20 });
+  const resource = useResource<PolicyShadow>(path, 60_000);
+  return (
+    <Panel title={`What ${revision} would have done`}>
+      <Loaded of={resource} lines={6}>
+        {(shadow) =>
+          shadow.judged === 0 ? (
+            <Empty title="No request has been judged yet">
+              Requests of any workspace that the policy concerns are counted here while it is in shadow.
+            </Empty>
+          ) : (
+            <ShadowFigures shadow={shadow} />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+function ShadowFigures({ shadow }: { readonly shadow: PolicyShadow }) {
+  const { judged, newly_denied, would_deny, would_narrow, indeterminate, since, until } = shadow;
+  return (
+    <>
+      <ul class="tiles">
+        <Tile title="Newly denied" amount={newly_denied} of={judged} tone={newly_denied > 0 ? "stop" : "good"} />
+        <Tile title="Denied in all" amount={would_deny} of={judged} />
+        <Tile title="With fewer candidates" amount={would_narrow} of={judged} />
+        <Tile title="Not judged" amount={indeterminate} of={judged} tone={indeterminate > 0 ? "widen" : undefined} />
+      </ul>
+      <p class="hint">
+        Of {counted(judged, "request")} from <Time at={since} /> to <Time at={until} />. Newly denied: the request was
+        let through, and a promotion would break it.
+      </p>
+      <h3>By constraint and reason</h3>
+      <Table
+        label="By constraint and reason"
+        rows={shadow.by_constraint}
+        keyOf={({ constraint, reason }) => `${constraint} ${reason}`}
+        columns={[
+          { head: "Constraint", cell: ({ constraint }) => <Code of={constraint} /> },
+          { head: "Reason", cell: ({ reason }) => <Code of={reason} /> },
+          ...verdictColumns,
+        ]}
+      />
+      <div class="columns">
+        <Breakdown title="By workspace" rows={shadow.by_workspace} nameOf={({ workspace }) => workspace} />
+        <Breakdown title="By route" rows={shadow.by_route} nameOf={({ route }) => route} />
+      </div>
+      <h3>Example requests</h3>
+      {shadow.witnesses.length === 0 ? (
+        <p class="hint">No example was found in {counted(shadow.looked_at.decisions, "decision")}.</p>
+      ) : (
+        <Table
+          label="Example requests"
+          rows={shadow.witnesses}
+          keyOf={({ request_id, constraint, reason }) => `${request_id} ${constraint} ${reason}`}
+          columns={WITNESS_COLUMNS}
+        />
+      )}
+    </>
+  );
+}
+
+function Tile({
+  title,
+  amount,
+  of,
+  tone,
+}: {
+  readonly title: string;
+  readonly amount: number;
+  readonly of: number;
+  readonly tone?: "stop" | "good" | "widen" | undefined;
+}) {
+  return (
+    <li class={tone === undefined ? "tile" : `tile ${tone}`}>
+      <span>{title}</span>
+      <strong>{whole(amount)}</strong>
+      <small>{share(amount, of)}</small>
+    </li>
+  );
+}
+
+const verdictColumns: readonly Column<Omit<Figures, "judged">>[] = [
+  { head: "Newly denied", number: true, cell: ({ newly_denied }) => whole(newly_denied) },
+  { head: "Denied", number: true, cell: ({ would_deny }) => whole(would_deny) },
+  { head: "Narrowed", number: true, cell: ({ would_narrow }) => whole(would_narrow) },
+  { head: "Not judged", number: true, cell: ({ indeterminate }) => whole(indeterminate) },
+];
+
+function Breakdown<Row extends Figures>({
+  title,
+  rows,
+  nameOf,
+}: {
+  readonly title: string;
+  readonly rows: readonly Row[];
+  readonly nameOf: (row: Row) => string | null;
+}) {
+  return (
+    <div class="stack wide">
+      <h3>{title}</h3>
+      <Table
+        label={title}
+        rows={rows}
+        keyOf={(row) => nameOf(row) ?? ""}
+        columns={[
+          { head: "Name", cell: (row) => (nameOf(row) === null ? "others" : <Name of={nameOf(row)} />) },
+          { head: "Judged", number: true, cell: ({ judged }) => whole(judged) },
+          ...verdictColumns.slice(0, 2),
+        ]}
+      />
+    </div>
+  );
+}
+
+const WITNESS_COLUMNS: readonly Column<Witness>[] = [
+  {
+    head: "Newest",
+    cell: ({ request_id, last }) => (
+      <a href={link(["decisions", request_id])}>
+        <Time at={last} />
+      </a>
+    ),
+  },
+  { head: "Constraint", cell: ({ constraint }) => <Code of={constraint} /> },
+  { head: "Reason", cell: ({ reason }) => <Code of={reason} /> },
+  {
+    head: "Effect",
+    cell: ({ effect, verdict, newly_denied }) => (
+      <Badge tone={newly_denied > 0 ? "stop" : "quiet"}>{words(effect ?? verdict)}</Badge>
+    ),
+  },
+  { head: "Requests", number: true, cell: ({ requests }) => whole(requests) },
+  { head: "Workspace", cell: ({ class: { workspace } }) => <Name of={workspace} /> },
+  { head: "Route", cell: ({ class: { route } }) => <Name of={route} /> },
+  { head: "Needs", cell: ({ class: { needs } }) => <Name of={needs.join(", ")} /> },
+  {
+    head: "Explain",
+    cell: ({ explain, not_explained }) =>
+      explain === null ? (
+        <small>not with a command ({not_explained})</small>
+      ) : (
+        <CopyButton text={`signalbox ${explain}`} label="Copy command" />
+      ),
+  },
+];
