@@ -27,6 +27,13 @@ export interface EvidenceStore extends EvidenceLog {
    * @throws {RangeError} for a limit or a sequence number out of range.
    */
   read(query: EvidenceQuery): Promise<readonly EvidenceEntry[]>;
+  /**
+   * The newest entries of a workspace that a test accepts, newest first. The search is bounded, whatever the log's size: a page may have fewer entries than
+   * wanted, and where it goes on.
+   *
+   * @throws {RangeError} for a limit out of range, and a cursor that no page ended with
+   */
+  search(query: EvidenceSearch): Promise<EvidenceFound>;
   /** For `/status` and metrics. */
   health(): EvidenceHealth;
 }
@@ -53,6 +60,29 @@ export interface EvidenceQuery {
   readonly limit: number;
   readonly workspace?: string;
   readonly requestId?: string;
+}
+
+export interface EvidenceSearch {
+  readonly workspace: string;
+  /** Arrival of the requests, milliseconds since the epoch, both included; `null`: from the first, to the newest. */
+  readonly from: number | null;
+  readonly to: number | null;
+  /** Where the page before ended; `null` for the first. */
+  readonly cursor: string | null;
+  /** 1 to 100. */
+  readonly limit: number;
+  /** Texts that the JSON of a decision must contain: a cheap test before the record is read. */
+  readonly contains: readonly string[];
+  readonly accepts: (entry: EvidenceEntry) => boolean;
+}
+
+export interface EvidenceFound {
+  /** Newest first. */
+  readonly entries: readonly EvidenceEntry[];
+  /** Where the next page begins; `null` at the end of the log. */
+  readonly next: string | null;
+  /** Arrival of the oldest decision that was looked at; `null` without any. */
+  readonly searchedTo: number | null;
 }
 
 export interface EvidenceEntry {

@@ -6,6 +6,7 @@ import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../src
 import type { KeyRecord } from "../../src/keys/key-store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { evidenceLogLaws } from "./conformance-log.ts";
+import { evidenceSearchLaws } from "./evidence-search-laws.ts";
 import { issuerLaws } from "./issuer-laws.ts";
 import { limitLaws } from "./limit-laws.ts";
 import { policyLogLaws } from "./policy-log-laws.ts";
@@ -344,6 +345,8 @@ function evidenceLaws(store: () => Store): void {
     expect(await read(10_000)).toEqual(requestIds);
     expect(await read(1_001)).toEqual(requestIds.slice(-1_001));
   });
+
+  evidenceSearchLaws(store);
 
   it.each([
     { after: 0, limit: 0 },

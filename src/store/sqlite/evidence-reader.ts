@@ -1,7 +1,21 @@
 import type { EvidenceEntry, EvidenceQuery } from "../../evidence/evidence-store.ts";
 import { refuseRange } from "../evidence-range.ts";
+import type { SearchedLog } from "../batch/search.ts";
 import { EntryCollector } from "../batch/entry-collector.ts";
 import type { WorkerLink } from "./worker-link.ts";
+
+/** The log as a search reads it. */
+export function searchedLog(link: WorkerLink): SearchedLog {
+  return {
+    head: async () => (await link.request({ operation: "evidence.head" }, "head")).head.position,
+    positionOf: async (requestId) => (await link.request({ operation: "evidence.position", requestId }, "count")).count,
+    before: async (before, after, workspace) => {
+      const query = { after, before, newestFirst: true, workspace };
+      return (await link.request({ operation: "evidence.batches", query }, "batches")).batches;
+    },
+    entry: async (requestId) => (await readEvidence(link, { after: 0, limit: 1, requestId }))[0] ?? null,
+  };
+}
 
 /** @throws {RangeError} {@link StoreUnavailableError} */
 export async function readEvidence(link: WorkerLink, query: EvidenceQuery): Promise<readonly EvidenceEntry[]> {

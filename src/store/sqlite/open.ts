@@ -8,7 +8,8 @@ import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
 import { KeyWatchers } from "../key-watchers.ts";
 import { encodeBatch } from "../batch/frames.ts";
-import { readEvidence } from "./evidence-reader.ts";
+import { searchEvidence } from "../batch/search.ts";
+import { readEvidence, searchedLog } from "./evidence-reader.ts";
 import { evidenceLog } from "./log-requests.ts";
 import { policyLogStore } from "./policy-log-requests.ts";
 import type { WorkerStart } from "./protocol.ts";
@@ -125,6 +126,7 @@ function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
     health: () =>
       link.fault === null ? queue.health() : { ...queue.health(), state: "unavailable", fault: link.fault },
     read: (query) => readEvidence(link, query),
+    search: (query) => searchEvidence(searchedLog(link), query),
   };
 }
 

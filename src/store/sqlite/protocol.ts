@@ -45,6 +45,7 @@ export type StoreRequest =
   | { readonly operation: "evidence.append"; readonly batch: RecordBatch }
   | { readonly operation: "evidence.batches"; readonly query: BatchQuery }
   | { readonly operation: "evidence.find"; readonly requestId: string }
+  | { readonly operation: "evidence.position"; readonly requestId: string }
   | { readonly operation: "evidence.head" }
   | { readonly operation: "evidence.noted_head" }
   | { readonly operation: "evidence.open" }

@@ -172,6 +172,8 @@ export class StoreEngine {
         return { kind: "batches", ...this.#evidence.page(request.query, now) };
       case "evidence.find":
         return { kind: "batches", ...this.#evidence.find(request.requestId, now) };
+      case "evidence.position":
+        return { kind: "count", count: this.#batches.lowerBound(request.requestId) };
       case "evidence.head":
         return { kind: "head", head: this.#batches.head() };
       case "evidence.noted_head":

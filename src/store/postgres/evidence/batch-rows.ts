@@ -48,6 +48,10 @@ WHERE batch.last > $2 AND batch.ended_lowest <= $1 AND batch.ended_highest >= $1
   AND NOT EXISTS (SELECT FROM signalbox.evidence_open AS running WHERE running.request_id = $1)
 ORDER BY batch.last LIMIT 1`;
 
+const NEWEST = "SELECT coalesce(max(last), 0) AS last FROM signalbox.evidence_batches";
+const POSITION =
+  "SELECT last FROM signalbox.evidence_batches WHERE high_water >= $1 ORDER BY high_water, last LIMIT 1";
+
 /** Batches after a position, in order. @throws {StoreUnavailableError} */
 export async function batchesAfter(link: PostgresLink, position: number): Promise<readonly StoredBatch[]> {
   return (await link.query(AFTER, [position])).map(readBatch);
@@ -82,6 +86,21 @@ export async function batchesBefore(
       ? await link.query(BEFORE, [before, after])
       : await link.query(BEFORE_OF, [before, after, workspace]);
   return rows.map(readBatch);
+}
+
+/** Position of the newest row; 0 where there is none. @throws {StoreUnavailableError} */
+export async function newestPosition(link: PostgresLink): Promise<number> {
+  return readNumber((await link.query(NEWEST, []))[0] ?? { last: 0 }, "last");
+}
+
+/**
+ * Last position of the first batch whose decisions may have this id or a larger one; the newest where none has.
+ *
+ * @throws {StoreUnavailableError}
+ */
+export async function positionOf(link: PostgresLink, requestId: string): Promise<number> {
+  const row = (await link.query(POSITION, [requestId]))[0];
+  return row === undefined ? newestPosition(link) : readNumber(row, "last");
 }
 
 /** The batch with the decision of a request; `null` where there is none. @throws {StoreUnavailableError} */

@@ -5,7 +5,8 @@ import type { PostgresLink } from "../link.ts";
 import { postgresLog } from "./log.ts";
 import type { RollUpFolder } from "../summary/fold.ts";
 import type { ProcessLease } from "./process-lease.ts";
-import { readEvidence } from "./reader.ts";
+import { searchEvidence } from "../../batch/search.ts";
+import { readEvidence, searchedLog } from "./reader.ts";
 import { reapAbandoned } from "./reaper.ts";
 import { EvidenceWriter } from "./writer.ts";
 
@@ -78,6 +79,7 @@ export function openPostgresEvidence({ link, limits, lease, head, folder }: Post
       settle: (record) => queue.settle(record),
       flush: () => queue.flush(),
       read: (query) => readEvidence(link, query),
+      search: (query) => searchEvidence(searchedLog(link), query),
       health,
       ...postgresLog(link, {
         endAbandoned: () => reapAbandoned(link, writer),

@@ -2,7 +2,18 @@ import { refuseRange } from "../../evidence-range.ts";
 import type { EvidenceEntry, EvidenceQuery } from "../../../evidence/evidence-store.ts";
 import { EntryCollector } from "../../batch/entry-collector.ts";
 import type { PostgresLink } from "../link.ts";
-import { batchesBefore, findBatches } from "./batch-rows.ts";
+import type { SearchedLog } from "../../batch/search.ts";
+import { batchesBefore, findBatches, newestPosition, positionOf } from "./batch-rows.ts";
+
+/** The log as a search reads it. */
+export function searchedLog(link: PostgresLink): SearchedLog {
+  return {
+    head: () => newestPosition(link),
+    positionOf: (requestId) => positionOf(link, requestId),
+    before: (before, after, workspace) => batchesBefore(link, before, after, workspace),
+    entry: async (requestId) => (await readEvidence(link, { after: 0, limit: 1, requestId }))[0] ?? null,
+  };
+}
 
 /** Newest last. @throws {RangeError} {@link StoreUnavailableError} */
 export async function readEvidence(link: PostgresLink, query: EvidenceQuery): Promise<readonly EvidenceEntry[]> {

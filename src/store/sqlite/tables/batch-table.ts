@@ -117,7 +117,7 @@ export class BatchTable {
    * @param isOpen whether the request is known to run, so that its outcome is not searched for
    */
   find(requestId: string, isOpen: boolean, now: number): readonly StoredBatch[] {
-    const decided = this.#first(this.#decided, "decision", this.#lowerBound(requestId), requestId, now);
+    const decided = this.#first(this.#decided, "decision", this.lowerBound(requestId), requestId, now);
     if (decided === null) return [];
     const ended = isOpen ? null : this.#first(this.#ended, "outcome", decided.first, requestId, now);
     return ended === null || ended.last === decided.last ? [decided] : [decided, ended];
@@ -138,8 +138,8 @@ export class BatchTable {
     return null;
   }
 
-  /** Where the first batch can be that has a decision with this id: `high_water` rises, so the place is found by halving. */
-  #lowerBound(requestId: string): number {
+  /** Where the first batch can be that has a decision with this id or a larger one: `high_water` rises, so it is found by halving. */
+  lowerBound(requestId: string): number {
     const bounds = this.#bounds.get() ?? {};
     let low = readNumberOrNull(bounds, "oldest") ?? 0;
     let high = readNumberOrNull(bounds, "newest") ?? 0;
