@@ -54,7 +54,7 @@ const NO_INSTANT = (member: string): string =>
   `${member} must be a time as RFC 3339 writes it, with a zone and from 1970 to 9998, such as 2026-11-21T00:00:00Z`;
 
 /** Milliseconds since the epoch; `null` for a text that names no instant, such as 30 February. */
-function readInstant(text: string): number | null {
+export function readInstant(text: string): number | null {
   const [, year, month, day] = INSTANT.exec(text) ?? [];
   if (year === undefined || month === undefined || day === undefined) return null;
   const time = Date.parse(text.toUpperCase());

@@ -3,6 +3,7 @@ import type { EndpointTracker } from "../dispatch/endpoint-tracker.ts";
 import type { StopOrder, Revocations } from "../dispatch/stop-order.ts";
 import type { StickyKeyOf } from "../dispatch/balance.ts";
 import type { ChainLink } from "../evidence/chain.ts";
+import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { EvidenceFault } from "../evidence/fault.ts";
 import type { RequestObserver, BeginTrace } from "../evidence/observer.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
@@ -52,6 +53,8 @@ export interface Runtime {
   readonly metrics: (accept: string | undefined) => MetricsPage | Promise<MetricsPage>;
   /** How the store of the evidence does, as far as this process knows without asking. */
   readonly evidenceStatus: () => EvidenceStatus;
+  /** What was decided and how it ended; absent where nothing is kept. */
+  readonly decisions?: Pick<EvidenceStore, "read" | "search">;
   /** What has been counted; absent where nothing counts. */
   readonly summary?: SummarySource;
   /** Where policies stand, and what may be done about it; absent where no log is kept of it. */

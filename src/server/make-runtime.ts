@@ -67,6 +67,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
     beginTrace: telemetry.beginTrace,
     metrics: telemetry.metrics.page,
     evidenceStatus: () => store.evidence.health(),
+    decisions: store.evidence,
     summary: {
       read,
       policies: async () => storedPolicies(await policies.administration.lifecycle.refresh()),

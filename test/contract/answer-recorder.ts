@@ -50,7 +50,7 @@ function anonymous(text: string): string {
     .replaceAll(/sbx_([a-z0-9]+)_([0-9A-Za-z]+)_[0-9A-Za-z]+/g, `sbx_$1_${EXAMPLE_KEY}_…`)
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJhbGciOiJFZERTQSJ9.….…")
     .replaceAll(
-      /"(id|rotated_from|replaced_by|created_by|key_id|keyId|origin|first_id|last_id)":"(key:)?[0-9A-Za-z]{12,40}"/g,
+      /"(id|rotated_from|replaced_by|created_by|key|key_id|keyId|origin|first_id|last_id)":"(key:)?[0-9A-Za-z]{12,40}"/g,
       `"$1":"$2${EXAMPLE_KEY}"`,
     )
     .replaceAll(/"token_id":"[\w-]{12,40}"/g, `"token_id":"${EXAMPLE_KEY}"`)
@@ -59,6 +59,7 @@ function anonymous(text: string): string {
     .replaceAll(/"\d{4}-\d\d-\d\d"/g, JSON.stringify(EXAMPLE_TIME.slice(0, 10)))
     .replaceAll(/("at":)\d{13}\b/g, `$1${Date.parse(EXAMPLE_TIME)}`)
     .replaceAll(/"p(50|90|95|99)":[\d.]+/g, '"p$1":$1.25')
+    .replaceAll(/"(total|duration|first_byte|router)_ms":[\d.]+/g, '"$1_ms":1.25')
     .replaceAll(/("uptime_seconds":)\d+/g, (_, name: string) => `${name}3600`)
     .replaceAll(/\b[0-9a-f]{64}\b/g, EXAMPLE_DIGEST)
     .replaceAll(/\\"[0-9a-f]{16}\\"/g, JSON.stringify(EXAMPLE_ETAG).slice(1, -1));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EvidenceEntry, EvidenceFound, EvidenceSearch } from "../../src/evidence/evidence-store.ts";
-import { asWord } from "../../src/evidence/word.ts";
+import { asWord } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
 

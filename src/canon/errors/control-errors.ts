@@ -7,14 +7,14 @@ const LOOK = "Read the policy again with `GET /v1/policies/{id}` or `signalbox p
 export const CONTROL_ERRORS = {
   invalid_cursor: {
     ...final(400, "invalid_request"),
-    at: ["listKeys", "listAnthropicModels"],
+    at: ["listKeys", "listAnthropicModels", "listDecisions"],
     meaning: "The cursor is not an id of the list, or two cursors exclude each other.",
     example: "`?after=nothing`.",
     fix: "Use the cursor of the last page.",
   },
   invalid_limit: {
     ...final(400, "invalid_request"),
-    at: ["listKeys", "listAnthropicModels"],
+    at: ["listKeys", "listAnthropicModels", "listDecisions"],
     meaning: "`limit` is not a whole number within its bounds.",
     example: "`?limit=0`.",
     fix: "Send a whole number within the bounds named.",
@@ -74,6 +74,13 @@ export const CONTROL_ERRORS = {
     meaning: "The workspace does not exist, or it is not the key's own.",
     example: '`"workspace": "other"` in `POST /v1/keys`.',
     fix: "Leave `workspace` out, or name the key's own.",
+  },
+  decision_not_found: {
+    ...final(404, "not_found"),
+    at: ["retrieveDecision"],
+    meaning: "The workspace has no decision with this id, or it was pruned.",
+    example: "`GET /v1/decisions/req_0`.",
+    fix: "Give the request's id as `x-request-id` has it; `GET /v1/decisions` lists them.",
   },
   policy_not_found: {
     ...final(404, "not_found"),

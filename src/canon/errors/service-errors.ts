@@ -253,6 +253,13 @@ export const SERVICE_ERRORS = {
     example: "`GET /v1/governance/summary` while the store is not reachable.",
     fix: "Try again later.",
   },
+  decisions_unavailable: {
+    ...passing(503, "unavailable", 1000),
+    at: ["listDecisions", "retrieveDecision"],
+    meaning: "The decisions could not be read.",
+    example: "`GET /v1/decisions` while the store is not reachable.",
+    fix: "Try again later.",
+  },
   summaries_waiting: {
     ...passing(429, "rate_limit", 1000),
     at: ["getGovernanceSummary", "retrievePolicyShadow"],

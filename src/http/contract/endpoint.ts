@@ -79,6 +79,8 @@ export const CONTROL_HANDLERS = [
   "rotateKey",
   "revokeKey",
   "summary",
+  "listDecisions",
+  "getDecision",
   "exchangeKey",
   "status",
   "openapi",

@@ -1,7 +1,9 @@
 import { ALL_QUERY, PAGE_QUERY } from "../control/catalogue/page.ts";
 import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION } from "./answer-schemas.ts";
 import { LIVENESS, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
+import { DECISION_QUERY } from "../control/decisions/decision-query.ts";
 import { SUMMARY_QUERY } from "../control/governance-summary.ts";
+import { DECISION, DECISION_LIST } from "./decision-schemas.ts";
 import { GOVERNANCE_SUMMARY } from "./summary-answer-schema.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
@@ -97,6 +99,33 @@ export const ENDPOINTS: readonly Endpoint[] = [
     handler: "summary",
     optionalQuery: SUMMARY_QUERY,
     answer: GOVERNANCE_SUMMARY,
+  },
+  {
+    ...PUBLIC,
+    kind: "control",
+    method: "GET",
+    path: "/v1/decisions",
+    id: "listDecisions",
+    tag: "Governance",
+    summary: "The workspace's decisions and how their requests ended, newest first; never content",
+    scope: "governance:read",
+    handler: "listDecisions",
+    optionalQuery: DECISION_QUERY,
+    answer: DECISION_LIST,
+    isNeverStored: true,
+  },
+  {
+    ...PUBLIC,
+    kind: "control",
+    method: "GET",
+    path: "/v1/decisions/{id}",
+    id: "retrieveDecision",
+    tag: "Governance",
+    summary: "One of them, by the request's id, with every attempt",
+    scope: "governance:read",
+    handler: "getDecision",
+    answer: DECISION,
+    isNeverStored: true,
   },
   {
     ...PUBLIC,

@@ -41,6 +41,8 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   rotateKey: "control",
   revokeKey: "control",
   summary: "control",
+  listDecisions: "control",
+  getDecision: "control",
   exchangeKey: "control",
   status: "control",
   openapi: "control",

@@ -15,6 +15,7 @@ import type { EvidenceStatus } from "../runtime.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
 import { exchangeKey } from "./service-keys/exchange-handler.ts";
 import { POLICY_HANDLERS } from "./policies/policy-handlers.ts";
+import { DECISION_HANDLERS } from "./decisions/decision-handlers.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
 import { explain, policyRevisions } from "../../simulate/explain/explanation.ts";
 import { DEFAULT_SIMULATIONS_PER_MINUTE } from "./simulation-rate.ts";
@@ -24,6 +25,7 @@ import type { EndpointTracker } from "../../dispatch/endpoint-tracker.ts";
 export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandler>> = {
   ...KEY_HANDLERS,
   ...POLICY_HANDLERS,
+  ...DECISION_HANDLERS,
   exchangeKey,
   simulate: ({ runtime, snapshot, identity, body, url, headers, operations }) => {
     const operation = operations.get(url.searchParams.get("operation") ?? "");

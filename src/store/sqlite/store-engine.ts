@@ -207,12 +207,9 @@ export class StoreEngine {
       case "policy_log.content":
         return { kind: "policy_content", content: this.#policyLog.content(request.digest) };
       case "issuers.publish":
-        this.#issuers.publish(request.record);
-        return DONE;
       case "issuers.list":
-        return { kind: "issuers", records: this.#issuers.list(request.now) };
       case "issuers.prune":
-        return { kind: "pruned", count: this.#issuers.prune(request.before) };
+        return this.#issuers.answer(request);
       case "limits.lease":
         return { kind: "limits_leased", leased: this.#limits.lease(request.lease) };
       case "limits.read":

@@ -1,4 +1,11 @@
-import { EXAMPLE_DIGEST, EXAMPLE_ETAG, EXAMPLE_KEY, EXAMPLE_POLICY, type EndpointExample } from "./example.ts";
+import {
+  EXAMPLE_DECISION,
+  EXAMPLE_DIGEST,
+  EXAMPLE_ETAG,
+  EXAMPLE_KEY,
+  EXAMPLE_POLICY,
+  type EndpointExample,
+} from "./example.ts";
 
 const ofKey = { parameters: { id: EXAMPLE_KEY } } as const;
 const ofPolicy = { parameters: { id: EXAMPLE_POLICY } } as const;
@@ -15,6 +22,8 @@ export const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
       promoted: { model: "chat-large", time: { day: "weekday", hour: "afternoon" }, promoted: true },
     },
   },
+  listDecisions: { parameters: { operation: "chat.completions", outcome: "route", limit: "2" } },
+  retrieveDecision: { parameters: { id: EXAMPLE_DECISION } },
   createKey: {
     requests: {
       plain: { scopes: ["inference", "catalogue:read"], owner: "group:payments", expires_in: 7_776_000 },

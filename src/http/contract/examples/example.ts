@@ -20,6 +20,9 @@ export const EXAMPLE_DIGEST = "7d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6
 /** The public id of a key in examples, likewise. */
 export const EXAMPLE_KEY = "4fzkq8wpc2rt";
 
+/** The id of a request in examples, likewise. */
+export const EXAMPLE_DECISION = "req_0199d2a4f1c04b6a8f0e2d7c915b3a64";
+
 /** The name of a policy in examples, likewise. */
 export const EXAMPLE_POLICY = "tool-approval";
 

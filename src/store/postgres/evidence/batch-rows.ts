@@ -49,8 +49,7 @@ WHERE batch.last > $2 AND batch.ended_lowest <= $1 AND batch.ended_highest >= $1
 ORDER BY batch.last LIMIT 1`;
 
 const NEWEST = "SELECT coalesce(max(last), 0) AS last FROM signalbox.evidence_batches";
-const POSITION =
-  "SELECT last FROM signalbox.evidence_batches WHERE high_water >= $1 ORDER BY high_water, last LIMIT 1";
+const POSITION = "SELECT last FROM signalbox.evidence_batches WHERE high_water >= $1 ORDER BY high_water, last LIMIT 1";
 
 /** Batches after a position, in order. @throws {StoreUnavailableError} */
 export async function batchesAfter(link: PostgresLink, position: number): Promise<readonly StoredBatch[]> {

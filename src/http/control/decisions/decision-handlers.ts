@@ -1,0 +1,70 @@
+import { invalidRequest, serviceError, type ServiceError } from "../../../canon/error.ts";
+import { codedError } from "../../../canon/errors/coded-error.ts";
+import type { EvidenceFound } from "../../../evidence/evidence-store.ts";
+import type { DecisionListAnswer } from "../../contract/decision-schemas.ts";
+import type { ControlHandler } from "../control-call.ts";
+import { NO_STORE } from "../policies/policy-call.ts";
+import { checkQuery } from "../policies/policy-query.ts";
+import { decisionAnswer, decisionLine } from "./print-decision.ts";
+import { readDecisionQuery } from "./decision-query.ts";
+
+const ID = /^(?:req|dec)_([0-9a-f]{32})$/;
+
+/** What was decided about the requests of the caller's workspace, and how they ended: names and counts, never content. */
+export const DECISION_HANDLERS = {
+  listDecisions: async ({ runtime, identity, url }) => {
+    if (identity === null) throw new Error("control: decisions without an identity");
+    if (runtime.decisions === undefined) return unavailable();
+    const search = readDecisionQuery(url.searchParams, identity.workspace);
+    if ("code" in search) return search;
+    let found: EvidenceFound;
+    try {
+      found = await runtime.decisions.search(search);
+    } catch (error) {
+      if (error instanceof RangeError) {
+        return invalidRequest(
+          "invalid_cursor",
+          "cursor must be the next_cursor of a page of the same search",
+          "cursor",
+        );
+      }
+      return unavailable();
+    }
+    const answer: DecisionListAnswer = {
+      object: "list",
+      data: found.entries.map(decisionLine),
+      next_cursor: found.next,
+      searched_to: found.searchedTo === null ? null : new Date(found.searchedTo).toISOString(),
+    };
+    return { json: answer, headers: NO_STORE };
+  },
+  getDecision: async ({ runtime, identity, parameter, url }) => {
+    if (identity === null) throw new Error("control: a decision without an identity");
+    const wrong = checkQuery(url.searchParams, {});
+    if (wrong !== null) return wrong;
+    if (runtime.decisions === undefined) return unavailable();
+    const digits = ID.exec(parameter ?? "")?.[1];
+    if (digits === undefined) return notFound();
+    const { workspace } = identity;
+    try {
+      const [entry] = await runtime.decisions.read({ after: 0, limit: 1, requestId: `req_${digits}`, workspace });
+      return entry === undefined ? notFound() : { json: decisionAnswer(entry), headers: NO_STORE };
+    } catch {
+      return unavailable();
+    }
+  },
+} as const satisfies Record<string, ControlHandler>;
+
+function unavailable(): ServiceError {
+  const message = "The server cannot read the decisions from the store now. Try again later.";
+  return codedError("decisions_unavailable", message);
+}
+
+function notFound(): ServiceError {
+  return serviceError(
+    404,
+    "not_found",
+    "decision_not_found",
+    "The workspace has no decision of this id. It is `req_` or `dec_` and 32 hexadecimal digits, as x-request-id has it; pruned decisions are gone.",
+  );
+}

@@ -1,0 +1,111 @@
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import { OPERATIONS } from "../../../canon/operation.ts";
+import type { EvidenceEntry, EvidenceSearch } from "../../../evidence/evidence-store.ts";
+import { TERMINALS } from "../../../evidence/record.ts";
+import { readInstant } from "../../../governance/window.ts";
+import { OUTCOMES } from "../../contract/decision-schemas.ts";
+import { checkQuery } from "../policies/policy-query.ts";
+
+const DEFAULT_LIMIT = 50;
+const MAXIMUM_LIMIT = 100;
+
+const name = (description: string) => ({ type: "string", minLength: 1, maxLength: 200, description }) as const;
+
+/** Query parameters of the list, for /openapi.json. */
+export const DECISION_QUERY = {
+  start: { type: "string", format: "date-time", description: "Requests that arrived then or later." },
+  end: { type: "string", format: "date-time", description: "Requests that arrived then or earlier. Default: now." },
+  operation: { enum: OPERATIONS, description: "Requests of this operation." },
+  route: name("Requests that named this route."),
+  key: name("Public id of the key."),
+  outcome: { enum: OUTCOMES, description: "What was decided." },
+  policy: name("Policy that denied the request, or `approvals` or `preferences`."),
+  constraint: name("Its constraint."),
+  reason: name("Reason code of the denial, or error code of the refusal."),
+  terminal: {
+    enum: [...TERMINALS, "running"],
+    description: "How the request ended; `running`: it has not ended.",
+  },
+  provider: name("Provider of an attempt."),
+  endpoint: name("Endpoint of an attempt."),
+  limit: {
+    type: "integer",
+    minimum: 1,
+    maximum: MAXIMUM_LIMIT,
+    default: DEFAULT_LIMIT,
+    description: "Most decisions.",
+  },
+  cursor: { type: "string", description: "The page after another one: its `next_cursor`." },
+} as const;
+
+/** Members of a decision's record by query parameter. */
+const MEMBERS = {
+  operation: "operation",
+  route: "route",
+  key: "keyId",
+  outcome: "outcome",
+  policy: "policy",
+  constraint: "constraint",
+  reason: "reason",
+} as const satisfies Partial<Record<keyof typeof DECISION_QUERY, keyof EvidenceEntry["decision"]>>;
+
+const LISTS: Partial<Record<string, readonly string[]>> = {
+  operation: DECISION_QUERY.operation.enum,
+  outcome: DECISION_QUERY.outcome.enum,
+  terminal: DECISION_QUERY.terminal.enum,
+};
+
+/** What a caller looks for among its workspace's decisions; an error names the parameter. */
+export function readDecisionQuery(query: URLSearchParams, workspace: string): EvidenceSearch | ServiceError {
+  const wrong = checkQuery(query, DECISION_QUERY);
+  if (wrong !== null) return wrong;
+  for (const [parameter, values] of Object.entries(LISTS)) {
+    const value = query.get(parameter);
+    if (value === null || values === undefined || values.includes(value)) continue;
+    return invalidRequest("invalid_value", `${parameter} must be one of ${values.join(", ")}`, parameter);
+  }
+  for (const parameter of [...Object.keys(MEMBERS), "provider", "endpoint"]) {
+    const value = query.get(parameter);
+    if (value !== null && (value === "" || value.length > 200)) {
+      return invalidRequest("invalid_value", `${parameter} must have 1 to 200 characters`, parameter);
+    }
+  }
+  const written = query.get("limit") ?? String(DEFAULT_LIMIT);
+  const limit = /^[1-9]\d{0,2}$/.test(written) ? Number(written) : 0;
+  if (limit < 1 || limit > MAXIMUM_LIMIT) {
+    return invalidRequest("invalid_limit", `limit must be a whole number from 1 to ${MAXIMUM_LIMIT}`, "limit");
+  }
+  const times: { from: number | null; to: number | null } = { from: null, to: null };
+  for (const [parameter, member] of [
+    ["start", "from"],
+    ["end", "to"],
+  ] as const) {
+    const text = query.get(parameter);
+    const instant = text === null ? null : readInstant(text);
+    if (text !== null && instant === null) {
+      const message = `${parameter} must be a time as RFC 3339 writes it, such as 2026-11-21T00:00:00Z`;
+      return invalidRequest("invalid_value", message, parameter);
+    }
+    times[member] = instant;
+  }
+  return { workspace, ...times, limit, cursor: query.get("cursor"), ...filterOf(query) };
+}
+
+function filterOf(query: URLSearchParams): Pick<EvidenceSearch, "contains" | "accepts"> {
+  const wanted = Object.entries(MEMBERS).flatMap(([parameter, member]) => {
+    const value = query.get(parameter);
+    return value === null ? [] : [{ member, value }];
+  });
+  const terminal = query.get("terminal");
+  const provider = query.get("provider");
+  const endpoint = query.get("endpoint");
+  return {
+    // As the record's text has it: JSON without spaces.
+    contains: wanted.map(({ member, value }) => `"${member}":${JSON.stringify(value)}`),
+    accepts: ({ decision, outcome }) =>
+      wanted.every(({ member, value }) => decision[member] === value) &&
+      (terminal === null || (outcome?.terminal ?? "running") === terminal) &&
+      (provider === null || outcome?.attempts.some((attempt) => attempt.provider === provider) === true) &&
+      (endpoint === null || outcome?.attempts.some((attempt) => attempt.endpoint === endpoint) === true),
+  };
+}

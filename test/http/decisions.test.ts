@@ -1,0 +1,155 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { Scope } from "../../src/canon/scope.ts";
+import {
+  DECISION,
+  DECISION_LIST,
+  type DecisionAnswer,
+  type DecisionListAnswer,
+} from "../../src/http/contract/decision-schemas.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+const READ: readonly Scope[] = ["governance:read"];
+const SECRET = "zebra-crossing-secret";
+
+const ajv = new Ajv2020({ strict: false, formats: { "date-time": true } });
+const isList = ajv.compile(DECISION_LIST);
+const isDecision = ajv.compile(DECISION);
+
+/** A list, a decision or an error: a test looks at the one that its status says. */
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly body: Omit<DecisionListAnswer, "object"> &
+    DecisionAnswer & { readonly error: { readonly code: string; readonly param: string | null } };
+}
+
+describe("GET /v1/decisions", () => {
+  let test: TestServer;
+  let workspace = "";
+  let other = "";
+  let route = "";
+  let reader = "";
+  let routed = "";
+  let denied = "";
+
+  beforeAll(async () => {
+    test = await startTestServer();
+    const { table } = test.server.built.snapshot.decider;
+    [workspace = "", other = ""] = Object.keys(table.workspaces);
+    route =
+      Object.values(table.routes).find(
+        ({ id, operations }) =>
+          operations.includes("generate") && table.workspaces[workspace]?.approve.routes.includes(id),
+      )?.id ?? "";
+    const infer = await test.key(workspace, ["inference"]);
+    routed = await inferred(infer, { model: route, messages: [{ role: "user", content: SECRET }] });
+    denied = await inferred(infer, { model: SECRET, messages: [{ role: "user", content: SECRET }] });
+    await test.server.store.evidence.flush();
+    reader = await test.key(workspace, READ);
+  });
+
+  async function inferred(key: string, body: object): Promise<string> {
+    const response = await fetch(`${test.server.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    await response.text();
+    return response.headers.get("x-request-id") ?? "";
+  }
+
+  async function get(path: string, key = reader): Promise<Answer> {
+    const response = await fetch(`${test.server.url}${path}`, { headers: { authorization: `Bearer ${key}` } });
+    const text = await response.text();
+    const body: Answer["body"] = JSON.parse(text);
+    return { status: response.status, text, body };
+  }
+
+  it("lists what was decided, newest first, without a word of the requests", async () => {
+    const { status, body, text } = await get("/v1/decisions?operation=chat.completions");
+    expect(status).toBe(200);
+    expect(isList(body), JSON.stringify(isList.errors)).toBe(true);
+    expect(body.data.map(({ id, outcome, reason }) => [id, outcome, reason])).toEqual([
+      [denied, "deny", "model_not_found"],
+      [routed, "route", null],
+    ]);
+    expect(body.data[1]).toMatchObject({ route, terminal: "completed", status: 200, attempts: 1 });
+    expect(body.data[1]?.input_tokens).toBeGreaterThan(0);
+    expect(text).not.toContain(SECRET);
+  });
+
+  it("narrows by every parameter, and pages", async () => {
+    const ids = async (query: string): Promise<readonly string[]> =>
+      (await get(`/v1/decisions?operation=chat.completions&${query}`)).body.data.map(({ id }) => id);
+    const { endpoint = "", provider = "", key = "" } = (await get(`/v1/decisions?route=${route}`)).body.data[0] ?? {};
+    for (const query of [
+      `route=${route}`,
+      "outcome=route",
+      "terminal=completed",
+      `provider=${provider}`,
+      `endpoint=${endpoint}`,
+    ]) {
+      expect(await ids(query), query).toEqual([routed]);
+    }
+    for (const query of [
+      "outcome=deny",
+      "policy=approvals",
+      "reason=model_not_found",
+      "constraint=route_known",
+      "terminal=denied",
+    ]) {
+      expect(await ids(query), query).toEqual([denied]);
+    }
+    expect(await ids(`key=${key}`)).toEqual([denied, routed]);
+    expect(await ids("route=nothing")).toEqual([]);
+    expect(await ids("end=2026-01-01T00:00:00Z")).toEqual([]);
+    expect(await ids("start=2026-01-01T00:00:00Z")).toEqual([denied, routed]);
+    const first = await get("/v1/decisions?operation=chat.completions&limit=1");
+    const cursor = first.body.next_cursor ?? "";
+    expect(await ids(`limit=1&cursor=${cursor}`)).toEqual([routed]);
+  });
+
+  it("has everything of one decision under either id, and the command that repeats it", async () => {
+    const { status, body, text } = await get(`/v1/decisions/${routed}`);
+    expect(status).toBe(200);
+    expect(isDecision(body), JSON.stringify(isDecision.errors)).toBe(true);
+    expect(body.calls).toHaveLength(1);
+    expect(body.plan).toContain(body.endpoint);
+    expect(body.explain).toContain(
+      `signalbox explain --workspace ${workspace} --operation chat.completions --model ${route}`,
+    );
+    expect(text).not.toContain(SECRET);
+    expect((await get(`/v1/decisions/${routed.replace("req_", "dec_")}`)).body).toEqual(body);
+  });
+
+  it("shows nothing of another workspace, and needs the scope", async () => {
+    const foreign = await test.key(other, READ);
+    expect((await get("/v1/decisions?operation=chat.completions", foreign)).body.data).toEqual([]);
+    expect(await get(`/v1/decisions/${routed}`, foreign)).toMatchObject({
+      status: 404,
+      body: { error: { code: "decision_not_found" } },
+    });
+    const infer = await test.key(workspace, ["inference"]);
+    expect((await get(`/v1/decisions/${routed}`, infer)).status).toBe(403);
+  });
+
+  it.each([
+    ["limit=0", "invalid_limit", "limit"],
+    ["limit=101", "invalid_limit", "limit"],
+    ["cursor=1", "invalid_cursor", "cursor"],
+    ["start=yesterday", "invalid_value", "start"],
+    ["outcome=routed", "invalid_value", "outcome"],
+    ["terminal=done", "invalid_value", "terminal"],
+    ["route=", "invalid_value", "route"],
+    ["route=a&route=b", "invalid_value", "route"],
+    ["rute=a", "unknown_parameter", "rute"],
+  ])("refuses %s and names the parameter", async (query, code, param) => {
+    const { status, body } = await get(`/v1/decisions?${query}`);
+    expect([status, body.error.code, body.error.param]).toEqual([400, code, param]);
+  });
+
+  it.each(["req_0", "nothing", `req_${"0".repeat(32)}`])("answers 404 to the id %s", async (id) => {
+    expect((await get(`/v1/decisions/${id}`)).status).toBe(404);
+  });
+});
