@@ -102,7 +102,7 @@ async function measured(sizes: Sizes, workers: number): Promise<Figures> {
   const request = {
     promote: null,
     fresh: false,
-    maxClasses: 10_000_000,
+    timeLimit: Infinity,
     workers,
     assertions: null,
     evidence: null,

@@ -46,11 +46,11 @@ export interface SimulationRequest {
   readonly fresh: boolean;
   /** `null`: every candidate of both sides. Every entry names a policy of head, or one that head ends; each at most once. */
   readonly promote: readonly Promotion[] | null;
-  /** From 1. */
-  readonly maxClasses: number;
+  /** How long requests may be decided, milliseconds; what is not decided by then makes the report incomplete. */
+  readonly timeLimit: number;
   /** From 1, which means in process. */
   readonly workers: number;
-  /** From how many classes on threads are started; unless given, from where they are worth it. */
+  /** From how many pairs of workspace, route and operation on threads are started; unless given, from where they are worth it. */
   readonly threadsFrom?: number;
   /** The assertions file, read without errors; `null` where there is none. */
   readonly assertions: HeldFile | null;
@@ -60,9 +60,8 @@ export interface SimulationRequest {
   readonly now: number;
 }
 
-/** `of` is 0 while the number is unknown. */
+/** How many of all pairs of workspace, route and operation are decided. */
 export interface Progress {
-  readonly phase: "classes" | "decisions";
   readonly done: number;
   readonly of: number;
 }

@@ -8,9 +8,8 @@ import { EvidenceTally } from "./evidence/evidence-tally.ts";
 import { readEvidence } from "./evidence/read-evidence.ts";
 import { explainArguments } from "./explain/explain-arguments.ts";
 import { locationsOf } from "./explain/positions.ts";
-import { bestCut, describeCut } from "./jobs/fit-classes.ts";
-import type { CutDimension, JobInput } from "./jobs/job-input.ts";
-import { countJobs, localPool, threadPool } from "./jobs/job-pool.ts";
+import type { JobInput } from "./jobs/job-input.ts";
+import { localPool, threadPool } from "./jobs/job-pool.ts";
 import { JobRunner } from "./jobs/job-runner.ts";
 import { comparisonReport, type ComparisonContext } from "./report/comparison-report.ts";
 import { dimensionReports } from "./report/dimension-report.ts";
@@ -23,8 +22,8 @@ import type { ReportedSide, RunSimulation, Side, SimulationRequest, SimulationWa
 import { compiledSides, type CompiledSide, type CompiledSides, type CompiledTree } from "./side-contents.ts";
 import type { View } from "./sample-request.ts";
 
-/** Fewer classes are decided before threads have started. */
-const WORTH_A_THREAD = 20_000;
+/** Fewer jobs are decided before threads have started. */
+const WORTH_A_THREAD = 400;
 
 /** Compares two trees: every class of requests on both sides, and the results of the assertions. */
 export const runSimulation: RunSimulation = async (base, head, request, watch) => {
@@ -47,8 +46,8 @@ export async function simulateSides(
   request: SimulationRequest,
   watch: SimulationWatch,
 ): Promise<SimulationReport> {
-  const plan = await planned(compiled, request, watch);
-  const tally = await decided(plan, request, watch);
+  const plan = planned(compiled, request);
+  const { tally, cut } = await decided(plan, request, watch);
   await plan.runner.load();
   const evidence = await weighed(plan.runner, { base: base.table, head: head.table }, request, watch);
   const context = (view: View): ComparisonContext => ({
@@ -73,12 +72,12 @@ export async function simulateSides(
     format: "signalbox.simulation.v3",
     ...sides,
     fresh: request.fresh,
-    complete: plan.cut.length === 0,
-    cut: plan.cut,
+    complete: cut.length === 0,
+    cut,
     space: {
       classes: tally.classes,
       shapes: String(tally.shapes),
-      dimensions: dimensionReports(plan.runner.plan, plan.matters),
+      dimensions: dimensionReports(plan.runner.plan, tally.matters),
     },
     declared,
     promoted,
@@ -94,7 +93,7 @@ export async function simulateSides(
     }),
     // Classes that were not decided might have met it.
     findings:
-      plan.cut.length > 0
+      cut.length > 0
         ? []
         : unusedRuleFindings(compiled.base, tally.baseUsage, compiled.head, tally.headUsage, locationsOf(head.files)),
     changed_settings: [
@@ -105,60 +104,45 @@ export async function simulateSides(
       ...(request.assertions?.changes ?? []),
     ],
     evidence: evidence?.report() ?? null,
-    assertions: await withBase(asserted(plan, tally, request, explain), compiled, request, watch),
+    assertions: await withBase(asserted(plan, { tally, cut }, request, explain), compiled, request, watch),
   };
   return report;
 }
 
-/** The jobs to decide, and the parts that were left out because they would be too many. */
 interface Plan {
   readonly input: JobInput;
   readonly runner: JobRunner;
-  /** Classes of the jobs that are decided; the first ones, where not all are. */
-  readonly counts: readonly number[];
-  readonly matters: ReadonlySet<string>;
+}
+
+function planned(sides: CompiledSides, { promote, assertions, timeLimit }: SimulationRequest): Plan {
+  const input: JobInput = {
+    ...sides,
+    promoted: promote?.map(({ id }) => id) ?? null,
+    assertions: assertions?.assertions.assertions ?? [],
+    deadline: Date.now() + timeLimit,
+  };
+  return { input, runner: new JobRunner(input) };
+}
+
+interface Decided {
+  readonly tally: SimulationTally;
+  /** What was not decided in time. */
   readonly cut: readonly DimensionCut[];
 }
 
-async function planned(sides: CompiledSides, request: SimulationRequest, watch: SimulationWatch): Promise<Plan> {
-  const whole = jobInput(sides, request, []);
-  for (let input = whole; ;) {
-    const runner = new JobRunner(input);
-    const matters = new Set<string>();
-    const counts = await counted(runner, matters, watch);
-    const cut = input.cut.map((dimension) => describeCut(whole, dimension));
-    if (sum(counts) <= request.maxClasses) return { input, runner, counts, matters, cut };
-    const dimension = bestCut(input, counts);
-    if (dimension === null) {
-      const kept = fitting(counts, request.maxClasses);
-      const jobs = { dimension: "workspaces_and_routes", values: counts.length, kept: kept.length };
-      return { input, runner, counts: kept, matters, cut: [...cut, jobs] };
-    }
-    input = jobInput(sides, request, [...input.cut, dimension]);
-  }
-}
-
-async function counted(
-  runner: JobRunner,
-  matters: Set<string>,
-  { onProgress, signal }: SimulationWatch,
-): Promise<readonly number[]> {
-  const { jobs } = runner.plan;
-  const onDone = (done: number): void => onProgress({ phase: "classes", done, of: jobs.length });
-  return countJobs(jobs.length, (job) => runner.count(job, matters), onDone, signal);
-}
-
 async function decided(
-  { input, runner, counts }: Plan,
+  { input, runner }: Plan,
   { workers, threadsFrom = WORTH_A_THREAD }: SimulationRequest,
   { onProgress, signal }: SimulationWatch,
-): Promise<SimulationTally> {
-  const of = sum(counts);
+): Promise<Decided> {
+  const of = runner.plan.jobs.length;
   const isSmall = workers === 1 || of < threadsFrom;
   if (isSmall) await runner.load();
   const pool = isSmall ? localPool(runner, signal) : threadPool(input, workers, signal);
   try {
-    return await pool.run(counts, (done) => onProgress({ phase: "decisions", done, of }));
+    const { tally, done } = await pool.run(of, (jobs) => onProgress({ done: jobs, of }));
+    const cut = done === of ? [] : [{ dimension: "workspaces_and_routes", values: of, kept: done }];
+    return { tally, cut };
   } finally {
     await pool.close();
   }
@@ -177,8 +161,8 @@ async function weighed(
 }
 
 function asserted(
-  { input, runner, cut }: Plan,
-  tally: SimulationTally,
+  { input, runner }: Plan,
+  { tally, cut }: Decided,
   { assertions, now }: SimulationRequest,
   explain: ExplainArguments,
 ): AssertionsReport | null {
@@ -206,28 +190,14 @@ async function withBase(
   if (report === null || held === null || failed.size === 0) return report;
   const assertions = held.assertions.assertions.filter(({ id }) => failed.has(id));
   const own = { ...request, assertions: { ...held, assertions: { assertions, coverage: { gates: [], except: [] } } } };
-  const plan = await planned({ base, head: base }, own, watch);
-  const tally = await decided(plan, own, watch);
+  const plan = planned({ base, head: base }, own);
+  const found = await decided(plan, own, watch);
   await plan.runner.load();
-  const before = asserted(plan, tally, own, () => []);
+  const before = asserted(plan, found, own, () => []);
   // What was not decided may fail too.
-  const known = (violations: number): boolean | null => (violations > 0 ? true : plan.cut.length > 0 ? null : false);
+  const known = (violations: number): boolean | null => (violations > 0 ? true : found.cut.length > 0 ? null : false);
   const inBase = new Map(before?.results.map(({ id, violations }) => [id, known(violations)]));
   return { ...report, results: report.results.map((one) => ({ ...one, fails_in_base: inBase.get(one.id) ?? null })) };
-}
-
-function jobInput(
-  sides: CompiledSides,
-  { promote, assertions }: SimulationRequest,
-  cut: readonly CutDimension[],
-): JobInput {
-  const list = assertions?.assertions.assertions ?? [];
-  return {
-    ...sides,
-    promoted: promote?.map(({ id }) => id) ?? null,
-    assertions: list,
-    cut,
-  };
 }
 
 /** Those that a store which has seen base does not have yet. */
@@ -274,15 +244,4 @@ function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArgu
 
 function hostIn({ table: { providers } }: ReportedSide): (provider: string) => string {
   return (provider) => (Object.hasOwn(providers, provider) ? hostOf(providers[provider]?.baseUrl ?? "") : "");
-}
-
-/** As many jobs from the first as have no more classes than allowed. */
-function fitting(counts: readonly number[], maximum: number): readonly number[] {
-  let classes = 0;
-  const end = counts.findIndex((count) => (classes += count) > maximum);
-  return end === -1 ? counts : counts.slice(0, end);
-}
-
-function sum(counts: readonly number[]): number {
-  return counts.reduce((all, count) => all + count, 0);
 }

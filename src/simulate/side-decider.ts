@@ -1,9 +1,8 @@
-import type { Decision } from "../canon/decision.ts";
-import type { PolicyEvaluation, PolicyInput, PolicySet } from "../canon/policy.ts";
+import type { PolicyInput, PolicySet } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { keyWords, requestWords } from "../decide/policy-input.ts";
 import { decideSample, identityOf, isDeniedByTable, outcomeOf } from "./decide-sample.ts";
-import type { Outcome, SampleRequest, View } from "./sample-request.ts";
+import type { Outcome, SampleRequest } from "./sample-request.ts";
 import type { SideViews } from "./views.ts";
 
 /** A request decided on one side. */
@@ -12,61 +11,34 @@ export interface SideOutcomes {
   readonly promoted: Outcome;
 }
 
-/** Called for every decision, once for each class of a side. */
-export type DecisionListener = (decision: Decision, view: View, sample: SampleRequest) => void;
-
-/** The outcomes of requests of one state: their decisions differ only by the policies' verdicts. */
-interface StateDecisions {
-  /** The policies' input for one of them; `null` where no policy is evaluated. */
-  readonly input: PolicyInput | null;
-  readonly byEvaluation: Map<PolicyEvaluation | null, SideOutcomes>;
-}
-
-/** Decides for one side. Within a job, requests of one state with the same verdicts are decided once. */
+/** Decides single requests for one side, as a server would. */
 export class SideDecider {
   readonly table: RoutingTable;
   readonly #views: SideViews;
-  readonly #listener: DecisionListener;
-  readonly #states = new Map<string, StateDecisions>();
 
-  constructor(table: RoutingTable, views: SideViews, listener: DecisionListener = () => {}) {
+  constructor(table: RoutingTable, views: SideViews) {
     this.table = table;
     this.#views = views;
-    this.#listener = listener;
-  }
-
-  /** Keys mean something within one job only. */
-  beginJob(): void {
-    this.#states.clear();
-  }
-
-  /** @param state the side's `stateKey` of the request. */
-  decideClass(state: string, sample: SampleRequest): SideOutcomes {
-    let known = this.#states.get(state);
-    if (known === undefined) {
-      known = { input: this.#inputOf(sample), byEvaluation: new Map() };
-      this.#states.set(state, known);
-    }
-    const { input, byEvaluation } = known;
-    const evaluation = input === null ? null : this.#views.declared.evaluate(this.#inputLike(input, sample));
-    const same = byEvaluation.get(evaluation);
-    if (same !== undefined) return same;
-    const made = this.decide(sample);
-    byEvaluation.set(evaluation, made);
-    return made;
   }
 
   /** The policies' input for a request; `null` where the table denies it without them. */
-  #inputOf(sample: SampleRequest): PolicyInput | null {
-    const { declared } = this.#views;
+  inputOf(sample: SampleRequest): PolicyInput | null {
     let evaluated: PolicyInput | null = null;
-    const evaluate: PolicySet["evaluate"] = (input) => declared.evaluate((evaluated = input));
-    const decision = decideSample(this.table, { ...declared, evaluate }, sample);
+    const recording: PolicySet = {
+      id: "",
+      policies: [],
+      readsTime: this.#views.declared.readsTime,
+      evaluate: (input) => {
+        evaluated = input;
+        return { verdicts: [], obligations: [] };
+      },
+    };
+    const decision = decideSample(this.table, recording, sample);
     return isDeniedByTable(decision) ? null : evaluated;
   }
 
-  /** The same for another request of the state, without narrowing its candidates anew. */
-  #inputLike(input: PolicyInput, sample: SampleRequest): PolicyInput {
+  /** The same for a request that differs only in its key, its time and what policies alone read, without narrowing its candidates anew. */
+  inputLike(input: PolicyInput, sample: SampleRequest): PolicyInput {
     return {
       ...input,
       key: keyWords(this.table, identityOf(sample)),
@@ -77,13 +49,11 @@ export class SideDecider {
 
   decide(sample: SampleRequest): SideOutcomes {
     const { declared, promoted } = this.#views;
-    const now = this.#outcome(declared, "declared", sample);
-    return { declared: now, promoted: promoted === declared ? now : this.#outcome(promoted, "promoted", sample) };
+    const now = this.#outcome(declared, sample);
+    return { declared: now, promoted: promoted === declared ? now : this.#outcome(promoted, sample) };
   }
 
-  #outcome(policies: PolicySet, view: View, sample: SampleRequest): Outcome {
-    const decision = decideSample(this.table, policies, sample);
-    this.#listener(decision, view, sample);
-    return outcomeOf(decision);
+  #outcome(policies: PolicySet, sample: SampleRequest): Outcome {
+    return outcomeOf(decideSample(this.table, policies, sample));
   }
 }

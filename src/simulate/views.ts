@@ -1,4 +1,5 @@
 import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../canon/policy.ts";
+import type { CompiledPolicy } from "../policy/compiled.ts";
 import { readsPath } from "../policy/modules/reads.ts";
 import { rememberingSet } from "../policy/modules/remembering-set.ts";
 import { policyData } from "../policy/policy-data.ts";
@@ -13,6 +14,19 @@ export interface SideViews {
   readonly promoted: PolicySet;
 }
 
+/** The same, with every content alone. */
+export interface LoadedViews extends SideViews {
+  /** In the order of `declared`. */
+  readonly policies: readonly LoadedPolicy[];
+}
+
+/** A content of a side that is ready to be evaluated. */
+export interface LoadedPolicy {
+  readonly single: SinglePolicy;
+  /** `null`: a removal, which gives no verdict. */
+  readonly rules: CompiledPolicy | null;
+}
+
 /** Answers kept of each policy; a simulation evaluates every class, then ends. */
 const MAXIMUM_ANSWERS = 50_000;
 
@@ -21,9 +35,11 @@ const MAXIMUM_ANSWERS = 50_000;
  *
  * @param promoted which candidates are taken as promoted.
  */
-export async function sideViews(side: CompiledSide, promoted: (id: string) => boolean): Promise<SideViews> {
-  const declared = rememberingSet(await singlePolicies(side), readsTime(side), MAXIMUM_ANSWERS);
-  return { declared, promoted: promotedPolicies(declared, promoted) };
+export async function sideViews(side: CompiledSide, promoted: (id: string) => boolean): Promise<LoadedViews> {
+  const singles = await singlePolicies(side);
+  const declared = rememberingSet(singles, readsTime(side), MAXIMUM_ANSWERS);
+  const policies = singles.map((single, index) => ({ single, rules: side.contents[index]?.rules ?? null }));
+  return { declared, promoted: promotedPolicies(declared, promoted), policies };
 }
 
 /**

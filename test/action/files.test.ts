@@ -83,7 +83,7 @@ describe("the action", () => {
       expect.arrayContaining([
         "fail-on",
         "detailed-exitcode",
-        "max-classes",
+        "time-limit",
         "config",
         "evidence",
         "workers",

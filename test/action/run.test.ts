@@ -159,7 +159,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
         `--format=markdown=${reports}/simulation.md`,
         `--format=sarif=${reports}/simulation.sarif`,
         "--fail-on=newly_denied, any",
-        "--max-classes=5000",
+        "--time-limit=90s",
         "--evidence=$(touch owned).jsonl",
         "--workers=2",
         "--detailed-exitcode",

@@ -3,18 +3,20 @@ import type { PolicyIdentity, PolicySet } from "../../src/canon/policy.ts";
 import type { ProviderPreferences } from "../../src/canon/preferences.ts";
 import type { EndpointRow, RoutingTable } from "../../src/canon/table.ts";
 import type { Assertion } from "../../src/simulate/assertions/assertion.ts";
-import { distinctionsOf } from "../../src/simulate/assertions/distinctions.ts";
 import { initialMode } from "../../src/policy/initial-mode.ts";
 import { policyData } from "../../src/policy/policy-data.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { AssertionRun } from "../../src/simulate/assertions/run.ts";
-import { concernTest } from "../../src/simulate/assertions/select.ts";
+import { emptyUsage } from "../../src/simulate/compare/usage-tally.ts";
+import { Budget } from "../../src/simulate/diagram/budget.ts";
+import { DecidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
+import { assertionDistinctions } from "../../src/simulate/jobs/job-input.ts";
 import { changeKinds, destinationsOf, type Destinations } from "../../src/simulate/compare/change-kinds.ts";
 import type { ClassComparison, Member, Outcome, SampleRequest } from "../../src/simulate/sample-request.ts";
 import { PLAIN_SCALARS, perScalar, type Scalars } from "../../src/simulate/request-scalars.ts";
 import { compiledSides, type CompiledTree } from "../../src/simulate/side-contents.ts";
 import { SideDecider, type SideOutcomes } from "../../src/simulate/side-decider.ts";
-import { JobClasses } from "../../src/simulate/space/classes.ts";
+import { JobSpace } from "../../src/simulate/space/job-space.ts";
 import { comparedRequest } from "../../src/simulate/space/compared-request.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
 import type { OperationUniverse, Universe } from "../../src/simulate/space/universe.ts";
@@ -231,7 +233,6 @@ function byText(left: string, right: string): number {
   return left === right ? 0 : left < right ? -1 : 1;
 }
 
-/** @throws where the number of classes or requests that a job announces is not the number that it gives. */
 export async function decideBothWays(
   base: CompiledTree,
   head: CompiledTree,
@@ -241,27 +242,38 @@ export async function decideBothWays(
 ): Promise<BothWays> {
   const sides = compiledSides(base, head, relation.fresh);
   const tables = { base: base.table, head: head.table };
-  const distinctions = assertions.map((assertion) => ({
-    ...distinctionsOf([assertion], tables),
-    concerns: concernTest(assertion, tables),
-  }));
-  const { space, jobs } = planSpace(sides.base, sides.head, distinctions, narrow);
+  const { space, jobs } = planSpace(sides.base, sides.head, assertionDistinctions(assertions, sides), narrow);
   const { promoted } = relation;
-  const before = new SideDecider(base.table, await sideViews(sides.base, () => promoted === null));
+  const before = await sideViews(sides.base, () => promoted === null);
   const isPromoted = (id: string): boolean => promoted === null || promoted.includes(id);
-  const after = new SideDecider(head.table, await sideViews(sides.head, isPromoted));
+  const after = await sideViews(sides.head, isPromoted);
+  const engine = new DecidedClasses(
+    space,
+    {
+      base: { decider: new SideDecider(base.table, before), views: before },
+      head: { decider: new SideDecider(head.table, after), views: after },
+    },
+    new Budget(Infinity),
+  );
   const plain = await plainDeciders(base, head, relation);
   const destinations = { base: destinationsOf(base.table), head: destinationsOf(head.table) };
-  const compare = (sample: SampleRequest, left: SideOutcomes, right: SideOutcomes): ClassComparison => {
+  const reachedBy = (sample: SampleRequest, left: SideOutcomes): SideOutcomes | null => {
+    const compared = comparedRequest(base.table, sample, left.declared.denial?.reason === "unknown_preference");
+    return compared === null ? null : plain.base.decide(compared);
+  };
+  const compare = (
+    sample: SampleRequest,
+    left: SideOutcomes,
+    right: SideOutcomes,
+    reached: SideOutcomes | null,
+  ): ClassComparison => {
     const pair = (at: "declared" | "promoted") => ({
       base: left[at],
       head: right[at],
       kinds: changeKinds(left[at], right[at], destinations),
     });
     const members: readonly [Member] = [{ workspace: sample.workspace, model: sample.model }];
-    const misnamed = left.declared.denial?.reason === "unknown_preference";
-    const compared = comparedRequest(base.table, sample, misnamed);
-    const known = compared === null ? left : plain.base.decide(compared);
+    const known = reached ?? left;
     const reaching = (at: "declared" | "promoted") => ({
       base: known[at],
       head: right[at],
@@ -273,7 +285,7 @@ export async function decideBothWays(
       shapes: 1n,
       declared: pair("declared"),
       promoted: pair("promoted"),
-      reaching: compared === null ? null : { declared: reaching("declared"), promoted: reaching("promoted") },
+      reaching: reached === null ? null : { declared: reaching("declared"), promoted: reaching("promoted") },
     };
   };
   const reached = {
@@ -283,28 +295,20 @@ export async function decideBothWays(
   const expected = new Lines(assertions, tables, reached);
   let requests = 0;
   for (const sample of everyRequest(space.universe, [base, head])) {
-    expected.add(compare(sample, plain.base.decide(sample), plain.head.decide(sample)), [sample], 1n);
+    const left = plain.base.decide(sample);
+    expected.add(compare(sample, left, plain.head.decide(sample), reachedBy(sample, left)), [sample], 1n);
     requests += 1;
   }
   const found = new Lines(assertions, tables, reached);
   let classes = 0;
   let shared = 0;
+  const usage = { base: emptyUsage(), head: emptyUsage() };
   for (const job of jobs) {
-    const made = new JobClasses(space, job);
-    before.beginJob();
-    after.beginJob();
-    let shapes = 0n;
-    let count = 0;
-    for (const { sample, size, stateKeys } of made.classes()) {
-      const left = before.decideClass(stateKeys[0] ?? "", sample);
-      const right = after.decideClass(stateKeys[1] ?? "", sample);
-      found.add(compare(sample, left, right), job.pair.members, size);
-      shapes += size;
-      count += 1;
+    for (const one of engine.of(new JobSpace(space, job), usage)) {
+      found.add(compare(one.sample, one.base, one.head, one.reached), job.pair.members, one.size);
+      classes += 1;
       if (job.pair.members.length > 1) shared += 1;
     }
-    if (shapes !== made.shapes || count !== made.count) throw new Error("a job has not what it announced");
-    classes += count;
   }
   return {
     expected: expected.sorted(),

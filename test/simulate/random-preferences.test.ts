@@ -4,15 +4,18 @@ import type { PolicySet } from "../../src/canon/policy.ts";
 import { SORT_KEYS, type ProviderPreferences } from "../../src/canon/preferences.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import type { CompiledPolicies } from "../../src/policy/compile-policies.ts";
+import { emptyUsage } from "../../src/simulate/compare/usage-tally.ts";
+import { Budget } from "../../src/simulate/diagram/budget.ts";
+import { DecidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
 import { changeKinds, destinationsOf } from "../../src/simulate/compare/change-kinds.ts";
 import { decideSample, outcomeOf } from "../../src/simulate/decide-sample.ts";
 import type { Outcome, SampleRequest } from "../../src/simulate/sample-request.ts";
 import { compiledSides, type CompiledSides } from "../../src/simulate/side-contents.ts";
 import { SideDecider } from "../../src/simulate/side-decider.ts";
-import { JobClasses } from "../../src/simulate/space/classes.ts";
+import { JobSpace } from "../../src/simulate/space/job-space.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
 import type { Universe } from "../../src/simulate/space/universe.ts";
-import { sideViews } from "../../src/simulate/views.ts";
+import { sideViews, type LoadedViews } from "../../src/simulate/views.ts";
 import { narrowings, policyPool, twoSides } from "./random-sides.ts";
 
 /** Whatever a caller may write into `provider`. Names that neither side has are refused by both. */
@@ -72,6 +75,7 @@ function reachLineOf({ workspace, model, operation }: SampleRequest, pair: Pair)
 interface Deciders {
   readonly tables: { readonly base: RoutingTable; readonly head: RoutingTable };
   readonly policies: { readonly base: PolicySet; readonly head: PolicySet };
+  readonly views: { readonly base: LoadedViews; readonly head: LoadedViews };
   readonly kindsOf: (pair: Pair) => readonly string[];
 }
 
@@ -82,6 +86,7 @@ async function decidersOf({ base, head }: CompiledSides): Promise<Deciders> {
   return {
     tables: { base: base.table, head: head.table },
     policies: { base: before.declared, head: after.declared },
+    views: { base: before, head: after },
     kindsOf: (pair) => changeKinds(pair.base, pair.head, destinations),
   };
 }
@@ -97,17 +102,13 @@ function decided({ tables, policies }: Deciders, sample: SampleRequest): Pair {
 function foundLines(sides: CompiledSides, deciders: Deciders, narrow: (universe: Universe) => Universe) {
   const { space, jobs } = planSpace(sides.base, sides.head, [], narrow);
   const [lines, changed] = [new Set<string>(), new Set<string>()];
-  const { tables, policies } = deciders;
-  const base = new SideDecider(tables.base, { declared: policies.base, promoted: policies.base });
-  const head = new SideDecider(tables.head, { declared: policies.head, promoted: policies.head });
+  const { tables, views } = deciders;
+  const loaded = (at: "base" | "head") => ({ decider: new SideDecider(tables[at], views[at]), views: views[at] });
+  const engine = new DecidedClasses(space, { base: loaded("base"), head: loaded("head") }, new Budget(Infinity));
+  const usage = { base: emptyUsage(), head: emptyUsage() };
   for (const job of jobs) {
-    base.beginJob();
-    head.beginJob();
-    for (const { sample, stateKeys } of new JobClasses(space, job).classes()) {
-      const pair = {
-        base: base.decideClass(stateKeys[0] ?? "", sample).declared,
-        head: head.decideClass(stateKeys[1] ?? "", sample).declared,
-      };
+    for (const { sample, base, head } of engine.of(new JobSpace(space, job), usage)) {
+      const pair = { base: base.declared, head: head.declared };
       const isChange = deciders.kindsOf(pair).length > 0;
       for (const member of job.pair.members) {
         const own = { ...sample, ...member };

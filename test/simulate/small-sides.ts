@@ -47,7 +47,7 @@ export async function sideOf(
 export const REQUEST: SimulationRequest = {
   promote: null,
   fresh: false,
-  maxClasses: 1_000_000,
+  timeLimit: Infinity,
   workers: 1,
   assertions: null,
   evidence: null,

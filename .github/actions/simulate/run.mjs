@@ -201,7 +201,7 @@ function simulate(config, flags) {
     "--format=github",
     ...outputs,
     ...optional("--fail-on", input("FAIL_ON")),
-    ...optional("--max-classes", input("MAX_CLASSES")),
+    ...optional("--time-limit", input("TIME_LIMIT")),
     ...optional("--evidence", input("EVIDENCE")),
     ...optional("--workers", input("WORKERS")),
     ...(flag("DETAILED_EXITCODE") ? ["--detailed-exitcode"] : []),

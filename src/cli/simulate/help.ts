@@ -1,7 +1,7 @@
 import { DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
 import { FAIL_ON_VALUES } from "./exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS } from "./formats/formats.ts";
-import { DEFAULT_MAX_CLASSES, defaultWorkers } from "./options.ts";
+import { DEFAULT_TIME_LIMIT, defaultWorkers } from "./options.ts";
 
 /** @param columns of a line; words are not split. */
 function wrapped(words: readonly string[], indent: string, columns: number): string {
@@ -57,8 +57,8 @@ What is printed
   --quiet               no progress on standard error (only a terminal shows it)
 
 Resources
-  --max-classes N       decide at most so many classes (default: ${DEFAULT_MAX_CLASSES}); the report lists the rest, and the exit
-                        code is 4
+  --time-limit TIME     decide requests for at most so long, such as 90s (default: ${DEFAULT_TIME_LIMIT / 60_000}m); then the report says what
+                        is missing and what took longest, and the exit code is 4
   --workers N           threads; 1: only the command's own (default: ${defaultWorkers()})
   --cache DIRECTORY     compiled policies (default: ${DEFAULT_CACHE_TEXT})
 

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 
 import type { Promotion } from "../../simulate/request.ts";
-import { listItems, readArguments, readTime } from "../terminal/arguments.ts";
+import { listItems, readArguments, readDuration, readTime } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { compileCacheAt } from "../compile-cache.ts";
@@ -36,7 +36,8 @@ export interface SimulateOptions {
   readonly promote: readonly Promotion[] | null;
   readonly fresh: boolean;
   readonly evidence: string | null;
-  readonly maxClasses: number;
+  /** Milliseconds. */
+  readonly timeLimit: number;
   readonly workers: number;
   readonly detailedExitcode: boolean;
   readonly failOn: readonly FailOnValue[];
@@ -48,7 +49,9 @@ export interface SimulateOptions {
   readonly now: number;
 }
 
-export const DEFAULT_MAX_CLASSES = 1_000_000;
+/** Milliseconds. */
+export const DEFAULT_TIME_LIMIT = 600_000;
+const LONGEST_TIME_LIMIT = 86_400_000;
 const MOST_WORKERS = 256;
 
 export function defaultWorkers(): number {
@@ -66,7 +69,7 @@ const FLAGS = {
   promote: { type: "string", multiple: true },
   fresh: { type: "boolean", default: false },
   evidence: { type: "string" },
-  "max-classes": { type: "string" },
+  "time-limit": { type: "string" },
   workers: { type: "string" },
   "detailed-exitcode": { type: "boolean", default: false },
   "fail-on": { type: "string", multiple: true },
@@ -102,7 +105,7 @@ export function readSimulateOptions(
     promote: values.promote === undefined ? null : readPromotions(values.promote),
     fresh: values.fresh,
     evidence: values.evidence === undefined ? null : resolve(cwd, notEmpty(values.evidence, "--evidence")),
-    maxClasses: readCount(values["max-classes"], "--max-classes", DEFAULT_MAX_CLASSES, 1_000_000_000),
+    timeLimit: readTimeLimit(values["time-limit"]),
     workers: readCount(values.workers, "--workers", defaultWorkers(), MOST_WORKERS),
     detailedExitcode: values["detailed-exitcode"],
     failOn: readFailOn(values["fail-on"] ?? []),
@@ -188,6 +191,14 @@ function readCount(value: string | undefined, flag: string, normal: number, most
   const count = /^\d{1,10}$/.test(value) ? Number(value) : 0;
   if (count < 1 || count > most) throw new UsageError(`${flag}: must be a whole number from 1 to ${most}`);
   return count;
+}
+
+/** Milliseconds. */
+function readTimeLimit(value: string | undefined): number {
+  const limit = value === undefined ? DEFAULT_TIME_LIMIT : readDuration(value);
+  if (limit === null || limit < 1 || limit > LONGEST_TIME_LIMIT)
+    throw new UsageError("--time-limit: must be a duration from 1s to 24h, such as 90s or 10m");
+  return limit;
 }
 
 function readNow(value: string): number {

@@ -36,9 +36,8 @@ export function progressLine(
   };
 }
 
-function describe({ phase, done, of }: Progress): string {
-  const amount = of === 0 ? grouped(done) : `${grouped(done)} of ${grouped(of)}`;
-  return phase === "classes" ? `Building classes of requests: ${amount}` : `Deciding classes: ${amount}`;
+function describe({ done, of }: Progress): string {
+  return `Deciding requests: ${grouped(done)} of ${grouped(of)} pairs of workspace and route, by operation`;
 }
 
 function grouped(count: number): string {

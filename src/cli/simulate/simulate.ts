@@ -53,8 +53,8 @@ async function compare(requested: SimulateOptions, io: CommandIo, run: RunSimula
     printFailure({ ...trees.head, files: head.files, diagnostics: asserted.diagnostics }, io, asserted.source);
     return exitCodeOf(null, exitFlags(options));
   }
-  const { promote, fresh, maxClasses, workers, evidence, now } = options;
-  const request = { promote, fresh, maxClasses, workers, evidence, now, assertions: asserted.assertions };
+  const { promote, fresh, timeLimit, workers, evidence, now } = options;
+  const request = { promote, fresh, timeLimit, workers, evidence, now, assertions: asserted.assertions };
   const warned = { ...head, warnings: [...head.warnings, ...asserted.diagnostics] };
   const report = await runWatched(base, warned, request, { io, quiet: options.quiet, run });
   const verdict = verdictOf(report, exitFlags(options));

@@ -11,9 +11,6 @@ import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import type { Ground } from "../snapshots.ts";
 import type { KeptModules } from "./kept-modules.ts";
 
-/** The default of `signalbox simulate`, so that both call the same reports complete. */
-const MAX_CLASSES = 1_000_000;
-
 /** Milliseconds. Waivers of assertions end with a day (UTC), so all simulations of one day are the same. */
 const DAY = 86_400_000;
 
@@ -51,7 +48,6 @@ export async function simulatePromotionOf(
       candidate: candidate?.policy ?? null,
       modules: [...acting, ...(candidate === null ? [] : [candidate])].map((one) => one.module),
       assertions,
-      maxClasses: MAX_CLASSES,
       now,
     };
   };

@@ -40,8 +40,7 @@ export class AssertionRun {
   constructor(assertions: readonly Assertion[], tables: OfSides<RoutingTable>) {
     this.#running = assertions.flatMap((assertion) => {
       if (assertion.kind === "cases") return [];
-      const compares = assertion.kind === "no_new_access" || assertion.kind === "equivalent";
-      const means = requestTest(assertion, tables, compares ? ["base", "head"] : ["head"]);
+      const means = meaningOf(assertion, tables);
       return [{ assertion, means, judge: judgeOf(assertion, tables), classes: 0, violations: 0, first: null }];
     });
   }
@@ -60,6 +59,15 @@ export class AssertionRun {
       first,
     }));
   }
+}
+
+/** Whether an assertion means a request. */
+export function meaningOf(
+  assertion: Exclude<Assertion, { readonly kind: "cases" }>,
+  tables: OfSides<RoutingTable>,
+): (sample: SampleRequest) => boolean {
+  const compares = assertion.kind === "no_new_access" || assertion.kind === "equivalent";
+  return requestTest(assertion, tables, compares ? ["base", "head"] : ["head"]);
 }
 
 /** A caller that excludes endpoints may have fewer left, or none. */

@@ -1,6 +1,6 @@
 import type { ChangeKind } from "../change-kind.ts";
 import { choosesOne, type Member, type Outcome, type OutcomePair, type SampleRequest } from "../sample-request.ts";
-import type { ClassDetails } from "../space/classes.ts";
+import type { ClassDetails } from "../space/job-space.ts";
 import type { Destinations } from "./change-kinds.ts";
 import { addToGroup, mergeGroups, type GroupTallies, type Order } from "./group-tally.ts";
 import type { NamedMembers } from "./member-names.ts";

@@ -1,6 +1,6 @@
 import type { ChangeKind } from "../change-kind.ts";
 import type { Member, Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
-import type { ClassDetails } from "../space/classes.ts";
+import type { ClassDetails } from "../space/job-space.ts";
 
 /** The position of a class in the enumeration: the first one becomes the example, on whichever thread it was found. */
 export type Order = number;

@@ -6,6 +6,10 @@ import { emptyUsage, mergeUsage, type UsageTally } from "./usage-tally.ts";
 export interface SimulationTally {
   classes: number;
   shapes: bigint;
+  /** `needs tools`, `features sampling`: needs and features by which requests reach different states. */
+  readonly matters: Set<string>;
+  /** Policy → how often it was evaluated. */
+  readonly evaluations: Map<string, number>;
   readonly declared: ComparisonTally;
   readonly promoted: ComparisonTally;
   readonly baseUsage: UsageTally;
@@ -18,6 +22,8 @@ export function emptyTally(): SimulationTally {
   return {
     classes: 0,
     shapes: 0n,
+    matters: new Set(),
+    evaluations: new Map(),
     declared: emptyComparison(),
     promoted: emptyComparison(),
     baseUsage: emptyUsage(),
@@ -29,6 +35,9 @@ export function emptyTally(): SimulationTally {
 export function mergeTally(into: SimulationTally, from: SimulationTally): void {
   into.classes += from.classes;
   into.shapes += from.shapes;
+  for (const name of from.matters) into.matters.add(name);
+  for (const [policy, count] of from.evaluations)
+    into.evaluations.set(policy, (into.evaluations.get(policy) ?? 0) + count);
   mergeComparison(into.declared, from.declared);
   mergeComparison(into.promoted, from.promoted);
   mergeUsage(into.baseUsage, from.baseUsage);

@@ -8,46 +8,35 @@ import type { JobAnswer, JobRequest } from "./protocol.ts";
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. */
 const WORKER_FILE = new URL(`./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
-/** Jobs of about so many classes are handed out together: fewer would be all messages, more would leave threads idle at the end. */
-const CLASSES_PER_BATCH = 2_000;
-const JOBS_PER_COUNT = 32;
-
-/** How many classes each job has, in the order of the jobs. @throws the signal's reason. */
-export async function countJobs(
-  jobs: number,
-  count: (job: number) => number,
-  onDone: (done: number) => void,
-  signal: AbortSignal,
-): Promise<readonly number[]> {
-  const counts: number[] = [];
-  for (let job = 0; job < jobs; job += 1) {
-    counts.push(count(job));
-    if (job % JOBS_PER_COUNT !== 0) continue;
-    onDone(counts.length);
-    await pause(signal);
-  }
-  return counts;
-}
+/** Jobs that are handed to a thread together: fewer would be all messages, more would leave threads idle at the end. */
+const JOBS_PER_BATCH = 8;
 
 /** Somebody who decides jobs, here or in threads. */
 export interface JobPool {
-  /** Decides the jobs, and gives what it came to. @throws the signal's reason. */
-  run(counts: readonly number[], onDone: (classes: number) => void): Promise<SimulationTally>;
+  /**
+   * Decides jobs from the first on until the time is up.
+   *
+   * @returns what it came to, and how many were decided whole. @throws the signal's reason.
+   */
+  run(
+    jobs: number,
+    onDone: (jobs: number) => void,
+  ): Promise<{ readonly tally: SimulationTally; readonly done: number }>;
   close(): Promise<void>;
 }
 
 /** Does everything in this thread, which hears of an abort between two batches. */
 export function localPool(runner: JobRunner, signal: AbortSignal): JobPool {
   return {
-    async run(counts, onDone) {
+    async run(jobs, onDone) {
       let done = 0;
-      for (const { jobs, classes } of runBatches(counts)) {
-        for (const job of jobs) runner.run(job);
-        done += classes;
+      for (const batch of batchesOf(jobs)) {
+        for (const job of batch) if (runner.run(job)) done += 1;
         onDone(done);
         await pause(signal);
+        if (runner.isOver) break;
       }
-      return runner.takeTally();
+      return { tally: runner.takeTally(), done };
     },
     close: () => Promise.resolve(),
   };
@@ -65,18 +54,18 @@ export function threadPool(input: JobInput, threads: number, signal: AbortSignal
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted) abort();
   return {
-    async run(counts, onDone) {
+    async run(jobs, onDone) {
       let done = 0;
-      await share(workers, runBatches(counts), async (worker, { jobs, classes }) => {
-        await worker.ask({ kind: "run", jobs });
-        onDone((done += classes));
+      await share(workers, batchesOf(jobs), async (worker, batch) => {
+        const answer = await worker.ask({ kind: "run", jobs: batch });
+        if (answer.kind === "ran") onDone((done += answer.done));
       });
       const tally = emptyTally();
       for (const worker of workers) {
         const answer = await worker.ask({ kind: "tally" });
         if (answer.kind === "tally") mergeTally(tally, answer.tally);
       }
-      return tally;
+      return { tally, done };
     },
     async close() {
       signal.removeEventListener("abort", abort);
@@ -135,18 +124,8 @@ class JobThread {
   }
 }
 
-function* runBatches(
-  counts: readonly number[],
-): Generator<{ readonly jobs: readonly number[]; readonly classes: number }> {
-  let jobs: number[] = [];
-  let classes = 0;
-  for (const [job, count] of counts.entries()) {
-    jobs.push(job);
-    classes += count;
-    if (classes < CLASSES_PER_BATCH) continue;
-    yield { jobs, classes };
-    jobs = [];
-    classes = 0;
+function* batchesOf(jobs: number): Generator<readonly number[]> {
+  for (let first = 0; first < jobs; first += JOBS_PER_BATCH) {
+    yield Array.from({ length: Math.min(JOBS_PER_BATCH, jobs - first) }, (_, index) => first + index);
   }
-  if (jobs.length > 0) yield { jobs, classes };
 }

@@ -1,21 +1,18 @@
-import type { PolicySlot } from "../../canon/policy.ts";
 import { AssertionRun } from "../assertions/run.ts";
 import { changeKinds, destinationsOf, type Destinations } from "../compare/change-kinds.ts";
 import { JobComparison } from "../compare/comparison-tally.ts";
 import { namedMembers } from "../compare/member-names.ts";
-import { JobCandidates, noteDecision, type UsageTally } from "../compare/usage-tally.ts";
+import { JobCandidates } from "../compare/usage-tally.ts";
 import { emptyTally, type SimulationTally } from "../compare/simulation-tally.ts";
 import type { OutcomePair, SampleRequest, View } from "../sample-request.ts";
 import { SideDecider, type SideOutcomes } from "../side-decider.ts";
-import { JobClasses } from "../space/classes.ts";
-import { comparedRequest } from "../space/compared-request.ts";
+import { Budget, TimeUpError } from "../diagram/budget.ts";
+import { DecidedClasses, type LoadedSide } from "../diagram/decided-classes.ts";
+import { JobSpace } from "../space/job-space.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import type { CompiledSide } from "../side-contents.ts";
-import { sideViews } from "../views.ts";
+import { sideViews, type LoadedPolicy } from "../views.ts";
 import { planJobs, type JobInput } from "./job-input.ts";
-
-/** So many classes are kept between counting and deciding. */
-const MAXIMUM_KEPT = 200_000;
 
 /** Classes of one job are numbered; so many jobs and classes fit into a number without loss. */
 const CLASSES_PER_JOB = 2 ** 32;
@@ -24,17 +21,16 @@ const CLASSES_PER_JOB = 2 ** 32;
 export class JobRunner {
   readonly #input: JobInput;
   readonly #plan: PlannedSpace;
+  readonly #budget: Budget;
   readonly #destinations: { readonly base: Destinations; readonly head: Destinations };
   readonly #compared = new WeakMap<SideOutcomes, WeakMap<SideOutcomes, Record<View, OutcomePair>>>();
   #tally: SimulationTally = emptyTally();
-  /** Jobs that have been counted and not yet been run. */
-  readonly #kept = new Map<number, JobClasses>();
-  #keptClasses = 0;
-  #deciders: { readonly base: SideDecider; readonly head: SideDecider } | null = null;
+  #sides: { readonly base: LoadedSide; readonly head: LoadedSide; readonly classes: DecidedClasses } | null = null;
 
   constructor(input: JobInput) {
     this.#input = input;
     this.#plan = planJobs(input);
+    this.#budget = new Budget(input.deadline);
     this.#destinations = { base: destinationsOf(input.base.table), head: destinationsOf(input.head.table) };
   }
 
@@ -42,63 +38,58 @@ export class JobRunner {
     return this.#plan;
   }
 
-  /** Loads the policies; before it nothing can be decided, but everything can be counted. */
+  /** Loads the policies; before it nothing can be decided. */
   async load(): Promise<void> {
     const { base, head, promoted } = this.#input;
     const [before, after] = await Promise.all([
-      this.#decider(
-        base,
-        () => promoted === null,
-        () => this.#tally.baseUsage,
-      ),
-      this.#decider(
-        head,
-        (id) => promoted === null || promoted.includes(id),
-        () => this.#tally.headUsage,
-      ),
+      loadedSide(base, () => promoted === null),
+      loadedSide(head, (id) => promoted === null || promoted.includes(id)),
     ]);
-    this.#deciders = { base: before, head: after };
-  }
-
-  async #decider(side: CompiledSide, promoted: (id: string) => boolean, usage: () => UsageTally): Promise<SideDecider> {
-    // What is kept from base has the names of head's own content, and nothing of head's files can be learnt from it.
-    const kept = new Set(side.contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id));
-    const isKeptVerdict = (policy: string, slot: PolicySlot): boolean => slot === "enforced" && kept.has(policy);
-    return new SideDecider(side.table, await sideViews(side, promoted), (decision, view) => {
-      if (view === "declared") noteDecision(usage(), decision, isKeptVerdict);
-    });
-  }
-
-  /** How many classes a job has. @param matters receives the names that distinguish them. */
-  count(job: number, matters: Set<string> = new Set()): number {
-    const classes = this.#classes(job);
-    for (const name of classes.matters) matters.add(name);
-    const { count } = classes;
-    this.#keptClasses += count;
-    // Small spaces are not walked twice; of large ones the memory is not worth it.
-    if (this.#keptClasses <= MAXIMUM_KEPT) this.#kept.set(job, classes);
-    return count;
+    const isPassedOver = { base: keptTest(base), head: keptTest(head) };
+    const classes = new DecidedClasses(this.#plan.space, { base: before, head: after }, this.#budget, isPassedOver);
+    this.#sides = { base: before, head: after, classes };
   }
 
   /** Takes the tally of everything that was run since it was last taken. */
   takeTally(): SimulationTally {
     const tally = this.#tally;
     this.#tally = emptyTally();
+    this.#sides?.classes.beginTally();
+    for (const [policy, count] of this.#budget.takeEvaluations()) tally.evaluations.set(policy, count);
     return tally;
   }
 
   /** One request on both sides. */
   decide(sample: SampleRequest): Record<View, OutcomePair> {
     const { base, head } = this.#loaded();
-    return this.#pairs(base.decide(sample), head.decide(sample));
+    return this.#pairs(base.decider.decide(sample), head.decider.decide(sample));
   }
 
-  run(index: number): void {
-    const { base, head } = this.#loaded();
+  /** Whether the time is up. */
+  get isOver(): boolean {
+    return this.#budget.isOver;
+  }
+
+  /** @returns whether the job was decided whole; what was found of one that was not is in the tally too. */
+  run(index: number): boolean {
+    if (this.#budget.isOver) return false;
+    try {
+      this.#run(index);
+      return true;
+    } catch (error) {
+      if (error instanceof TimeUpError) return false;
+      throw error;
+    }
+  }
+
+  #run(index: number): void {
+    const { classes } = this.#loaded();
     const tally = this.#tally;
-    const { pair, operation } = this.#job(index);
+    const job = this.#job(index);
+    const { pair, operation } = job;
     const { members } = pair;
-    const classes = this.#classes(index);
+    const space = new JobSpace(this.#plan.space, job);
+    for (const name of space.matters) tally.matters.add(name);
     const named = namedMembers(members, { base: this.#input.base.table, head: this.#input.head.table });
     const comparisons = {
       declared: new JobComparison(tally.declared, this.#destinations, members, named),
@@ -106,35 +97,32 @@ export class JobRunner {
     };
     const candidates = { base: new JobCandidates(), head: new JobCandidates() };
     const assertions = this.#assertions();
-    base.beginJob();
-    head.beginJob();
     let order = index * CLASSES_PER_JOB;
-    for (const { sample, size, stateKeys, describe } of classes.classes()) {
-      const before = base.decideClass(stateKeys[0] ?? "", sample);
-      const after = head.decideClass(stateKeys[1] ?? "", sample);
-      const pairs = this.#pairs(before, after);
-      const shapes = size * BigInt(members.length);
-      comparisons.declared.add(pairs.declared, sample, size, order, describe);
-      comparisons.promoted.add(pairs.promoted, sample, size, order, describe);
-      candidates.base.add(before.declared);
-      candidates.head.add(after.declared);
-      assertions?.visit({ sample, members, shapes, ...pairs, reaching: this.#reaching(sample, before, after) });
-      tally.classes += 1;
-      order += 1;
+    const usage = { base: tally.baseUsage, head: tally.headUsage };
+    const decide = (): void => {
+      for (const { sample, size, base, head, reached, describe } of classes.of(space, usage)) {
+        const pairs = this.#pairs(base, head);
+        const shapes = size * BigInt(members.length);
+        comparisons.declared.add(pairs.declared, sample, size, order, describe);
+        comparisons.promoted.add(pairs.promoted, sample, size, order, describe);
+        candidates.base.add(base.declared);
+        candidates.head.add(head.declared);
+        const reaching = reached === null ? null : this.#pairs(reached, head);
+        assertions?.visit({ sample, members, shapes, ...pairs, reaching });
+        tally.classes += 1;
+        tally.shapes += shapes;
+        order += 1;
+      }
+    };
+    try {
+      decide();
+    } finally {
+      comparisons.declared.end(operation);
+      comparisons.promoted.end(operation);
+      candidates.base.writeTo(tally.baseUsage, this.#input.base.table, members);
+      candidates.head.writeTo(tally.headUsage, this.#input.head.table, members);
+      if (assertions !== null) tally.assertions.set(index, assertions.snapshot());
     }
-    tally.shapes += classes.shapes * BigInt(members.length);
-    comparisons.declared.end(operation);
-    comparisons.promoted.end(operation);
-    candidates.base.writeTo(tally.baseUsage, this.#input.base.table, members);
-    candidates.head.writeTo(tally.headUsage, this.#input.head.table, members);
-    if (assertions !== null) tally.assertions.set(index, assertions.snapshot());
-  }
-
-  #reaching(sample: SampleRequest, before: SideOutcomes, after: SideOutcomes): Record<View, OutcomePair> | null {
-    const { base } = this.#loaded();
-    const isMisnamed = before.declared.denial?.reason === "unknown_preference";
-    const compared = comparedRequest(base.table, sample, isMisnamed);
-    return compared === null ? null : this.#pairs(base.decide(compared), after);
   }
 
   /** Deciders give the same object for the same outcomes, so that most pairs have been compared before. */
@@ -161,21 +149,25 @@ export class JobRunner {
     return assertions.length === 0 ? null : new AssertionRun(assertions, { base: base.table, head: head.table });
   }
 
-  #classes(index: number): JobClasses {
-    const kept = this.#kept.get(index);
-    this.#kept.delete(index);
-    if (kept !== undefined) return kept;
-    return new JobClasses(this.#plan.space, this.#job(index));
-  }
-
   #job(index: number): PlannedSpace["jobs"][number] {
     const job = this.#plan.jobs[index];
     if (job === undefined) throw new RangeError(`simulation: there is no job ${index}`);
     return job;
   }
 
-  #loaded(): { readonly base: SideDecider; readonly head: SideDecider } {
-    if (this.#deciders === null) throw new Error("simulation: the policies are not loaded");
-    return this.#deciders;
+  #loaded(): { readonly base: LoadedSide; readonly head: LoadedSide; readonly classes: DecidedClasses } {
+    if (this.#sides === null) throw new Error("simulation: the policies are not loaded");
+    return this.#sides;
   }
+}
+
+async function loadedSide(side: CompiledSide, promoted: (id: string) => boolean): Promise<LoadedSide> {
+  const views = await sideViews(side, promoted);
+  return { decider: new SideDecider(side.table, views), views };
+}
+
+/** What is kept from base has the names of head's own content, and nothing of head's files can be learnt from it. */
+function keptTest({ contents }: CompiledSide): (policy: LoadedPolicy) => boolean {
+  const kept = new Set(contents.flatMap(({ isKept, contract }) => (isKept ? [contract.id] : [])));
+  return ({ single: { identity } }) => identity.slot === "enforced" && kept.has(identity.id);
 }

@@ -15,8 +15,7 @@ parentPort?.on("message", async (request: JobRequest) => {
 
 function run(request: JobRequest): JobAnswer {
   if (request.kind === "tally") return { kind: "tally", tally: runner.takeTally() };
-  for (const job of request.jobs) runner.run(job);
-  return { kind: "ran" };
+  return { kind: "ran", done: request.jobs.filter((job) => runner.run(job)).length };
 }
 
 function answer(value: JobAnswer): void {

@@ -12,8 +12,6 @@ import { promotionSides, type CompiledSides, type PlannedPromotion } from "../si
 export interface PromotionInput extends PlannedPromotion {
   /** `assertions.yaml` beside the policies; `null` where there is none. Its path is printed, so it must not depend on the machine. */
   readonly assertions: Source | null;
-  /** From 1; with more classes the report is not complete. */
-  readonly maxClasses: number;
   /** Milliseconds since the epoch: waivers of assertions end by it. */
   readonly now: number;
 }
@@ -43,7 +41,8 @@ export async function simulatePromotion(
     {
       fresh: false,
       promote: [{ id: input.policy, digestPrefix: null }],
-      maxClasses: input.maxClasses,
+      // The simulator ends the thread.
+      timeLimit: Infinity,
       workers: 1,
       assertions,
       evidence: null,

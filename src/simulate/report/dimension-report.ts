@@ -1,6 +1,6 @@
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { policyOnlyDimensions } from "../space/blocks.ts";
-import { eyesOf } from "../space/classes.ts";
+import { eyesOf } from "../space/job-space.ts";
 import { perScalar } from "../request-scalars.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import { readsPath } from "../../policy/modules/reads.ts";

@@ -46,7 +46,7 @@ export function policyOnlyDimensions(
       single<string | boolean>(
         name,
         own[member],
-        (value) => eyes.map(seesScalar(`input.request.${name}`, value)),
+        (value) => eyes.map((one) => seenScalar(one, `input.request.${name}`, value)),
         (sample, value) => ({ ...sample, [member]: value }),
       ),
     ),
@@ -54,13 +54,16 @@ export function policyOnlyDimensions(
       "environment",
       universe.environments,
       (name) =>
-        eyes.map((one) => token(one.sight, "input.key.environment", known(one.table.vocabulary.environments, name))),
+        eyes.map((one) =>
+          seenName(one.sight, "input.key.environment", knownName(one.table.vocabulary.environments, name)),
+        ),
       (sample, environment) => ({ ...sample, key: { ...sample.key, environment } }),
     ),
     single(
       "workload",
       universe.workloads,
-      (name) => eyes.map((one) => token(one.sight, "input.key.workload", known(one.table.vocabulary.workloads, name))),
+      (name) =>
+        eyes.map((one) => seenName(one.sight, "input.key.workload", knownName(one.table.vocabulary.workloads, name))),
       // A key without a workload is one of those outside of the vocabulary, and the one that a reader expects.
       (sample, workload) => ({
         ...sample,
@@ -71,7 +74,7 @@ export function policyOnlyDimensions(
     single(
       "time",
       universe.times,
-      (time) => eyes.map(seesTime(time)),
+      (time) => eyes.map((one) => seenTime(one, time)),
       (sample, time: PolicyTime) => ({ ...sample, time }),
       ({ day, hour }) => `${day} ${hour}`,
     ),
@@ -110,7 +113,7 @@ function labelSets(labels: readonly string[], eyes: readonly Eyes[]): Dimension 
   let sets = new Map([[JSON.stringify(none), empty]]);
   for (const label of labels) {
     const added = eyes.map((one) => {
-      return one.table.vocabulary.labels.includes(label) ? token(one.sight, "input.key.labels", label) : "";
+      return one.table.vocabulary.labels.includes(label) ? seenName(one.sight, "input.key.labels", label) : "";
     });
     const next = new Map(sets);
     for (const { tokens, chosen, common, size } of sets.values()) {
@@ -153,21 +156,22 @@ export function joinedNames(text: string, name: string): string {
 }
 
 /** What a reader sees of a name: nothing, that there is one, or which. */
-function token(sight: Eyes["sight"], path: string, name: string): string {
+export function seenName(sight: Eyes["sight"], path: string, name: string): string {
   if (!sight.sees(path)) return "";
   return sight.distinguishes(path, name) ? `=${name}` : "~";
 }
 
-function known(vocabulary: readonly string[], name: string): string {
+/** A name as a side's policies read it. */
+export function knownName(vocabulary: readonly string[], name: string): string {
   return vocabulary.includes(name) ? name : OUTSIDE_VOCABULARY;
 }
 
 /** Of two values, who sees one of them knows which. */
-function seesScalar(path: string, value: string | boolean): (eyes: Eyes) => string {
-  return ({ sight }) => (typeof value === "string" ? token(sight, path, value) : sight.sees(path) ? String(value) : "");
+export function seenScalar({ sight }: Eyes, path: string, value: string | boolean): string {
+  return typeof value === "string" ? seenName(sight, path, value) : sight.sees(path) ? String(value) : "";
 }
 
 /** Day and hour are few: who reads one sees all of it. */
-function seesTime({ day, hour }: PolicyTime): (eyes: Eyes) => string {
-  return ({ sight }) => `${sight.sees("input.time.day") ? day : ""}/${sight.sees("input.time.hour") ? hour : ""}`;
+export function seenTime({ sight }: Eyes, { day, hour }: PolicyTime): string {
+  return `${sight.sees("input.time.day") ? day : ""}/${sight.sees("input.time.hour") ? hour : ""}`;
 }

@@ -1,9 +1,9 @@
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { destinationsOf } from "../compare/change-kinds.ts";
-import type { Distinctions, Member } from "../sample-request.ts";
+import type { Distinctions } from "../sample-request.ts";
 import type { CompiledSide } from "../side-contents.ts";
-import type { Job, Space } from "./classes.ts";
+import type { AssertionReader, Job, Space } from "./job-space.ts";
 import { pairClasses, type PairSide } from "./pairs.ts";
 import { ambiguousNames, distinctionReader, policyReader, Sight, type Reader } from "./readers.ts";
 import { universeOf, type Universe } from "./universe.ts";
@@ -16,9 +16,7 @@ export interface PlannedSpace {
 }
 
 /** What one assertion distinguishes, and among which requests. */
-export interface AssertionDistinctions extends Distinctions {
-  readonly concerns: (member: Member, operation: Operation) => boolean;
-}
+export interface AssertionDistinctions extends Distinctions, Omit<AssertionReader, "reader"> {}
 
 /** @param narrowed makes the universe smaller; every value that it leaves out is one that is not decided. */
 export function planSpace(
@@ -28,7 +26,9 @@ export function planSpace(
   narrowed: (universe: Universe) => Universe = (universe) => universe,
 ): PlannedSpace {
   const universe = narrowed(universeOf(base.table, head.table));
-  const assertions = distinctions.map(({ concerns, ...rest }) => ({ concerns, reader: distinctionReader(rest) }));
+  const assertions = distinctions.map(({ strings, reads, ...rest }): AssertionReader => {
+    return { ...rest, reader: distinctionReader({ strings, reads }) };
+  });
   const sides = [base, head].map(({ table, contents }): PairSide => {
     const destinations = destinationsOf(table);
     return {
@@ -47,8 +47,10 @@ export function planSpace(
   const none = new Set<string>();
   const space: Space = {
     universe,
+    assertions,
     sides: sides.map(({ table, readers, ambiguous }) => ({
       table,
+      ambiguous,
       sightOf: remembered((operation) => new Sight(readers, operation, ambiguous)),
     })),
     prefersRegion: [base, head].some(({ contents }) =>

@@ -128,7 +128,8 @@ export function stateKey(state: SideState): string {
   return made;
 }
 
-function candidatesKey(candidates: SideState["candidates"]): string {
+/** The candidates as far as a plan shows them. */
+export function candidatesKey(candidates: SideState["candidates"]): string {
   const known = candidateKeys.get(candidates);
   if (known !== undefined) return known;
   const made = tiersOf(candidates).map(tierKey).join(";");

@@ -21,14 +21,14 @@ const CLEAR = "\r\u001b[2K";
 
 test("one line, written over, and gone at the end", () => {
   const { shown, written, wait } = line(true);
-  shown.show({ phase: "classes", done: 0, of: 0 });
+  shown.show({ done: 0, of: 3184 });
   wait(200);
-  shown.show({ phase: "decisions", done: 1200, of: 3184 });
+  shown.show({ done: 1200, of: 3184 });
   shown.clear();
   shown.clear();
   expect(written).toEqual([
-    `${CLEAR}Building classes of requests: 0`,
-    `${CLEAR}Deciding classes: 1,200 of 3,184`,
+    `${CLEAR}Deciding requests: 0 of 3,184 pairs of workspace and route, by operation`,
+    `${CLEAR}Deciding requests: 1,200 of 3,184 pairs of workspace and route, by operation`,
     CLEAR,
   ]);
 });
@@ -36,7 +36,7 @@ test("one line, written over, and gone at the end", () => {
 test("five times a second at most", () => {
   const { shown, written, wait } = line(true);
   for (let done = 0; done < 1000; done += 1) {
-    shown.show({ phase: "decisions", done, of: 1000 });
+    shown.show({ done, of: 1000 });
     wait(1);
   }
   expect(written).toHaveLength(5);
@@ -48,7 +48,7 @@ test.for([
   [false, true],
 ] as const)("nothing where stderr is no terminal or nobody wants it: terminal %j, quiet %j", ([terminal, quiet]) => {
   const { shown, written } = line(terminal, quiet);
-  shown.show({ phase: "decisions", done: 1, of: 2 });
+  shown.show({ done: 1, of: 2 });
   shown.clear();
   expect(written).toEqual([]);
 });

@@ -71,8 +71,8 @@ describe("signalbox simulate over folders", () => {
     const cwd = folders({ ...GATE, "routes.yaml": COMMENTED });
     const { code, stdout, stderr, call } = await run(cwd, [
       ...BOTH,
-      "--max-classes",
-      "7",
+      "--time-limit",
+      "7s",
       "--workers",
       "2",
       "--now",
@@ -90,7 +90,7 @@ describe("signalbox simulate over folders", () => {
     expect(call?.request).toEqual({
       promote: null,
       fresh: false,
-      maxClasses: 7,
+      timeLimit: 7_000,
       workers: 2,
       assertions: null,
       evidence: null,
@@ -348,13 +348,17 @@ describe("who waits for a simulation", () => {
   test("sees a line of progress where stderr is a terminal, and it is gone before the report", async () => {
     const order: string[] = [];
     const engine: RunSimulation = async (_base, _head, _request, { onProgress }) => {
-      onProgress({ phase: "decisions", done: 1, of: 2 });
+      onProgress({ done: 1, of: 2 });
       return reportOf();
     };
     const io = { stdout: () => void order.push("report"), stderr: (text: string) => void order.push(text) };
     const cwd = folders();
     await runCommand((argv, own) => simulate(argv, own, engine), BOTH, { cwd, ...io, stderrTerminal: true });
-    expect(order).toEqual(["\r\u001b[2KDeciding classes: 1 of 2", "\r\u001b[2K", "report"]);
+    expect(order).toEqual([
+      "\r\u001b[2KDeciding requests: 1 of 2 pairs of workspace and route, by operation",
+      "\r\u001b[2K",
+      "report",
+    ]);
     for (const [argv, stderrTerminal] of [
       [BOTH, false],
       [[...BOTH, "--quiet"], true],
@@ -371,7 +375,7 @@ describe("who waits for a simulation", () => {
     const before = listeners();
     const engine: RunSimulation = (_base, _head, _request, { onProgress, signal }) =>
       new Promise((_resolve, reject) => {
-        onProgress({ phase: "classes", done: 5, of: 0 });
+        onProgress({ done: 5, of: 9 });
         signal.addEventListener("abort", () => reject(signal.reason));
         stop.abort();
       });
@@ -540,7 +544,7 @@ test("the command line has it, and its help names every flag and code", async ()
       "promote",
       "fresh",
       "evidence",
-      "max-classes",
+      "time-limit",
       "workers",
     ];
     for (const flag of [...flags, "detailed-exitcode", "fail-on", "quiet", "cache", "now", "help"]) {

@@ -21,7 +21,6 @@ async function input(): Promise<PromotionInput> {
     candidate,
     modules,
     assertions: null,
-    maxClasses: 1_000_000,
     now: 0,
   };
 }

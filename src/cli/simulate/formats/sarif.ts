@@ -12,7 +12,7 @@ const RULES: readonly SarifRule[] = [
     "incomplete",
     "Not every class of requests was decided.",
     "error",
-    "Raise --max-classes, or make policies look at less.",
+    "Raise --time-limit, or make policies look at less.",
   ),
   rule(
     "assertion_failed",

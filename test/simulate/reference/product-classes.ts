@@ -1,26 +1,20 @@
-import type { Operation } from "../../canon/operation.ts";
-import { SOME_TIME } from "../decide-sample.ts";
-import { PLAIN_SCALARS } from "../request-scalars.ts";
-import { PLAIN_SAMPLE, type SampleRequest } from "../sample-request.ts";
-import type { ApprovalState, Common as ApprovalCommon, Taken } from "./approval-state.ts";
+import type { Operation } from "../../../src/canon/operation.ts";
+import { SOME_TIME } from "../../../src/simulate/decide-sample.ts";
+import { PLAIN_SCALARS } from "../../../src/simulate/request-scalars.ts";
+import { PLAIN_SAMPLE, type SampleRequest } from "../../../src/simulate/sample-request.ts";
+import type { ApprovalState } from "./approval-state.ts";
 import { approvalStates } from "./approval-states.ts";
-import { policyOnlyDimensions, type Block, type Dimension, type Eyes, type PolicyOnly } from "./blocks.ts";
-import type { PairClass } from "./pairs.ts";
-import { preferenceEffects } from "./preference-effects.ts";
-import type { Sight } from "./readers.ts";
+import {
+  policyOnlyDimensions,
+  type Block,
+  type Dimension,
+  type PolicyOnly,
+} from "../../../src/simulate/space/blocks.ts";
+import type { PairClass } from "../../../src/simulate/space/pairs.ts";
+import { preferenceEffects } from "../../../src/simulate/space/preference-effects.ts";
+import { eyesOf, type ClassDetails, type Job, type Space } from "../../../src/simulate/space/job-space.ts";
 import { openSide, stateKey } from "./side-state.ts";
-import { OUTSIDE_VOCABULARY, type Universe } from "./universe.ts";
-
-/** One class of pairs under one operation: what is enumerated at a time. */
-export interface Job {
-  readonly pair: PairClass;
-  readonly operation: Operation;
-}
-
-/** Names that every request of a class has. */
-export interface Common extends ApprovalCommon {
-  readonly labels: readonly string[];
-}
+import { OUTSIDE_VOCABULARY, type Universe } from "../../../src/simulate/space/universe.ts";
 
 /** Requests that neither the sides nor the assertions distinguish. */
 export interface RequestClass {
@@ -33,29 +27,7 @@ export interface RequestClass {
   readonly describe: () => ClassDetails;
 }
 
-export interface ClassDetails {
-  /** What all requests of the class have in common. */
-  readonly common: Common;
-  /** Of the dimensions that have one value each: those that requests of the class take. */
-  readonly taken: Taken;
-}
-
-/** What a side is made of, as far as classes depend on it. */
-export interface SpaceSide {
-  readonly table: Parameters<typeof openSide>[0];
-  readonly sightOf: (operation: Operation) => Sight;
-}
-
-export interface Space {
-  readonly universe: Universe;
-  readonly sides: readonly SpaceSide[];
-  /** Whether an obligation of either side puts candidates of a region first. */
-  readonly prefersRegion: boolean;
-  /** Of the assertions that may mean a request of the job. */
-  readonly assertionsOf: (job: Job) => Sight;
-}
-
-/** The classes of one job: first what the table makes of requests, then what only policies and assertions look at. */
+/** The engine before decision diagrams: the product of all values that anybody tells apart, each decided on both sides. The classes of one job: first what the table makes of requests, then what only policies and assertions look at. */
 export class JobClasses {
   readonly #start: SampleRequest;
   readonly #states: readonly ApprovalState[];
@@ -109,24 +81,6 @@ export class JobClasses {
     }
   }
 }
-
-/**
- * The readers of requests of an operation. A side that has denied already evaluates no policies: what they can see does not matter there. Assertions
- * read the keys' attributes in each side's vocabulary.
- */
-export function eyesOf(
-  space: Space,
-  operation: Operation,
-  live: readonly boolean[],
-  assertions: Sight | null,
-): readonly Eyes[] {
-  const sides = space.sides.map(({ table, sightOf }, depth): Eyes => {
-    return { table, sight: live[depth] === true ? sightOf(operation) : BLIND };
-  });
-  return assertions === null ? sides : [...sides, ...space.sides.map(({ table }) => ({ table, sight: assertions }))];
-}
-
-const BLIND: Pick<Sight, "sees" | "distinguishes"> = { sees: () => false, distinguishes: () => false };
 
 function* combinations(
   state: ApprovalState,

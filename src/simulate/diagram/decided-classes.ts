@@ -1,0 +1,226 @@
+import type { Operation } from "../../canon/operation.ts";
+import type { UsageTally } from "../compare/usage-tally.ts";
+import type { SampleRequest } from "../sample-request.ts";
+import type { SideDecider, SideOutcomes } from "../side-decider.ts";
+import type { ApprovalState } from "../space/approval-state.ts";
+import { comparedRequest } from "../space/compared-request.ts";
+import type { ClassDetails, JobSpace, Space } from "../space/job-space.ts";
+import { candidatesKey, stateKey, type SideState } from "../space/side-state.ts";
+import type { LoadedPolicy, LoadedViews } from "../views.ts";
+import { AssertionDiagrams } from "./assertion-diagrams.ts";
+import type { Budget } from "./budget.ts";
+import { Diagrams, leafOf, type Node, PairedLeaves } from "./diagrams.ts";
+import { KEY_LABELS, levelsOf } from "./levels.ts";
+import type { OperationDiagrams } from "./operation-diagrams.ts";
+import { Profiles, type LeafProfile } from "./profiles.ts";
+import { requestAt, SideDiagrams, type StateVerdicts } from "./side-diagrams.ts";
+import { DiagramUsage } from "./usage.ts";
+
+/** Requests of one state with the same outcomes on both sides, which no assertion tells apart. */
+export interface DecidedClass {
+  /** The first of them. */
+  readonly sample: SampleRequest;
+  /** For one member of the pair class. */
+  readonly size: bigint;
+  readonly base: SideOutcomes;
+  readonly head: SideOutcomes;
+  /** What base makes of the request that {@link comparedRequest} gives; `null` where it is the request itself, or no assertion compares it. */
+  readonly reached: SideOutcomes | null;
+  readonly describe: () => ClassDetails;
+}
+
+/** A side that is ready to decide. */
+export interface LoadedSide {
+  readonly decider: SideDecider;
+  readonly views: LoadedViews;
+}
+
+interface OfSides<Value> {
+  readonly base: Value;
+  readonly head: Value;
+}
+
+/** Nodes of one operation that are kept; with more of them it begins anew. */
+const MOST_NODES = 1_000_000;
+
+/** Decides the requests of jobs: every state of the table's approvals as diagrams over what policies and assertions read. */
+export class DecidedClasses {
+  readonly #space: Space;
+  readonly #sides: OfSides<LoadedSide>;
+  readonly #budget: Budget;
+  readonly #isPassedOver: OfSides<(policy: LoadedPolicy) => boolean>;
+  readonly #operations = new Map<Operation, OperationClasses>();
+
+  /** @param isPassedOver contents whose verdicts are not noted. */
+  constructor(
+    space: Space,
+    sides: OfSides<LoadedSide>,
+    budget: Budget,
+    isPassedOver: OfSides<(policy: LoadedPolicy) => boolean> = { base: () => false, head: () => false },
+  ) {
+    this.#space = space;
+    this.#budget = budget;
+    this.#sides = sides;
+    this.#isPassedOver = isPassedOver;
+  }
+
+  /** In an order that depends on the job alone. @param usage receives what the policies' verdicts come to. @throws {TimeUpError} */
+  of(job: JobSpace, usage: OfSides<UsageTally>): Generator<DecidedClass> {
+    const { operation } = job.job;
+    let own = this.#operations.get(operation);
+    if (own === undefined || own.size > MOST_NODES) {
+      own = new OperationClasses(this.#space, operation, this.#sides, this.#budget, this.#isPassedOver);
+      this.#operations.set(operation, own);
+    }
+    return own.of(job, usage);
+  }
+
+  /** Verdicts are noted once for each tally. */
+  beginTally(): void {
+    for (const operation of this.#operations.values()) operation.beginTally();
+  }
+}
+
+class OperationClasses {
+  readonly #shared: OperationDiagrams;
+  readonly #deciders: OfSides<SideDecider>;
+  readonly #sides: OfSides<SideDiagrams>;
+  readonly #usage: OfSides<DiagramUsage>;
+  readonly #assertions: AssertionDiagrams;
+  readonly #outcomes: PairedLeaves;
+  readonly #withReached: PairedLeaves;
+  readonly #withAssertions: PairedLeaves;
+
+  constructor(
+    space: Space,
+    operation: Operation,
+    sides: OfSides<LoadedSide>,
+    budget: Budget,
+    isPassedOver: OfSides<(policy: LoadedPolicy) => boolean>,
+  ) {
+    const own = space.universe.operations.get(operation);
+    if (own === undefined) throw new Error(`simulation: the universe has no operation ${operation}`);
+    const diagrams = new Diagrams();
+    const levels = levelsOf(space.universe, own);
+    const profiles = new Profiles(
+      diagrams,
+      levels.map(({ values }) => values.length),
+    );
+    this.#shared = { operation, diagrams, levels, profiles, budget };
+    const [baseSpace, headSpace] = space.sides;
+    const sideOf = ({ decider, views }: LoadedSide, ambiguous: ReadonlySet<string> = new Set()): SideDiagrams =>
+      new SideDiagrams({ decider, views, ambiguous }, this.#shared);
+    this.#deciders = { base: sides.base.decider, head: sides.head.decider };
+    this.#sides = { base: sideOf(sides.base, baseSpace?.ambiguous), head: sideOf(sides.head, headSpace?.ambiguous) };
+    const usageOf = (at: "base" | "head"): DiagramUsage =>
+      new DiagramUsage(this.#sides[at], sides[at].views.policies, diagrams, isPassedOver[at]);
+    this.#usage = { base: usageOf("base"), head: usageOf("head") };
+    this.#assertions = new AssertionDiagrams(space, this.#shared);
+    this.#outcomes = new PairedLeaves(diagrams);
+    this.#withReached = new PairedLeaves(diagrams);
+    this.#withAssertions = new PairedLeaves(diagrams);
+  }
+
+  get size(): number {
+    return this.#shared.diagrams.size;
+  }
+
+  beginTally(): void {
+    this.#usage.base.forget();
+    this.#usage.head.forget();
+  }
+
+  *of(job: JobSpace, usage: OfSides<UsageTally>): Generator<DecidedClass> {
+    const verdicts = { base: new Map<string, StateVerdicts>(), head: new Map<string, StateVerdicts>() };
+    const compares = this.#assertions.comparesReach(job);
+    for (const state of job.states) {
+      this.#shared.budget.check();
+      const sample = job.sampleOf(state);
+      const [base, head] = state.sides;
+      if (base === undefined || head === undefined) throw new Error("simulation: a state has two sides");
+      const rootOf = (at: "base" | "head", side: SideState): Node =>
+        this.#rootOf(at, side, sample, verdicts[at], usage[at]);
+      const outcomes = this.#outcomes.of(rootOf("base", base), rootOf("head", head));
+      const reached = compares ? this.#reachedRoot(base, sample) : null;
+      const joined = this.#withReached.of(outcomes, reached ?? leafOf(0));
+      const root = this.#withAssertions.of(joined, this.#assertions.of(job, sample));
+      for (const leaf of this.#shared.profiles.of(root)) {
+        yield this.#classOf(state, sample, root, leaf, reached !== null);
+      }
+    }
+  }
+
+  #classOf(
+    state: ApprovalState,
+    sample: SampleRequest,
+    root: Node,
+    { leaf, size, path }: LeafProfile,
+    isReached: boolean,
+  ): DecidedClass {
+    const [joined] = this.#withAssertions.at(leaf);
+    const [outcomes, reached] = this.#withReached.at(joined);
+    const [base, head] = this.#outcomes.at(outcomes);
+    return {
+      sample: requestAt(sample, this.#shared.levels, path),
+      size: state.size * size,
+      base: this.#sides.base.outcomesAt(base),
+      head: this.#sides.head.outcomesAt(head),
+      reached: isReached ? this.#sides.base.outcomesAt(reached) : null,
+      describe: () => this.#detailsOf(state, root, leaf),
+    };
+  }
+
+  #rootOf(
+    at: "base" | "head",
+    side: SideState,
+    sample: SampleRequest,
+    known: Map<string, StateVerdicts>,
+    usage: UsageTally,
+  ): Node {
+    if (side.denied !== null) {
+      // Why a route is refused depends on workspace and route.
+      const whose = side.denied.includes("/") ? "" : `${sample.workspace} ${sample.model}`;
+      const denied = { key: `!${side.denied} ${whose}`, sample };
+      return this.#sides[at].outcomesOf(denied, null);
+    }
+    const key = stateKey(side);
+    let verdicts = known.get(key);
+    if (verdicts === undefined) {
+      const input = this.#deciders[at].inputOf(sample);
+      if (input === null) throw new Error("simulation: the table denies a request that its approvals let through");
+      verdicts = this.#sides[at].verdictsOf(input, sample);
+      this.#usage[at].note(usage, verdicts);
+      known.set(key, verdicts);
+    }
+    const onePlace = sample.preferences?.allow_fallbacks === false ? "one" : "";
+    return this.#sides[at].outcomesOf({ key: `${candidatesKey(side.candidates)}|${onePlace}`, sample }, verdicts);
+  }
+
+  /** `null` where base is compared as it is. */
+  #reachedRoot(base: SideState, sample: SampleRequest): Node | null {
+    const decider = this.#deciders.base;
+    const isMisnamed = base.denied?.endsWith("/unknown_preference") === true;
+    const compared = comparedRequest(decider.table, sample, isMisnamed);
+    if (compared === null) return null;
+    const input = decider.inputOf(compared);
+    const verdicts = input === null ? null : this.#sides.base.verdictsOf(input, compared);
+    return this.#sides.base.outcomesOf({ key: JSON.stringify(compared), sample: compared }, verdicts);
+  }
+
+  #detailsOf(state: ApprovalState, root: Node, leaf: number): ClassDetails {
+    const { levels, profiles } = this.#shared;
+    const found = profiles.takenBy(root, leaf);
+    const taken = new Map(state.taken);
+    const labels: string[] = [];
+    for (const [depth, { name, values }] of levels.entries()) {
+      const own = found[depth] ?? new Set<number>();
+      if (name !== KEY_LABELS)
+        taken.set(
+          name,
+          values.filter((_, value) => own.has(value)),
+        );
+      else if (!own.has(0)) labels.unshift(values[1] ?? "");
+    }
+    return { common: { ...state.common, labels }, taken };
+  }
+}

@@ -1,0 +1,177 @@
+/** A node of {@link Diagrams}: from 0 an inner one, below 0 a leaf. Equal functions of a request are the same node. */
+export type Node = number;
+
+/** The leaf that holds a number from 0. */
+export function leafOf(value: number): Node {
+  return -1 - value;
+}
+
+export function isLeaf(node: Node): boolean {
+  return node < 0;
+}
+
+/** The number of a leaf. */
+export function leafValue(node: Node): number {
+  return -1 - node;
+}
+
+/**
+ * Functions of the members of a request, as decision diagrams: an inner node has a level, which is one member, and a child for each value of it; a leaf has
+ * the answer. On every path levels rise, and a level that does not matter is left out. Nodes are never made twice, so equal functions have one number
+ * (R. Bryant, Graph-Based Algorithms for Boolean Function Manipulation, 1986; with several values for a member, as Margrave has them).
+ */
+export class Diagrams {
+  readonly #levels: number[] = [];
+  readonly #children: (readonly Node[])[] = [];
+  readonly #known = new Map<string, Node>();
+
+  /** How many inner nodes there are. */
+  get size(): number {
+    return this.#levels.length;
+  }
+
+  /** `Infinity` for a leaf. */
+  levelOf(node: Node): number {
+    return this.#levels[node] ?? Infinity;
+  }
+
+  childrenOf(node: Node): readonly Node[] {
+    return this.#children[node] ?? [];
+  }
+
+  /** @param children one for each value of the level; their levels are higher. */
+  branch(level: number, children: readonly Node[]): Node {
+    const [first] = children;
+    if (first === undefined) throw new RangeError("diagrams: a level without values");
+    if (children.every((child) => child === first)) return first;
+    const key = `${level}:${children.join()}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const made = this.#levels.length;
+    this.#levels.push(level);
+    this.#children.push(children);
+    this.#known.set(key, made);
+    return made;
+  }
+
+  /** The numbers of all leaves below a node, each once. */
+  leavesOf(root: Node): readonly number[] {
+    const found = new Set<number>();
+    const seen = new Set<Node>();
+    const visit = (node: Node): void => {
+      if (isLeaf(node)) {
+        found.add(leafValue(node));
+        return;
+      }
+      if (seen.has(node)) return;
+      seen.add(node);
+      for (const child of this.childrenOf(node)) visit(child);
+    };
+    visit(root);
+    return [...found];
+  }
+}
+
+/** Node numbers of one pair fit into a number without loss. */
+const PAIR = 2 ** 26;
+/** Leaves are below 0. */
+const LEAVES = 2 ** 25;
+
+/** Joins two functions, leaf by leaf. What was joined once is remembered. */
+export class Combination {
+  readonly #diagrams: Diagrams;
+  readonly #join: (left: number, right: number) => number;
+  readonly #known = new Map<number, Node>();
+
+  /** @param join the number of the leaf for two leaves; the same for the same numbers, always. */
+  constructor(diagrams: Diagrams, join: (left: number, right: number) => number) {
+    this.#diagrams = diagrams;
+    this.#join = join;
+  }
+
+  of(left: Node, right: Node): Node {
+    const key = (left + LEAVES) * PAIR + right + LEAVES;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const made =
+      isLeaf(left) && isLeaf(right) ? leafOf(this.#join(leafValue(left), leafValue(right))) : this.#branch(left, right);
+    this.#known.set(key, made);
+    return made;
+  }
+
+  #branch(left: Node, right: Node): Node {
+    const [one, other] = [this.#diagrams.levelOf(left), this.#diagrams.levelOf(right)];
+    const level = Math.min(one, other);
+    const mine = one === level ? this.#diagrams.childrenOf(left) : null;
+    const others = other === level ? this.#diagrams.childrenOf(right) : null;
+    const children = (mine ?? others ?? []).map((_, value) => this.of(mine?.[value] ?? left, others?.[value] ?? right));
+    return this.#diagrams.branch(level, children);
+  }
+}
+
+/** The function with other leaves. What was changed once is remembered. */
+export class Relabelling {
+  readonly #diagrams: Diagrams;
+  readonly #change: (leaf: number) => number;
+  readonly #known = new Map<Node, Node>();
+
+  constructor(diagrams: Diagrams, change: (leaf: number) => number) {
+    this.#diagrams = diagrams;
+    this.#change = change;
+  }
+
+  of(node: Node): Node {
+    const known = this.#known.get(node);
+    if (known !== undefined) return known;
+    const made = isLeaf(node)
+      ? leafOf(this.#change(leafValue(node)))
+      : this.#diagrams.branch(
+          this.#diagrams.levelOf(node),
+          this.#diagrams.childrenOf(node).map((child) => this.of(child)),
+        );
+    this.#known.set(node, made);
+    return made;
+  }
+}
+
+/** Gives equal values one number, from 0. */
+export class Numbered<Value> {
+  readonly #values: Value[] = [];
+  readonly #known = new Map<string, number>();
+
+  /** @param key equal for equal values only. */
+  numberOf(key: string, value: () => Value): number {
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const number = this.#values.push(value()) - 1;
+    this.#known.set(key, number);
+    return number;
+  }
+
+  at(number: number): Value {
+    const value = this.#values[number];
+    if (value === undefined) throw new RangeError(`diagrams: nothing has the number ${number}`);
+    return value;
+  }
+}
+
+/** Two functions as one: its leaves stand for pairs of leaves. */
+export class PairedLeaves {
+  readonly #pairs = new Numbered<readonly [left: number, right: number]>();
+  readonly #joined: Combination;
+
+  constructor(diagrams: Diagrams) {
+    this.#joined = new Combination(diagrams, (left, right) =>
+      this.#pairs.numberOf(`${left} ${right}`, () => [left, right]),
+    );
+  }
+
+  of(left: Node, right: Node): Node {
+    return this.#joined.of(left, right);
+  }
+
+  /** The leaves that a leaf of {@link of} stands for. */
+  at(leaf: number): readonly [left: number, right: number] {
+    return this.#pairs.at(leaf);
+  }
+}

@@ -1,0 +1,74 @@
+import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
+import { REMEMBERED_MEMBERS } from "../../policy/modules/remembering-set.ts";
+import { readsPath } from "../../policy/modules/reads.ts";
+import type { SinglePolicy } from "../../policy/policy-set.ts";
+import type { Eyes, PolicyOnly } from "../space/blocks.ts";
+import { buildDiagram } from "./build-diagram.ts";
+import { leafOf, type Node, type Numbered } from "./diagrams.ts";
+import type { OperationDiagrams } from "./operation-diagrams.ts";
+
+/** The input of a request that differs from another one only in the members that levels have. */
+export type InputOf = (sample: PolicyOnly) => PolicyInput;
+
+/** Members of the input that are no levels, so that they differ between states of requests. */
+const STATE_MEMBERS = REMEMBERED_MEMBERS.filter(
+  ([path]) =>
+    !path.startsWith("input.key.") &&
+    !path.startsWith("input.time.") &&
+    !["stream", "context", "max_output", "reasoning_effort"].some((name) => path === `input.request.${name}`),
+);
+
+/** The answers of one policy, as a diagram over the members that it reads. Its leaves are evaluations, each made by the policy itself. */
+export class PolicyDiagrams {
+  readonly #policy: SinglePolicy;
+  readonly #applies: boolean;
+  readonly #shared: OperationDiagrams;
+  readonly #evaluations: Numbered<PolicyEvaluation>;
+  /** What the policy sees of each value of each level. */
+  readonly #seen: readonly (readonly string[])[];
+  readonly #members: readonly ((input: PolicyInput) => string)[];
+  readonly #seesCandidates: boolean;
+  readonly #known = new Map<string, Node>();
+
+  /** @param eyes of this policy alone. */
+  constructor(policy: SinglePolicy, eyes: Eyes, shared: OperationDiagrams, evaluations: Numbered<PolicyEvaluation>) {
+    this.#policy = policy;
+    this.#applies = policy.contract.operations.includes(shared.operation);
+    this.#shared = shared;
+    this.#evaluations = evaluations;
+    this.#seen = shared.levels.map((level) => level.values.map((_, value) => level.seen(eyes, value)));
+    this.#members = STATE_MEMBERS.filter(([path]) => readsPath(policy, path)).map(([, valueOf]) => valueOf);
+    // Verdicts of other constraints than gates name candidates, whether the policy reads them or not.
+    this.#seesCandidates =
+      readsPath(policy, "input.candidates") || policy.contract.constraints.some(({ effect }) => effect !== "gate");
+  }
+
+  /**
+   * @param input of any request of the state.
+   * @param candidates the state's candidates as text.
+   * @param inputOf the input of another one.
+   */
+  of(input: PolicyInput, candidates: string, inputOf: InputOf, start: PolicyOnly): Node {
+    let key = this.#seesCandidates ? candidates : "";
+    for (const valueOf of this.#members) key += `\u0000${valueOf(input)}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const made = this.#applies
+      ? this.#build(inputOf, start)
+      : leafOf(this.#numberOf({ verdicts: [], obligations: [] }));
+    this.#known.set(key, made);
+    return made;
+  }
+
+  #build(inputOf: InputOf, start: PolicyOnly): Node {
+    const { diagrams, levels, budget } = this.#shared;
+    return buildDiagram(diagrams, levels, this.#seen, start, (sample) => {
+      budget.spend(this.#policy.identity.id);
+      return this.#numberOf(this.#policy.evaluate(inputOf(sample)));
+    });
+  }
+
+  #numberOf(evaluation: PolicyEvaluation): number {
+    return this.#evaluations.numberOf(JSON.stringify(evaluation), () => evaluation);
+  }
+}

@@ -1,0 +1,146 @@
+import type { PolicyEvaluation, PolicyIdentity, PolicyInput } from "../../canon/policy.ts";
+import { regionsNamed } from "../../decide/narrow.ts";
+import type { SampleRequest } from "../sample-request.ts";
+import type { SideDecider, SideOutcomes } from "../side-decider.ts";
+import type { PolicyOnly } from "../space/blocks.ts";
+import { policyReader, Sight } from "../space/readers.ts";
+import type { LoadedViews } from "../views.ts";
+import { leafOf, type Node, Numbered, PairedLeaves, Relabelling } from "./diagrams.ts";
+import type { Level } from "./levels.ts";
+import type { OperationDiagrams } from "./operation-diagrams.ts";
+import { PolicyDiagrams } from "./policy-diagrams.ts";
+import { VerdictFold } from "./verdict-fold.ts";
+
+/** A side with its policies. */
+export interface DiagramSide {
+  readonly decider: SideDecider;
+  readonly views: LoadedViews;
+  readonly ambiguous: ReadonlySet<string>;
+}
+
+/** What the policies of a side say of the requests of one state. */
+export interface StateVerdicts {
+  readonly input: PolicyInput;
+  /** Of every policy, in the order of the side. */
+  readonly policies: readonly Node[];
+}
+
+/** Requests of one state: they differ in the members that levels have. */
+export interface StateOfSide {
+  /** Equal for states whose requests have the same outcomes wherever the policies say the same. */
+  readonly key: string;
+  /** Any request of it. */
+  readonly sample: SampleRequest;
+}
+
+/** Which policies act. */
+interface ActingPolicies {
+  readonly declared: readonly number[];
+  readonly promoted: readonly number[];
+  /** With every candidate promoted. */
+  readonly all: readonly number[];
+}
+
+/** The outcomes of one side, as diagrams over the members that only policies read. */
+export class SideDiagrams {
+  readonly fold: VerdictFold;
+  readonly evaluations = new Numbered<PolicyEvaluation>();
+  readonly acting: ActingPolicies;
+  readonly #side: DiagramSide;
+  readonly #shared: OperationDiagrams;
+  readonly #policies: readonly PolicyDiagrams[];
+  readonly #views: PairedLeaves;
+  readonly #outcomes = new Numbered<SideOutcomes>();
+  /** By the state's key and the results of both views. */
+  readonly #decided = new Map<string, Node>();
+  readonly #single = new Map<string, number>();
+
+  constructor(side: DiagramSide, shared: OperationDiagrams) {
+    const { operation, diagrams } = shared;
+    const { views, decider, ambiguous } = side;
+    this.#side = side;
+    this.#shared = shared;
+    this.#policies = views.policies.map((policy) => {
+      const sight = new Sight(policy.rules === null ? [] : [policyReader(policy.rules)], operation, ambiguous);
+      return new PolicyDiagrams(policy.single, { sight, table: decider.table }, shared, this.evaluations);
+    });
+    this.acting = actingPolicies(views);
+    this.fold = new VerdictFold(diagrams, this.evaluations);
+    this.#views = new PairedLeaves(diagrams);
+  }
+
+  /** The regions that an obligation names, in the side's table. */
+  regionsOf(name: string): readonly string[] {
+    return regionsNamed(this.#side.decider.table, name) ?? [];
+  }
+
+  outcomesAt(number: number): SideOutcomes {
+    return this.#outcomes.at(number);
+  }
+
+  /** What the policies say of a state. */
+  verdictsOf(input: PolicyInput, sample: SampleRequest): StateVerdicts {
+    const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`).join("\n");
+    const inputOf = (other: PolicyOnly): PolicyInput => this.#side.decider.inputLike(input, { ...sample, ...other });
+    const start: PolicyOnly = sample;
+    return { input, policies: this.#policies.map((policy) => policy.of(input, candidates, inputOf, start)) };
+  }
+
+  /** The root whose leaves are outcomes of the state's requests. @param verdicts `null` where the table denies them. */
+  outcomesOf({ key, sample }: StateOfSide, verdicts: StateVerdicts | null): Node {
+    if (verdicts === null) return leafOf(this.#decidedOutcome(key, sample));
+    const ids = verdicts.input.candidates.map(({ id }) => id);
+    const resultsOf = (acting: readonly number[]): Node =>
+      this.fold.results(
+        acting.map((index) => verdicts.policies[index] ?? 0),
+        ids,
+      );
+    const { declared, promoted } = this.acting;
+    const results = this.#views.of(resultsOf(declared), resultsOf(promoted));
+    const known = this.#decided.get(`${key}\n\n${results}`);
+    if (known !== undefined) return known;
+    const first = new Map(this.#shared.profiles.of(results).map(({ leaf, path }) => [leaf, path]));
+    const made = new Relabelling(this.#shared.diagrams, (leaf) =>
+      this.#decidedOutcome(`${key}\n\n=${leaf}`, this.requestAt(sample, first.get(leaf) ?? [])),
+    ).of(results);
+    this.#decided.set(`${key}\n\n${results}`, made);
+    return made;
+  }
+
+  requestAt(sample: SampleRequest, path: readonly number[]): SampleRequest {
+    return requestAt(sample, this.#shared.levels, path);
+  }
+
+  #decidedOutcome(key: string, sample: SampleRequest): number {
+    const known = this.#single.get(key);
+    if (known !== undefined) return known;
+    const made = this.#side.decider.decide(sample);
+    const text = JSON.stringify(made.promoted === made.declared ? [made.declared] : [made.declared, made.promoted]);
+    const number = this.#outcomes.numberOf(text, () => made);
+    this.#single.set(key, number);
+    return number;
+  }
+}
+
+/** A request with the values of a path. */
+export function requestAt(sample: SampleRequest, levels: readonly Level[], path: readonly number[]): SampleRequest {
+  const { key, time, stream, context, maxOutput, reasoningEffort } = sample;
+  const start: PolicyOnly = { key: { ...key, labels: [] }, time, stream, context, maxOutput, reasoningEffort };
+  return { ...sample, ...levels.reduce((made, level, depth) => level.set(made, path[depth] ?? 0), start) };
+}
+
+function actingPolicies({ policies, promoted }: LoadedViews): ActingPolicies {
+  const identities = policies.map(({ single }) => single.identity);
+  const keyOf = ({ id, digest }: PolicyIdentity): string => `${id}@${digest}`;
+  const left = new Set(
+    promoted.policies.flatMap(({ identity }) => (identity.slot === "enforced" ? [keyOf(identity)] : [])),
+  );
+  const replaced = new Set(identities.flatMap(({ id, slot }) => (slot === "candidate" ? [id] : [])));
+  const indicesOf = (acts: (identity: PolicyIdentity) => boolean): readonly number[] =>
+    identities.flatMap((identity, index) => (acts(identity) ? [index] : []));
+  return {
+    declared: indicesOf(({ slot }) => slot === "enforced"),
+    promoted: indicesOf((identity) => left.has(keyOf(identity))),
+    all: indicesOf(({ id, slot }) => slot === "candidate" || !replaced.has(id)),
+  };
+}

@@ -1,0 +1,125 @@
+import type { Operation } from "../../canon/operation.ts";
+import { SOME_TIME } from "../decide-sample.ts";
+import { PLAIN_SAMPLE, type Member, type SampleRequest } from "../sample-request.ts";
+import type { ApprovalState, Common as ApprovalCommon, Taken } from "./approval-state.ts";
+import { approvalStates } from "./approval-states.ts";
+import type { Eyes } from "./blocks.ts";
+import type { PairClass } from "./pairs.ts";
+import { preferenceEffects } from "./preference-effects.ts";
+import type { Reader, Sight } from "./readers.ts";
+import { openSide } from "./side-state.ts";
+import { OUTSIDE_VOCABULARY, type Universe } from "./universe.ts";
+
+/** One class of pairs under one operation: what is enumerated at a time. */
+export interface Job {
+  readonly pair: PairClass;
+  readonly operation: Operation;
+}
+
+/** Names that every request of a class has. */
+export interface Common extends ApprovalCommon {
+  readonly labels: readonly string[];
+}
+
+export interface ClassDetails {
+  /** What all requests of the class have in common. */
+  readonly common: Common;
+  /** Of the dimensions that have one value each: those that requests of the class take. */
+  readonly taken: Taken;
+}
+
+/** What a side is made of, as far as classes depend on it. */
+export interface SpaceSide {
+  readonly table: Parameters<typeof openSide>[0];
+  /** Names that mean two things in the table. */
+  readonly ambiguous: ReadonlySet<string>;
+  readonly sightOf: (operation: Operation) => Sight;
+}
+
+/** What one assertion distinguishes, and among which requests. */
+export interface AssertionReader {
+  readonly reader: Reader;
+  /** Whether it may mean a request of a member and an operation. */
+  readonly concerns: (member: Member, operation: Operation) => boolean;
+  /** Whether it means a request. */
+  readonly means: (sample: SampleRequest) => boolean;
+  /** Whether it compares what requests reach on both sides. */
+  readonly comparesReach: boolean;
+}
+
+export interface Space {
+  readonly universe: Universe;
+  readonly assertions: readonly AssertionReader[];
+  readonly sides: readonly SpaceSide[];
+  /** Whether an obligation of either side puts candidates of a region first. */
+  readonly prefersRegion: boolean;
+  /** Of the assertions that may mean a request of the job. */
+  readonly assertionsOf: (job: Job) => Sight;
+}
+
+/** The requests of one job, as the table treats them; what only policies and assertions look at is left open. */
+export class JobSpace {
+  readonly job: Job;
+  /** A request of the job that says nothing else. */
+  readonly start: SampleRequest;
+  readonly states: readonly ApprovalState[];
+  /** `needs tools`, `features sampling`: names that distinguish requests. */
+  readonly matters: ReadonlySet<string>;
+
+  constructor(space: Space, job: Job) {
+    const { pair, operation } = job;
+    const own = space.universe.operations.get(operation);
+    if (own === undefined) throw new Error(`simulation: the universe has no operation ${operation}`);
+    const [member] = pair.members;
+    this.job = job;
+    this.start = startSample(member, operation, space.universe);
+    const views = space.sides.map(({ table, sightOf }) => openSide(table, sightOf(operation), this.start));
+    const matters = new Set<string>();
+    this.matters = matters;
+    const readers = { seesOrder: views.some(({ sight }) => sight.seesOrder), prefersRegion: space.prefersRegion };
+    const preferences = preferenceEffects(space.universe.preferences, views, readers);
+    this.states = approvalStates(this.start, own, preferences, views, space.assertionsOf(job), matters);
+  }
+
+  /** One request of a state. */
+  sampleOf({ part }: ApprovalState): SampleRequest {
+    return { ...this.start, ...part };
+  }
+}
+
+/**
+ * The readers of requests of an operation. A side that has denied already evaluates no policies: what they can see does not matter there. Assertions
+ * read the keys' attributes in each side's vocabulary.
+ */
+export function eyesOf(
+  space: Space,
+  operation: Operation,
+  live: readonly boolean[],
+  assertions: Sight | null,
+): readonly Eyes[] {
+  const sides = space.sides.map(({ table, sightOf }, depth): Eyes => {
+    return { table, sight: live[depth] === true ? sightOf(operation) : BLIND };
+  });
+  return assertions === null ? sides : [...sides, ...space.sides.map(({ table }) => ({ table, sight: assertions }))];
+}
+
+const BLIND: Pick<Sight, "sees" | "distinguishes"> = { sees: () => false, distinguishes: () => false };
+
+function startSample(
+  { workspace, model }: PairClass["members"][number],
+  operation: Operation,
+  { environments, workloads }: Universe,
+): SampleRequest {
+  return {
+    ...PLAIN_SAMPLE,
+    workspace,
+    model,
+    operation,
+    key: {
+      environment: environments[0] ?? OUTSIDE_VOCABULARY,
+      workload: workloads[0] ?? "",
+      labels: [],
+    },
+    time: SOME_TIME,
+  };
+}

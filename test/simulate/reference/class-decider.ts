@@ -1,0 +1,45 @@
+import type { PolicyEvaluation, PolicyInput } from "../../../src/canon/policy.ts";
+import type { SampleRequest } from "../../../src/simulate/sample-request.ts";
+import { SideDecider, type SideOutcomes } from "../../../src/simulate/side-decider.ts";
+import { decideSample } from "../../../src/simulate/decide-sample.ts";
+import type { UsageTally } from "../../../src/simulate/compare/usage-tally.ts";
+import { noteDecision } from "./note-decision.ts";
+import type { SideViews } from "../../../src/simulate/views.ts";
+import type { RoutingTable } from "../../../src/canon/table.ts";
+
+/** Decides the classes of one job: requests of one state with the same verdicts are decided once. */
+export class ClassDecider {
+  readonly #decider: SideDecider;
+  readonly #views: SideViews;
+  readonly #states = new Map<
+    string,
+    { input: PolicyInput | null; known: Map<PolicyEvaluation | null, SideOutcomes> }
+  >();
+
+  readonly #usage: UsageTally;
+
+  /** @param usage receives what the verdicts come to. */
+  constructor(table: RoutingTable, views: SideViews, usage: UsageTally) {
+    this.#decider = new SideDecider(table, views);
+    this.#views = views;
+    this.#usage = usage;
+  }
+
+  /** Keys mean something within one job only. */
+  beginJob(): void {
+    this.#states.clear();
+  }
+
+  /** @param state the side's `stateKey` of the request. */
+  decideClass(state: string, sample: SampleRequest): SideOutcomes {
+    const { input, known } = this.#states.get(state) ?? { input: this.#decider.inputOf(sample), known: new Map() };
+    this.#states.set(state, { input, known });
+    const evaluation = input === null ? null : this.#views.declared.evaluate(this.#decider.inputLike(input, sample));
+    const same = known.get(evaluation);
+    if (same !== undefined) return same;
+    noteDecision(this.#usage, decideSample(this.#decider.table, this.#views.declared, sample), () => false);
+    const made = this.#decider.decide(sample);
+    known.set(evaluation, made);
+    return made;
+  }
+}
