@@ -125,7 +125,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
           INPUT_CONFIG: "conf/routes.yaml; touch owned",
           INPUT_ENVIRONMENT: "production; touch owned",
           INPUT_FAIL_ON: "newly_denied, any",
-          INPUT_MAX_CLASSES: "5000",
+          INPUT_TIME_LIMIT: "90s",
           INPUT_EVIDENCE: "$(touch owned).jsonl",
           INPUT_WORKERS: "2",
           INPUT_DETAILED_EXITCODE: "true",
