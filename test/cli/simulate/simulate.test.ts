@@ -388,7 +388,7 @@ describe("who waits for a simulation", () => {
       code: 1,
       stdout: "",
       stderr:
-        "\r\u001b[2KBuilding classes of requests: 5\r\u001b[2Ksignalbox simulate: stopped; nothing was reported\n",
+        "\r\u001b[2KDeciding requests: 5 of 9 pairs of workspace and route, by operation\r\u001b[2Ksignalbox simulate: stopped; nothing was reported\n",
     });
     expect(listeners()).toBe(before);
   });
