@@ -41,7 +41,7 @@ class Counts {
 }
 
 function usageLines(usage: UsageTally): unknown {
-  return Object.entries(usage).map(([name, ids]) => [name, [...ids].toSorted()]);
+  return Object.entries(usage).map(([name, ids]) => [name, [...ids].map(String).toSorted()]);
 }
 
 describe("diagrams", () => {
