@@ -34,9 +34,9 @@ export function dollars(value: number | null | undefined): string {
 /** A time span: `840 ms`, `12.4 s`, `3 min`. @param value milliseconds. */
 export function milliseconds(value: number | null | undefined): string {
   if (value === null || value === undefined) return ABSENT;
-  if (value < 1) return "<1 ms";
-  if (value < 1_000) return `${Math.round(value)} ms`;
-  return value < 60_000 ? `${(value / 1_000).toFixed(1)} s` : span(value / 1_000);
+  if (value > 0 && value < 1) return "<1\u00A0ms";
+  if (value < 1_000) return `${Math.round(value)}\u00A0ms`;
+  return value < 60_000 ? `${(value / 1_000).toFixed(1)}\u00A0s` : span(value / 1_000);
 }
 
 const UNITS = [

@@ -1,18 +1,31 @@
 import type { ComponentChildren } from "preact";
 import { Empty } from "../components/panel.tsx";
+import { hasScope } from "../api/session-state.ts";
 import { link } from "../router.ts";
 import { DecisionPage } from "./decisions/decision.tsx";
 import { DecisionsPage } from "./decisions/decisions.tsx";
 import { KeysPage } from "./keys/keys.tsx";
+import { OverviewPage } from "./overview/overview.tsx";
 import { PoliciesPage } from "./policies/policies.tsx";
 import { PolicyPage } from "./policies/policy.tsx";
+import { SpendPage } from "./spend/spend.tsx";
 
-/** The entries of the navigation; one that needs scopes is shown where the session has one of them. */
-export const SECTIONS: readonly {
+/** An entry of the navigation. */
+interface Section {
+  /** First part of the address. */
   readonly path: string;
   readonly title: string;
+  /** The entry is shown where the session has one of them. */
   readonly scopes: readonly string[];
-}[] = [{ path: "decisions", title: "Decisions", scopes: ["governance:read"] }];
+}
+
+export const SECTIONS: readonly Section[] = [
+  { path: "", title: "Overview", scopes: ["governance:read"] },
+  { path: "decisions", title: "Decisions", scopes: ["governance:read"] },
+  { path: "policies", title: "Policies", scopes: ["governance:read", "operations:manage"] },
+  { path: "spend", title: "Spend", scopes: ["spend:read"] },
+  { path: "keys", title: "Keys", scopes: ["operations:manage"] },
+];
 
 /** What an address shows. */
 interface Page {
@@ -26,9 +39,14 @@ export function pageOf(path: readonly string[]): Page {
   const [section = "", id] = path;
   switch (section) {
     case "":
+      return hasScope("governance:read")
+        ? { title: "Overview", section: "", render: () => <OverviewPage /> }
+        : { title: "Signalbox", section: "", render: () => <Beginning /> };
+    case "spend":
+      return { title: "Spend", section, render: () => <SpendPage /> };
     case "decisions":
       return id === undefined
-        ? { title: "Decisions", section: "decisions", render: () => <DecisionsPage /> }
+        ? { title: "Decisions", section, render: () => <DecisionsPage /> }
         : { title: `Decision ${id}`, section, render: () => <DecisionPage id={id} /> };
     case "policies":
       return id === undefined
@@ -39,6 +57,11 @@ export function pageOf(path: readonly string[]): Page {
     default:
       return { title: "No such page", section: "", render: () => <NoSuchPage /> };
   }
+}
+
+/** For sessions that may not see the overview. */
+function Beginning() {
+  return <Empty title="You are signed in">Choose a page. What your scopes do not allow is not shown.</Empty>;
 }
 
 function NoSuchPage() {

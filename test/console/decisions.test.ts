@@ -13,6 +13,16 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
   }, 120_000);
   afterAll(() => stage.close(), 120_000);
 
+  test("the navigation has the pages that the session's scopes allow", async () => {
+    const page = await stage.open("#/decisions", LIST);
+    const entries = page.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link");
+    await expect.poll(() => entries.allTextContents()).toEqual(["Overview", "Decisions", "Policies", "Spend", "Keys"]);
+    const viewer = { ...SIGNED_IN, scopes: ["governance:read"] };
+    const other = await stage.open("#/decisions", { ...LIST, "GET /console/session": { body: viewer } });
+    const fewer = other.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link");
+    await expect.poll(() => fewer.allTextContents()).toEqual(["Overview", "Decisions", "Policies"]);
+  });
+
   test("a key pasted by keyboard signs in, and Tab and Enter lead to a decision", async () => {
     let signedIn = false;
     const page = await stage.open("", {
@@ -34,7 +44,7 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
     await page.keyboard.press("ControlOrMeta+A");
     await page.keyboard.type("sbx_test_1");
     await page.keyboard.press("Enter");
-    await page.getByRole("link", { name: "Decisions" }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
     await page.goto(`${stage.origin}/console/#/decisions`);
     await page.getByRole("table").waitFor();
     for (let tabs = 0; tabs < 60; tabs += 1) {

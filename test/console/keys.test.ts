@@ -102,6 +102,7 @@ describe.skipIf(CHROMIUM === null)(`keys in the console${WITHOUT}`, { timeout: 1
     const page = await stage.open("#/keys", { ...LIST, "GET /console/session": { body: viewer } });
     await page.getByRole("link", { name: "Decisions" }).waitFor();
     expect(await page.getByRole("link", { name: "Keys" }).count()).toBe(0);
+    await page.getByRole("table").waitFor();
     expect(await page.getByRole("button", { name: /Create|Rotate|Revoke/ }).count()).toBe(0);
   });
 

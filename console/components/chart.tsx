@@ -1,0 +1,122 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import UPlot from "uplot";
+import { ABSENT } from "../format/amounts.ts";
+import { Time } from "../format/time.tsx";
+import { Table } from "./table.tsx";
+
+export interface Series {
+  readonly title: string;
+  /** Of the palette: the colour of the line. */
+  readonly tone: "link" | "stop" | "widen" | "good" | "muted";
+  readonly values: readonly (number | null)[];
+}
+
+/** Pixels. */
+const HEIGHT = 170;
+
+/** Lines over time, and the same numbers as a table for whoever cannot see them. */
+export function Chart({
+  title,
+  times,
+  series,
+  format,
+}: {
+  readonly title: string;
+  /** Seconds since the epoch, ascending. */
+  readonly times: readonly number[];
+  readonly series: readonly Series[];
+  readonly format: (value: number | null) => string;
+}) {
+  const place = useRef<HTMLDivElement>(null);
+  const [dark, setDark] = useState(() => DARK.matches);
+  useEffect(() => {
+    const follow = (): void => setDark(DARK.matches);
+    DARK.addEventListener("change", follow);
+    return () => DARK.removeEventListener("change", follow);
+  }, []);
+  // Strings of numbers: equal ones of another poll must not draw anew.
+  const data = JSON.stringify([times, ...series.map(({ values }) => values)]);
+  const heads = JSON.stringify(series.map(({ title: name, tone }) => [name, tone]));
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return undefined;
+    const plot = new UPlot(
+      optionsOf(element.clientWidth, series, format),
+      [[...times], ...series.map(({ values }) => [...values])],
+      element,
+    );
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+  }, [data, heads, dark]);
+  const rows = times.map((time, at) => ({ time, values: series.map(({ values }) => values[at] ?? null) }));
+  return (
+    <figure class="chart">
+      <figcaption>{title}</figcaption>
+      <div ref={place} class="plot" aria-hidden="true" />
+      <details>
+        <summary>As a table</summary>
+        <Table
+          label={title}
+          rows={rows}
+          keyOf={({ time }) => String(time)}
+          columns={[
+            { head: "From", cell: ({ time }) => <Time at={time * 1_000} /> },
+            ...series.map(({ title: head }, at) => ({
+              head,
+              number: true,
+              cell: ({ values }: (typeof rows)[number]) => format(values[at] ?? null),
+            })),
+          ]}
+        />
+      </details>
+    </figure>
+  );
+}
+
+const HOUR_OF_DAY = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const DAY_OF_YEAR = new Intl.DateTimeFormat(undefined, { day: "2-digit", month: "short" });
+
+/** The hour, and at midnight the day. @param time seconds since the epoch. */
+function tickOf(time: number): string {
+  const date = new Date(time * 1_000);
+  return date.getHours() === 0 && date.getMinutes() === 0 ? DAY_OF_YEAR.format(date) : HOUR_OF_DAY.format(date);
+}
+
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+
+function optionsOf(width: number, series: readonly Series[], format: (value: number | null) => string): UPlot.Options {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
+  const axis: UPlot.Axis = {
+    stroke: colour("muted"),
+    font: `11px ${style.getPropertyValue("--sans")}`,
+    grid: { stroke: colour("line"), width: 1 },
+    ticks: { show: false },
+  };
+  return {
+    width,
+    height: HEIGHT,
+    padding: [8, 8, 0, 0],
+    cursor: { drag: { x: false, y: false }, points: { size: 6 } },
+    scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
+    axes: [
+      { ...axis, size: 26, space: 64, values: (_, ticks) => ticks.map(tickOf) },
+      { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => format(tick)) },
+    ],
+    series: [
+      { label: "From", value: (_, time) => (time === null ? "–" : new Date(time * 1_000).toLocaleString()) },
+      ...series.map(({ title, tone, values }) => ({
+        label: title,
+        stroke: colour(tone),
+        width: 1.6,
+        points: { show: values.length < 3, size: 5 },
+        // Of a point only: uPlot also asks while the pointer is elsewhere.
+        value: (_: UPlot, value: number | null) => (value === null ? ABSENT : format(value)),
+      })),
+    ],
+  };
+}

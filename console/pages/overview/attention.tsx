@@ -1,0 +1,150 @@
+import type { ComponentChildren } from "preact";
+import type { Health, Spend } from "../../api/pending.ts";
+import type { KeyList, Summary } from "../../api/types.ts";
+import { Panel } from "../../components/panel.tsx";
+import { Badge, Code, Name, type Tone } from "../../components/text.tsx";
+import { counted, dollars, whole, words } from "../../format/amounts.ts";
+import { Time } from "../../format/time.tsx";
+import { link } from "../../router.ts";
+import { SOON } from "../keys/keys.tsx";
+
+/** Something that a person should look at. */
+export interface Concern {
+  readonly key: string;
+  readonly tone: Tone;
+  readonly kind: string;
+  readonly text: ComponentChildren;
+}
+
+/** A budget is near its end where it would be spent before its window is over, or nearly is. */
+const NEARLY = 0.9;
+
+/** Of what has been read so far; the worst first. @param now milliseconds since the epoch. */
+export function concernsOf(
+  health: Health | null,
+  summary: Summary | null,
+  spend: Spend | null,
+  keys: KeyList | null,
+  now: number,
+): readonly Concern[] {
+  return [
+    ...(health === null ? [] : ofHealth(health)),
+    ...(spend?.budgets ?? []).flatMap(ofBudget),
+    ...(summary?.shadows ?? []).flatMap(ofShadow),
+    ...(keys?.data ?? []).flatMap((key) => ofKey(key, now)),
+  ];
+}
+
+function ofHealth({ endpoints, degraded }: Health): readonly Concern[] {
+  return [
+    ...degraded.map((part) => ({ key: part, tone: "stop" as const, kind: "degraded", text: words(part) })),
+    ...endpoints
+      .filter(({ state }) => state !== "ok" && state !== "healthy")
+      .map(({ id, state, reason, since }) => ({
+        key: id,
+        tone: "stop" as const,
+        kind: words(state),
+        text: (
+          <>
+            <Name of={id} />
+            {reason === null ? null : `: ${words(reason)}`}
+            {since === null ? null : (
+              <>
+                {" "}
+                since <Time at={since} />
+              </>
+            )}
+          </>
+        ),
+      })),
+  ];
+}
+
+function ofBudget({
+  name,
+  limit_usd,
+  spent_usd,
+  projected_usd,
+  window_end,
+}: Spend["budgets"][number]): readonly Concern[] {
+  const isOver = spent_usd >= limit_usd;
+  if (!isOver && spent_usd < NEARLY * limit_usd && (projected_usd ?? 0) <= limit_usd) return [];
+  return [
+    {
+      key: `budget ${name}`,
+      tone: isOver ? "stop" : "widen",
+      kind: isOver ? "budget spent" : "budget",
+      text: (
+        <a href={link(["spend"])}>
+          <Name of={name} />: {dollars(spent_usd)} of {dollars(limit_usd)}
+          {projected_usd === null ? null : `, ${dollars(projected_usd)} projected`} until <Time at={window_end} />
+        </a>
+      ),
+    },
+  ];
+}
+
+function ofShadow({ policy, revision, newly_denied, judged }: Summary["shadows"][number]): readonly Concern[] {
+  if (newly_denied === 0) return [];
+  return [
+    {
+      key: `policy ${policy} ${revision}`,
+      tone: "widen",
+      kind: "candidate",
+      text: (
+        <a href={link(["policies", policy])}>
+          <Name of={policy} /> {revision} would newly deny {whole(newly_denied)} of {counted(judged, "request")}
+        </a>
+      ),
+    },
+  ];
+}
+
+function ofKey(
+  { id, owner, status, expires_at, replaced_by }: KeyList["data"][number],
+  now: number,
+): readonly Concern[] {
+  const left = Date.parse(expires_at) - now;
+  if (status !== "active" || replaced_by !== null || left > SOON) return [];
+  return [
+    {
+      key: `key ${id}`,
+      tone: "widen",
+      kind: "key",
+      text: (
+        <a href={link(["keys"])}>
+          <Code of={id} /> of <Name of={owner} /> expires <Time at={expires_at} />
+        </a>
+      ),
+    },
+  ];
+}
+
+const MOST = 12;
+
+export function AttentionPanel({
+  concerns,
+  known,
+}: {
+  readonly concerns: readonly Concern[];
+  readonly known: boolean;
+}) {
+  return (
+    <Panel title="Needs attention" aside={concerns.length === 0 ? undefined : whole(concerns.length)}>
+      {concerns.length === 0 ? (
+        <p class="hint">
+          {known ? "Nothing: no endpoint is out, no budget near its end, no key about to expire." : " "}
+        </p>
+      ) : (
+        <ul class="concerns">
+          {concerns.slice(0, MOST).map(({ key, tone, kind, text }) => (
+            <li key={key}>
+              <Badge tone={tone}>{kind}</Badge> <span>{text}</span>
+            </li>
+          ))}
+          {concerns.length > MOST ? <li>and {whole(concerns.length - MOST)} more</li> : null}
+        </ul>
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,76 @@
+import type { EndpointHealth, Health } from "../../api/pending.ts";
+import type { ServerStatus } from "../../api/types.ts";
+import { useResource, type Resource } from "../../api/use-resource.ts";
+import { Empty, Loaded, Panel } from "../../components/panel.tsx";
+import { Facts, Table } from "../../components/table.tsx";
+import { Badge, Code, Name } from "../../components/text.tsx";
+import { milliseconds, span, whole, words } from "../../format/amounts.ts";
+import { Time } from "../../format/time.tsx";
+
+export const isWell = ({ state }: Pick<EndpointHealth, "state">): boolean => state === "ok" || state === "healthy";
+
+/** Endpoints as this process sees them; those that are out come first. */
+export function HealthPanel({ health }: { readonly health: Resource<Health> }) {
+  return (
+    <Panel title="Endpoints">
+      <Loaded of={health} lines={6}>
+        {({ endpoints }) =>
+          endpoints.length === 0 ? (
+            <Empty title="This workspace reaches no endpoint">Approve a route for it in routes.yaml.</Empty>
+          ) : (
+            <Table
+              label="Health of endpoints"
+              rows={endpoints.toSorted((left, right) => Number(isWell(left)) - Number(isWell(right)))}
+              keyOf={({ id }) => id}
+              columns={[
+                { head: "Endpoint", cell: ({ id }) => <Name of={id} /> },
+                { head: "Provider", cell: ({ provider }) => <Name of={provider} /> },
+                { head: "Region", cell: ({ region }) => <Name of={region} /> },
+                {
+                  head: "State",
+                  cell: (each) => <Badge tone={isWell(each) ? "good" : "stop"}>{words(each.state)}</Badge>,
+                },
+                { head: "Why", cell: ({ reason }) => (reason === null ? <Name of={null} /> : words(reason)) },
+                { head: "Since", cell: ({ since }) => <Time at={since} /> },
+                { head: "In flight", number: true, cell: ({ in_flight }) => whole(in_flight) },
+                { head: "Latency", number: true, cell: ({ latency_ms }) => milliseconds(latency_ms) },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** Build, table, policies and store of the process that answers; `/status` needs no scope. */
+export function ServerPanel() {
+  const status = useResource<ServerStatus>("/status", 10_000);
+  return (
+    <Panel title="Server">
+      <Loaded of={status} lines={3}>
+        {({ build_id, table_sha256, policy_set, uptime_seconds, degraded, evidence, workers }) => (
+          <Facts
+            rows={[
+              ["Build", <Code key="build" of={build_id} />],
+              ["Routing table", <Code key="table" of={table_sha256} short={12} />],
+              ["Policy set", <Code key="policies" of={policy_set} />],
+              ["Running for", span(uptime_seconds)],
+              [
+                "Workers",
+                workers === undefined ? "1" : `${whole(workers.ready)} of ${whole(workers.configured)} ready`,
+              ],
+              [
+                "Evidence store",
+                <Badge key="evidence" tone={evidence.state === "ok" ? "good" : "stop"}>
+                  {evidence.cause === undefined ? words(evidence.state) : words(evidence.cause)}
+                </Badge>,
+              ],
+              ["Degraded", degraded.length === 0 ? "nothing" : degraded.map(words).join(", ")],
+            ]}
+          />
+        )}
+      </Loaded>
+    </Panel>
+  );
+}

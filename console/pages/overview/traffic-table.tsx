@@ -1,0 +1,82 @@
+import { useState } from "preact/hooks";
+import { withQuery } from "../../api/client.ts";
+import type { Summary } from "../../api/types.ts";
+import { useResource } from "../../api/use-resource.ts";
+import { Segments } from "../../components/form.tsx";
+import { Empty, Loaded, Panel } from "../../components/panel.tsx";
+import { Table } from "../../components/table.tsx";
+import { Name } from "../../components/text.tsx";
+import { compact, milliseconds, whole } from "../../format/amounts.ts";
+import { link } from "../../router.ts";
+import { groupLabel } from "../group-label.ts";
+import type { Window } from "../window.ts";
+
+const DIMENSIONS = [
+  ["route", "Route"],
+  ["provider", "Provider"],
+  ["key", "Key"],
+  ["operation", "Operation"],
+] as const;
+
+/** The window's requests by one dimension, the most requests first. */
+export function TrafficTable({ window }: { readonly window: Window }) {
+  const [dimension, setDimension] = useState<string>("route");
+  return (
+    <Panel
+      title="By route, provider, key and operation"
+      aside={<Segments label="Grouped by" value={dimension} options={DIMENSIONS} onChange={setDimension} />}
+    >
+      <Rows key={dimension} dimension={dimension} window={window} />
+    </Panel>
+  );
+}
+
+function Rows({ dimension, window }: { readonly dimension: string; readonly window: Window }) {
+  const path = withQuery("/v1/governance/summary", { start: window.start, group_by: dimension });
+  const resource = useResource<Summary>(path, 30_000);
+  const title = DIMENSIONS.find(([value]) => value === dimension)?.[1] ?? dimension;
+  const canFilter = dimension !== "operation";
+  return (
+    <Loaded of={resource} lines={6}>
+      {({ groups, truncated }) =>
+        groups.length === 0 ? (
+          <Empty title="No requests in this time span" />
+        ) : (
+          <>
+            <Table
+              label={`Traffic by ${dimension}`}
+              rows={groups.toSorted((left, right) => right.requests - left.requests)}
+              keyOf={({ group }) => groupLabel(group, dimension) ?? ""}
+              columns={[
+                {
+                  head: title,
+                  cell: ({ group }) => {
+                    const name = groupLabel(group, dimension);
+                    if (name === null) return <small>none</small>;
+                    return canFilter ? (
+                      <a href={link(["decisions"], { [dimension]: name })}>
+                        <Name of={name} />
+                      </a>
+                    ) : (
+                      <Name of={name} />
+                    );
+                  },
+                },
+                { head: "Requests", number: true, cell: ({ requests }) => whole(requests) },
+                { head: "Denied", number: true, cell: ({ denied }) => whole(denied) },
+                { head: "Failed", number: true, cell: ({ ended }) => whole(ended?.terminals.failed) },
+                { head: "Fallbacks", number: true, cell: ({ ended }) => whole(ended?.fallbacks) },
+                { head: "Attempts", number: true, cell: ({ ended }) => whole(ended?.attempts.total) },
+                { head: "Median", number: true, cell: ({ ended }) => milliseconds(ended?.latency_ms.total.p50) },
+                { head: "p95", number: true, cell: ({ ended }) => milliseconds(ended?.latency_ms.total.p95) },
+                { head: "Tokens in", number: true, cell: ({ ended }) => compact(ended?.tokens.input) },
+                { head: "Tokens out", number: true, cell: ({ ended }) => compact(ended?.tokens.output) },
+              ]}
+            />
+            {truncated ? <p class="hint">There are more; these have the most requests.</p> : null}
+          </>
+        )
+      }
+    </Loaded>
+  );
+}

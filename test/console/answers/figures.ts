@@ -1,0 +1,221 @@
+import type { Health, Spend, SpendFigures } from "../../../console/api/pending.ts";
+import type { Measures, ServerStatus, Summary } from "../../../console/api/types.ts";
+
+const percentiles = (p50: number): NonNullable<Measures["ended"]>["latency_ms"]["total"] => ({
+  count: 100,
+  p50,
+  p90: p50 * 2.1,
+  p95: p50 * 2.6,
+  p99: p50 * 4.2,
+});
+
+export function measures(requests: number, changes: Partial<Measures> = {}): Measures {
+  const denied = Math.floor(requests / 40);
+  const failed = Math.floor(requests / 90);
+  return {
+    requests,
+    running: 3,
+    allowed: requests - denied,
+    answered: 0,
+    denied,
+    refused: Math.floor(requests / 200),
+    shadow: { judged: requests, would_deny: 0, newly_denied: 0, would_narrow: 0, indeterminate: 0 },
+    ended: {
+      terminals: {
+        completed: requests - denied - failed,
+        incomplete: 0,
+        failed,
+        denied,
+        refused: 0,
+        client_closed: 0,
+        unknown: 0,
+      },
+      fallbacks: Math.floor(requests / 25),
+      attempts: { total: requests + Math.floor(requests / 20), failed: {} },
+      tokens: {
+        input: requests * 1_140,
+        output: requests * 262,
+        cache_read: requests * 210,
+        reasoning: requests * 40,
+        counted_requests: requests,
+      },
+      latency_ms: { total: percentiles(900), first_byte: percentiles(310), router: percentiles(2.1) },
+    },
+    ...changes,
+  };
+}
+
+const END = Date.UTC(2026, 10, 24, 2);
+const HOUR = 3_600_000;
+
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  route: ["chat-large", "chat-small", "embed", "claude"],
+  provider: ["openai-eu", "mistral-eu", "anthropic-global", "openai-us"],
+  key: ["4fzkq8wpc2rt", "k00000000001"],
+  operation: ["chat.completions", "embeddings", "messages"],
+};
+
+/** A summary as the API groups it. */
+export function summary(groupBy: string | null, shadows: Summary["shadows"] = []): Summary {
+  const dimension = groupBy ?? "";
+  const isTime = dimension === "hour" || dimension === "day";
+  const labels = isTime
+    ? Array.from({ length: 24 }, (_, at) => {
+        const instant = new Date(END - (24 - at) * (dimension === "hour" ? HOUR : 24 * HOUR)).toISOString();
+        return dimension === "hour" ? instant.replace(".000Z", "Z") : instant.slice(0, 10);
+      })
+    : (NAMES[dimension] ?? []);
+  return {
+    object: "governance.summary",
+    version: 1,
+    workspace: "search",
+    window: {
+      start: new Date(END - 24 * (dimension === "day" ? 24 : 1) * HOUR).toISOString(),
+      end: new Date(END).toISOString(),
+      complete_until: new Date(END - HOUR).toISOString(),
+    },
+    group_by: groupBy === null ? [] : [groupBy],
+    relative_error: 0.01,
+    totals: measures(48_210),
+    groups: labels.map((label, at) => ({
+      group: { [dimension]: label },
+      ...measures(isTime ? Math.round(1_900 + 1_500 * Math.sin(at / 3.4)) : 24_000 >> at),
+    })),
+    truncated: false,
+    verdicts: [],
+    shadows,
+    policies: [],
+    table_revision: "42aeb633e909",
+    evidence: { head: null },
+  };
+}
+
+export const SHADOWS: Summary["shadows"] = [
+  {
+    policy: "tool-approval",
+    revision: "r3",
+    judged: 12_840,
+    would_deny: 41,
+    newly_denied: 37,
+    would_narrow: 0,
+    indeterminate: 0,
+    verdicts: [],
+  },
+];
+
+export const NO_TRAFFIC: Summary = { ...summary(null), totals: measures(0) };
+
+export const STATUS: ServerStatus = {
+  build_id: "0.1.0+3f9c2a7b61d0",
+  contract_sha256: "7".repeat(64),
+  table_sha256: "42aeb633e909".padEnd(64, "0"),
+  policy_set: "26b61c0fd96b6d43",
+  policy_revisions: {},
+  uptime_seconds: 187_400,
+  degraded: [],
+  workers: { worker: 1, configured: 4, ready: 4 },
+  evidence: { state: "ok" },
+};
+
+export const HEALTH: Health = {
+  object: "health",
+  endpoints: [
+    {
+      id: "gpt-5-eu",
+      provider: "openai-eu",
+      region: "eu",
+      state: "ok",
+      reason: null,
+      since: null,
+      in_flight: 14,
+      latency_ms: 912,
+    },
+    {
+      id: "gpt-5-us",
+      provider: "openai-us",
+      region: "us",
+      state: "ejected",
+      reason: "rate_limited",
+      since: "2026-11-24T01:51:02.000Z",
+      in_flight: 0,
+      latency_ms: 2_480,
+    },
+    {
+      id: "mistral-large-eu",
+      provider: "mistral-eu",
+      region: "eu-west",
+      state: "ok",
+      reason: null,
+      since: null,
+      in_flight: 3,
+      latency_ms: 640,
+    },
+    {
+      id: "claude-sonnet-eu",
+      provider: "anthropic-global",
+      region: "eu",
+      state: "ok",
+      reason: null,
+      since: null,
+      in_flight: 0,
+      latency_ms: null,
+    },
+  ],
+  evidence: { state: "ok" },
+  degraded: [],
+  build_id: STATUS.build_id,
+  table_sha256: STATUS.table_sha256,
+  policy_set: STATUS.policy_set,
+};
+
+const figures = (requests: number, cost: number | null, unpriced = 0): SpendFigures => ({
+  requests,
+  input_tokens: requests * 1_140,
+  output_tokens: requests * 262,
+  cache_read_tokens: requests * 210,
+  reasoning_tokens: requests * 40,
+  cost_usd: cost,
+  unpriced_requests: unpriced,
+});
+
+/** Spend as the API groups it. */
+export function spend(groupBy: string | null): Spend {
+  const dimension = groupBy ?? "route";
+  const groups =
+    dimension === "day"
+      ? Array.from({ length: 30 }, (_, at) => ({
+          group: { day: new Date(END - (30 - at) * 24 * HOUR).toISOString().slice(0, 10) },
+          ...figures(1_500 + at * 20, 31 + 12 * Math.sin(at / 2)),
+        }))
+      : (NAMES[dimension] ?? ["gpt-5", "mistral-large", "claude-sonnet"]).map((name, at) => ({
+          group: { [dimension]: name },
+          ...figures(24_000 >> at, at === 2 ? null : 612.4 / (at + 1) ** 2, at === 2 ? 6_000 : 0),
+        }));
+  return {
+    object: "spend",
+    window: { start: new Date(END - 720 * HOUR).toISOString(), end: new Date(END).toISOString() },
+    group_by: [dimension],
+    groups,
+    total: figures(45_000, 803.72, 6_000),
+    budgets: [
+      {
+        name: "workspace search, month",
+        limit_usd: 1_000,
+        spent_usd: 803.72,
+        window_start: "2026-11-01T00:00:00Z",
+        window_end: "2026-12-01T00:00:00Z",
+        projected_usd: 1_041.1,
+      },
+      {
+        name: "key 4fzkq8wpc2rt, day",
+        limit_usd: 50,
+        spent_usd: 1.21,
+        window_start: "2026-11-24T00:00:00Z",
+        window_end: "2026-11-25T00:00:00Z",
+        projected_usd: 14.5,
+      },
+    ],
+    estimate: true,
+    truncated: false,
+  };
+}

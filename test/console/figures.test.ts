@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HEALTH, NO_TRAFFIC, SHADOWS, spend, STATUS, summary } from "./answers/figures.ts";
+import { keyPage, serviceKey } from "./answers/keys.ts";
+import { SIGNED_IN } from "./answers/session.ts";
+import { CHROMIUM, openStage, WITHOUT, type Stage } from "./browser.ts";
+import type { Answers } from "./fake-server.ts";
+
+const soon = new Date(Date.now() + 3 * 86_400_000).toISOString();
+const READS: Answers = {
+  "GET /v1/health": { body: HEALTH },
+  "GET /status": { body: STATUS },
+  "GET /v1/governance/summary": ({ query }) => ({ body: summary(query.get("group_by"), SHADOWS) }),
+  "GET /v1/spend": ({ query, headers }) =>
+    headers.accept === "text/csv"
+      ? { body: "route,cost_usd\nchat-large,612.4\n" }
+      : { body: spend(query.get("group_by")) },
+  "GET /v1/keys": { body: keyPage([serviceKey(0, { expires_at: soon }), serviceKey(1)], null, 100) },
+};
+
+describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout: 120_000 }, () => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await openStage();
+  }, 120_000);
+  afterAll(() => stage.close(), 120_000);
+
+  test("the overview names first what needs attention, then the totals, and draws their course", async () => {
+    const page = await stage.open("#/", READS);
+    const attention = page.getByRole("region", { name: "Needs attention" });
+    await expect.poll(() => attention.getByRole("listitem").count()).toBe(4);
+    const concerns = await attention.getByRole("listitem").allTextContents();
+    expect(concerns[0]).toContain("gpt-5-us: rate limited");
+    expect(concerns[1]).toContain("$803.72 of $1,000.00");
+    expect(concerns[2]).toContain("would newly deny 37 of 12,840 requests");
+    expect(concerns[3]).toContain("k00000000000");
+    await expect.poll(() => page.locator(".plot canvas").count()).toBe(3);
+    expect(await page.getByRole("region", { name: "Traffic by route" }).locator("tbody tr").count()).toBe(4);
+    const endpoints = page.getByRole("region", { name: "Health of endpoints" }).locator("tbody tr");
+    expect(await endpoints.first().textContent()).toContain("ejected");
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("the course of the requests can be read as a table", async () => {
+    const page = await stage.open("#/", READS);
+    await page.getByText("As a table").first().click();
+    const rows = page.getByRole("region", { name: "Requests" }).locator("tbody tr");
+    await expect.poll(() => rows.count()).toBe(24);
+    expect(await rows.first().textContent()).toContain("1,900");
+  });
+
+  test("a time span is in the address and reaches the API", async () => {
+    const page = await stage.open("#/", READS);
+    await page.getByRole("button", { name: "30 d" }).click();
+    await expect.poll(() => page.url()).toContain("window=30d");
+    await expect.poll(() => stage.server.requests.some(({ query }) => query.get("group_by") === "day")).toBe(true);
+  });
+
+  test("a workspace without requests and a server without the parts say so", async () => {
+    const page = await stage.open("#/", { "GET /v1/governance/summary": { body: NO_TRAFFIC } });
+    await page.getByText("No requests in this time span").first().waitFor();
+    expect(await page.getByText("Not available on this server").count()).toBe(2);
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("spend shows budgets, unknown costs as unknown, and the API's own CSV", async () => {
+    const page = await stage.open("#/spend", READS);
+    await page.getByText("will not last").waitFor();
+    const rows = await page.getByRole("region", { name: "Spend by route" }).locator("tbody tr").allTextContents();
+    expect(rows[0]).toContain("$612.40");
+    expect(rows.at(-1)).toContain("unknown");
+    await page.getByText(/6,000 requests had no known cost/).waitFor();
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download CSV" }).click();
+    expect((await download).suggestedFilename()).toBe("spend.csv");
+    await page.getByRole("button", { name: "Day" }).click();
+    await expect.poll(() => page.locator(".plot canvas").count()).toBe(1);
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("spend is neither asked for nor offered without its scope", async () => {
+    const scopes = SIGNED_IN.scopes.filter((scope) => scope !== "spend:read");
+    const page = await stage.open("#/", { ...READS, "GET /console/session": { body: { ...SIGNED_IN, scopes } } });
+    await page.getByRole("region", { name: "Traffic by route" }).waitFor();
+    expect(await page.getByRole("link", { name: "Spend", exact: true }).count()).toBe(0);
+    expect(stage.server.requests.filter(({ path }) => path === "/v1/spend")).toEqual([]);
+  });
+});
