@@ -198,7 +198,7 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
       });
       const admission = taking instanceof Promise ? await taking : taking;
       if ("code" in admission) throw new Error("bench: beyond a limit");
-      admission.relayed(outcome);
+      admission.relayed(outcome, request.shape);
       admission.end();
     },
     record: async () => {
@@ -206,7 +206,7 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
       recorder.read(bytes.length);
       await recorder.decided(snapshot, identity, request, decision, performance.now() + 60_000);
       recorder.dispatched();
-      recorder.relayed(outcome, ANSWER.length, { estimated: false });
+      recorder.relayed(outcome, ANSWER.length, { estimated: false, cost: 2_000 });
       recorder.close();
     },
     dispatch,

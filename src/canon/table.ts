@@ -180,11 +180,16 @@ export interface ModelReasoning {
   readonly budgets: Readonly<Partial<Record<ReasoningEffort, number>>> | null;
 }
 
-/** US dollars per million tokens; `request` per call. */
+/** US dollars per million tokens; `request` per call, `search` per 1,000 searches. What absent rates mean: docs/limits.md#what-a-request-costs */
 export interface Price {
   readonly input: number;
   readonly output: number;
   readonly request: number;
+  readonly cachedInput?: number;
+  readonly cacheWrite?: number;
+  readonly cacheWriteHour?: number;
+  readonly reasoning?: number;
+  readonly search?: number;
 }
 
 export interface BatchLimits {
@@ -220,9 +225,8 @@ export interface EndpointRow {
 export type UnknownFields = "reject" | "strip" | "forward";
 
 /**
- * How requests are shared among the endpoints of one tier. `order`: the first that can; `weighted`: by `weights`, at random; `price`: the cheapest first; `latency`: by time to
- * the first token, the better of two at random; `throughput`: the most tokens a second first; `least_in_flight`; `sticky`: the same caller or conversation
- * to the same endpoint, for the sake of prompt caches.
+ * How requests are shared among the endpoints of one tier. `order`: the first that can; `weighted`: by `weights`, at random; `price`: the cheapest first; `latency`: by time to the first token, the
+ * better of two at random; `throughput`: the most tokens a second first; `least_in_flight`; `sticky`: the same caller or conversation to the same endpoint, for the sake of prompt caches.
  */
 export const BALANCES = ["order", "weighted", "price", "latency", "throughput", "least_in_flight", "sticky"] as const;
 export type Balance = (typeof BALANCES)[number];

@@ -184,7 +184,12 @@ export interface OutcomeRecord {
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
   readonly cacheReadTokens: number | null;
+  /** Input that was written to a cache, and the part of it for an hour; absent where the upstream did not say, and in older records. */
+  readonly cacheWriteTokens?: number | undefined;
+  readonly cacheWriteHourTokens?: number | undefined;
   readonly reasoningTokens: number | null;
+  /** Billionths of a US dollar; `null`: unknown. Absent: no provider carried out a call, or the record is older (docs/limits.md#what-a-request-costs). */
+  readonly costNanoUsd?: number | null | undefined;
   /** Milliseconds from the request's arrival. */
   readonly firstByte: number | null;
   readonly total: number;
@@ -241,10 +246,7 @@ export function shares(count: number, attempts: readonly AttemptRecord[]): reado
   });
 }
 
-/**
- * The preferences of a caller that decide anything (docs/dispatch.md#preferences-of-the-caller). Lists have names of the table; every other name is
- * {@link UNKNOWN_NAME}, because a caller may write anything there.
- */
+/** Preferences that decide anything (docs/dispatch.md#preferences-of-the-caller). A name that the table does not have is {@link UNKNOWN_NAME}. */
 export interface PreferencesRecord {
   readonly order?: readonly Word[];
   readonly only?: readonly Word[];

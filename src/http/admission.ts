@@ -1,17 +1,18 @@
 import type { RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
-import type { InferenceRequest } from "../canon/request.ts";
+import type { InferenceRequest, RequestShape } from "../canon/request.ts";
 import type { AttemptReport, RelayOutcome } from "../dispatch/attempt.ts";
 import { effectiveLimits, type LimitedSubject, type Meters } from "../limits/accounts.ts";
+import { type Estimate, estimateRequest, type Used, usedBy, usedByParts } from "../limits/estimate.ts";
 import {
-  type Estimate,
-  estimateRequest,
+  type AnsweredPart,
   type EndedAttempt,
-  type Used,
-  usedBy,
-  usedByParts,
-} from "../limits/estimate.ts";
+  type EndedRequest,
+  reportedCost,
+  reportedCostOfParts,
+  type Settlement,
+} from "../limits/cost.ts";
 import type { Quotas, Reservation } from "../limits/quotas.ts";
 import type { LimitRefusal, LimitCode } from "../limits/refusal.ts";
 import type { InferenceCall } from "./inference-call.ts";
@@ -19,14 +20,21 @@ import type { LimitMeasure, ProtocolFamily } from "../dialects/contract/protocol
 import type { CounterAccount } from "../limits/counter-account.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 
+/** The members of a request that its use depends on. */
+type SettledShape = Pick<RequestShape, "operation" | "stream">;
+
 /** What one request may use, taken from its limits. Nothing more comes of a second end. */
 export interface Admission {
   /** Something counts the request's tokens. */
   readonly countsTokens: boolean;
-  /** Settles what a relayed request came to. True where tokens were estimated. */
-  readonly relayed: (outcome: RelayOutcome) => boolean;
+  /** Settles what a relayed request came to. */
+  readonly relayed: (outcome: RelayOutcome, shape: SettledShape) => Settlement;
   /** The same for a request in parts. @param counted tokens; `null` where they were not counted. */
-  readonly gathered: (attempts: readonly AttemptReport[], counted: number | null) => boolean;
+  readonly gathered: (
+    attempts: readonly AttemptReport[],
+    answered: readonly AnsweredPart[],
+    counted: number | null,
+  ) => Settlement;
   /** Nothing was sent to anybody. */
   readonly release: () => void;
   /** Whatever happened, it has ended: what has not been settled counts in full. */
@@ -36,8 +44,11 @@ export interface Admission {
 /** Of a request that nothing limits. */
 const UNLIMITED: Admission = {
   countsTokens: false,
-  relayed: () => false,
-  gathered: () => false,
+  relayed: (outcome, shape) => ({ estimated: false, cost: reportedCost(endedRequest(outcome, shape)) }),
+  gathered: (attempts, answered) => ({
+    estimated: false,
+    cost: reportedCostOfParts(attempts.map(toEnded), answered),
+  }),
   release: () => {},
   end: () => {},
 };
@@ -66,12 +77,11 @@ export function admitToLimits(
     decision.plan.map(({ endpoint }) => ({ endpoint, model: models[endpoint.model] })),
   );
   const decided = quotas.reserve(subjects, estimate.amounts, deadline - performance.now());
-  const { stream } = shape;
   const admitted = (result: Reservation | LimitRefusal | null): Admission | ServiceError => {
     if (result === null) return UNLIMITED;
     const now = quotas.now();
     call.recorder.limited(limitHeaders(call.endpoint.surface.family, result.meters, now));
-    return "refused" in result ? limitError(result, now) : new Reserved(quotas, result, estimate, stream);
+    return "refused" in result ? limitError(result, now) : new Reserved(quotas, result, estimate);
   };
   return decided instanceof Promise ? decided.then(admitted) : admitted(decided);
 }
@@ -92,10 +102,8 @@ class Reserved implements Admission {
   readonly #quotas: Quotas;
   readonly #reservation: Reservation;
   readonly #estimate: Estimate;
-  readonly #streamed: boolean;
 
-  constructor(quotas: Quotas, reservation: Reservation, estimate: Estimate, streamed: boolean) {
-    this.#streamed = streamed;
+  constructor(quotas: Quotas, reservation: Reservation, estimate: Estimate) {
     this.#quotas = quotas;
     this.#reservation = reservation;
     this.#estimate = estimate;
@@ -105,15 +113,16 @@ class Reserved implements Admission {
     return this.#reservation.meters.some(({ counters }) => counters.some(({ measure }) => measure !== "requests"));
   }
 
-  relayed({ terminal, attempts, finish, usage, outputCharacters }: RelayOutcome): boolean {
-    // A stream whose client left, and that was read on to its end, is whole.
-    const whole = terminal === "completed" || terminal === "incomplete" || finish !== null;
-    const ended = { whole, attempts: attempts.map(toEnded), usage, outputCharacters, streamed: this.#streamed };
-    return this.#settleUsed(usedBy(this.#estimate, ended));
+  relayed(outcome: RelayOutcome, shape: SettledShape): Settlement {
+    const ended = endedRequest(outcome, shape);
+    const cost = reportedCost(ended, this.#estimate.most);
+    return { estimated: this.#settleUsed(usedBy(this.#estimate, ended, cost)), cost };
   }
 
-  gathered(attempts: readonly AttemptReport[], counted: number | null): boolean {
-    return this.#settleUsed(usedByParts(this.#estimate, attempts.map(toEnded), counted));
+  gathered(attempts: readonly AttemptReport[], answered: readonly AnsweredPart[], counted: number | null): Settlement {
+    const ended = attempts.map(toEnded);
+    const cost = reportedCostOfParts(ended, answered, this.#estimate.most);
+    return { estimated: this.#settleUsed(usedByParts(this.#estimate, ended, counted, cost)), cost };
   }
 
   release(): void {
@@ -129,6 +138,21 @@ class Reserved implements Admission {
     else void this.#quotas.settle(this.#reservation, used.amounts);
     return this.countsTokens && (used?.estimated ?? false);
   }
+}
+
+function endedRequest(
+  { terminal, attempts, finish, usage, outputCharacters }: RelayOutcome,
+  { operation, stream }: SettledShape,
+): EndedRequest {
+  return {
+    countsOnly: operation === "messages.count_tokens",
+    // A stream whose client left, and that was read on to its end, is whole.
+    whole: terminal === "completed" || terminal === "incomplete" || finish !== null,
+    attempts: attempts.map(toEnded),
+    usage,
+    streamed: stream,
+    outputCharacters,
+  };
 }
 
 function toEnded({ candidate, failure, status, calls }: AttemptReport): EndedAttempt {

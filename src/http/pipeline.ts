@@ -213,7 +213,7 @@ async function relay(
   // What a provider has seen meanwhile stands in the evidence, which is written late.
   const isUnrecorded = relayed.terminal === "failed" && relayed.error === null && relayed.firstByteAt === null;
   const outcome = isUnrecorded ? { ...relayed, error: await recorded } : await untilDelivered(relayed, client);
-  recorder.relayed(outcome, client.sent, { estimated: admission.relayed(outcome) });
+  recorder.relayed(outcome, client.sent, admission.relayed(outcome, request.shape));
   return outcome.error;
 }
 

@@ -15,6 +15,7 @@ import {
   type Terminal,
   asWord,
 } from "../evidence/record.ts";
+import type { Settlement } from "../limits/cost.ts";
 import { beforeDeadline } from "./request-head.ts";
 import { routeHeader } from "./send.ts";
 import { decisionId } from "../dialects/openai-family/family.ts";
@@ -167,11 +168,11 @@ export class Recorder {
     this.#sizes.request = bytes;
   }
 
-  /** @param sent bytes of the answer. @param joined the request whose calls answered this one. @param estimated limits were settled so. */
+  /** @param sent bytes of the answer. @param joined the request whose calls answered this one. */
   relayed(
     outcome: RelayOutcome,
     sent: number,
-    { joined = null, estimated }: { readonly joined?: string | null; readonly estimated: boolean },
+    { joined = null, estimated, cost }: Settlement & { readonly joined?: string | null },
   ): void {
     const { usage, firstByteAt } = outcome;
     this.#sizes.answer = sent;
@@ -187,7 +188,10 @@ export class Recorder {
       inputTokens: usage?.input ?? null,
       outputTokens: usage?.output ?? null,
       cacheReadTokens: usage?.cacheRead ?? null,
+      cacheWriteTokens: usage?.cacheWrite ?? undefined,
+      cacheWriteHourTokens: usage?.cacheWriteHour,
       reasoningTokens: usage?.reasoning ?? null,
+      costNanoUsd: cost,
       firstByte: firstByteAt === null ? null : rounded(firstByteAt - this.#arrivedAt),
     };
     const isUsual = joined === null && outcome.ended === undefined && !estimated;

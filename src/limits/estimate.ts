@@ -8,6 +8,14 @@ import type { EndpointRow, ModelRow, Price } from "../canon/table.ts";
 import type { Amounts } from "./accounts.ts";
 import { hasReachedProvider, type FailureKind } from "../canon/failure.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
+import {
+  carriedOut,
+  CHARACTERS_PER_TOKEN,
+  MOST_CHARACTERS_PER_TOKEN,
+  NANO_PER_MICRO,
+  type EndedAttempt,
+  type EndedRequest,
+} from "./cost.ts";
 
 /** What the most that a request may use is made from. */
 export interface EstimatedRequest {
@@ -89,11 +97,18 @@ export function estimateRequest(request: EstimatedRequest, candidates: readonly 
   };
 }
 
-/** Millionths of a US dollar, rounded up; nothing for an endpoint without a price. */
+/**
+ * Millionths of a US dollar, rounded up, at the dearest rate of input and of output; nothing for an endpoint without a price. A rerank is billed for a search
+ * a call, and for one more for each 50,000 tokens: providers cut documents into pieces of 500 tokens, and bill 100 of them as a search.
+ */
 export function costOf(price: Price | null, input: number, output: number, calls: number): number {
   if (price === null) return 0;
+  const { cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0, reasoning = 0, search = 0 } = price;
+  const read = Math.max(price.input, cachedInput, cacheWrite, cacheWriteHour);
+  const searches = search === 0 ? 0 : (calls + Math.floor(input / 50_000)) * search * 1_000;
   // Dollars per million tokens are millionths of a dollar per token.
-  const exact = input * price.input + output * price.output + calls * price.request * 1_000_000;
+  const exact =
+    input * read + output * Math.max(price.output, reasoning) + calls * price.request * 1_000_000 + searches;
   // Mostly a whole number: writing it out to find that costs more than all the rest of an estimate.
   return Number.isInteger(exact) ? exact : Math.ceil(Number(exact.toFixed(6)));
 }
@@ -107,28 +122,7 @@ function outputLimit({ body, reader, edits }: EstimatedRequest): number | null {
   return own === null ? edits.maxOutputTokens : Math.min(own, edits.maxOutputTokens);
 }
 
-/** How calls at one endpoint ended. */
-export interface EndedAttempt {
-  readonly endpoint: EndpointRow;
-  /** `null`: answered. */
-  readonly failure: FailureKind | null;
-  /** The provider's; `null` where none arrived. */
-  readonly status: number | null;
-  readonly calls: number;
-}
-
-/** How a request ended, as far as its use depends on it. */
-export interface EndedRequest {
-  /** The provider's answer is whole, or reports its own truncation. */
-  readonly whole: boolean;
-  /** In the order of trying. */
-  readonly attempts: readonly EndedAttempt[];
-  readonly usage: TokenUsage | null;
-  /** The answer comes as a stream; otherwise in one piece, which is made before its first byte is sent. */
-  readonly streamed: boolean;
-  /** Characters of output of a stream, as far as the provider sent it; `null` for an answer in one piece. */
-  readonly outputCharacters: number | null;
-}
+type EndedUse = Omit<EndedRequest, "countsOnly">;
 
 /** What a request is charged. */
 export interface Used {
@@ -149,12 +143,6 @@ const TOLD: ReadonlySet<FailureKind> = new Set([
   "error_frame",
 ]);
 
-/** Characters of output for one token, in an answer without a count. English has four to five, code and other languages fewer. */
-const CHARACTERS_PER_TOKEN = 3;
-
-/** A count of output below one token for so many characters is one of the beginning of the answer, or none. The longest tokens have fewer. */
-const MOST_CHARACTERS_PER_TOKEN = 64;
-
 /**
  * What a request has used; `null` where it reached no provider, so that nothing of it counts.
  *
@@ -166,27 +154,34 @@ const MOST_CHARACTERS_PER_TOKEN = 64;
  * - A call that the provider refused with an error status: nothing but the request.
  * - A call whose end is unknown, before another answered: its input.
  *
- * All input counts at the price of input, whether it came from a cache or not, and reasoning is output: the table has no other prices.
+ * Money is the cost that the evidence has, rounded up. Where that is unknown it is estimated by these tokens, at the dearest rate of input and of output.
+ *
+ * @param cost of {@link reportedCost}
  */
-export function usedBy(estimate: Estimate, ended: EndedRequest): Used | null {
+export function usedBy(estimate: Estimate, ended: EndedUse, cost: number | null | undefined): Used | null {
   const reached = ended.attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
   if (reached.length === 0) return null;
   if (estimate.requestsOnly) return { amounts: estimate.amounts, estimated: false };
-  const carriedOut = reached.filter(({ failure, status }) => failure === null || status === null || status < 400);
-  const last = carriedOut.at(-1);
+  const calls = carriedOut(reached);
+  const last = calls.at(-1);
   if (last === undefined) return { amounts: { requests: 1, tokens: 0, microUsd: 0 }, estimated: false };
   const counted = countedBy(estimate, ended.usage);
   const output = outputOf(estimate, ended, counted.output, last.failure);
   const input = counted.input ?? inputOf(estimate, ended);
   let tokens = 0;
   let microUsd = 0;
-  for (const attempt of carriedOut) {
+  for (const attempt of calls) {
     const made = attempt === last ? output : 0;
     tokens += input + made;
     microUsd += costOf(attempt.endpoint.price, input, made, attempt.calls);
   }
   const estimated = input !== counted.input || output !== counted.output;
-  return { amounts: { requests: 1, tokens, microUsd: Math.min(microUsd, LARGEST_COST) }, estimated };
+  return { amounts: { requests: 1, tokens, microUsd: moneyOf(cost, microUsd) }, estimated };
+}
+
+/** Millionths of a US dollar. */
+function moneyOf(cost: number | null | undefined, estimate: number): number {
+  return cost == null ? Math.min(estimate, LARGEST_COST) : Math.ceil(cost / NANO_PER_MICRO);
 }
 
 /** Tokens that a provider counted; `null` where it did not. There is no request without input: a count of none counts nothing. */
@@ -199,7 +194,7 @@ function countedBy(
   return { input: input === 0 ? null : input, output: input === 0 && output === 0 ? null : output };
 }
 
-function inputOf(estimate: Estimate, { whole, streamed, outputCharacters }: EndedRequest): number {
+function inputOf(estimate: Estimate, { whole, streamed, outputCharacters }: EndedUse): number {
   const isCut = streamed && !whole;
   return isCut || (outputCharacters ?? 0) > 0 ? estimate.likelyInput() : estimate.input;
 }
@@ -214,7 +209,7 @@ function believed(counted: number | null, { most }: Estimate): number | null {
 
 function outputOf(
   estimate: Estimate,
-  { whole, outputCharacters, streamed }: EndedRequest,
+  { whole, outputCharacters, streamed }: EndedUse,
   counted: number | null,
   failure: FailureKind | null,
 ): number {
@@ -231,16 +226,17 @@ function outputOf(
  * The same for a request that was sent in parts, whose answers are not cut: tokens are those of the parts that were answered, at the dearest price of
  * the calls that were answered; the estimate where one did not count, or where calls failed.
  *
- * @param counted tokens; `null` where no provider counted.
+ * @param counted tokens; `null` where no provider counted. @param cost of {@link reportedCostOfParts}
  */
 export function usedByParts(
   estimate: Estimate,
   attempts: readonly EndedAttempt[],
   counted: number | null,
+  cost: number | null | undefined,
 ): Used | null {
   const reached = attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
   if (reached.length === 0) return null;
-  const costly = reached.filter(({ failure, status }) => failure === null || status === null || status < 400);
+  const costly = carriedOut(reached);
   const answered = costly.some(({ failure }) => failure === null);
   const lost = costly.some(({ failure }) => failure !== null);
   // No text has no tokens: a count of none counts nothing.
@@ -256,5 +252,5 @@ export function usedByParts(
     dearest = Math.max(dearest, costOf(endpoint.price, tokens, 0, 0));
     calls += costOf(endpoint.price, 0, 0, sent);
   }
-  return { amounts: { requests, tokens, microUsd: Math.min(dearest + calls, LARGEST_COST) }, estimated };
+  return { amounts: { requests, tokens, microUsd: moneyOf(cost, dearest + calls) }, estimated };
 }

@@ -11,10 +11,11 @@ import {
   estimateRequest,
   type Estimate,
   type EstimatedRequest,
-  usedBy,
-  usedByParts,
-  type EndedAttempt,
+  type Used,
+  usedBy as settledBy,
+  usedByParts as settledByParts,
 } from "../../src/limits/estimate.ts";
+import { reportedCost, type EndedAttempt, type EndedRequest } from "../../src/limits/cost.ts";
 import { LIMIT_WINDOWS, windowEnd, windowStart } from "../../src/limits/windows.ts";
 import { endpoint, model } from "../support/table.ts";
 
@@ -127,6 +128,16 @@ const estimate: Estimate = {
 
 function attempt(failure: FailureKind | null, status: number | null = null, at = cheap): EndedAttempt {
   return { endpoint: at, failure, status, calls: 1 };
+}
+
+/** With the cost that the evidence would have. */
+function usedBy(made: Estimate, ended: Omit<EndedRequest, "countsOnly">): Used | null {
+  return settledBy(made, ended, reportedCost({ ...ended, countsOnly: made.requestsOnly }, made.most));
+}
+
+/** Where the cost of a part is unknown. */
+function usedByParts(made: Estimate, attempts: readonly EndedAttempt[], counted: number | null): Used | null {
+  return settledByParts(made, attempts, counted, null);
 }
 
 const usage = (input: number | null, output: number | null) => ({

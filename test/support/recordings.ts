@@ -5,6 +5,7 @@ import { sharedAtHand } from "./at-hand.ts";
 export interface Recording {
   readonly id: string;
   readonly host: string;
+  readonly model?: string;
   readonly streaming: boolean;
   readonly status: number | null;
   readonly request: { readonly body: unknown } | null;

@@ -11,6 +11,8 @@ export interface TokenUsage {
   readonly cacheWrite: number | null;
   /** Part of `output` that was reasoning. */
   readonly reasoning: number | null;
+  /** Part of `cacheWrite` that was written for an hour; absent where there was none, or where the provider does not tell. */
+  readonly cacheWriteHour?: number;
 }
 
 /**
@@ -33,11 +35,13 @@ export function totalTokens({ input, output }: TokenUsage): number | null {
 /** What `later` says, and what only `earlier` said: providers spread their counts over several events. */
 export function mergeUsage(earlier: TokenUsage | null, later: TokenUsage): TokenUsage {
   if (earlier === null) return later;
-  return {
+  const merged = {
     input: later.input ?? earlier.input,
     output: later.output ?? earlier.output,
     cacheRead: later.cacheRead ?? earlier.cacheRead,
     cacheWrite: later.cacheWrite ?? earlier.cacheWrite,
     reasoning: later.reasoning ?? earlier.reasoning,
   };
+  const cacheWriteHour = later.cacheWriteHour ?? earlier.cacheWriteHour;
+  return cacheWriteHour === undefined ? merged : { ...merged, cacheWriteHour };
 }

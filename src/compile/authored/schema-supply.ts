@@ -231,11 +231,19 @@ export const endpoint = object(
       },
     ),
     price: object(
-      "US dollars per million tokens.",
+      "US dollars per million tokens, unless a rate says otherwise.",
       {
         input: ref("dollars", "Per million input tokens."),
         output: ref("dollars", "Per million output tokens; 0 where there are none."),
         request: ref("dollars", "Per call.", { default: 0 }),
+        cached_input: ref("dollars", "Per million input tokens that were read from a cache. `input` unless set."),
+        cache_write: ref("dollars", "Per million input tokens that were written to a cache. `input` unless set."),
+        cache_write_1h: ref(
+          "dollars",
+          "Per million input tokens that were written to a cache for an hour, where the provider counts them apart. `cache_write` unless set.",
+        ),
+        reasoning: ref("dollars", "Per million output tokens that were reasoning. `output` unless set."),
+        search: ref("dollars", "Per 1,000 searches that the provider counts for a rerank. 0 unless set."),
       },
       ["input", "output"],
     ),

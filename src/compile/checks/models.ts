@@ -57,6 +57,7 @@ function checkEndpoint(context: CompileContext, id: string, endpoint: ResolvedEn
   const provider = normalised.providers.get(endpoint.row.provider);
   if (model === undefined || provider === undefined) return;
   checkConcurrency(context, endpoint, provider);
+  checkRates(context, endpoint, model);
   if (endpoint.operations.length === 0) {
     const message = `endpoint ${quote(id)} can serve no operation: its dialect \`${endpoint.row.dialect}\` carries ${endpoint.facts.operations.join(", ")}, its model ${quote(model.id)} does ${model.operations.join(", ")}`;
     report.value(
@@ -89,4 +90,26 @@ function checkConcurrency({ report }: CompileContext, { row, index }: ResolvedEn
     `endpoint ${quote(row.id)} allows ${row.maxConcurrency} requests at once, its provider ${quote(provider.id)} only ${provider.maxConcurrency}`,
     "lower it, or raise the provider's `max_concurrency`",
   );
+}
+
+/** Rates of one operation only, as `price` has them. */
+const RATES = {
+  cached_input: "generate",
+  cache_write: "generate",
+  cache_write_1h: "generate",
+  reasoning: "generate",
+  search: "rerank",
+} as const;
+
+function checkRates({ file, report }: CompileContext, { row, index }: ResolvedEndpoint, model: ModelRow): void {
+  const price = file.endpoints[index]?.price;
+  for (const [rate, operation] of Object.entries(RATES)) {
+    if (price === undefined || !Object.hasOwn(price, rate) || model.operations.includes(operation)) continue;
+    report.key(
+      "PRICE_UNUSED",
+      ["endpoints", index, "price", rate],
+      `endpoint ${quote(row.id)} has a rate for ${rate}, which only \`${operation}\` is charged, and its model ${quote(model.id)} does not ${operation}`,
+      "remove it",
+    );
+  }
 }

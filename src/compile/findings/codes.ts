@@ -234,6 +234,10 @@ export const ROUTE_CODES = {
     "Some endpoints of a route have a price and others have none, so cost and price preferences are wrong for part of its traffic.",
     "Add the missing price.",
   ),
+  PRICE_UNUSED: warning(
+    "An endpoint has a rate that no operation of its model is charged by, such as `search` without rerank.",
+    "Remove it.",
+  ),
   BUDGET_UNPRICED: error(
     "A workspace has a budget in money and may use an endpoint without a price: the cost could not be counted.",
     "Add the price.",

@@ -177,12 +177,22 @@ function normaliseEndpoint(row: AuthoredEndpoint): NormalisedEndpoint {
     upstreamModel: row.upstream_model,
     region: row.region ?? null,
     capabilities: row.capabilities === undefined ? null : sorted(row.capabilities),
-    price:
-      row.price === undefined
-        ? null
-        : { input: row.price.input, output: row.price.output, request: row.price.request ?? 0 },
+    price: row.price === undefined ? null : normalisePrice(row.price),
     maxConcurrency: row.max_concurrency ?? null,
     batch: { inputs: row.batch?.inputs ?? null, tokens: row.batch?.tokens ?? null },
+  };
+}
+
+function normalisePrice(price: NonNullable<AuthoredEndpoint["price"]>): Price {
+  return {
+    input: price.input,
+    output: price.output,
+    request: price.request ?? 0,
+    ...(price.cached_input !== undefined && { cachedInput: price.cached_input }),
+    ...(price.cache_write !== undefined && { cacheWrite: price.cache_write }),
+    ...(price.cache_write_1h !== undefined && { cacheWriteHour: price.cache_write_1h }),
+    ...(price.reasoning !== undefined && { reasoning: price.reasoning }),
+    ...(price.search !== undefined && { search: price.search }),
   };
 }
 

@@ -60,6 +60,7 @@ export class UsageTally {
     output_tokens: null,
   };
   #reasoning: number | null = null;
+  #writtenForAnHour: number | null = null;
   #extra: Readonly<Record<Count, number>> | null = null;
   #heard = false;
 
@@ -69,13 +70,15 @@ export class UsageTally {
     const written = this.#count("cache_creation_input_tokens");
     const read = this.#count("cache_read_input_tokens");
     const fresh = this.#count("input_tokens");
-    return {
+    const usage = {
       input: fresh === null ? null : fresh + (written ?? 0) + (read ?? 0),
       output: this.#count("output_tokens"),
       cacheRead: read,
       cacheWrite: written,
       reasoning: this.#reasoning,
     };
+    const cacheWriteHour = this.#writtenForAnHour ?? 0;
+    return cacheWriteHour === 0 ? usage : { ...usage, cacheWriteHour };
   }
 
   /** @returns whether `usage` is one. */
@@ -85,6 +88,10 @@ export class UsageTally {
     for (const name of COUNTS) this.#counts[name] = readCount(usage[name]) ?? this.#counts[name];
     const details = usage["output_tokens_details"];
     if (isJsonObject(details)) this.#reasoning = readCount(details["thinking_tokens"]) ?? this.#reasoning;
+    const writes = usage["cache_creation"];
+    if (isJsonObject(writes)) {
+      this.#writtenForAnHour = readCount(writes["ephemeral_1h_input_tokens"]) ?? this.#writtenForAnHour;
+    }
     this.#extra = uncountedRounds(usage["iterations"]) ?? this.#extra;
     return true;
   }

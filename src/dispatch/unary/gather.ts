@@ -2,6 +2,7 @@ import type { Candidate } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { JsonObject } from "../../canon/json.ts";
+import type { EndpointRow } from "../../canon/table.ts";
 import type { Target } from "../../dialects/dialect.ts";
 import type { PartEnd, UnaryPart, UnaryTask } from "../../dialects/unary/surface.ts";
 import type { AttemptReport, WalkJob } from "../attempt.ts";
@@ -26,6 +27,14 @@ export interface GatherJob extends WalkJob {
   readonly maxAnswerBytes: number;
 }
 
+/** What a provider counted of one part; `null` where it did not. */
+export interface PartUsage {
+  readonly endpoint: EndpointRow;
+  readonly inputTokens: number | null;
+  /** Searches that it bills for a rerank; 0 for other operations. */
+  readonly searches: number | null;
+}
+
 export interface Gathered {
   /** In the order of the parts; `null` where the request failed. */
   readonly ends: readonly PartEnd[] | null;
@@ -38,6 +47,8 @@ export interface Gathered {
   /** The candidates that gave the answers which are kept, each once, in the order of the first part that each gave. */
   readonly answeredBy: readonly Candidate[];
   readonly dropped: readonly DroppedField[];
+  /** What providers counted of each part that was answered, kept or not. */
+  readonly answered: readonly PartUsage[];
   /** Tokens of the parts that were answered, kept or not; `null` where a provider did not count, or none was. */
   readonly spentTokens: number | null;
   /** Why some parts were not got, where the router itself kept them from it. */
@@ -94,6 +105,7 @@ export class Gathering {
       calls: this.#siblings.madeCalls,
       dropped: [...this.#dropped],
       answeredBy: [...new Set(this.#answeredBy.flatMap((candidate) => candidate ?? []))],
+      answered: this.#answered(),
       spentTokens: this.#spentTokens(),
       ended: this.#ends.every((end) => end !== undefined && "result" in end) ? null : this.#stopped,
     };
@@ -175,6 +187,16 @@ export class Gathering {
     const [from, to] = this.#failure === null ? [0, total - 1] : [part.first, part.first + part.count - 1];
     const inputs = from === to ? `Input ${from}` : `Inputs ${from} to ${to}`;
     return { ...error, message: `${error.message} ${inputs} had no result, so none is given.` };
+  }
+
+  #answered(): readonly PartUsage[] {
+    return this.#ends.flatMap((end, index) => {
+      const endpoint = this.#answeredBy[index]?.endpoint;
+      if (end === undefined || !("result" in end) || endpoint === undefined) return [];
+      const { result } = end;
+      const searches = result.operation === "rerank" ? result.searchUnits : 0;
+      return [{ endpoint, inputTokens: result.inputTokens, searches }];
+    });
   }
 
   #spentTokens(): number | null {

@@ -174,7 +174,7 @@ class UnaryCarrier {
       ),
       ...(ended !== null && { ended }),
     };
-    const settlement = { joined: claims ? null : share.joined, estimated: claims && work.isEstimated };
+    const settlement = claims ? work.settlement : { estimated: false, cost: undefined, joined: share.joined };
     if (unrecorded !== null && !isGone) {
       // What a provider has seen meanwhile stands in the evidence, which is written late.
       recorder.relayed({ ...outcome, error: unrecorded }, 0, settlement);

@@ -4,6 +4,7 @@ import type { RouteDecision } from "../../canon/decision.ts";
 import { canonicalJson, type JsonObject } from "../../canon/json.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { StopCause } from "../../dispatch/stop-order.ts";
+import type { Settlement } from "../../limits/cost.ts";
 import type { Bounds } from "../request-head.ts";
 import type { UnaryAnswer } from "../../dialects/unary/surface.ts";
 import type { Gathered } from "../../dispatch/unary/gather.ts";
@@ -202,8 +203,8 @@ export interface UnaryWork {
   readonly gathered: Gathered;
   /** `null` where there is an error. */
   readonly answer: UnaryAnswer | null;
-  /** Limits were settled by an estimate. */
-  readonly isEstimated: boolean;
+  /** What its calls came to. */
+  readonly settlement: Settlement;
 }
 
 /** Requests that may be joined, of one server. */

@@ -14,15 +14,15 @@ export class UnaryAdmissions {
   }
 
   /** Does the work with what was taken, and settles what it came to. Work that limits forbid has their error. */
-  async carry(work: () => Promise<Omit<UnaryWork, "isEstimated">>): Promise<UnaryWork> {
+  async carry(work: () => Promise<Omit<UnaryWork, "settlement">>): Promise<UnaryWork> {
     const taken = this.#waiting ?? (await this.#admit());
     this.#waiting = null;
     if ("code" in taken) return forbidden(taken);
     try {
       const done = await work();
-      const { attempts, spentTokens } = done.gathered;
-      const isEstimated = taken.gathered(attempts, done.answer?.inputTokens ?? spentTokens);
-      return { ...done, isEstimated };
+      const { attempts, answered, spentTokens } = done.gathered;
+      const settlement = taken.gathered(attempts, answered, done.answer?.inputTokens ?? spentTokens);
+      return { ...done, settlement };
     } finally {
       taken.end();
     }
@@ -36,6 +36,7 @@ export class UnaryAdmissions {
 }
 
 function forbidden(error: ServiceError): UnaryWork {
-  const nothing = { ends: null, attempts: [], calls: 0, answeredBy: [], dropped: [], spentTokens: null, ended: null };
-  return { gathered: { ...nothing, error }, answer: null, isEstimated: false };
+  const none = { ends: null, attempts: [], calls: 0, answeredBy: [], answered: [], dropped: [] };
+  const gathered = { ...none, spentTokens: null, ended: null, error };
+  return { gathered, answer: null, settlement: { estimated: false, cost: undefined } };
 }

@@ -76,5 +76,5 @@ export interface DestinationReport {
   readonly retention: Retention;
   readonly trains_on_data: boolean;
   /** US dollars: of a million tokens, and of a call; `null` where none is set. */
-  readonly price: Price | null;
+  readonly price: Pick<Price, "input" | "output" | "request"> | null;
 }

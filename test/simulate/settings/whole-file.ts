@@ -109,7 +109,7 @@ endpoints:
     upstream_model: large-1
     region: eu-west
     capabilities: [tools, json_schema]
-    price: { input: 1.25, output: 10, request: 0.01 }
+    price: { input: 1.25, output: 10, request: 0.01, cached_input: 0.125, cache_write: 1.5, cache_write_1h: 2, reasoning: 12 }
     max_concurrency: 50
   - { id: large-b, model: large, provider: beta, upstream_model: large-1, price: { input: 2, output: 20 } }
   - { id: large-g, model: large, provider: google, upstream_model: large-1, price: { input: 2, output: 20 } }
@@ -117,7 +117,7 @@ endpoints:
   - { id: large-o, model: large, provider: open, upstream_model: large-1, price: { input: 2, output: 20 } }
   - { id: claude-c, model: claude, provider: claude, upstream_model: claude-1, price: { input: 3, output: 15 } }
   - { id: claude-w, model: claude, provider: aws, upstream_model: claude-1, price: { input: 3, output: 15 } }
-  - { id: vectors-a, model: vectors, provider: alpha, upstream_model: v-1, batch: { inputs: 64, tokens: 8000 }, price: { input: 1, output: 0 } }
+  - { id: vectors-a, model: vectors, provider: alpha, upstream_model: v-1, batch: { inputs: 64, tokens: 8000 }, price: { input: 1, output: 0, search: 2 } }
   - { id: judge-a, model: judge, provider: alpha, upstream_model: j-1, price: { input: 0, output: 0 } }
   - { id: spare-m, model: spare, provider: beta, upstream_model: s-1, price: { input: 2, output: 20 } }
   - { id: spare, model: large, provider: beta, upstream_model: large-2 }

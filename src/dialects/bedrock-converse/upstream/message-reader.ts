@@ -254,13 +254,24 @@ export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
   const fresh = readCount(usage["inputTokens"]);
   const cacheRead = readCount(usage["cacheReadInputTokens"]);
   const cacheWrite = readCount(usage["cacheWriteInputTokens"]);
-  return {
+  const counts = {
     input: fresh === null ? null : fresh + (cacheRead ?? 0) + (cacheWrite ?? 0),
     output: readCount(usage["outputTokens"]),
     cacheRead,
     cacheWrite,
     reasoning: null,
   };
+  const cacheWriteHour = writtenForAnHour(usage["cacheDetails"]);
+  return cacheWriteHour === 0 ? counts : { ...counts, cacheWriteHour };
+}
+
+/** Tokens. The list has an entry for each duration for which something was written. */
+function writtenForAnHour(details: JsonValue | undefined): number {
+  if (!Array.isArray(details)) return 0;
+  return details.reduce<number>(
+    (sum, one) => sum + (isJsonObject(one) && one["ttl"] === "1h" ? (readCount(one["inputTokens"]) ?? 0) : 0),
+    0,
+  );
 }
 
 export function readCount(value: JsonValue | undefined): number | null {

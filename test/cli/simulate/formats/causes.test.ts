@@ -122,6 +122,21 @@ describe("the first screen", () => {
     expect(text).toContain("CHANGE  price of x 1/2 → 10/20 USD per million tokens in/out (× 10)   routes.yaml:9");
   });
 
+  test("a changed rate of a part is named, where input and output cost the same as before", () => {
+    const entry = {
+      path: "endpoints.x.price",
+      kind: "endpoint",
+      subject: "x",
+      change: "changed",
+      before: "{ input: 3, output: 15, cached_input: 0.3 }",
+      after: "{ input: 3, output: 15, cached_input: 1.5 }",
+      place: { file: "routes.yaml", line: 9, column: 1, side: "head" },
+    } as const;
+    expect(firstScreen(withCauses(cause({ id: "ba9876543210", groups: [], gains: [], entries: [entry] })))).toContain(
+      "price of x 3/15 → 3/15 USD per million tokens in/out, cached_input 0.3 → 1.5",
+    );
+  });
+
   test("never has more than fifteen lines, and says how many are below", () => {
     const many = Array.from({ length: 40 }, (_, index) => cause({ id: `${index}` }));
     const text = firstScreen(withCauses(...many));

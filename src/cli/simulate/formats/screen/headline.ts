@@ -142,15 +142,19 @@ function priceText({ subject, before, after, change }: ChangedEntry): string {
     const [old, now] = [was[name] ?? 0, is[name] ?? 0];
     return old > 0 && now !== old ? [Number((now / old).toPrecision(3))] : [];
   });
-  const same = new Set(factors).size === 1 ? ` (× ${factors[0]})` : "";
+  const others = [...new Set([...Object.keys(was), ...Object.keys(is)])]
+    .filter((name) => name !== "input" && name !== "output" && was[name] !== is[name])
+    .map((name) => `, ${name} ${was[name] ?? "none"} → ${is[name] ?? "none"}`)
+    .join("");
+  const same = others === "" && new Set(factors).size === 1 ? ` (× ${factors[0]})` : "";
   const shown = (values: typeof was, text: string | null) =>
     "input" in values && "output" in values ? `${values["input"]}/${values["output"]}` : (text ?? "none");
-  return `price of ${subject} ${change === "changed" ? "" : `${change}: `}${shown(was, before)} → ${shown(is, after)} USD per million tokens in/out${same}`;
+  return `price of ${subject} ${change === "changed" ? "" : `${change}: `}${shown(was, before)} → ${shown(is, after)} USD per million tokens in/out${same}${others}`;
 }
 
 /** `{ input: 0.25, output: 2 }` → its numbers by name. */
 function numbersOf(text: string | null): Readonly<Record<string, number>> {
   return Object.fromEntries(
-    [...(text ?? "").matchAll(/(\w+): ([\d.]+)/g)].map(([, name = "", value]) => [name, Number(value)]),
+    [...(text ?? "").matchAll(/(\w+): ([\d.]+(?:e-\d+)?)/g)].map(([, name = "", value]) => [name, Number(value)]),
   );
 }

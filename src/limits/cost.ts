@@ -1,0 +1,199 @@
+import { hasReachedProvider, type FailureKind } from "../canon/failure.ts";
+import type { TokenUsage } from "../canon/generate/usage.ts";
+import type { EndpointRow, Price } from "../canon/table.ts";
+
+/** How calls at one endpoint ended. */
+export interface EndedAttempt {
+  readonly endpoint: EndpointRow;
+  /** `null`: answered. */
+  readonly failure: FailureKind | null;
+  /** The provider's; `null` where none arrived. */
+  readonly status: number | null;
+  readonly calls: number;
+}
+
+/** How a request ended, as far as its use depends on it. */
+export interface EndedRequest {
+  /** Nothing is generated: the provider only counts tokens, and charges nothing for it. */
+  readonly countsOnly: boolean;
+  /** The provider's answer is whole, or reports its own truncation. */
+  readonly whole: boolean;
+  /** In the order of trying. */
+  readonly attempts: readonly EndedAttempt[];
+  readonly usage: TokenUsage | null;
+  /** The answer comes as a stream; otherwise in one piece, which is made before its first byte is sent. */
+  readonly streamed: boolean;
+  /** Characters of output of a stream, as far as the provider sent it; `null` for an answer in one piece. */
+  readonly outputCharacters: number | null;
+}
+
+/** One part of a request, answered. */
+export interface AnsweredPart {
+  readonly endpoint: EndpointRow;
+  /** `null` where the provider did not count. */
+  readonly inputTokens: number | null;
+  /** Searches that the provider bills for a rerank; `null` where it did not count, 0 for other parts. */
+  readonly searches: number | null;
+}
+
+/** What a request came to. */
+export interface Settlement {
+  /** Tokens of it were estimated for the limits. */
+  readonly estimated: boolean;
+  /** Billionths of a US dollar; `null`: unknown. `undefined`: no provider carried out a call. */
+  readonly cost: number | null | undefined;
+}
+
+/** Counts of one call, as the provider reported them; `null` where it did not. */
+export interface BilledUse extends Pick<TokenUsage, "input" | "output" | "cacheWriteHour"> {
+  readonly cacheRead?: number | null;
+  readonly cacheWrite?: number | null;
+  readonly reasoning?: number | null;
+  /** Absent: a call of another kind. */
+  readonly searches?: number | null;
+}
+
+/** Billionths of a US dollar in a millionth, the unit of budgets. */
+export const NANO_PER_MICRO = 1_000;
+
+/** Billionths of a US dollar: four million dollars. No request costs that; a larger sum follows from a wrong count. */
+const LARGEST_COST = 2 ** 52;
+
+/** Tokens, or searches: a larger count is wrong. */
+const LARGEST_COUNT = 2 ** 40;
+
+/** Characters of output for one token, in an answer without a count. English has four to five, code and other languages fewer. */
+export const CHARACTERS_PER_TOKEN = 3;
+
+/** A count of output below one token for so many characters is one of the beginning of the answer, or none. The longest tokens have fewer. */
+export const MOST_CHARACTERS_PER_TOKEN = 64;
+
+/**
+ * What the counts of a call cost at a price, without the call itself. A rate that the price does not have counts as the one it is part of.
+ *
+ * @param most a larger count is wrong, which is the same as unknown.
+ * @returns billionths of a US dollar; `null`, and never 0, where the price or a count that it needs is unknown.
+ */
+export function costOfUse(price: Price | null, use: BilledUse, most: number = LARGEST_COUNT): number | null {
+  if (price === null) return null;
+  const input = costOfInput(price, use, most);
+  const output = costOfOutput(price, use, most);
+  const searches = costOfSearches(price, use, most);
+  if (input === null || output === null || searches === null) return null;
+  // Dollars per million tokens are millionths of a dollar per token; dollars per thousand searches are thousandths per search.
+  const nano = Math.round((input + output) * NANO_PER_MICRO + searches * 1_000_000);
+  return nano > LARGEST_COST ? null : nano;
+}
+
+/** Billionths of a US dollar that so many calls cost, besides their counts. */
+export function costOfCalls(price: Price | null, calls: number): number | null {
+  return price === null ? null : Math.round(price.request * calls * 1_000_000_000);
+}
+
+function costOfInput(
+  price: Price,
+  { input, cacheRead, cacheWrite, cacheWriteHour }: BilledUse,
+  most: number,
+): number | null {
+  const { cachedInput = price.input, cacheWrite: written = price.input } = price;
+  const { cacheWriteHour: writtenForAnHour = written } = price;
+  if (price.input + cachedInput + written + writtenForAnHour === 0) return 0;
+  // There is no request without input: a count of none counts nothing.
+  if (!isCount(input, most) || input === 0) return null;
+  const read = Math.min(cacheRead ?? 0, input);
+  const write = Math.min(cacheWrite ?? 0, input - read);
+  const hour = Math.min(cacheWriteHour ?? 0, write);
+  return (input - read - write) * price.input + read * cachedInput + (write - hour) * written + hour * writtenForAnHour;
+}
+
+function costOfOutput(price: Price, { output, reasoning }: BilledUse, most: number): number | null {
+  const { reasoning: reasoned = price.output } = price;
+  if (price.output + reasoned === 0) return 0;
+  if (!isCount(output, most)) return null;
+  const thought = Math.min(reasoning ?? 0, output);
+  return (output - thought) * price.output + thought * reasoned;
+}
+
+function costOfSearches({ search = 0 }: Price, { searches = 0 }: BilledUse, most: number): number | null {
+  if (search === 0) return 0;
+  return isCount(searches, most) ? search * searches : null;
+}
+
+function isCount(count: number | null, most: number): count is number {
+  return count !== null && count >= 0 && count <= most;
+}
+
+/** Calls that a provider carried out, or may have: it did not answer with an error status. */
+export function carriedOut(attempts: readonly EndedAttempt[]): readonly EndedAttempt[] {
+  return attempts.filter(
+    ({ failure, status }) => failure === null || (hasReachedProvider(failure) && (status === null || status < 400)),
+  );
+}
+
+/**
+ * What a request cost by the counts that providers reported. An earlier call whose end is unknown counts with the input of the one that answered.
+ *
+ * @param most tokens that a provider may be believed to have counted.
+ * @returns billionths of a US dollar; `null` where the price or a count is unknown, `undefined` where no provider carried out a call.
+ */
+export function reportedCost(ended: EndedRequest, most?: number): number | null | undefined {
+  const calls = carriedOut(ended.attempts);
+  const last = calls.at(-1);
+  if (last === undefined) return undefined;
+  if (ended.countsOnly) return 0;
+  const { usage } = ended;
+  let sum = 0;
+  for (const call of calls) {
+    const cost = addCosts(
+      costOfUse(
+        call.endpoint.price,
+        call === last ? usedByLast(ended) : { input: usage?.input ?? null, output: 0 },
+        most,
+      ),
+      costOfCalls(call.endpoint.price, call.calls),
+    );
+    if (cost === null) return null;
+    sum += cost;
+  }
+  return sum;
+}
+
+/** What the provider counted of the last call. Its output is unknown where the count is that of a beginning. */
+function usedByLast({ usage, whole, outputCharacters }: EndedRequest): BilledUse {
+  if (usage === null) return NOT_COUNTED;
+  const characters = outputCharacters ?? 0;
+  const least = characters / (whole ? MOST_CHARACTERS_PER_TOKEN : CHARACTERS_PER_TOKEN);
+  return usage.output !== null && usage.output < least ? { ...usage, output: null } : usage;
+}
+
+const NOT_COUNTED: BilledUse = { input: null, output: null };
+const PART_NOT_COUNTED: BilledUse = { input: null, output: 0, searches: null };
+
+/**
+ * The same for a request that was sent in parts: each answered part at the price of the endpoint that answered it.
+ *
+ * @returns as {@link reportedCost}
+ */
+export function reportedCostOfParts(
+  attempts: readonly EndedAttempt[],
+  answered: readonly AnsweredPart[],
+  most?: number,
+): number | null | undefined {
+  const calls = carriedOut(attempts);
+  if (calls.length === 0) return undefined;
+  let sum: number | null = 0;
+  for (const { endpoint, inputTokens, searches } of answered) {
+    sum = addCosts(sum, costOfUse(endpoint.price, { input: inputTokens, output: 0, searches }, most));
+  }
+  for (const { endpoint, calls: made, failure } of calls) {
+    sum = addCosts(sum, costOfCalls(endpoint.price, made));
+    const known = answered.filter((part) => part.endpoint === endpoint).length;
+    // What a lost call, or an answer that was thrown away, was charged for is unknown, unless the endpoint charges nothing.
+    if (failure !== null || known < made) sum = addCosts(sum, costOfUse(endpoint.price, PART_NOT_COUNTED));
+  }
+  return sum;
+}
+
+function addCosts(left: number | null, right: number | null): number | null {
+  return left === null || right === null ? null : left + right;
+}
