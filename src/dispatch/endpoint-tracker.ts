@@ -1,5 +1,5 @@
 import type { Candidate } from "../canon/decision.ts";
-import type { UpstreamFailure } from "../canon/failure.ts";
+import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { HealthSettings, RouteRow } from "../canon/table.ts";
 import { arrange, isArrangedByChance, type Arrangement, type Circumstances } from "./arrange.ts";
@@ -20,6 +20,8 @@ export interface EndpointStatus {
   readonly state: HealthState["state"];
   /** When the state ends by itself, on the caller's clock; `null` where it does not. */
   readonly until: number | null;
+  /** The latest failure that counted against it; `null` where it is healthy. */
+  readonly failure: FailureKind | null;
   readonly consecutive_failures: number;
   /**
    * Time to the first token, milliseconds. `recent` is what `sort: latency` compares (peak EWMA, before the calls under way); `age`: milliseconds since
@@ -148,6 +150,7 @@ export class EndpointTracker {
     return {
       state: healthState.state,
       until: isOut ? healthState.until : null,
+      failure: healthState.state === "healthy" ? null : (tracked?.health.latestFailure ?? null),
       consecutive_failures: tracked?.health.failuresInARow ?? 0,
       latency: {
         p50: tracked?.measures.firstToken(PERCENTILES.p50, now) ?? null,

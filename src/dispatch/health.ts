@@ -80,6 +80,12 @@ export class Health {
   #trialUntil = 0;
   #probedAt = -Infinity;
   #successesWhileOut = 0;
+  #latestFailure: FailureKind | null = null;
+
+  /** The latest failure that counted; `null` where none did. */
+  get latestFailure(): FailureKind | null {
+    return this.#latestFailure;
+  }
 
   get failuresInARow(): number {
     return this.#failuresInARow;
@@ -131,9 +137,11 @@ export class Health {
         if (this.#isHalfOpen(now) || this.#successesWhileOut >= SUCCESSES_TO_READMIT) this.#readmit(now);
         return;
       case "ill":
+        this.#latestFailure = failure?.kind ?? null;
         return this.#fail(settings, now);
       case "rate_limited": {
         const wait = Math.min(failure?.retryAfter ?? DEFAULT_RATE_LIMIT, settings.longestEjection);
+        this.#latestFailure = failure?.kind ?? null;
         this.#rateLimitedUntil = Math.max(this.#rateLimitedUntil, now + wait);
         this.#giveTrialBack(now);
         return;

@@ -79,6 +79,7 @@ export const CONTROL_HANDLERS = [
   "rotateKey",
   "revokeKey",
   "summary",
+  "health",
   "listDecisions",
   "getDecision",
   "exchangeKey",

@@ -1,6 +1,6 @@
 import { ALL_QUERY, PAGE_QUERY } from "../control/catalogue/page.ts";
 import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION } from "./answer-schemas.ts";
-import { LIVENESS, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
+import { HEALTH, LIVENESS, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
 import { DECISION_QUERY } from "../control/decisions/decision-query.ts";
 import { SUMMARY_QUERY } from "../control/governance-summary.ts";
 import { DECISION, DECISION_LIST } from "./decision-schemas.ts";
@@ -99,6 +99,19 @@ export const ENDPOINTS: readonly Endpoint[] = [
     handler: "summary",
     optionalQuery: SUMMARY_QUERY,
     answer: GOVERNANCE_SUMMARY,
+  },
+  {
+    ...PUBLIC,
+    kind: "control",
+    method: "GET",
+    path: "/v1/health",
+    id: "getHealth",
+    tag: "Governance",
+    summary: "Health of the endpoints of the workspace's routes, and of the answering process",
+    scope: "governance:read",
+    handler: "health",
+    answer: HEALTH,
+    isNeverStored: true,
   },
   {
     ...PUBLIC,

@@ -1,4 +1,6 @@
 import { EVIDENCE_FAULT_CAUSES } from "../../evidence/fault.ts";
+import { FAILURE_KINDS } from "../../canon/failure.ts";
+import { COUNT, whole, type ValueOf } from "../../canon/json/schema.ts";
 import { POLICY_SET } from "./answer-schemas.ts";
 import { POLICY_REVISIONS } from "./policies/policy-revisions-schema.ts";
 
@@ -91,3 +93,47 @@ export const STATUS = {
     },
   },
 } as const;
+
+const measured = { type: ["number", "null"], minimum: 0 } as const;
+
+export const HEALTH = {
+  title: "Health",
+  type: "object",
+  required: ["object", "endpoints", "evidence", "degraded", "build_id", "table_sha256", "policy_set"],
+  additionalProperties: false,
+  properties: {
+    object: { const: "health" },
+    endpoints: {
+      type: "array",
+      description: "Endpoints of the workspace's routes, as the calls of the answering process show them.",
+      items: whole({
+        id: text,
+        provider: text,
+        region: text,
+        model: text,
+        routes: { type: "array", items: text, description: "Routes of the workspace that have it." },
+        state: {
+          enum: ["healthy", "ejected", "rate_limited", "half_open"],
+          description: "`half_open`: the next call finds out whether it has recovered.",
+        },
+        retry_in_ms: { ...measured, description: "Until it is tried again." },
+        failure: {
+          enum: [...FAILURE_KINDS, null],
+          description: "The latest failure that counted; `null` when healthy.",
+        },
+        consecutive_failures: COUNT,
+        latency_ms: whole({ p50: measured, p90: measured, recent: measured, age_ms: measured }, "To the first token."),
+        tokens_per_second: whole({ p50: measured, age_ms: measured }),
+        in_flight: COUNT,
+      }),
+    },
+    evidence: whole({ state: { enum: ["ok", "unavailable"] } }),
+    degraded: STATUS.properties.degraded,
+    workers: STATUS.properties.workers,
+    build_id: text,
+    table_sha256: digest,
+    policy_set: POLICY_SET,
+  },
+} as const;
+
+export type HealthAnswer = ValueOf<typeof HEALTH>;

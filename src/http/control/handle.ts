@@ -41,6 +41,7 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   rotateKey: "control",
   revokeKey: "control",
   summary: "control",
+  health: "control",
   listDecisions: "control",
   getDecision: "control",
   exchangeKey: "control",

@@ -16,11 +16,11 @@ import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.
 import { exchangeKey } from "./service-keys/exchange-handler.ts";
 import { POLICY_HANDLERS } from "./policies/policy-handlers.ts";
 import { DECISION_HANDLERS } from "./decisions/decision-handlers.ts";
+import { healthAnswer, statusFacts } from "./health.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
 import { explain, policyRevisions } from "../../simulate/explain/explanation.ts";
 import { DEFAULT_SIMULATIONS_PER_MINUTE } from "./simulation-rate.ts";
 import { decideFrom, simulatedDecision, simulationQuestion, simulationView } from "./simulate.ts";
-import type { EndpointTracker } from "../../dispatch/endpoint-tracker.ts";
 
 export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandler>> = {
   ...KEY_HANDLERS,
@@ -88,6 +88,10 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
       ...(runtime.workers !== undefined && { workers: runtime.workers() }),
     },
   }),
+  health: ({ runtime, snapshot, identity }) => {
+    if (identity === null) throw new Error("control: health without an identity");
+    return { json: healthAnswer(runtime, snapshot, identity.workspace), headers: ["cache-control", "no-store"] };
+  },
   openapi: ({ runtime }) => ({ text: runtime.build.contract.text }),
   metrics: async ({ runtime, headers }) => ({ page: await runtime.metrics(headers.accept) }),
   livez: () => ({ json: { status: "live" } }),
@@ -132,31 +136,4 @@ function servedOperations(operations: ControlCall["operations"]): readonly Opera
 /** An entry of GET /api/v1/models: the protocol's members, and those of the other shape. */
 function anthropicModel(usable: ListedRoute): JsonObject {
   return { ...modelInfo(usable), ...routeFacts(usable) };
-}
-
-/** How an endpoint stands now, as its calls from this process tell. */
-function statusFacts(endpoints: Pick<EndpointTracker, "status">, endpointId: string): JsonObject {
-  const now = performance.now();
-  const { state, until, consecutive_failures, latency, throughput, in_flight } = endpoints.status(endpointId, now);
-  return {
-    state,
-    retry_in_ms: until === null ? null : Math.max(Math.ceil(until - now), 0),
-    consecutive_failures,
-    latency_ms: {
-      p50: rounded(latency.p50),
-      p90: rounded(latency.p90),
-      recent: rounded(latency.recent),
-      age_ms: whole(latency.age),
-    },
-    tokens_per_second: { p50: rounded(throughput.p50), age_ms: whole(throughput.age) },
-    in_flight,
-  };
-}
-
-function whole(milliseconds: number | null): number | null {
-  return milliseconds === null ? null : Math.round(milliseconds);
-}
-
-function rounded(value: number | null): number | null {
-  return value === null ? null : Math.round(value * 10) / 10;
 }

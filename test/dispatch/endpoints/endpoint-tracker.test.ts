@@ -138,6 +138,7 @@ describe("how an endpoint stands", () => {
   const unknown = {
     state: "healthy",
     until: null,
+    failure: null,
     consecutive_failures: 0,
     latency: { p50: null, p90: null, recent: null, age: null },
     throughput: { p50: null, age: null },
@@ -164,11 +165,16 @@ describe("how an endpoint stands", () => {
 
   it("is said in each state", () => {
     const places = withoutA();
-    expect(places.status("a", 1)).toMatchObject({ state: "ejected", until: 10_000, consecutive_failures: 3 });
-    expect(places.status("a", 10_000)).toMatchObject({ state: "half_open", until: null });
+    expect(places.status("a", 1)).toMatchObject({
+      state: "ejected",
+      until: 10_000,
+      failure: "server_error",
+      consecutive_failures: 3,
+    });
+    expect(places.status("a", 10_000)).toMatchObject({ state: "half_open", until: null, failure: "server_error" });
     call(places, "b", { ...WELL, failure: failure("rate_limited", 700) }, 0);
-    expect(places.status("b", 1)).toMatchObject({ state: "rate_limited", until: 700 });
-    expect(places.status("b", 700)).toMatchObject({ state: "healthy", until: null });
+    expect(places.status("b", 1)).toMatchObject({ state: "rate_limited", until: 700, failure: "rate_limited" });
+    expect(places.status("b", 700)).toMatchObject({ state: "healthy", until: null, failure: null });
   });
 
   it("can be asked without changing it: the trial is still there", () => {

@@ -1,0 +1,75 @@
+import type { JsonObject } from "../../canon/json.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import type { EndpointTracker } from "../../dispatch/endpoint-tracker.ts";
+import type { HealthAnswer } from "../contract/service-schemas.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Snapshot } from "../snapshot.ts";
+
+/** The status of an endpoint now, from the calls of this process. */
+export function statusFacts(endpoints: Pick<EndpointTracker, "status">, endpointId: string): JsonObject {
+  const { failure: _failure, ...facts } = endpointFacts(endpoints, endpointId);
+  return facts;
+}
+
+function endpointFacts(endpoints: Pick<EndpointTracker, "status">, endpointId: string) {
+  const now = performance.now();
+  const { state, until, failure, consecutive_failures, latency, throughput, in_flight } = endpoints.status(
+    endpointId,
+    now,
+  );
+  return {
+    state,
+    retry_in_ms: until === null ? null : Math.max(Math.ceil(until - now), 0),
+    failure,
+    consecutive_failures,
+    latency_ms: {
+      p50: rounded(latency.p50),
+      p90: rounded(latency.p90),
+      recent: rounded(latency.recent),
+      age_ms: whole(latency.age),
+    },
+    tokens_per_second: { p50: rounded(throughput.p50), age_ms: whole(throughput.age) },
+    in_flight,
+  };
+}
+
+/** Health of the endpoints that a workspace's routes have, and of the process that answers. Figures of endpoints include other workspaces' calls. */
+export function healthAnswer(runtime: Runtime, { decider }: Snapshot, workspace: string): HealthAnswer {
+  const { table, policies } = decider;
+  const { state } = runtime.evidenceStatus();
+  return {
+    object: "health",
+    endpoints: endpointsOf(table, workspace).map(({ id, routes }) => {
+      const row = table.endpoints[id];
+      if (row === undefined) throw new Error(`health: the table has no endpoint ${id}`);
+      const { provider, region, model } = row;
+      return { id, provider, region, model, routes, ...endpointFacts(runtime.endpoints, id) };
+    }),
+    evidence: { state },
+    degraded: runtime.degraded(),
+    ...(runtime.workers !== undefined && { workers: runtime.workers() }),
+    build_id: runtime.build.id,
+    table_sha256: table.revision,
+    policy_set: policies.id,
+  };
+}
+
+/** Endpoints of the workspace's routes, in the order of the table, with the routes that have them. */
+function endpointsOf(
+  { workspaces, routes, endpoints }: RoutingTable,
+  workspace: string,
+): readonly { readonly id: string; readonly routes: readonly string[] }[] {
+  const own = (workspaces[workspace]?.approve.routes ?? []).flatMap((id) => routes[id] ?? []);
+  return Object.keys(endpoints).flatMap((id) => {
+    const using = own.filter(({ tiers }) => tiers.some((tier) => tier.endpoints.includes(id)));
+    return using.length === 0 ? [] : [{ id, routes: using.map((route) => route.id) }];
+  });
+}
+
+function whole(milliseconds: number | null): number | null {
+  return milliseconds === null ? null : Math.round(milliseconds);
+}
+
+function rounded(value: number | null): number | null {
+  return value === null ? null : Math.round(value * 10) / 10;
+}
