@@ -1,7 +1,7 @@
 import type { SampleRequest } from "../sample-request.ts";
 import type { PolicyOnly } from "../space/blocks.ts";
 import type { AssertionReader, JobSpace, Space } from "../space/job-space.ts";
-import { Sight } from "../space/readers.ts";
+import { AmbiguousNames, Sight } from "../space/readers.ts";
 import { buildDiagram, isBlind } from "./build-diagram.ts";
 import { leafOf, type Node, PairedLeaves } from "./diagrams.ts";
 import type { OperationDiagrams } from "./operation-diagrams.ts";
@@ -22,7 +22,7 @@ export class AssertionDiagrams {
     this.#shared = shared;
     this.#all = space.assertions;
     this.#pairs = new PairedLeaves(shared.diagrams);
-    const none = new Set<string>();
+    const none = new AmbiguousNames(null);
     this.#byLevels = space.assertions.flatMap((assertion) => {
       const sight = new Sight([assertion.reader], shared.operation, none);
       // A key's names are read in the vocabulary of each side.

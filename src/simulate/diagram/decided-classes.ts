@@ -5,6 +5,7 @@ import type { SideDecider, SideOutcomes } from "../side-decider.ts";
 import type { ApprovalState } from "../space/approval-state.ts";
 import { comparedRequest } from "../space/compared-request.ts";
 import type { ClassDetails, JobSpace, Space } from "../space/job-space.ts";
+import { AmbiguousNames } from "../space/readers.ts";
 import { candidatesKey, stateKey, type SideState } from "../space/side-state.ts";
 import type { LoadedPolicy, LoadedViews } from "../views.ts";
 import { AssertionDiagrams } from "./assertion-diagrams.ts";
@@ -108,8 +109,10 @@ class OperationClasses {
     );
     this.#shared = { operation, diagrams, levels, profiles, budget };
     const [baseSpace, headSpace] = space.sides;
-    const sideOf = ({ decider, views }: LoadedSide, ambiguous: ReadonlySet<string> = new Set()): SideDiagrams =>
-      new SideDiagrams({ decider, views, ambiguous }, this.#shared);
+    const sideOf = (
+      { decider, views }: LoadedSide,
+      ambiguous: AmbiguousNames = new AmbiguousNames(null),
+    ): SideDiagrams => new SideDiagrams({ decider, views, ambiguous }, this.#shared);
     this.#deciders = { base: sides.base.decider, head: sides.head.decider };
     this.#sides = { base: sideOf(sides.base, baseSpace?.ambiguous), head: sideOf(sides.head, headSpace?.ambiguous) };
     const usageOf = (at: "base" | "head"): DiagramUsage =>
@@ -210,7 +213,8 @@ class OperationClasses {
   #detailsOf(state: ApprovalState, root: Node, leaf: number): ClassDetails {
     const { levels, profiles } = this.#shared;
     const found = profiles.takenBy(root, leaf);
-    const taken = new Map(state.taken);
+    const details = state.details();
+    const taken = new Map(details.taken);
     const labels: string[] = [];
     for (const [depth, { name, values }] of levels.entries()) {
       const own = found[depth] ?? new Set<number>();
@@ -221,6 +225,6 @@ class OperationClasses {
         );
       else if (!own.has(0)) labels.unshift(values[1] ?? "");
     }
-    return { common: { ...state.common, labels }, taken };
+    return { common: { ...details.common, labels }, taken };
   }
 }

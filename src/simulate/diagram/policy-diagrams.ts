@@ -3,6 +3,7 @@ import { REMEMBERED_MEMBERS } from "../../policy/modules/remembering-set.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
 import type { SinglePolicy } from "../../policy/policy-set.ts";
 import type { Eyes, PolicyOnly } from "../space/blocks.ts";
+import type { Sight } from "../space/readers.ts";
 import { buildDiagram } from "./build-diagram.ts";
 import { leafOf, type Node, type Numbered } from "./diagrams.ts";
 import type { OperationDiagrams } from "./operation-diagrams.ts";
@@ -18,6 +19,26 @@ const STATE_MEMBERS = REMEMBERED_MEMBERS.filter(
     !["stream", "context", "max_output", "reasoning_effort"].some((name) => path === `input.request.${name}`),
 );
 
+const NEEDS = "input.request.needs";
+
+/**
+ * The needs of a request as one policy sees them. Those that it does not name are as good as each other where the same of its candidates have them
+ * (decision 16): then only their number matters.
+ */
+function seenNeeds(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput) => string {
+  const readsCandidates = readsPath(policy, "input.candidates");
+  const readsApprovals = readsPath(policy, "data.approved.capabilities");
+  return ({ request, candidates }) =>
+    request.needs
+      .map((need) => {
+        if (readsApprovals || sight.distinguishes(NEEDS, need)) return `=${need}`;
+        if (!readsCandidates) return "~";
+        return candidates.map(({ capabilities }) => (capabilities.includes(need) ? "1" : "0")).join("");
+      })
+      .toSorted()
+      .join("\n");
+}
+
 /** The answers of one policy, as a diagram over the members that it reads. Its leaves are evaluations, each made by the policy itself. */
 export class PolicyDiagrams {
   readonly #policy: SinglePolicy;
@@ -28,16 +49,27 @@ export class PolicyDiagrams {
   readonly #seen: readonly (readonly string[])[];
   readonly #members: readonly ((input: PolicyInput) => string)[];
   readonly #seesCandidates: boolean;
+  /** Of several reasons, the one of the first candidate is given. */
+  readonly #seesOrder: boolean;
   readonly #known = new Map<string, Node>();
 
   /** @param eyes of this policy alone. */
-  constructor(policy: SinglePolicy, eyes: Eyes, shared: OperationDiagrams, evaluations: Numbered<PolicyEvaluation>) {
+  constructor(
+    policy: SinglePolicy,
+    eyes: Eyes & { readonly sight: Sight },
+    shared: OperationDiagrams,
+    evaluations: Numbered<PolicyEvaluation>,
+  ) {
     this.#policy = policy;
     this.#applies = policy.contract.operations.includes(shared.operation);
     this.#shared = shared;
     this.#evaluations = evaluations;
     this.#seen = shared.levels.map((level) => level.values.map((_, value) => level.seen(eyes, value)));
-    this.#members = STATE_MEMBERS.filter(([path]) => readsPath(policy, path)).map(([, valueOf]) => valueOf);
+    this.#members = STATE_MEMBERS.filter(([path]) => readsPath(policy, path)).map(([path, valueOf]) =>
+      path === NEEDS ? seenNeeds(policy, eyes) : valueOf,
+    );
+    const { sight } = eyes;
+    this.#seesOrder = sight.seesOrder || policy.contract.constraints.some(({ reasons }) => reasons.length > 1);
     // Verdicts of other constraints than gates name candidates, whether the policy reads them or not.
     this.#seesCandidates =
       readsPath(policy, "input.candidates") || policy.contract.constraints.some(({ effect }) => effect !== "gate");
@@ -45,11 +77,11 @@ export class PolicyDiagrams {
 
   /**
    * @param input of any request of the state.
-   * @param candidates the state's candidates as text.
+   * @param candidates the state's candidates, each as text.
    * @param inputOf the input of another one.
    */
-  of(input: PolicyInput, candidates: string, inputOf: InputOf, start: PolicyOnly): Node {
-    let key = this.#seesCandidates ? candidates : "";
+  of(input: PolicyInput, candidates: readonly string[], inputOf: InputOf, start: PolicyOnly): Node {
+    let key = this.#seesCandidates ? this.#candidateKey(candidates) : "";
     for (const valueOf of this.#members) key += `\u0000${valueOf(input)}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
@@ -58,6 +90,10 @@ export class PolicyDiagrams {
       : leafOf(this.#numberOf({ verdicts: [], obligations: [] }));
     this.#known.set(key, made);
     return made;
+  }
+
+  #candidateKey(candidates: readonly string[]): string {
+    return (this.#seesOrder ? candidates : candidates.toSorted()).join("\n");
   }
 
   #build(inputOf: InputOf, start: PolicyOnly): Node {

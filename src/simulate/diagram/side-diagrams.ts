@@ -3,7 +3,7 @@ import { regionsNamed } from "../../decide/narrow.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { SideDecider, SideOutcomes } from "../side-decider.ts";
 import type { PolicyOnly } from "../space/blocks.ts";
-import { policyReader, Sight } from "../space/readers.ts";
+import { policyReader, Sight, type AmbiguousNames } from "../space/readers.ts";
 import type { LoadedViews } from "../views.ts";
 import { leafOf, type Node, Numbered, PairedLeaves, Relabelling } from "./diagrams.ts";
 import type { Level } from "./levels.ts";
@@ -15,7 +15,7 @@ import { VerdictFold } from "./verdict-fold.ts";
 export interface DiagramSide {
   readonly decider: SideDecider;
   readonly views: LoadedViews;
-  readonly ambiguous: ReadonlySet<string>;
+  readonly ambiguous: AmbiguousNames;
 }
 
 /** What the policies of a side say of the requests of one state. */
@@ -80,7 +80,7 @@ export class SideDiagrams {
 
   /** What the policies say of a state. */
   verdictsOf(input: PolicyInput, sample: SampleRequest): StateVerdicts {
-    const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`).join("\n");
+    const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`);
     const inputOf = (other: PolicyOnly): PolicyInput => this.#side.decider.inputLike(input, { ...sample, ...other });
     const start: PolicyOnly = sample;
     return { input, policies: this.#policies.map((policy) => policy.of(input, candidates, inputOf, start)) };

@@ -17,11 +17,24 @@ export interface ApprovalState {
   readonly sides: readonly SideState[];
   /** What assertions distinguish. */
   readonly asserted: string;
+  readonly details: Details;
+  readonly size: bigint;
+}
+
+/** What the requests of a state are, for those who describe them: most states are never described, so it is found out late. */
+export type Details = () => StateDetails;
+
+interface StateDetails {
   /** Needs and features that all of them have. */
   readonly common: Common;
   /** Values that their other members take, for each of them. */
   readonly taken: Taken;
-  readonly size: bigint;
+}
+
+/** @param find called at most once. */
+export function lateDetails(find: () => StateDetails): Details {
+  let found: StateDetails | null = null;
+  return () => (found ??= find());
 }
 
 export interface Common {
@@ -54,23 +67,36 @@ export function merged(
   numbers: StateNumbers,
   besides: (state: ApprovalState) => string = holdsBack,
 ): ApprovalState[] {
-  const found = new Map<string, ApprovalState>();
+  const found = new Map<string, [ApprovalState, ...ApprovalState[]]>();
   for (const state of states) {
     let key = `${besides(state)}\n\n${state.asserted}`;
     for (const side of state.sides) key += `\n\n${numbers.of(side)}`;
     const same = found.get(key);
-    if (same === undefined) found.set(key, state);
-    else {
-      const plainest = plainness(state.part) < plainness(same.part) ? state : same;
-      found.set(key, {
-        ...plainest,
-        common: both(state.common, same.common),
-        taken: either(state.taken, same.taken),
-        size: state.size + same.size,
-      });
-    }
+    if (same === undefined) found.set(key, [state]);
+    else same.push(state);
   }
-  return [...found.values()];
+  return [...found.values()].map(asOne);
+}
+
+function asOne(states: readonly [ApprovalState, ...ApprovalState[]]): ApprovalState {
+  let [plainest] = states;
+  if (states.length === 1) return plainest;
+  let size = 0n;
+  let least = Infinity;
+  for (const state of states) {
+    size += state.size;
+    const own = plainness(state.part);
+    if (own < least) [plainest, least] = [state, own];
+  }
+  const details = lateDetails(() =>
+    states
+      .map((state) => state.details())
+      .reduce((left, right) => ({
+        common: both(left.common, right.common),
+        taken: either(left.taken, right.taken),
+      })),
+  );
+  return { ...plainest, details, size };
 }
 
 function both(left: Common, right: Common): Common {

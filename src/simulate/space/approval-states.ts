@@ -3,7 +3,7 @@ import type { Feature } from "../../canon/generate/feature.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import { capabilityApprovals, featureApproval, endpointApprovals, type Approval } from "../../decide/approvals.ts";
 import { isNarrowed, NARROWED, type SampleRequest } from "../sample-request.ts";
-import { merged, StateNumbers, type ApprovalState, type Common } from "./approval-state.ts";
+import { lateDetails, merged, StateNumbers, type ApprovalState, type Common } from "./approval-state.ts";
 import { joinedNames } from "./blocks.ts";
 import type { Sight } from "./readers.ts";
 import { preferenceValues, type PreferenceEffect } from "./preference-effects.ts";
@@ -109,8 +109,10 @@ class Walk {
             return view === undefined ? [] : [startSide(view, side, preferences, dimensions)];
           }),
           asserted: asserted.join("|"),
-          common: { needs: [], features: [] },
-          taken: new Map([...preferenceValues(preferences), ["dimensions", [String(dimensions ?? "none")]]]),
+          details: lateDetails(() => ({
+            common: { needs: [], features: [] },
+            taken: new Map([...preferenceValues(preferences), ["dimensions", [String(dimensions ?? "none")]]]),
+          })),
           size,
         };
       }),
@@ -188,7 +190,10 @@ class Walk {
     return {
       ...state,
       part: more(state.part),
-      common: more(state.common),
+      details: lateDetails(() => {
+        const { common, taken } = state.details();
+        return { common: more(common), taken };
+      }),
       sides,
       asserted: state.asserted.split("\n").includes(step.asserted)
         ? state.asserted

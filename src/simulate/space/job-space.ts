@@ -6,7 +6,7 @@ import { approvalStates } from "./approval-states.ts";
 import type { Eyes } from "./blocks.ts";
 import type { PairClass } from "./pairs.ts";
 import { preferenceEffects } from "./preference-effects.ts";
-import type { Reader, Sight } from "./readers.ts";
+import type { AmbiguousNames, Reader, Sight } from "./readers.ts";
 import { openSide } from "./side-state.ts";
 import { OUTSIDE_VOCABULARY, type Universe } from "./universe.ts";
 
@@ -32,7 +32,7 @@ export interface ClassDetails {
 export interface SpaceSide {
   readonly table: Parameters<typeof openSide>[0];
   /** Names that mean two things in the table. */
-  readonly ambiguous: ReadonlySet<string>;
+  readonly ambiguous: AmbiguousNames;
   readonly sightOf: (operation: Operation) => Sight;
 }
 

@@ -1,11 +1,10 @@
-import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { destinationsOf } from "../compare/change-kinds.ts";
 import type { Distinctions } from "../sample-request.ts";
 import type { CompiledSide } from "../side-contents.ts";
 import type { AssertionReader, Job, Space } from "./job-space.ts";
 import { pairClasses, type PairSide } from "./pairs.ts";
-import { ambiguousNames, distinctionReader, policyReader, Sight, type Reader } from "./readers.ts";
+import { AmbiguousNames, distinctionReader, policyReader, Sight, type Reader } from "./readers.ts";
 import { universeOf, type Universe } from "./universe.ts";
 
 /** The space of two sides, and the jobs that enumerate it. The same sides give the same jobs in the same order, in every thread. */
@@ -34,7 +33,7 @@ export function planSpace(
     return {
       table,
       readers: contents.flatMap(({ rules }) => (rules === null ? [] : [policyReader(rules)])),
-      ambiguous: ambiguousNames(table, CAPABILITY_NAMES),
+      ambiguous: new AmbiguousNames(table),
       destinationOf: ({ id }) => destinations.get(id)?.identity ?? id,
     };
   });
@@ -44,7 +43,7 @@ export function planSpace(
     sides,
     assertions.map(({ reader }) => reader),
   );
-  const none = new Set<string>();
+  const none = new AmbiguousNames(null);
   const space: Space = {
     universe,
     assertions,

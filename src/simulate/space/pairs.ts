@@ -1,6 +1,6 @@
 import type { EndpointRow, RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import type { Member } from "../sample-request.ts";
-import type { Reader } from "./readers.ts";
+import type { AmbiguousNames, Reader } from "./readers.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
 
 /** Workspaces and routes that no rule distinguishes for any request. */
@@ -15,7 +15,7 @@ export type DestinationOf = (endpoint: EndpointRow) => string;
 export interface PairSide {
   readonly table: RoutingTable;
   readonly readers: readonly Reader[];
-  readonly ambiguous: ReadonlySet<string>;
+  readonly ambiguous: AmbiguousNames;
   readonly destinationOf: DestinationOf;
 }
 
@@ -60,7 +60,7 @@ class Names {
   constructor(readers: readonly Reader[], sides: readonly PairSide[]) {
     this.#fixed = new Set([
       ...readers.flatMap(({ strings }) => [...strings]),
-      ...sides.flatMap(({ ambiguous }) => [...ambiguous]),
+      ...sides.flatMap(({ ambiguous }) => [...ambiguous.all]),
     ]);
     const inspects = readers.some((reader) => reader.inspects.length > 0);
     // Who reads the approved routes sees in which place of a list a route stands, and what else is there.

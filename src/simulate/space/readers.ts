@@ -1,3 +1,4 @@
+import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
@@ -74,10 +75,10 @@ const SHARED_NAMES: readonly (readonly string[])[] = [
 /** What the readers of one side and one operation see of requests. */
 export class Sight {
   readonly #readers: readonly Reader[];
-  /** Names that occur at more than one path of the table: a policy may compare them. */
-  readonly #ambiguous: ReadonlySet<string>;
+  readonly #ambiguous: AmbiguousNames;
+  readonly #seen = new Map<string, boolean>();
 
-  constructor(readers: readonly Reader[], operation: Operation, ambiguous: ReadonlySet<string>) {
+  constructor(readers: readonly Reader[], operation: Operation, ambiguous: AmbiguousNames) {
     this.#readers = readers.filter(({ operations }) => operations === null || operations.includes(operation));
     this.#ambiguous = ambiguous;
   }
@@ -88,7 +89,9 @@ export class Sight {
   }
 
   sees(path: string): boolean {
-    return this.#readers.some((reader) => readsPath(reader, path));
+    const known = this.#seen.get(path) ?? this.#readers.some((reader) => readsPath(reader, path));
+    this.#seen.set(path, known);
+    return known;
   }
 
   /** Whether a reader contains the name, at any path. */
@@ -102,57 +105,109 @@ export class Sight {
   }
 
   #canDistinguish(reader: Reader, path: string, name: string): boolean {
-    if (reader.inspects.length > 0 || reader.strings.has(name) || this.#ambiguous.has(name)) return true;
+    if (reader.inspects.length > 0 || reader.strings.has(name) || this.#ambiguous.of(reader).has(name)) return true;
     const shared = SHARED_NAMES.find((paths) => paths.includes(path)) ?? [];
     return shared.filter((other) => readsPath(reader, other)).length > 1;
   }
 }
 
-/** Names that are in two lists of a table, or are the name of a capability too. */
-export function ambiguousNames(table: RoutingTable, capabilities: readonly string[]): ReadonlySet<string> {
+/** A kind of name: within one a name may occur several times, and means the same. */
+interface NameKind {
+  /** Where policies find names of the kind. */
+  readonly paths: readonly string[];
+  readonly names: readonly string[];
+}
+
+/** Names that mean two things in a table: a policy that reads both may compare them. */
+export class AmbiguousNames {
+  readonly #kinds: readonly NameKind[];
+  readonly #known = new Map<string, ReadonlySet<string>>();
+
+  constructor(table: RoutingTable | null) {
+    this.#kinds = table === null ? [] : kindsOf(table);
+  }
+
+  /** Names of two kinds, whoever reads them. */
+  get all(): ReadonlySet<string> {
+    return repeated(this.#kinds);
+  }
+
+  /** Names of two kinds that a reader reads both. */
+  of(reader: Pick<Reader, "reads">): ReadonlySet<string> {
+    const read = this.#kinds.filter(({ paths }) => paths.some((path) => readsPath(reader, path)));
+    const key = reader.reads.join("\n");
+    const known = this.#known.get(key) ?? repeated(read);
+    this.#known.set(key, known);
+    return known;
+  }
+}
+
+function repeated(kinds: readonly NameKind[]): ReadonlySet<string> {
   const seen = new Set<string>();
-  const ambiguous = new Set<string>();
-  for (const list of [capabilities, ...nameLists(table)]) {
-    for (const name of new Set(list)) {
-      if (seen.has(name)) ambiguous.add(name);
+  const found = new Set<string>();
+  for (const { names } of kinds) {
+    for (const name of new Set(names)) {
+      if (seen.has(name)) found.add(name);
       seen.add(name);
     }
   }
-  return ambiguous;
+  return found;
 }
 
-/** Each list is one kind of name; within a kind a name may occur several times. */
-function nameLists(table: RoutingTable): readonly (readonly string[])[] {
+const CANDIDATES = "input.candidates";
+
+function kindsOf(table: RoutingTable): readonly NameKind[] {
   const workspaces = Object.values(table.workspaces);
+  const endpoints = Object.values(table.endpoints);
   const { environments, workloads, labels } = table.vocabulary;
+  const kind = (paths: readonly string[], names: readonly string[]): NameKind => ({ paths, names });
   return [
-    Object.keys(table.workspaces),
-    workspaces.map(({ tier }) => tier),
-    workspaces.flatMap((workspace) => workspace.labels),
-    Object.keys(table.routes),
-    Object.keys(table.endpoints),
-    Object.keys(table.models),
-    Object.keys(table.providers),
-    [...Object.values(table.regionGroups).flat(), ...Object.values(table.endpoints).map(({ region }) => region)],
-    Object.keys(table.regionGroups),
-    Object.values(table.endpoints).map(({ dialect }) => dialect),
-    Object.values(table.models).flatMap(({ signatureFamily }) => signatureFamily ?? []),
+    kind(["input.request.needs", CANDIDATES, "data.approved.capabilities"], CAPABILITY_NAMES),
+    kind(["input.workspace.id", "data.approved"], Object.keys(table.workspaces)),
+    kind(
+      ["input.workspace.tier"],
+      workspaces.map(({ tier }) => tier),
+    ),
+    kind(
+      ["input.workspace.labels"],
+      workspaces.flatMap((workspace) => workspace.labels),
+    ),
+    kind(["input.request.route", "data.approved.routes"], Object.keys(table.routes)),
+    kind([CANDIDATES], Object.keys(table.endpoints)),
+    kind([CANDIDATES], Object.keys(table.models)),
+    kind([CANDIDATES, "data.approved.providers"], Object.keys(table.providers)),
+    kind(
+      [CANDIDATES, "data.regions", "data.approved.regions"],
+      [...Object.values(table.regionGroups).flat(), ...endpoints.map(({ region }) => region)],
+    ),
+    kind(["data.regions"], Object.keys(table.regionGroups)),
+    kind(
+      [CANDIDATES],
+      endpoints.map(({ dialect }) => dialect),
+    ),
+    kind(
+      [CANDIDATES],
+      Object.values(table.models).flatMap(({ signatureFamily }) => signatureFamily ?? []),
+    ),
     // Names outside a vocabulary read alike, so an environment can have the same name as a workload.
-    [...environments, OUTSIDE_VOCABULARY],
-    [...workloads, OUTSIDE_VOCABULARY],
-    labels,
+    kind(["input.key.environment"], [...environments, OUTSIDE_VOCABULARY]),
+    kind(["input.key.workload"], [...workloads, OUTSIDE_VOCABULARY]),
+    kind(["input.key.labels"], labels),
     ...NAMES_OF_ALL,
   ];
 }
 
 /** Values of the input that are the same for every table, by path; `none` is also the family of models that sign nothing. */
-const NAMES_OF_ALL: readonly (readonly string[])[] = [
-  OPERATIONS,
+const NAMES_OF_ALL: readonly NameKind[] = [
+  { paths: ["input.operation"], names: OPERATIONS },
   // Sizes and efforts share a value, and are distinguished where two of them are read.
-  [...TOKEN_BUCKETS, ...REASONING_EFFORTS],
-  DAY_BUCKETS,
-  HOUR_BUCKETS,
-  RETENTIONS,
-  ["primary", "fallback"],
-  ["allow", "deny"],
+  {
+    paths: ["input.request.context", "input.request.max_output", "input.request.reasoning_effort"],
+    names: [...TOKEN_BUCKETS, ...REASONING_EFFORTS],
+  },
+  { paths: ["input.time.day"], names: DAY_BUCKETS },
+  { paths: ["input.time.hour"], names: HOUR_BUCKETS },
+  { paths: [CANDIDATES], names: RETENTIONS },
+  { paths: [CANDIDATES], names: ["primary", "fallback"] },
+  { paths: ["input.request.data_collection"], names: ["allow", "deny"] },
 ];
