@@ -76,6 +76,8 @@ describe("GET /v1/decisions", () => {
     ]);
     expect(body.data[1]).toMatchObject({ route, terminal: "completed", status: 200, attempts: 1 });
     expect(body.data[1]?.input_tokens).toBeGreaterThan(0);
+    expect(body.data[1]?.cost_usd).toBeGreaterThan(0);
+    expect(body.data[0]?.cost_usd).toBe(null);
     expect(text).not.toContain(SECRET);
   });
 

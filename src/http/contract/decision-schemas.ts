@@ -40,6 +40,11 @@ const LINE = {
   attempts: COUNT,
   input_tokens: { ...nullableCount, description: "As the provider counted; `null` where it did not." },
   output_tokens: nullableCount,
+  cost_usd: {
+    type: ["number", "null"],
+    minimum: 0,
+    description: "By list prices, from what the provider counted; `null` where it is not known.",
+  },
   total_ms: { ...duration, description: "Milliseconds from the request's arrival to the end of its answer." },
 } as const;
 

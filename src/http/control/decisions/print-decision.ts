@@ -31,6 +31,7 @@ export function decisionLine({ decision, outcome }: EvidenceEntry): DecisionLine
     attempts: (outcome?.attempts ?? []).reduce((sum, { calls = 1 }) => sum + calls, 0),
     input_tokens: outcome?.inputTokens ?? null,
     output_tokens: outcome?.outputTokens ?? null,
+    cost_usd: typeof outcome?.costNanoUsd === "number" ? outcome.costNanoUsd / 1e9 : null,
     total_ms: isKnown(outcome) ? outcome.total : null,
   };
 }
