@@ -144,7 +144,7 @@ describe("signalbox explain, against files", () => {
     expect(
       await notes("--workspace", "demo", "--model", "chat-large", "--only", "openai-uss", "--labels", "ue"),
     ).toEqual([
-      "only names a provider that is not there; did you mean `openai-us`?",
+      "only names a provider that does not exist; did you mean `openai-us`?",
       "policies do not see one of the key's labels: the vocabulary does not have it; did you mean `eu`?",
     ]);
     const elsewhere = [

@@ -40,8 +40,8 @@ async function findingsOf(depth: number): Promise<{ readonly code: number; reado
 describe("signalbox check", () => {
   test.for([
     [2, null],
-    [4, /an evaluation takes \d{6} of the 1000000 units of work that it may \(workspace \S+, route \S+\)/],
-    [5, /an evaluation takes more than the 1000000 units of work that it may/],
+    [4, /an evaluation takes \d{6} of the 1000000 units of work that are allowed \(workspace \S+, route \S+\)/],
+    [5, /an evaluation takes more than the limit of 1000000 units of work/],
   ] as const)("reports a policy with %i nested loops as its cost demands", async ([depth, message]) => {
     const { code, stdout } = await findingsOf(depth);
     expect(code).toBe(0);

@@ -75,7 +75,7 @@ What fails
 
 Exit codes: 0 no difference, or differences without --detailed-exitcode; 2 differences with it, as declared or as if
 promoted; 3 an assertion, a coverage gate or --fail-on failed; 4 not every class was decided, or a policy newly cannot
-be evaluated; 1 an error, such as an unknown ref, a side that does not compile, or a bad flag. If several apply: 1, then 3,
-then 4, then 2.
+be evaluated; 1 an error, such as an unknown ref, a side that does not compile, or a bad flag. If several apply: 1,
+then 3, then 4, then 2.
 `;
 }

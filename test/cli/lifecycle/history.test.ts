@@ -74,7 +74,7 @@ describe("signalbox policy history", () => {
       10        2026-03-01T08:10Z  released             r2 (2b2b2b2b)                               key k1 of platform (security)  -
       11        2026-03-01T08:11Z  candidate withdrawn  r2 (2b2b2b2b)                               key k1 of platform (security)  -
       12        2026-03-01T08:12Z  files changed back   r2 (2b2b2b2b)                               a server's files               -
-      13        2026-03-01T08:13Z  new content          r3 (edededed), the policy's removal, candidate  a server's files               -
+      13        2026-03-01T08:13Z  new content          r3 (edededed), the policy's end, candidate  a server's files               -
       14        2026-03-01T08:14Z  promoted             nothing → r2 (2b2b2b2b)                     key k2 of platform             no approvals
       15        2026-03-01T08:15Z  something newer      -                                           a server's files               -
       "

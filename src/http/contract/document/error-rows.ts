@@ -26,7 +26,8 @@ const CLASSES: Readonly<Record<string, Where>> = {
   everywhere: () => true,
   keyed: ({ scope }) => scope !== null,
   with_body: ({ body }) => body !== null,
-  by_session: ({ kind, scope }) => kind === "control" && scope !== null,
+  // A session never has the scope that an exchange needs.
+  by_session: ({ kind, scope, id }) => kind === "control" && scope !== null && id !== "exchangeKey",
   keyed_body: ({ scope, body }) => scope !== null && body !== null,
   inference,
   idempotent: (endpoint) => endpoint.kind === "inference" && endpoint.surface.kind === "unary",

@@ -223,6 +223,6 @@ describe("a model with categories of its own", () => {
   it("gets no image", () => {
     const task = opened({ input: [text, data] }, mappedTarget);
     expect(task.refusals.get("e")).toMatchObject({ status: 400, code: "capability_not_supported", param: "input[1]" });
-    expect(() => task.parts[0]?.callTo(mappedTarget)).toThrow("cannot be told");
+    expect(() => task.parts[0]?.callTo(mappedTarget)).toThrow("cannot express the request");
   });
 });
