@@ -4,7 +4,7 @@ import { ABSENT } from "../format/amounts.ts";
 
 /** A name from outside: it may be long, and may hold marks that turn text around, which must not reach what follows. */
 export function Name({ of }: { readonly of: string | null | undefined }) {
-  return of === null || of === undefined || of === "" ? <Absent /> : <bdi class="name">{shown(of)}</bdi>;
+  return of === null || of === undefined || of === "" ? <Absent /> : <bdi class="name">{printable(of)}</bdi>;
 }
 
 /** The same for ids, digests and commands. */
@@ -13,7 +13,7 @@ export function Code({ of, short }: { readonly of: string | null | undefined; re
   const text = short !== undefined && of.length > short ? `${of.slice(0, short)}…` : of;
   return (
     <code class="name" title={text === of ? undefined : of}>
-      <bdi>{shown(text)}</bdi>
+      <bdi>{printable(text)}</bdi>
     </code>
   );
 }
@@ -23,7 +23,7 @@ export function Absent() {
 }
 
 /** Characters that nobody sees, or that turn text around, as the replacement character. */
-function shown(text: string): string {
+export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "\uFFFD").toWellFormed();
 }
 

@@ -8,6 +8,8 @@ import { KeysPage } from "./keys/keys.tsx";
 import { OverviewPage } from "./overview/overview.tsx";
 import { PoliciesPage } from "./policies/policies.tsx";
 import { PolicyPage } from "./policies/policy.tsx";
+import { ReportPage } from "./report/report.tsx";
+import { RoutesPage } from "./routes/routes.tsx";
 import { SpendPage } from "./spend/spend.tsx";
 
 /** An entry of the navigation. */
@@ -24,6 +26,8 @@ export const SECTIONS: readonly Section[] = [
   { path: "decisions", title: "Decisions", scopes: ["governance:read"] },
   { path: "policies", title: "Policies", scopes: ["governance:read", "operations:manage"] },
   { path: "spend", title: "Spend", scopes: ["spend:read"] },
+  { path: "routes", title: "Routes", scopes: ["catalogue:read"] },
+  { path: "report", title: "Simulation report", scopes: [] },
   { path: "keys", title: "Keys", scopes: ["operations:manage"] },
 ];
 
@@ -52,6 +56,10 @@ export function pageOf(path: readonly string[]): Page {
       return id === undefined
         ? { title: "Policies", section, render: () => <PoliciesPage /> }
         : { title: `Policy ${id}`, section, render: () => <PolicyPage id={id} /> };
+    case "routes":
+      return { title: "Routes", section, render: () => <RoutesPage /> };
+    case "report":
+      return { title: "Simulation report", section, render: () => <ReportPage /> };
     case "keys":
       return { title: "Keys", section, render: () => <KeysPage /> };
     default:

@@ -13,7 +13,8 @@ import { readArguments } from "./terminal/arguments.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "./compile-cache.ts";
 import { ENVIRONMENT_HELP, readEnvironment } from "./terminal/environment.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
-import { shownPath, wantsColour } from "./terminal/printing.ts";
+import { wantsColour } from "./terminal/printing.ts";
+import { shownPath } from "./terminal/shown-path.ts";
 import { formatDiagnostics, isReportFormat, REPORT_FORMATS, type ReportFormat } from "./terminal/report.ts";
 import { runCommand } from "./terminal/run.ts";
 

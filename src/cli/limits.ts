@@ -5,7 +5,7 @@ import { furtherSources, loadConfiguration } from "../compile/load.ts";
 import { limitRows, type LimitRow } from "../limits/usage.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
-import { shownPath } from "./terminal/printing.ts";
+import { shownPath } from "./terminal/shown-path.ts";
 import { runFlagCommand } from "./terminal/run.ts";
 
 const HELP = `Usage: signalbox limits [flags]

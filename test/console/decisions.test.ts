@@ -16,11 +16,15 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
   test("the navigation has the pages that the session's scopes allow", async () => {
     const page = await stage.open("#/decisions", LIST);
     const entries = page.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link");
-    await expect.poll(() => entries.allTextContents()).toEqual(["Overview", "Decisions", "Policies", "Spend", "Keys"]);
+    await expect
+      .poll(() => entries.allTextContents())
+      .toEqual(["Overview", "Decisions", "Policies", "Spend", "Routes", "Simulation report", "Keys"]);
     const viewer = { ...SIGNED_IN, scopes: ["governance:read"] };
     const other = await stage.open("#/decisions", { ...LIST, "GET /console/session": { body: viewer } });
     const fewer = other.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link");
-    await expect.poll(() => fewer.allTextContents()).toEqual(["Overview", "Decisions", "Policies"]);
+    await expect
+      .poll(() => fewer.allTextContents())
+      .toEqual(["Overview", "Decisions", "Policies", "Simulation report"]);
   });
 
   test("a key pasted by keyboard signs in, and Tab and Enter lead to a decision", async () => {

@@ -6,7 +6,7 @@ import { PRESET_NAMES } from "../../compile/presets/presets.ts";
 import { createFiles, type FileToWrite } from "../policy/write-file.ts";
 import { listItems } from "../terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { shownPath } from "../terminal/printing.ts";
+import { shownPath } from "../terminal/shown-path.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import { type InitAnswers, planInit } from "./plan.ts";
 import { INIT_POLICIES, routesText } from "./routes-text.ts";

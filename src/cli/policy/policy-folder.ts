@@ -4,7 +4,7 @@ import type { Source } from "../../canon/diagnostic.ts";
 import { directoryTree, UNREAD_SENTENCES, type FileTree } from "../../compile/file-tree.ts";
 import { ToolchainError } from "../../policy/toolchain/error.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { shownPath } from "../terminal/printing.ts";
+import { shownPath } from "../terminal/shown-path.ts";
 
 export const DEFAULT_DIRECTORY = "policies";
 

@@ -10,7 +10,7 @@ export function shellArgument(text: string): string {
   const written = Array.from(text, (character) => {
     if (character === "'" || character === "\\") return `\\${character}`;
     if (!UNSEEN.test(character)) return character;
-    return Array.from(Buffer.from(character, "utf8"), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
+    return Array.from(new TextEncoder().encode(character), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
   });
   return `$'${written.join("")}'`;
 }

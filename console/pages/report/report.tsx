@@ -1,0 +1,91 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Empty, Panel } from "../../components/panel.tsx";
+import { Field } from "../../components/form.tsx";
+import { Name } from "../../components/text.tsx";
+
+/** Bytes; a report of a million classes has some 20 MB. */
+const LARGEST = 200_000_000;
+
+/** Opens a `report.json` of `signalbox simulate`. The file stays in the browser. */
+export function ReportPage() {
+  const [name, setName] = useState<string | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const place = useRef<HTMLDivElement>(null);
+
+  const open = async (file: File): Promise<void> => {
+    setProblem(null);
+    setName(null);
+    if (place.current === null) return;
+    if (file.size > LARGEST) {
+      setProblem("The file is too large to be read here. Make HTML of it: signalbox simulate --format html.");
+      return;
+    }
+    // Apart: only who opens a report needs what draws it.
+    const { showReport } = await import("./show-report.ts");
+    const wrong = showReport(await file.text(), place.current);
+    if (wrong === null) setName(file.name);
+    else setProblem(wrong);
+  };
+
+  return (
+    <>
+      <div class="title">
+        <h1>Simulation report</h1>
+      </div>
+      <Panel title="Open a report">
+        <Field
+          label="report.json"
+          hint="Of signalbox simulate --format json, or an artefact of CI. It is not sent anywhere."
+        >
+          <input
+            type="file"
+            accept=".json,application/json"
+            onChange={(event) => {
+              const file = event.currentTarget.files?.[0];
+              if (file !== undefined) void open(file);
+            }}
+          />
+        </Field>
+        {problem === null ? null : (
+          <p class="notice stop" role="alert">
+            {problem}
+          </p>
+        )}
+        {name === null ? null : (
+          <div class="actions" role="status">
+            <span>
+              Shown below: <Name of={name} />
+            </span>
+            <ChangeFilter place={place} />
+          </div>
+        )}
+      </Panel>
+      {name === null && problem === null ? (
+        <Empty title="No report is open">
+          Run <code>signalbox simulate main --format json=report.json</code> and open the file.
+        </Empty>
+      ) : null}
+      <div ref={place} class="report" />
+    </>
+  );
+}
+
+/** Hides changes that do not have the text. */
+function ChangeFilter({ place }: { readonly place: { readonly current: HTMLElement | null } }) {
+  const [text, setText] = useState("");
+  useEffect(() => {
+    const changes = place.current?.shadowRoot?.querySelectorAll<HTMLElement>("article.change") ?? [];
+    const wanted = text.trim().toLowerCase();
+    for (const change of changes) change.hidden = !(change.textContent ?? "").toLowerCase().includes(wanted);
+  }, [text]);
+  return (
+    <input
+      type="search"
+      class="small"
+      aria-label="Show changes with this text"
+      placeholder="show changes with…"
+      value={text}
+      onInput={(event) => setText(event.currentTarget.value)}
+    />
+  );
+}

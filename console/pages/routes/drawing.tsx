@@ -1,0 +1,143 @@
+import { printable } from "../../components/text.tsx";
+import { priceOf } from "./wording.ts";
+import type { RouteEndpoint, RouteFacts } from "./route-facts.ts";
+
+/** Pixels of the drawing, which does not scale: text stays readable and the drawing scrolls. */
+const WIDTH = 900;
+const NODE = { height: 46, gap: 10 };
+const COLUMNS = [
+  { x: 0, width: 150 },
+  { x: 230, width: 220 },
+  { x: 560, width: 340 },
+] as const;
+/** Characters that fit into a node of a column. */
+const FITTING = [18, 28, 46] as const;
+
+/** Workspace, routes and endpoints, joined where a plain request may go. */
+export function Drawing({
+  workspace,
+  routes,
+  region,
+}: {
+  readonly workspace: string;
+  readonly routes: readonly RouteFacts[];
+  /** Only what leads there is drawn in full; empty: everything. */
+  readonly region: string;
+}) {
+  const endpoints = [...new Map(routes.flatMap((each) => (each.endpoints ?? []).map((one) => [one.id, one]))).values()];
+  const rows = Math.max(routes.length, endpoints.length, 1);
+  const height = rows * (NODE.height + NODE.gap);
+  const middle = (count: number, at: number): number => ((at + 0.5) * height) / count;
+  const leads = (endpoint: RouteEndpoint): boolean => endpoint.inPlan && (region === "" || endpoint.region === region);
+  const edges = routes.flatMap((route, from) =>
+    (route.endpoints ?? []).map((endpoint) => ({
+      key: `${route.model.id} ${endpoint.id}`,
+      from: middle(routes.length, from),
+      to: middle(
+        endpoints.length,
+        endpoints.findIndex(({ id }) => id === endpoint.id),
+      ),
+      kind: leads(endpoint) ? "open" : endpoint.inPlan ? "faint" : "shut",
+    })),
+  );
+  const reached = new Set(routes.flatMap((route) => (route.endpoints ?? []).filter(leads).map(({ id }) => id)));
+  return (
+    <div class="scroll drawing" role="region" aria-label="Drawing of the routes" tabIndex={0}>
+      <svg
+        width={WIDTH}
+        height={height}
+        viewBox={`0 0 ${WIDTH} ${height}`}
+        role="img"
+        aria-label="The table below says the same"
+      >
+        {routes.map(({ model, endpoints: known }, at) => (
+          <path
+            key={model.id}
+            class={known === null || known.some(leads) ? "open" : "shut"}
+            d={curve(0, height / 2, middle(routes.length, at))}
+          />
+        ))}
+        {edges.map(({ key, from, to, kind }) => (
+          <path key={key} class={kind} d={curve(1, from, to)} />
+        ))}
+        <Node column={0} y={height / 2} title={workspace} lines={["workspace"]} />
+        {routes.map(({ model, endpoints: known }, at) => (
+          <Node
+            key={model.id}
+            column={1}
+            y={middle(routes.length, at)}
+            title={model.id}
+            lines={[
+              known === null
+                ? "asking…"
+                : model.available
+                  ? model.regions.join(", ")
+                  : (model.denial?.reason_code ?? "denied"),
+            ]}
+            faint={known !== null && !known.some(leads)}
+          />
+        ))}
+        {endpoints.map((endpoint, at) => (
+          <Node
+            key={endpoint.id}
+            column={2}
+            y={middle(endpoints.length, at)}
+            title={endpoint.id}
+            lines={[[endpoint.provider, endpoint.region, priceOf(endpoint)].join(" · ")]}
+            faint={!reached.has(endpoint.id)}
+            mark={endpoint.health !== null && endpoint.health !== "healthy"}
+          />
+        ))}
+      </svg>
+    </div>
+  );
+}
+
+/** From the right edge of a column to the left edge of the next. */
+function curve(column: 0 | 1, from: number, to: number): string {
+  const start = COLUMNS[column].x + COLUMNS[column].width;
+  const end = COLUMNS[column === 0 ? 1 : 2].x;
+  const half = (start + end) / 2;
+  return `M${start} ${from}C${half} ${from} ${half} ${to} ${end} ${to}`;
+}
+
+function Node({
+  column,
+  y,
+  title,
+  lines,
+  faint = false,
+  mark = false,
+}: {
+  readonly column: 0 | 1 | 2;
+  /** Of the middle. */
+  readonly y: number;
+  readonly title: string;
+  readonly lines: readonly string[];
+  readonly faint?: boolean;
+  readonly mark?: boolean;
+}) {
+  const { x, width } = COLUMNS[column];
+  const top = y - NODE.height / 2;
+  return (
+    <g class={faint ? "node faint" : mark ? "node mark" : "node"}>
+      <title>{printable(title)}</title>
+      <rect x={x + 0.5} y={top + 0.5} width={width - 1} height={NODE.height - 1} rx={6} />
+      <text x={x + 12} y={top + 19} class="strong">
+        {fitting(title, FITTING[column])}
+      </text>
+      {lines.map((line) => (
+        <text key={line} x={x + 12} y={top + 36}>
+          {fitting(line, FITTING[column] + 4)}
+        </text>
+      ))}
+    </g>
+  );
+}
+
+const GRAPHEMES = new Intl.Segmenter();
+
+function fitting(text: string, most: number): string {
+  const characters = Array.from(GRAPHEMES.segment(printable(text)), ({ segment }) => segment);
+  return characters.length <= most ? characters.join("") : `${characters.slice(0, most - 1).join("")}…`;
+}

@@ -1,0 +1,181 @@
+import { useState } from "preact/hooks";
+import { hasScope, session } from "../../api/session-state.ts";
+import type { Model, ModelList } from "../../api/types.ts";
+import { useResource } from "../../api/use-resource.ts";
+import { Choice } from "../../components/form.tsx";
+import { Empty, ErrorBox, Loaded, Panel } from "../../components/panel.tsx";
+import { Table } from "../../components/table.tsx";
+import { Badge, Code, Name } from "../../components/text.tsx";
+import { counted } from "../../format/amounts.ts";
+import { address, replaceQuery } from "../../router.ts";
+import { Drawing } from "./drawing.tsx";
+import type { RouteEndpoint, RouteFacts } from "./route-facts.ts";
+import { SimulateForm } from "./simulate-form.tsx";
+import { PAGE, useRoutes } from "./use-routes.ts";
+import { priceOf } from "./wording.ts";
+
+export function RoutesPage() {
+  const resource = useResource<ModelList>("/v1/models?all=true");
+  return (
+    <>
+      <div class="title">
+        <h1>Routes</h1>
+      </div>
+      <Loaded of={resource} lines={10}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty title="This workspace may use no route">
+              Approve routes for it under <code>workspaces</code> in routes.yaml.
+            </Empty>
+          ) : hasScope("route:simulate") ? (
+            <Routes models={data} />
+          ) : (
+            <Panel title="Routes of the workspace">
+              <p class="hint">Endpoints, prices and health need a session with route:simulate.</p>
+              <ModelTable models={data} />
+            </Panel>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+function Routes({ models }: { readonly models: readonly Model[] }) {
+  const [shown, setShown] = useState(PAGE);
+  const { routes, failure } = useRoutes(models, shown);
+  const region = address.value.query.get("region") ?? "";
+  const regions = [
+    ...new Set(routes.flatMap(({ endpoints }) => (endpoints ?? []).map((each) => each.region))),
+  ].toSorted();
+  const current = session.value;
+  return (
+    <>
+      <Panel
+        title="Who may reach what"
+        aside={
+          <Choice
+            label="Region"
+            value={region}
+            options={[["", "every region"], ...regions.map((name) => [name, name] as const)]}
+            onChange={(value) => replaceQuery({ region: value })}
+          />
+        }
+      >
+        <Reach routes={routes} region={region} />
+        {failure === null ? null : <ErrorBox failure={failure} />}
+        <Drawing workspace={current?.signed_in === true ? current.workspace : ""} routes={routes} region={region} />
+        <p class="hint">
+          A line is where a plain request of this session may go now; a dashed one is shut by an approval or a policy.
+          Prices are US dollars for a million tokens, input / output.
+        </p>
+        {models.length > shown ? (
+          <button type="button" onClick={() => setShown(shown + PAGE)}>
+            Show {Math.min(PAGE, models.length - shown)} more of {counted(models.length, "route")}
+          </button>
+        ) : null}
+      </Panel>
+      <Panel title="Endpoints of the routes">
+        <EndpointTable routes={routes} region={region} />
+      </Panel>
+      <SimulateForm models={models} />
+    </>
+  );
+}
+
+/** The answer to "who may reach the US?" in a sentence. */
+function Reach({ routes, region }: { readonly routes: readonly RouteFacts[]; readonly region: string }) {
+  if (region === "") return null;
+  const reaching = routes.filter(({ endpoints }) => endpoints?.some((each) => each.inPlan && each.region === region));
+  return (
+    <p role="status">
+      {reaching.length === 0 ? (
+        <>
+          No plain request of this session can reach <Name of={region} />.
+        </>
+      ) : (
+        <>
+          {counted(reaching.length, "route")} of {routes.length} can lead to <Name of={region} />:{" "}
+          {reaching.map(({ model }, at) => (
+            <span key={model.id}>
+              {at === 0 ? "" : ", "}
+              <Name of={model.id} />
+            </span>
+          ))}
+          .
+        </>
+      )}
+    </p>
+  );
+}
+
+interface Line extends RouteEndpoint {
+  readonly route: string;
+}
+
+function EndpointTable({ routes, region }: { readonly routes: readonly RouteFacts[]; readonly region: string }) {
+  const lines: readonly Line[] = routes.flatMap(({ model, endpoints }) =>
+    (endpoints ?? []).map((each) => ({ ...each, route: model.id })),
+  );
+  return (
+    <Table
+      label="Endpoints of the routes"
+      rows={lines.filter((line) => region === "" || line.region === region)}
+      keyOf={({ route, id }) => `${route} ${id}`}
+      columns={[
+        { head: "Route", cell: ({ route }) => <Name of={route} /> },
+        { head: "Endpoint", cell: ({ id }) => <Name of={id} /> },
+        { head: "Model", cell: ({ model }) => <Name of={model} /> },
+        { head: "Provider", cell: ({ provider }) => <Name of={provider} /> },
+        { head: "Region", cell: ({ region: where }) => <Name of={where} /> },
+        {
+          head: "A plain request",
+          cell: ({ inPlan, leftOutBy }) =>
+            inPlan ? (
+              <Badge tone="good">may go there</Badge>
+            ) : (
+              <>
+                <Badge tone="stop">left out</Badge> <Code of={leftOutBy} />
+              </>
+            ),
+        },
+        {
+          head: "Health",
+          cell: ({ health }) =>
+            health === null ? (
+              <Name of={null} />
+            ) : (
+              <Badge tone={health === "healthy" ? "good" : "stop"}>{health}</Badge>
+            ),
+        },
+        { head: "Price in / out", number: true, cell: (line) => priceOf(line) },
+        { head: "Capabilities", cell: ({ capabilities }) => <Name of={capabilities.join(", ")} /> },
+      ]}
+    />
+  );
+}
+
+function ModelTable({ models }: { readonly models: readonly Model[] }) {
+  return (
+    <Table
+      label="Routes"
+      rows={models}
+      keyOf={({ id }) => id}
+      columns={[
+        { head: "Route", cell: ({ id }) => <Name of={id} /> },
+        {
+          head: "A plain request",
+          cell: ({ available, denial }) =>
+            available ? (
+              <Badge tone="good">allowed</Badge>
+            ) : (
+              <Badge tone="stop">{denial?.reason_code ?? "denied"}</Badge>
+            ),
+        },
+        { head: "Regions", cell: ({ regions }) => <Name of={regions.join(", ")} /> },
+        { head: "Operations", cell: ({ operations }) => <Name of={operations.join(", ")} /> },
+        { head: "Capabilities", cell: ({ capabilities }) => <Name of={capabilities.join(", ")} /> },
+      ]}
+    />
+  );
+}
