@@ -68,6 +68,7 @@ const long = [
   "test/security/forged-cache.test.ts",
   "test/security/forged-module.test.ts",
   "test/simulate/brute-force.test.ts",
+  "test/simulate/left-jobs.test.ts",
   "test/simulate/distinguished.test.ts",
   "test/simulate/remembering-set.test.ts",
   "test/simulate/settings/every-setting.test.ts",

@@ -3,27 +3,23 @@ import { judgeCases } from "./assertions/cases.ts";
 import { coverageResults } from "./assertions/coverage.ts";
 import { assertionResults, assertionsReport, type ExplainArguments } from "./assertions/results.ts";
 import { mergeTallies } from "./assertions/run.ts";
-import type { SimulationTally } from "./compare/simulation-tally.ts";
 import { EvidenceTally } from "./evidence/evidence-tally.ts";
 import { readEvidence } from "./evidence/read-evidence.ts";
 import { explainArguments } from "./explain/explain-arguments.ts";
 import { locationsOf } from "./explain/positions.ts";
 import type { JobInput } from "./jobs/job-input.ts";
-import { localPool, threadPool } from "./jobs/job-pool.ts";
+import { decideJobs, type DecidedJobs } from "./jobs/decide-jobs.ts";
 import { JobRunner } from "./jobs/job-runner.ts";
 import { comparisonReport, type ComparisonContext } from "./report/comparison-report.ts";
 import { dimensionReports } from "./report/dimension-report.ts";
 import { coverageFacts, unusedRuleFindings } from "./report/unused-findings.ts";
-import type { AssertionsReport, DimensionCut, SimulationReport } from "./report/report.ts";
+import type { AssertionsReport, SimulationReport } from "./report/report.ts";
 import { promotedPolicies, sideReport } from "./report/side-report.ts";
 import { changedSettings } from "./settings/changed-settings.ts";
 import { hostOf } from "./compare/change-kinds.ts";
 import type { ReportedSide, RunSimulation, Side, SimulationRequest, SimulationWatch } from "./request.ts";
 import { compiledSides, type CompiledSide, type CompiledSides, type CompiledTree } from "./side-contents.ts";
 import type { View } from "./sample-request.ts";
-
-/** Fewer jobs are decided before threads have started. */
-const WORTH_A_THREAD = 400;
 
 /** Compares two trees: every class of requests on both sides, and the results of the assertions. */
 export const runSimulation: RunSimulation = async (base, head, request, watch) => {
@@ -47,7 +43,7 @@ export async function simulateSides(
   watch: SimulationWatch,
 ): Promise<SimulationReport> {
   const plan = planned(compiled, request);
-  const { tally, cut } = await decided(plan, request, watch);
+  const { tally, cut } = await decideJobs(plan.input, plan.runner, request, watch, true);
   await plan.runner.load();
   const evidence = await weighed(plan.runner, { base: base.table, head: head.table }, request, watch);
   const context = (view: View): ComparisonContext => ({
@@ -124,30 +120,6 @@ function planned(sides: CompiledSides, { promote, assertions, timeLimit }: Simul
   return { input, runner: new JobRunner(input) };
 }
 
-interface Decided {
-  readonly tally: SimulationTally;
-  /** What was not decided in time. */
-  readonly cut: readonly DimensionCut[];
-}
-
-async function decided(
-  { input, runner }: Plan,
-  { workers, threadsFrom = WORTH_A_THREAD }: SimulationRequest,
-  { onProgress, signal }: SimulationWatch,
-): Promise<Decided> {
-  const of = runner.plan.jobs.length;
-  const isSmall = workers === 1 || of < threadsFrom;
-  if (isSmall) await runner.load();
-  const pool = isSmall ? localPool(runner, signal) : threadPool(input, workers, signal);
-  try {
-    const { tally, done } = await pool.run(of, (jobs) => onProgress({ done: jobs, of }));
-    const cut = done === of ? [] : [{ dimension: "workspaces_and_routes", values: of, kept: done }];
-    return { tally, cut };
-  } finally {
-    await pool.close();
-  }
-}
-
 async function weighed(
   runner: JobRunner,
   tables: ConstructorParameters<typeof EvidenceTally>[1],
@@ -162,7 +134,7 @@ async function weighed(
 
 function asserted(
   { input, runner }: Plan,
-  { tally, cut }: Decided,
+  { tally, cut }: DecidedJobs,
   { assertions, now }: SimulationRequest,
   explain: ExplainArguments,
 ): AssertionsReport | null {
@@ -191,7 +163,7 @@ async function withBase(
   const assertions = held.assertions.assertions.filter(({ id }) => failed.has(id));
   const own = { ...request, assertions: { ...held, assertions: { assertions, coverage: { gates: [], except: [] } } } };
   const plan = planned({ base, head: base }, own);
-  const found = await decided(plan, own, watch);
+  const found = await decideJobs(plan.input, plan.runner, own, watch, false);
   await plan.runner.load();
   const before = asserted(plan, found, own, () => []);
   // What was not decided may fail too.

@@ -8,6 +8,8 @@ export interface SimulationTally {
   shapes: bigint;
   /** `needs tools`, `features sampling`: needs and features by which requests reach different states. */
   readonly matters: Set<string>;
+  /** Jobs of which the policies of head evaluate some request. */
+  readonly live: Set<number>;
   /** Policy → how often it was evaluated. */
   readonly evaluations: Map<string, number>;
   readonly declared: ComparisonTally;
@@ -23,6 +25,7 @@ export function emptyTally(): SimulationTally {
     classes: 0,
     shapes: 0n,
     matters: new Set(),
+    live: new Set(),
     evaluations: new Map(),
     declared: emptyComparison(),
     promoted: emptyComparison(),
@@ -36,6 +39,7 @@ export function mergeTally(into: SimulationTally, from: SimulationTally): void {
   into.classes += from.classes;
   into.shapes += from.shapes;
   for (const name of from.matters) into.matters.add(name);
+  for (const job of from.live) into.live.add(job);
   for (const [policy, count] of from.evaluations)
     into.evaluations.set(policy, (into.evaluations.get(policy) ?? 0) + count);
   mergeComparison(into.declared, from.declared);

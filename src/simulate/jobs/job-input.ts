@@ -28,6 +28,8 @@ export function assertionDistinctions(
     ...distinctionsOf([assertion], tables),
     concerns: concernTest(assertion, tables),
     means: assertion.kind === "cases" ? () => false : meaningOf(assertion, tables),
+    id: assertion.id,
+    comparesSides: assertion.kind === "no_new_access" || assertion.kind === "equivalent",
     comparesReach: assertion.kind === "no_new_access",
   }));
 }

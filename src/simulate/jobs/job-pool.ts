@@ -14,12 +14,12 @@ const JOBS_PER_BATCH = 8;
 /** Somebody who decides jobs, here or in threads. */
 export interface JobPool {
   /**
-   * Decides jobs from the first on until the time is up.
+   * Decides jobs, in their order, until the time is up.
    *
    * @returns what it came to, and how many were decided whole. @throws the signal's reason.
    */
   run(
-    jobs: number,
+    jobs: readonly number[],
     onDone: (jobs: number) => void,
   ): Promise<{ readonly tally: SimulationTally; readonly done: number }>;
   close(): Promise<void>;
@@ -42,7 +42,8 @@ export function localPool(runner: JobRunner, signal: AbortSignal): JobPool {
   };
 }
 
-async function pause(signal: AbortSignal): Promise<void> {
+/** Lets other work of the process go on. @throws the signal's reason. */
+export async function pause(signal: AbortSignal): Promise<void> {
   await setImmediate();
   signal.throwIfAborted();
 }
@@ -124,8 +125,6 @@ class JobThread {
   }
 }
 
-function* batchesOf(jobs: number): Generator<readonly number[]> {
-  for (let first = 0; first < jobs; first += JOBS_PER_BATCH) {
-    yield Array.from({ length: Math.min(JOBS_PER_BATCH, jobs - first) }, (_, index) => first + index);
-  }
+function* batchesOf(jobs: readonly number[]): Generator<readonly number[]> {
+  for (let first = 0; first < jobs.length; first += JOBS_PER_BATCH) yield jobs.slice(first, first + JOBS_PER_BATCH);
 }

@@ -1,4 +1,4 @@
-import { AssertionRun } from "../assertions/run.ts";
+import { AssertionRun, type AssertionTally } from "../assertions/run.ts";
 import { changeKinds, destinationsOf, type Destinations } from "../compare/change-kinds.ts";
 import { JobComparison } from "../compare/comparison-tally.ts";
 import { namedMembers } from "../compare/member-names.ts";
@@ -90,6 +90,7 @@ export class JobRunner {
     const { members } = pair;
     const space = new JobSpace(this.#plan.space, job);
     for (const name of space.matters) tally.matters.add(name);
+    if (space.states.some(({ sides }) => sides[1]?.denied === null)) tally.live.add(index);
     const named = namedMembers(members, { base: this.#input.base.table, head: this.#input.head.table });
     const comparisons = {
       declared: new JobComparison(tally.declared, this.#destinations, members, named),
@@ -142,6 +143,11 @@ export class JobRunner {
 
   #pair(base: SideOutcomes["declared"], head: SideOutcomes["declared"]): OutcomePair {
     return { base, head, kinds: changeKinds(base, head, this.#destinations) };
+  }
+
+  /** No request was decided yet. */
+  noAssertions(): AssertionTally {
+    return this.#assertions()?.snapshot() ?? [];
   }
 
   #assertions(): AssertionRun | null {

@@ -38,11 +38,14 @@ export interface SpaceSide {
 
 /** What one assertion distinguishes, and among which requests. */
 export interface AssertionReader {
+  readonly id: string;
   readonly reader: Reader;
   /** Whether it may mean a request of a member and an operation. */
   readonly concerns: (member: Member, operation: Operation) => boolean;
   /** Whether it means a request. */
   readonly means: (sample: SampleRequest) => boolean;
+  /** Whether it holds wherever a request has the same result on both sides. */
+  readonly comparesSides: boolean;
   /** Whether it compares what requests reach on both sides. */
   readonly comparesReach: boolean;
 }
@@ -105,7 +108,8 @@ export function eyesOf(
 
 const BLIND: Pick<Sight, "sees" | "distinguishes"> = { sees: () => false, distinguishes: () => false };
 
-function startSample(
+/** A request of a member and an operation that says nothing else. */
+export function startSample(
   { workspace, model }: PairClass["members"][number],
   operation: Operation,
   { environments, workloads }: Universe,

@@ -70,7 +70,8 @@ describe("a simulation that is not done in time", () => {
     const [base, head] = [await sideOf(alone, [sleeps]), await sideOf(wide, [sleeps])];
     const { complete, cut, findings } = await simulate(base, head, { timeLimit: 0 });
     expect({ complete, findings }).toEqual({ complete: false, findings: [] });
-    expect(cut).toMatchObject([{ dimension: "workspaces_and_routes", kept: 0 }]);
+    expect(cut).toMatchObject([{ dimension: "workspaces_and_routes" }]);
+    for (const { values, kept } of cut) expect(kept).toBeLessThan(values);
     const whole = await simulate(base, head);
     expect(whole).toMatchObject({ complete: true, cut: [] });
   });
@@ -96,10 +97,10 @@ describe("threads", () => {
 
   it("end when somebody stops the run", async () => {
     const stopped = new AbortController();
-    const side = await sideOf(wide, [sleeps]);
+    const [base, head] = [await sideOf(alone, [sleeps]), await sideOf(wide, [sleeps])];
     const onProgress = (): void => stopped.abort(new Error("enough"));
     const watch = { onProgress, signal: stopped.signal };
-    await expect(runSimulation(side, side, { ...REQUEST, workers: 2, threadsFrom: 0 }, watch)).rejects.toThrow(
+    await expect(runSimulation(base, head, { ...REQUEST, workers: 2, threadsFrom: 0 }, watch)).rejects.toThrow(
       "enough",
     );
   });

@@ -1,0 +1,99 @@
+import { mergeTally, type SimulationTally } from "../compare/simulation-tally.ts";
+import type { DimensionCut } from "../report/report.ts";
+import type { SimulationRequest, SimulationWatch } from "../request.ts";
+import { JobShapes } from "../space/job-shapes.ts";
+import type { Job } from "../space/job-space.ts";
+import type { JobInput } from "./job-input.ts";
+import { localPool, pause, threadPool } from "./job-pool.ts";
+import type { JobRunner } from "./job-runner.ts";
+import { LeftJobs } from "./left-jobs.ts";
+import { UnchangedJobs } from "./unchanged-jobs.ts";
+
+export interface DecidedJobs {
+  readonly tally: SimulationTally;
+  /** What was not decided in time. */
+  readonly cut: readonly DimensionCut[];
+}
+
+/** Fewer jobs are decided before threads have started. */
+const WORTH_A_THREAD = 400;
+
+/**
+ * Decides every job that may show something: those that a change may meet, those of which an assertion demands something, and of the others those without
+ * which a report could not say what no request meets.
+ *
+ * @param needsUsage whether it matters what no request of head meets.
+ * @throws the signal's reason.
+ */
+export async function decideJobs(
+  input: JobInput,
+  runner: JobRunner,
+  { workers, threadsFrom = WORTH_A_THREAD }: Pick<SimulationRequest, "workers" | "threadsFrom">,
+  { onProgress, signal }: SimulationWatch,
+  needsUsage: boolean,
+): Promise<DecidedJobs> {
+  const of = runner.plan.jobs.length;
+  const { first, left } = jobsInOrder(input, runner);
+  const isSmall = workers === 1 || first.length < threadsFrom;
+  if (isSmall) await runner.load();
+  const pool = isSmall ? localPool(runner, signal) : threadPool(input, workers, signal);
+  try {
+    const { tally, done } = await pool.run(first, (jobs) => onProgress({ done: jobs, of }));
+    tally.assertions.set(-1, runner.noAssertions());
+    await runner.load();
+    const needed = new LeftJobs(runner.plan, input.head, left).needed(tally, needsUsage);
+    const decided = await decideLeft(runner, tally, needed, signal);
+    addShapes(tally, runner, left, decided ?? new Set());
+    const missing = decided === null ? of - done : first.length - done;
+    const cut = missing === 0 ? [] : [{ dimension: "workspaces_and_routes", values: of, kept: of - missing }];
+    return { tally, cut };
+  } finally {
+    await pool.close();
+  }
+}
+
+/** Jobs to decide at once, and those of which nothing changes and no assertion demands anything of head alone. */
+function jobsInOrder(
+  input: JobInput,
+  { plan: { jobs, space } }: JobRunner,
+): { readonly first: readonly number[]; readonly left: readonly number[] } {
+  const unchanged = new UnchangedJobs(input, input.promoted);
+  const demanding = space.assertions.filter(({ comparesSides }) => !comparesSides);
+  const isDemanded = ({ pair, operation }: Job): boolean =>
+    demanding.some(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
+  const first: number[] = [];
+  const left: number[] = [];
+  for (const [index, job] of jobs.entries()) (unchanged.has(job) && !isDemanded(job) ? left : first).push(index);
+  return { first, left };
+}
+
+/** @returns the jobs that were decided; `null` where the time was not enough. */
+async function decideLeft(
+  runner: JobRunner,
+  tally: SimulationTally,
+  needed: Iterable<number>,
+  signal: AbortSignal,
+): Promise<ReadonlySet<number> | null> {
+  const decided = new Set<number>();
+  for (const job of needed) {
+    if (!runner.run(job)) return null;
+    mergeTally(tally, runner.takeTally());
+    decided.add(job);
+    await pause(signal);
+  }
+  return decided;
+}
+
+/** Requests of jobs that need not be decided count among those that do not change. */
+function addShapes(
+  tally: SimulationTally,
+  { plan: { jobs, space } }: JobRunner,
+  left: readonly number[],
+  decided: ReadonlySet<number>,
+): void {
+  const shapes = new JobShapes(space);
+  for (const index of left) {
+    const job = jobs[index];
+    if (job !== undefined && !decided.has(index)) tally.shapes += shapes.of(job) * BigInt(job.pair.members.length);
+  }
+}
