@@ -4,6 +4,7 @@ export const SCOPES = [
   "catalogue:read",
   "route:simulate",
   "governance:read",
+  "spend:read",
   "operations:manage",
 ] as const;
 

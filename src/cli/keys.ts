@@ -23,7 +23,8 @@ Commands
 
 Flags of create
   --workspace W     The workspace that the key acts for. Required.
-  --scopes A,B      inference, catalogue:read, route:simulate, governance:read, operations:manage. Required.
+  --scopes A,B      inference, catalogue:read, route:simulate, governance:read, spend:read,
+                    operations:manage. Required.
   --owner O         Owner of the key, such as group:payments. Required.
   --expires T       A duration such as 90d, or an RFC 3339 time; at most 400 days from now. Required.
   --environment E   1 to 16 characters of a-z and 0-9, part of the key's text. Default: production.

@@ -19,9 +19,16 @@ type PlainCounter =
   | "output_tokens"
   | "cache_read_tokens"
   | "reasoning_tokens"
-  | "metered";
+  | "metered"
+  | "cost_nano_usd"
+  | "priced"
+  | "priced_unmetered"
+  | "unpriced_unmetered";
 
-/** What is counted. There is no money among it: a summary is no bill. */
+/**
+ * What is counted. Money is for spend alone: the governance summary is no bill. `metered` requests have token counts, `priced` ones a known cost; of the
+ * two kinds the rest is counted in `priced_unmetered` and `unpriced_unmetered`, so cells that were counted before there were costs are unpriced.
+ */
 export type Counter = PlainCounter | `terminal.${Terminal}` | `failure.${FailureKind}`;
 
 /**
@@ -81,6 +88,10 @@ export const COUNTER_NUMBERS = {
   "failure.address_refused": 54,
   "failure.server_stopping": 55,
   "failure.key_revoked": 56,
+  cost_nano_usd: 57,
+  priced: 58,
+  priced_unmetered: 59,
+  unpriced_unmetered: 60,
 } as const satisfies Readonly<Record<Counter, number>>;
 
 /** Larger than every number of a counter, with space for counters of a later version. */

@@ -4,6 +4,7 @@ import type { Dimension, Grouping } from "./dimensions.ts";
 import { groupKey, GroupRanking } from "./group-ranking.ts";
 import { endpointMeasures, requestMeasures, verdictMeasures, type Measures } from "./measures.ts";
 import { readLabels, ShadowCounts } from "./shadow/shadow-counts.ts";
+import { spendMeasures, type SpendMeasures } from "./spend-measures.ts";
 import { formatHour } from "./window.ts";
 
 /** Groups, and lines of a list, that are given at most; the largest ones. */
@@ -13,6 +14,7 @@ export interface Group {
   /** Only the requested dimensions; `null`: of none, such as requests that called no provider. Days and hours are their start, RFC 3339. */
   readonly group: Readonly<Partial<Record<Dimension, Word | null>>>;
   readonly measures: Measures;
+  readonly spend: SpendMeasures;
 }
 
 interface GroupCells {
@@ -85,7 +87,11 @@ export class Groups {
         : largest.toSorted((left, right) =>
             (left.group[time] ?? "") < (right.group[time] ?? "") ? -1 : left.group[time] === right.group[time] ? 0 : 1,
           );
-    return shown.map((cells) => ({ group: cells.group, measures: this.#measures(cells) }));
+    return shown.map((cells) => ({
+      group: cells.group,
+      measures: this.#measures(cells),
+      spend: spendMeasures(cells.cell),
+    }));
   }
 
   #measures({ cell, shadow }: GroupCells): Measures {

@@ -134,6 +134,7 @@ function answeringEndpoints(outcome: OutcomeRecord): readonly (readonly [Labels,
     count === null ? endpoints.map(() => null) : shares(count, endpoints);
   const [input, output] = [shared(outcome.inputTokens), shared(outcome.outputTokens)];
   const [cacheRead, reasoning] = [shared(outcome.cacheReadTokens), shared(outcome.reasoningTokens)];
+  const cost = outcome.costNanoUsd == null ? null : shared(outcome.costNanoUsd);
   return endpoints.map((endpoint, index) => [
     endpointOf(endpoint),
     {
@@ -142,6 +143,7 @@ function answeringEndpoints(outcome: OutcomeRecord): readonly (readonly [Labels,
       outputTokens: output[index] ?? null,
       cacheReadTokens: cacheRead[index] ?? null,
       reasoningTokens: reasoning[index] ?? null,
+      costNanoUsd: cost === null ? outcome.costNanoUsd : (cost[index] ?? null),
     },
   ]);
 }
@@ -167,7 +169,9 @@ function countEnd(cell: Cell, facts: DecisionFacts, outcome: OutcomeRecord): voi
     if (outcome.attempts.length > 1 && new Set(outcome.attempts.map(({ endpoint }) => endpoint)).size > 1) {
       cell.count("fell_back");
     }
-    if (outcome.inputTokens !== null || outcome.outputTokens !== null) cell.count("metered");
+    const isMetered = outcome.inputTokens !== null || outcome.outputTokens !== null;
+    if (isMetered) cell.count("metered");
+    countCost(cell, isMetered, outcome.costNanoUsd);
     cell.count("input_tokens", outcome.inputTokens ?? 0);
     cell.count("output_tokens", outcome.outputTokens ?? 0);
     cell.count("cache_read_tokens", outcome.cacheReadTokens ?? 0);
@@ -178,6 +182,18 @@ function countEnd(cell: Cell, facts: DecisionFacts, outcome: OutcomeRecord): voi
   cell.measure("total", outcome.total);
   cell.measure("router", outcome.router);
   if (outcome.firstByte !== null) cell.measure("first_byte", outcome.firstByte);
+}
+
+/** @param cost `null`: unknown. `undefined`: there was nothing to pay, or the record is older. */
+function countCost(cell: Cell, isMetered: boolean, cost: number | null | undefined): void {
+  if (cost === undefined) return;
+  if (cost === null) {
+    if (!isMetered) cell.count("unpriced_unmetered");
+    return;
+  }
+  cell.count("priced");
+  if (!isMetered) cell.count("priced_unmetered");
+  cell.count("cost_nano_usd", cost);
 }
 
 function countAttempt(cell: Cell, { failure, calls = 1 }: AttemptRecord): void {

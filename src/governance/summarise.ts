@@ -4,6 +4,7 @@ import type { Grouping } from "./dimensions.ts";
 import { Groups, MAXIMUM_GROUPS, type Group } from "./groups.ts";
 import type { Facet, RollUpRow } from "./increments.ts";
 import { requestMeasures, type Measures } from "./measures.ts";
+import { spendMeasures, type SpendMeasures } from "./spend-measures.ts";
 import { readLabels, ShadowCounts, type ShadowPolicy } from "./shadow/shadow-counts.ts";
 
 /** Cells by facet, pages of them: the store's `read` for one workspace and one window. */
@@ -20,6 +21,7 @@ export interface VerdictLine {
 
 export interface Summary {
   readonly totals: Measures;
+  readonly spend: SpendMeasures;
   readonly groups: readonly Group[];
   /** There were more groups; these have the most requests. */
   readonly truncated: boolean;
@@ -60,6 +62,7 @@ export async function summarise(source: CellSource, grouping: Grouping): Promise
   const hours = [...running].filter(([, count]) => count > 0).map(([hour]) => hour);
   return {
     totals: requestMeasures(totals),
+    spend: spendMeasures(totals),
     groups: (winners === null ? groups : await gather(source, grouping, winners)).finish(),
     truncated: winners !== null,
     verdicts: verdictLines(verdicts),

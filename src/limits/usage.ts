@@ -60,3 +60,45 @@ export function limitRows(
       }),
   ]);
 }
+
+/** A budget in money of a workspace, in the window of the moment. */
+export interface BudgetLine {
+  /** "usd/day". */
+  readonly name: string;
+  readonly limit_usd: number;
+  /** With what processes hold and have not used yet. */
+  readonly spent_usd: number;
+  /** RFC 3339. */
+  readonly window_start: string;
+  readonly window_end: string;
+  /** At the end of the window, by the share of it that is over; `null` in its first 5 %. */
+  readonly projected_usd: number | null;
+}
+
+/** Shares of a window before this one say too little. */
+const LEAST_SHARE = 0.05;
+
+/** The budgets in money of a workspace, not of its keys. @param now milliseconds since the epoch. */
+export function budgetLines(
+  workspace: { readonly id: string; readonly limits: WorkspaceLimits },
+  usage: LimitUsage,
+  now: number,
+): readonly BudgetLine[] {
+  return limitRows([workspace], [], usage, now).flatMap(({ measure, window, used, limit, resetsAt }) => {
+    if (measure !== "micro_usd" || window === null || resetsAt === null) return [];
+    const start = windowStart(window, now);
+    const share = (now - start) / (resetsAt - start);
+    return {
+      name: `usd/${window}`,
+      limit_usd: limit / MICRO,
+      spent_usd: used / MICRO,
+      window_start: instant(start),
+      window_end: instant(resetsAt),
+      projected_usd: share < LEAST_SHARE ? null : Math.round(used / share) / MICRO,
+    };
+  });
+}
+
+const MICRO = 1_000_000;
+
+const instant = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`;

@@ -73,6 +73,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
       policies: async () => storedPolicies(await policies.administration.lifecycle.refresh()),
       head: () => store.evidence.health().head,
       turns,
+      limitUsage: (now) => store.limits.read(now),
     },
     policies: {
       ...policies.administration,

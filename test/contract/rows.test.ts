@@ -55,6 +55,7 @@ const CHANGES: Readonly<Record<Field, "internal" | ((row: Endpoint) => Endpoint 
   hasEntityTag: (row) => flipped(row, { hasEntityTag }),
   isNeverStored: (row) => flipped(row, { isNeverStored }),
   answerType: (row) => ({ ...row, answerType: "text/other" }),
+  otherAnswerType: (row) => ({ ...row, otherAnswerType: "text/other" }),
   stream: (row) => ({ ...row, stream: row.stream === MESSAGE_STREAM ? CHAT_STREAM : MESSAGE_STREAM }),
   operation: (row) => {
     if (row.kind !== "inference") return null;

@@ -1,4 +1,4 @@
-import type { Scope } from "../../src/canon/scope.ts";
+import { SCOPES, type Scope } from "../../src/canon/scope.ts";
 import type { RunningServer } from "../../src/server/running-server.ts";
 import type { Endpoint } from "../../src/http/contract/endpoint.ts";
 import { startTestServer } from "../support/server.ts";
@@ -21,14 +21,6 @@ export interface Served {
   ask(endpoint: Pick<Endpoint, "listener">, asking: Asking): Promise<Answered>;
 }
 
-const SCOPES_OF_KEYS = [
-  "inference",
-  "catalogue:read",
-  "route:simulate",
-  "governance:read",
-  "operations:manage",
-] as const;
-
 /** Long enough for a loaded machine; what takes longer hangs. */
 const DEADLINE = 20_000;
 
@@ -36,7 +28,7 @@ export async function serve(edit?: (routes: string) => string): Promise<Served> 
   const started = await startTestServer(edit);
   const { server } = started;
   const keys = new Map<Scope, string>();
-  for (const scope of SCOPES_OF_KEYS)
+  for (const scope of SCOPES)
     keys.set(scope, await started.key("demo", [scope], { expiresAt: Date.now() + 3_600_000 }));
   const ask: Served["ask"] = async ({ listener }, { method = "GET", path, headers = {}, body }) => {
     const origin = listener === "admin" ? server.adminUrl : server.url;

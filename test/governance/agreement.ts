@@ -5,6 +5,7 @@ import { readGrouping, type Grouping } from "../../src/governance/dimensions.ts"
 import type { RollUpQuery, RollUpRow } from "../../src/governance/increments.ts";
 import type { Measures, Percentiles } from "../../src/governance/measures.ts";
 import { RELATIVE_ERROR } from "../../src/governance/quantile-sketch.ts";
+import type { SpendMeasures } from "../../src/governance/spend-measures.ts";
 import type { Summary } from "../../src/governance/summarise.ts";
 import type { Counted, Counts } from "./brute-force.ts";
 import { exactQuantile } from "./exact-quantile.ts";
@@ -27,13 +28,28 @@ export function readRows(rows: readonly RollUpRow[]): (query: RollUpQuery) => As
 /** The summary says what counting record by record gives; percentiles within the error. */
 export function expectAgreement(summary: Summary, counts: Counts): void {
   expectMeasures(summary.totals, counts.totals);
+  expectSpend(summary.spend, counts.totals);
   const byGroup = new Map(counts.groups.map((counted) => [JSON.stringify(counted.group), counted]));
   expect(new Set(summary.groups.map(({ group }) => JSON.stringify(group)))).toEqual(new Set(byGroup.keys()));
   expect(summary.groups).toHaveLength(byGroup.size);
-  for (const { group, measures } of summary.groups) {
+  for (const { group, measures, spend } of summary.groups) {
     const counted = byGroup.get(JSON.stringify(group));
-    if (counted !== undefined) expectMeasures(measures, counted);
+    if (counted === undefined) continue;
+    expectMeasures(measures, counted);
+    if (measures.ended !== null) expectSpend(spend, counted);
   }
+}
+
+function expectSpend(spend: SpendMeasures, { counts }: Counted): void {
+  expect(spend).toEqual({
+    requests: counts["requests"] ?? 0,
+    input_tokens: counts["input"] ?? 0,
+    output_tokens: counts["output"] ?? 0,
+    cache_read_tokens: counts["cache_read"] ?? 0,
+    reasoning_tokens: counts["reasoning"] ?? 0,
+    cost_usd: (counts["priced"] ?? 0) === 0 ? null : (counts["cost"] ?? 0) / 1e9,
+    unpriced_requests: counts["unpriced"] ?? 0,
+  });
 }
 
 function expectMeasures(measures: Measures, { counts, latencies }: Counted): void {

@@ -114,6 +114,11 @@ function countEnd(counted: Counted, decision: DecisionRecord, outcome: OutcomeRe
     count(counted, "output", outcome.outputTokens ?? 0);
     count(counted, "cache_read", outcome.cacheReadTokens ?? 0);
     count(counted, "reasoning", outcome.reasoningTokens ?? 0);
+    const isCounted = outcome.inputTokens !== null || outcome.outputTokens !== null;
+    const cost = outcome.costNanoUsd;
+    count(counted, "cost", cost ?? 0);
+    count(counted, "priced", typeof cost === "number");
+    count(counted, "unpriced", cost === null || (cost === undefined && isCounted));
     count(counted, "counted_requests", outcome.inputTokens !== null || outcome.outputTokens !== null);
   }
   if (decision.outcome !== "route" || outcome.terminal === "unknown") return;
@@ -163,6 +168,7 @@ function countPlaces({ decision, outcome }: RecordedRequest, groupAt: GroupAt): 
       outputTokens: share(outcome.outputTokens),
       cacheReadTokens: share(outcome.cacheReadTokens),
       reasoningTokens: share(outcome.reasoningTokens),
+      ...(outcome.costNanoUsd === undefined ? {} : { costNanoUsd: share(outcome.costNanoUsd) }),
     });
     before += calls;
   }

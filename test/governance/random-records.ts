@@ -113,6 +113,7 @@ const outcome: fc.Arbitrary<Partial<OutcomeRecord>> = fc.record(
     outputTokens: tokens,
     cacheReadTokens: tokens,
     reasoningTokens: tokens,
+    costNanoUsd: maybe(fc.nat(1_000_000_000)),
     firstByte: maybe(milliseconds),
     total: milliseconds,
     router: milliseconds,

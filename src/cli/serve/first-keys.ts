@@ -93,7 +93,13 @@ async function writeKeyFile(file: string, text: string): Promise<void> {
 }
 
 /** Everything that a first look needs; no management. */
-const DEMO_SCOPES: readonly Scope[] = ["inference", "catalogue:read", "route:simulate", "governance:read"];
+const DEMO_SCOPES: readonly Scope[] = [
+  "inference",
+  "catalogue:read",
+  "route:simulate",
+  "governance:read",
+  "spend:read",
+];
 
 /** A key of one day for the workspace `demo`; the demo keys of earlier starts are revoked. */
 export async function demoKey(store: Store): Promise<{ readonly id: string; readonly text: string }> {

@@ -54,6 +54,8 @@ export interface EndpointFacts {
   readonly hasEntityTag?: true;
   /** Media type of the 200 body; JSON where absent. */
   readonly answerType?: string;
+  /** Another media type of it, for callers whose `Accept` names that. */
+  readonly otherAnswerType?: string;
   /** What is answered where the body requests a stream; absent: there are none. */
   readonly stream?: EventStream;
   /** The 200 answer is not to be kept by anybody on its way: `cache-control: no-store`. */
@@ -80,6 +82,7 @@ export const CONTROL_HANDLERS = [
   "revokeKey",
   "summary",
   "health",
+  "spend",
   "listDecisions",
   "getDecision",
   "exchangeKey",

@@ -2,6 +2,8 @@ import { ALL_QUERY, PAGE_QUERY } from "../control/catalogue/page.ts";
 import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION } from "./answer-schemas.ts";
 import { HEALTH, LIVENESS, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
 import { DECISION_QUERY } from "../control/decisions/decision-query.ts";
+import { SPEND } from "../../governance/spend-answer.ts";
+import { SPEND_QUERY } from "../control/spend.ts";
 import { SUMMARY_QUERY } from "../control/governance-summary.ts";
 import { DECISION, DECISION_LIST } from "./decision-schemas.ts";
 import { GOVERNANCE_SUMMARY } from "./summary-answer-schema.ts";
@@ -112,6 +114,21 @@ export const ENDPOINTS: readonly Endpoint[] = [
     handler: "health",
     answer: HEALTH,
     isNeverStored: true,
+  },
+  {
+    ...PUBLIC,
+    kind: "control",
+    method: "GET",
+    path: "/v1/spend",
+    id: "getSpend",
+    tag: "Governance",
+    summary:
+      "What the workspace's requests cost, and its budgets: an estimate from list prices; CSV with Accept: text/csv",
+    scope: "spend:read",
+    handler: "spend",
+    optionalQuery: SPEND_QUERY,
+    answer: SPEND,
+    otherAnswerType: "text/csv",
   },
   {
     ...PUBLIC,

@@ -2,11 +2,18 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
-import { DIMENSIONS, MAXIMUM_DIMENSIONS, readGrouping, type Grouping } from "../../governance/dimensions.ts";
+import {
+  DIMENSIONS,
+  MAXIMUM_DIMENSIONS,
+  readGrouping,
+  type Dimension,
+  type Grouping,
+} from "../../governance/dimensions.ts";
 import { summarise, type Summary } from "../../governance/summarise.ts";
 import { summaryAnswer, type SummaryContext } from "../../governance/summary-answer.ts";
 import type { StoredPolicy } from "../../governance/policies/stored-policies.ts";
 import { MAXIMUM_DAYS, MAXIMUM_HOURLY_DAYS, readWindow, windowTooFine, type Window } from "../../governance/window.ts";
+import type { LimitUsage } from "../../limits/limit-store.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { SummaryTurns } from "./summary-turns.ts";
 
@@ -32,6 +39,8 @@ export interface SummarySource {
   /** Where policies stand by the newest row of their log. */
   readonly policies: () => Promise<readonly StoredPolicy[]>;
   readonly turns: SummaryTurns;
+  /** What is used of limits; absent where nothing is limited. @param now milliseconds since the epoch. */
+  readonly limitUsage?: (now: number) => Promise<LimitUsage>;
   /** The newest row of the evidence log, as this process knows it. */
   readonly head?: () => SummaryContext["head"];
 }
@@ -44,7 +53,7 @@ export async function governanceSummary(
   query: URLSearchParams,
   now: number,
 ): Promise<{ readonly text: string } | ServiceError> {
-  const requested = readQuery(query, now);
+  const requested = readQuery(query, now, DIMENSIONS);
   if ("code" in requested) return requested;
   const { window, grouping } = requested;
   const { workspace } = identity;
@@ -82,7 +91,12 @@ export function summaryUnavailable(): ServiceError {
   return codedError("summary_unavailable", message);
 }
 
-function readQuery(query: URLSearchParams, now: number): { window: Window; grouping: Grouping } | ServiceError {
+/** @param dimensions that can be grouped by. */
+export function readQuery(
+  query: URLSearchParams,
+  now: number,
+  dimensions: readonly Dimension[],
+): { window: Window; grouping: Grouping } | ServiceError {
   const known = Object.keys(SUMMARY_QUERY);
   for (const name of query.keys()) {
     if (known.includes(name)) continue;
@@ -100,6 +114,9 @@ function readQuery(query: URLSearchParams, now: number): { window: Window; group
   if ("problem" in window) return invalidRequest("invalid_value", window.problem, window.member);
   const grouping = readGrouping(query.getAll("group_by").flatMap((list) => list.split(",")));
   if ("problem" in grouping) return invalidRequest("invalid_value", grouping.problem, "group_by");
+  if (grouping.dimensions.some((one) => !dimensions.includes(one))) {
+    return invalidRequest("invalid_value", `group_by must be one of ${dimensions.join(", ")}`, "group_by");
+  }
   const tooFine = windowTooFine(window, grouping.time);
   if (tooFine !== null) return invalidRequest("invalid_value", tooFine, "group_by");
   return { window, grouping };

@@ -42,6 +42,7 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   revokeKey: "control",
   summary: "control",
   health: "control",
+  spend: "control",
   listDecisions: "control",
   getDecision: "control",
   exchangeKey: "control",

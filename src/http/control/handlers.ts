@@ -10,6 +10,7 @@ import { page } from "./catalogue/page.ts";
 import { listedRoute, listedRoutes, type ListedRoute } from "./catalogue/usable-routes.ts";
 import { foreseenPlan, type ForeseenPlan } from "../arranged-plan.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
+import { spend } from "./spend.ts";
 import { governanceSummary, summaryUnavailable } from "./governance-summary.ts";
 import type { EvidenceStatus } from "../runtime.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
@@ -73,6 +74,11 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
     if (identity === null) throw new Error("control: a summary without an identity");
     if (runtime.summary === undefined) return summaryUnavailable();
     return governanceSummary(runtime.summary, snapshot, identity, url.searchParams, Date.now());
+  },
+  spend: ({ runtime, snapshot, identity, url, headers }) => {
+    if (identity === null) throw new Error("control: spend without an identity");
+    if (runtime.summary === undefined) return summaryUnavailable();
+    return spend(runtime.summary, snapshot, identity, url.searchParams, headers.accept, Date.now());
   },
   status: ({ runtime, snapshot }) => ({
     json: {

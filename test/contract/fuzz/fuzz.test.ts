@@ -26,6 +26,7 @@ function credentials(caller: Caller, { endpoint }: Pick<FuzzedRequest, "endpoint
     "catalogue:read": "inference",
     "route:simulate": "inference",
     "governance:read": "inference",
+    "spend:read": "governance:read",
     "operations:manage": "catalogue:read",
   };
   switch (caller) {

@@ -48,9 +48,13 @@ function requestBody(endpoint: Endpoint, schema: JsonObject, { requests = {} }: 
   };
 }
 
-function wholeAnswer({ answer, answerType = "application/json" }: Endpoint, example: EndpointExample): JsonObject {
+function wholeAnswer(
+  { answer, answerType = "application/json", otherAnswerType }: Endpoint,
+  example: EndpointExample,
+): JsonObject {
   const shown = example.answer === undefined ? {} : { whole: example.answer };
-  return { [answerType]: { schema: answer, ...examples(shown) } };
+  const whole = { [answerType]: { schema: answer, ...examples(shown) } };
+  return otherAnswerType === undefined ? whole : { ...whole, [otherAnswerType]: { schema: { type: "string" } } };
 }
 
 /** In OpenAPI 3.1 the schema is that of each event: docs/decisions/0021-events-in-the-contract.md. */

@@ -77,5 +77,6 @@ export const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
     },
   },
   releasePolicy: { ...ofPolicy, ifMatch: EXAMPLE_ETAG, requests: { plain: { digest: EXAMPLE_DIGEST } } },
+  getSpend: { parameters: { group_by: "route,day" } },
   getGovernanceSummary: { parameters: { group_by: "operation,day" } },
 };

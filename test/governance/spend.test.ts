@@ -1,0 +1,109 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Budget } from "../../src/canon/limits.ts";
+import { Cell } from "../../src/governance/cell.ts";
+import { spendCsv, type SpendAnswer } from "../../src/governance/spend-answer.ts";
+import { spendMeasures } from "../../src/governance/spend-measures.ts";
+import { budgetLines, type BudgetLine } from "../../src/limits/usage.ts";
+
+const NONE = {
+  requests: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  cache_read_tokens: 0,
+  reasoning_tokens: 0,
+  cost_usd: null,
+  unpriced_requests: 0,
+};
+
+function answerOf(groups: SpendAnswer["groups"], names: SpendAnswer["group_by"]): SpendAnswer {
+  const window = { start: "2026-11-23T00:00:00Z", end: "2026-11-24T00:00:00Z" };
+  const common = { object: "spend", workspace: "w", budgets: [], estimate: true, truncated: false } as const;
+  return { ...common, window, group_by: names, groups, total: { ...NONE, requests: 3 } };
+}
+
+describe("spend of a cell", () => {
+  it("of requests that an older version counted is unknown, and not 0", () => {
+    const older = new Cell();
+    older.count("requests", 3);
+    older.count("metered", 2);
+    expect(spendMeasures(older)).toMatchObject({ requests: 3, cost_usd: null, unpriced_requests: 2 });
+  });
+
+  it("of requests at a price of 0 is 0", () => {
+    const free = new Cell();
+    free.count("metered");
+    free.count("priced");
+    expect(spendMeasures(free)).toMatchObject({ cost_usd: 0, unpriced_requests: 0 });
+  });
+});
+
+describe("spend as CSV", () => {
+  it("has a header, a line for each group, and an empty cell for an unknown cost", () => {
+    const groups = [
+      { group: { route: "chat", day: "2026-11-23" }, ...NONE, requests: 2, cost_usd: 0.00000014 },
+      { group: { route: null, day: "2026-11-23" }, ...NONE, unpriced_requests: 1 },
+    ];
+    expect(spendCsv(answerOf(groups, ["route", "day"]))).toBe(
+      "route,day,requests,input_tokens,output_tokens,cache_read_tokens,reasoning_tokens,cost_usd,unpriced_requests\r\n" +
+        "chat,2026-11-23,2,0,0,0,0,0.00000014,0\r\n" +
+        ",2026-11-23,0,0,0,0,0,,1\r\n",
+    );
+  });
+
+  it("has the total where nothing is grouped", () => {
+    expect(spendCsv(answerOf([], [])).split("\r\n")[1]).toBe("3,0,0,0,0,,0");
+  });
+
+  it.each(["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])("shows %j as text, and not as a formula", (name) => {
+    const [, line = ""] = spendCsv(answerOf([{ group: { route: name }, ...NONE }], ["route"])).split("\r\n");
+    expect(line.replace(/^"/, "").startsWith("'")).toBe(true);
+  });
+
+  it("is read back as it was, whatever the names are", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), (name) => {
+        const csv = spendCsv(answerOf([{ group: { key: name }, ...NONE }], ["key"]));
+        const body = csv.slice(csv.indexOf("\r\n") + 2);
+        const cell = body.startsWith('"')
+          ? (/^"((?:[^"]|"")*)",/.exec(body)?.[1] ?? "")
+          : body.slice(0, body.indexOf(","));
+        expect(cell.replaceAll('""', '"').replace(/^'(?=[=+\-@\t\r])/, "")).toBe(name);
+      }),
+    );
+  });
+});
+
+describe("a budget's projection", () => {
+  const at = Date.UTC(2026, 10, 24, 6);
+
+  function lines(budget: Budget, used: number, now: number): readonly BudgetLine[] {
+    const limits = { requestsPerMinute: 5, tokensPerMinute: null, concurrency: 1, perKey: null, budget };
+    const start = Date.UTC(2026, 10, 24);
+    const counter = { subject: "workspace:w", measure: "micro_usd", window: "day", start, used } as const;
+    return budgetLines({ id: "w", limits }, { counters: [counter], slots: [] }, now);
+  }
+
+  it("is what is spent by the share of the window that is over", () => {
+    expect(lines({ usd: 50, per: "day" }, 3_000_000, at)).toEqual([
+      {
+        name: "usd/day",
+        limit_usd: 50,
+        spent_usd: 3,
+        window_start: "2026-11-24T00:00:00Z",
+        window_end: "2026-11-25T00:00:00Z",
+        projected_usd: 12,
+      },
+    ]);
+  });
+
+  it("is unknown in the first 5 % of the window", () => {
+    const minute = 60_000;
+    expect(lines({ usd: 50, per: "day" }, 1, at - 6 * 60 * minute + 71 * minute)[0]?.projected_usd).toBeNull();
+    expect(lines({ usd: 50, per: "day" }, 1, at - 6 * 60 * minute + 72 * minute)[0]?.projected_usd).not.toBeNull();
+  });
+
+  it("is of money only", () => {
+    expect(lines({ tokens: 50, per: "day" }, 1, at)).toEqual([]);
+  });
+});
