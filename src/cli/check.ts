@@ -51,7 +51,7 @@ interface CheckOptions {
 
 /** `signalbox check`. @returns the exit code; the report goes to stdout in every format. */
 export async function check(argv: readonly string[], io: CommandIo): Promise<number> {
-  if (argv.includes("--help")) {
+  if (argv.includes("--help") || argv.includes("-h")) {
     io.stdout(CHECK_HELP);
     return EXIT.ok;
   }

@@ -1,4 +1,5 @@
 import { EXIT, type CommandIo, type CommandTable } from "./terminal/command-io.ts";
+import { nearestName } from "../compile/findings/suggest.ts";
 import { readVersion } from "./terminal/version.ts";
 
 /** Commands are loaded when they are requested: `keys list` need not wait for the compiler. */
@@ -57,13 +58,17 @@ export async function runCommands(argv: readonly string[], io: CommandIo): Promi
     io.stdout(`${readVersion()}\n`);
     return EXIT.ok;
   }
-  if (name === undefined || name === "--help" || name === "help") {
+  if (name === "help" && rest.length > 0) return runCommands([...rest, "--help"], io);
+  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     io.stdout(help());
     return name === undefined ? EXIT.usage : EXIT.ok;
   }
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) {
-    io.stderr(`signalbox: there is no command of that name\n\n${help()}`);
+    const near = nearestName(name, Object.keys(COMMANDS));
+    io.stderr(
+      `signalbox: there is no command of that name${near === null ? "" : `; did you mean ${near}?`}\n\n${help()}`,
+    );
     return EXIT.usage;
   }
   return (await command.load())(rest, io);

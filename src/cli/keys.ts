@@ -5,7 +5,15 @@ import { createKey, rotateKey } from "../keys/key-record.ts";
 import { parseKeyText } from "../keys/key-text.ts";
 import { KeyRotatedError } from "../keys/key-errors.ts";
 import type { KeyRecord } from "../keys/key-store.ts";
-import { listItems, onlyArgument, readDuration, readTime, required, type readArguments } from "./terminal/arguments.ts";
+import {
+  listItems,
+  noSuchCommand,
+  onlyArgument,
+  readDuration,
+  readTime,
+  required,
+  type readArguments,
+} from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import { GRANT_FLAG_NAMES, GRANT_FLAGS, GRANT_HELP, readExchange, readLimits } from "./key-grant-flags.ts";
 import { describeKey } from "../http/control/service-keys/key-json.ts";
@@ -98,7 +106,7 @@ export function keys(argv: readonly string[], io: CommandIo): Promise<number> {
     const [name, ...rest] = positionals;
     const command = COMMANDS.get(name ?? "");
     if (name === undefined || command === undefined) {
-      throw new UsageError(`command: give one of ${[...COMMANDS.keys()].join(", ")}`);
+      throw noSuchCommand(name, [...COMMANDS.keys()]);
     }
     for (const flag of Object.keys(values)) {
       if (!["help", "json", "database", ...command.flags].includes(flag)) {

@@ -85,7 +85,7 @@ describe("evidence tail", () => {
 
   it.each([
     [[], "command: is missing"],
-    [["head"], "command: give tail"],
+    [["head"], "command: give one of tail"],
     [["tail", "--limit", "0"], "--limit: give a whole number from 1 to 10000"],
     [["tail", "--limit", "10001"], "--limit: give a whole number"],
     [["tail", "--limit", "many"], "--limit: give a whole number"],

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 
 import type { EvidenceStore } from "../../evidence/evidence-store.ts";
-import { onlyArgument, readTime, required, type readArguments } from "../terminal/arguments.ts";
+import { noSuchCommand, onlyArgument, readTime, required, type readArguments } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runFlagCommand } from "../terminal/run.ts";
@@ -98,7 +98,7 @@ export function evidence(argv: readonly string[], io: CommandIo): Promise<number
   return runFlagCommand({ name: "evidence", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     const name = onlyArgument(positionals, "command");
     const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-    if (command === undefined) throw new UsageError(`command: give ${Object.keys(COMMANDS).join(", ")}`);
+    if (command === undefined) throw noSuchCommand(name, Object.keys(COMMANDS));
     for (const flag of Object.keys(values)) {
       if (flag !== "database" && !command.flags.some((known) => known === flag)) {
         throw new UsageError(`--${flag}: is no flag of ${name}`);

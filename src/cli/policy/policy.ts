@@ -1,4 +1,5 @@
-import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { noSuchCommand } from "../terminal/arguments.ts";
 import { runCommand } from "../terminal/run.ts";
 
 interface Row {
@@ -57,7 +58,10 @@ export async function policy(argv: readonly string[], io: CommandIo): Promise<nu
   const row = rows.find((one) => one.name === name);
   if (row !== undefined) return row.run(rest, io);
   return runCommand("policy", io, () => {
-    throw new UsageError(`command: give one of ${rows.map((one) => one.name).join(", ")}`);
+    throw noSuchCommand(
+      name,
+      rows.map((one) => one.name),
+    );
   });
 }
 

@@ -26,7 +26,7 @@ export async function serve(argv: readonly string[], io: CommandIo): Promise<num
   const reloads = new ReloadRequests();
   process.on("SIGHUP", reloads.request);
   try {
-    if (argv.includes("--help")) {
+    if (argv.includes("--help") || argv.includes("-h")) {
       io.stdout(SERVE_HELP);
       return EXIT.ok;
     }

@@ -1,5 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from "node:util";
 
+import { nearestName } from "../../compile/findings/suggest.ts";
 import { UsageError } from "./command-io.ts";
 
 export { readTime } from "../../canon/rfc3339.ts";
@@ -9,18 +10,29 @@ export type Options = NonNullable<ParseArgsConfig["options"]>;
 /** `util.parseArgs`, with errors that name the flag and never repeat a value: somebody may have typed a key there. */
 export function readArguments<const Given extends Options>(argv: readonly string[], options: Given) {
   try {
-    return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+    // `-h` is everywhere what `--help` is.
+    const help = Object.hasOwn(options, "help") ? { help: { type: "boolean", short: "h" } as const } : {};
+    return parseArgs({ args: [...argv], options: { ...options, ...help }, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UsageError(describeError(error));
+    throw new UsageError(describeError(error, Object.keys(options)));
   }
 }
 
-function describeError(error: unknown): string {
+function describeError(error: unknown, known: readonly string[]): string {
   const text = error instanceof Error ? error.message : "";
   const flag = /'(?:-[a-z], )?(--?[a-z][a-z-]{0,40})(?:[ =][^']*)?'/.exec(text)?.[1] ?? "a flag";
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-  if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") return `${flag}: there is no such flag`;
+  if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
+    const near = nearestName(flag.replace(/^-+/, ""), known);
+    return `${flag}: there is no such flag${near === null ? "" : `; did you mean --${near}?`}`;
+  }
   return /does not take an argument/.test(text) ? `${flag}: takes no value` : `${flag}: needs a value`;
+}
+
+/** For a command that has others below it, where the one on the command line is none of them. */
+export function noSuchCommand(name: string | undefined, known: readonly string[]): UsageError {
+  const near = name === undefined ? null : nearestName(name, known);
+  return new UsageError(`command: give one of ${known.join(", ")}${near === null ? "" : `; did you mean ${near}?`}`);
 }
 
 /** The value of a flag that must be there. */

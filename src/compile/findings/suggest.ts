@@ -18,7 +18,8 @@ export function suggest(name: string, known: Iterable<string>): string {
   return `known here: ${shown.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
 }
 
-function nearestName(name: string, candidates: readonly string[]): string | null {
+/** The name that a misspelt one was probably meant to be; `null` where none is near. */
+export function nearestName(name: string, candidates: readonly string[]): string | null {
   // One slip in a short word, up to three in a long one: more would suggest words that merely look similar.
   const allowed = Math.min(3, Math.max(1, Math.floor(name.length / 3)));
   const folded = fold(name);
