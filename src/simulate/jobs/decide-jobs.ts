@@ -3,6 +3,7 @@ import type { DimensionCut } from "../report/report.ts";
 import type { SimulationRequest, SimulationWatch } from "../request.ts";
 import { JobShapes } from "../space/job-shapes.ts";
 import type { Job } from "../space/job-space.ts";
+import { costliestPolicy } from "./costliest-policy.ts";
 import type { JobInput } from "./job-input.ts";
 import { localPool, pause, threadPool } from "./job-pool.ts";
 import type { JobRunner } from "./job-runner.ts";
@@ -45,8 +46,10 @@ export async function decideJobs(
     const decided = await decideLeft(runner, tally, needed, signal);
     addShapes(tally, runner, left, decided ?? new Set());
     const missing = decided === null ? of - done : first.length - done;
-    const cut = missing === 0 ? [] : [{ dimension: "workspaces_and_routes", values: of, kept: of - missing }];
-    return { tally, cut };
+    if (missing === 0) return { tally, cut: [] };
+    const costliest = costliestPolicy(tally, input, runner.plan.space);
+    const decidedJobs = { dimension: "workspaces_and_routes", values: of, kept: of - missing };
+    return { tally, cut: [costliest === null ? decidedJobs : { ...decidedJobs, costliest }] };
   } finally {
     await pool.close();
   }

@@ -88,7 +88,7 @@ export class JobRunner {
     const job = this.#job(index);
     const { pair, operation } = job;
     const { members } = pair;
-    const space = new JobSpace(this.#plan.space, job);
+    const space = new JobSpace(this.#plan.space, job, () => this.#budget.check());
     for (const name of space.matters) tally.matters.add(name);
     if (space.states.some(({ sides }) => sides[1]?.denied === null)) tally.live.add(index);
     const named = namedMembers(members, { base: this.#input.base.table, head: this.#input.head.table });

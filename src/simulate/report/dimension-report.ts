@@ -1,5 +1,6 @@
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
-import { policyOnlyDimensions } from "../space/blocks.ts";
+import { KEY_LABELS } from "../diagram/levels.ts";
+import { labelBits, policyOnlyDimensions } from "../space/blocks.ts";
 import { eyesOf } from "../space/job-space.ts";
 import { perScalar } from "../request-scalars.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
@@ -58,23 +59,33 @@ export function dimensionReports(
 function policyDimensions(space: PlannedSpace["space"], readers: readonly Reader[]): readonly DimensionReport[] {
   const found = new Map<string, { values: number; distinguished: number }>();
   for (const operation of OPERATIONS) {
-    for (const { name, values, blocks } of dimensionsOf(space, operation)) {
+    for (const { name, values, distinguished } of dimensionsOf(space, operation)) {
       const known = found.get(name) ?? { values: 0, distinguished: 0 };
-      const isSet = name === "key_labels";
       found.set(name, {
-        values: Math.max(known.values, isSet ? space.universe.labels.length : Number(values)),
-        // Sets of n distinguished names are 2ⁿ blocks.
-        distinguished: Math.max(known.distinguished, isSet ? Math.ceil(Math.log2(blocks.length)) : blocks.length),
+        values: Math.max(known.values, values),
+        distinguished: Math.max(known.distinguished, distinguished),
       });
     }
   }
   return [...found].map(([name, { values, distinguished }]) => describe(name, values, distinguished, readers, false));
 }
 
-function dimensionsOf(space: PlannedSpace["space"], operation: Operation): ReturnType<typeof policyOnlyDimensions> {
-  const own = space.universe.operations.get(operation);
+interface OpenDimension {
+  readonly name: string;
+  readonly values: number;
+  readonly distinguished: number;
+}
+
+/** Of labels the names are counted: sets of n distinguished names are 2ⁿ. */
+function dimensionsOf({ universe, ...space }: PlannedSpace["space"], operation: Operation): readonly OpenDimension[] {
+  const own = universe.operations.get(operation);
   if (own === undefined) return [];
-  return policyOnlyDimensions(space.universe, own, eyesOf(space, operation, [true, true], null));
+  const eyes = eyesOf({ universe, ...space }, operation, [true, true], null);
+  return policyOnlyDimensions({ ...universe, labels: [] }, own, eyes).map(({ name, values, blocks }) =>
+    name === KEY_LABELS
+      ? { name, values: universe.labels.length, distinguished: Math.ceil(labelBits(universe.labels, eyes)) }
+      : { name, values: Number(values), distinguished: blocks.length },
+  );
 }
 
 function describe(

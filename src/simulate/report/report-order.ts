@@ -198,7 +198,12 @@ export const REPORT_ORDER: OrderOf<SimulationReport> = {
   head: SIDE,
   fresh: true,
   complete: true,
-  cut: { dimension: true, values: true, kept: true },
+  cut: {
+    dimension: true,
+    values: true,
+    kept: true,
+    costliest: { policy: true, evaluations: true, dimension: true, distinguished: true },
+  },
   space: {
     classes: true,
     shapes: true,

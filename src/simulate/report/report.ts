@@ -66,9 +66,21 @@ export interface DimensionCut {
   /** Distinguished values, and how many of them were decided. */
   readonly values: number;
   readonly kept: number;
+  /** What took the time, where policies did. */
+  readonly costliest?: CostliestPolicy;
+}
+
+/** The policy that was evaluated most often. */
+export interface CostliestPolicy {
+  readonly policy: string;
+  readonly evaluations: number;
+  /** The member of requests of which it tells most values apart, and about how many. */
+  readonly dimension: string;
+  readonly distinguished: number;
 }
 
 export interface SpaceReport {
+  /** Of the requests that were decided: those of one state of the table's approvals with the same results on both sides. */
   readonly classes: number;
   /** Decimal digits: it may be larger than a number holds. */
   readonly shapes: string;

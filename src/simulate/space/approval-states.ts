@@ -29,6 +29,7 @@ interface Step {
  * need not be written out.
  *
  * @param matters receives the needs and features by which requests reach different states.
+ * @param check called for every step.
  */
 export function approvalStates(
   sample: SampleRequest,
@@ -37,6 +38,7 @@ export function approvalStates(
   views: readonly SideView[],
   assertions: Sight,
   matters: Set<string>,
+  check: () => void,
 ): readonly ApprovalState[] {
   const emulates = views.some(({ opened }) => opened?.route.emulateSchema === true);
   const couples = emulates && universe.features.includes("constrained_schema");
@@ -45,7 +47,7 @@ export function approvalStates(
     (constrained) => new Walk(sample, universe, preferences, views, assertions, constrained, numbers),
   );
   return merged(
-    walks.flatMap((walk) => walk.states(matters)),
+    walks.flatMap((walk) => walk.states(matters, check)),
     numbers,
     () => "",
   );
@@ -79,9 +81,10 @@ class Walk {
     this.#numbers = numbers;
   }
 
-  states(matters: Set<string>): readonly ApprovalState[] {
+  states(matters: Set<string>, check: () => void): readonly ApprovalState[] {
     let states = merged(this.#starts(), this.#numbers);
     for (const step of this.#steps()) {
+      check();
       if (!step.isIdle && !step.isForced) matters.add(`${step.kind} ${step.needed}`);
       const taken = step.isIdle ? [] : states.map((state) => this.#take(state, step));
       if (step.isForced) states = merged(taken, this.#numbers);

@@ -106,6 +106,21 @@ function single<Value>(
   return { name, values: BigInt(values.length), blocks };
 }
 
+/** How many sets of labels the readers tell apart, as the logarithm to base 2: the sets themselves may be too many to write down. */
+export function labelBits(labels: readonly string[], eyes: readonly Eyes[]): number {
+  const alike = new Map<string, number>();
+  let bits = 0;
+  for (const label of labels) {
+    const seen = eyes.map(({ sight, table }) =>
+      table.vocabulary.labels.includes(label) ? seenName(sight, "input.key.labels", label) : "",
+    );
+    if (seen.some((text) => text.startsWith("="))) bits += 1;
+    else if (seen.some((text) => text !== "")) alike.set(seen.join("/"), (alike.get(seen.join("/")) ?? 0) + 1);
+  }
+  for (const count of alike.values()) bits += Math.log2(count + 1);
+  return bits;
+}
+
 /** Every set of labels; those that no policy distinguishes count by their number. */
 function labelSets(labels: readonly string[], eyes: readonly Eyes[]): Dimension {
   const none = eyes.map(() => "");

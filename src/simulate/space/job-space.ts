@@ -69,7 +69,8 @@ export class JobSpace {
   /** `needs tools`, `features sampling`: names that distinguish requests. */
   readonly matters: ReadonlySet<string>;
 
-  constructor(space: Space, job: Job) {
+  /** @param check called again and again; what it throws ends the walk. */
+  constructor(space: Space, job: Job, check: () => void = () => {}) {
     const { pair, operation } = job;
     const own = space.universe.operations.get(operation);
     if (own === undefined) throw new Error(`simulation: the universe has no operation ${operation}`);
@@ -81,7 +82,7 @@ export class JobSpace {
     this.matters = matters;
     const readers = { seesOrder: views.some(({ sight }) => sight.seesOrder), prefersRegion: space.prefersRegion };
     const preferences = preferenceEffects(space.universe.preferences, views, readers);
-    this.states = approvalStates(this.start, own, preferences, views, space.assertionsOf(job), matters);
+    this.states = approvalStates(this.start, own, preferences, views, space.assertionsOf(job), matters, check);
   }
 
   /** One request of a state. */

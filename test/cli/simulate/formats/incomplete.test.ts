@@ -81,14 +81,19 @@ test("GitHub has a notice for a waiver that can go, of a whole run only", () => 
 });
 
 test.each([
-  ["needs", 20, 0, "needs: only requests without needs were decided (0 of 20)"],
-  ["features", 9, 0, "features: only requests without features were decided (0 of 9)"],
-  ["key_labels", 3, 0, "key_labels: only requests without key labels were decided (0 of 3)"],
   ["context", 8, 1, "context: 1 of 8 values"],
   ["workspaces_and_routes", 8, 0, "workspaces_and_routes: 0 of 8 values"],
   ["constructor", 8, 0, "constructor: 0 of 8 values"],
 ])("what is cut: %s, %i to %i", (dimension, values, kept, text) => {
   expect(cutText({ dimension, values, kept })).toBe(text);
+});
+
+test("what was not decided in time names the policy and the dimension that took it, and what to do", () => {
+  const costliest = { policy: "gate", evaluations: 1_048_576, dimension: "needs", distinguished: 1_048_576 };
+  expect(cutText({ dimension: "workspaces_and_routes", values: 90, kept: 3, costliest })).toBe(
+    "workspaces_and_routes: 3 of 90 values; policy gate was evaluated most, 1,048,576 times: it distinguishes about " +
+      "1,048,576 values of needs. Raise --time-limit, or let the policy read less of needs",
+  );
 });
 
 test.each(["github", "sarif", "junit"] as const)("%s holds no character that is not seen", (format) => {

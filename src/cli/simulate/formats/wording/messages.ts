@@ -68,14 +68,14 @@ export function cutText(cut: DimensionCut): string {
   return `${cut.dimension}: ${keptText(cut)}`;
 }
 
-/** Sets are cut to the empty one; of the others some values are kept. */
-const SETS: Readonly<Record<string, string>> = { needs: "needs", features: "features", key_labels: "key labels" };
-
-/** "1 of 8 values", "only requests without needs were decided (0 of 20)". */
-export function keptText({ dimension, values, kept }: DimensionCut): string {
-  const set = Object.hasOwn(SETS, dimension) && kept === 0 ? SETS[dimension] : undefined;
-  if (set === undefined) return `${numberText(kept)} of ${amountText(values, "value")}`;
-  return `only requests without ${set} were decided (0 of ${numberText(values)})`;
+/** "1 of 8 values", and what took the time: a reader has to know what to change. */
+export function keptText({ values, kept, costliest }: DimensionCut): string {
+  const amount = `${numberText(kept)} of ${amountText(values, "value")}`;
+  if (costliest === undefined) return amount;
+  const { policy, evaluations, dimension, distinguished } = costliest;
+  const most = `policy ${policy} was evaluated most, ${amountText(evaluations, "time")}`;
+  const why = `it distinguishes about ${amountText(distinguished, "value")} of ${dimension}`;
+  return `${amount}; ${most}: ${why}. Raise --time-limit, or let the policy read less of ${dimension}`;
 }
 
 /** What a pass of an incomplete run means. */

@@ -1,0 +1,45 @@
+import { OPERATIONS } from "../../canon/operation.ts";
+import type { SimulationTally } from "../compare/simulation-tally.ts";
+import { KEY_LABELS } from "../diagram/levels.ts";
+import type { CostliestPolicy } from "../report/report.ts";
+import { labelBits, policyOnlyDimensions } from "../space/blocks.ts";
+import { policyReader, Sight } from "../space/readers.ts";
+import type { Space } from "../space/job-space.ts";
+import type { CompiledSides, SideContent } from "../side-contents.ts";
+
+/** What a simulation used its time for; `null` where no policy was evaluated. */
+export function costliestPolicy(
+  { evaluations }: Pick<SimulationTally, "evaluations">,
+  { base, head }: CompiledSides,
+  space: Space,
+): CostliestPolicy | null {
+  const [most] = [...evaluations].toSorted(([, left], [, right]) => right - left);
+  if (most === undefined) return null;
+  const [policy, count] = most;
+  const content = [...head.contents, ...base.contents].find(
+    ({ contract, rules }) => contract.id === policy && rules !== null,
+  );
+  const dimensions = content === undefined ? [] : dimensionsOf(content, space);
+  const [widest] = dimensions.toSorted((left, right) => right.distinguished - left.distinguished);
+  return widest === undefined ? null : { policy, evaluations: count, ...widest };
+}
+
+function dimensionsOf(
+  { rules, contract }: SideContent,
+  { universe, sides }: Space,
+): readonly Pick<CostliestPolicy, "dimension" | "distinguished">[] {
+  const [, side] = sides;
+  const operation = OPERATIONS.find((one) => contract.operations.includes(one));
+  const own = operation === undefined ? undefined : universe.operations.get(operation);
+  if (rules === null || side === undefined || operation === undefined || own === undefined) return [];
+  const sight = new Sight([policyReader(rules)], operation, side.ambiguous);
+  const eyes = [{ sight, table: side.table }];
+  const open = policyOnlyDimensions({ ...universe, labels: [] }, own, eyes).map(({ name, blocks }) => ({
+    dimension: name,
+    distinguished: name === KEY_LABELS ? Math.round(2 ** labelBits(universe.labels, eyes)) : blocks.length,
+  }));
+  const path = "input.request.needs";
+  const named = sight.sees(path) ? own.needs.filter((need) => sight.distinguishes(path, need)).length : 0;
+  const others = sight.sees(path) ? own.needs.length - named + 1 : 1;
+  return [...open, { dimension: "needs", distinguished: 2 ** named * others }];
+}

@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { costliestPolicy } from "../../src/simulate/jobs/costliest-policy.ts";
+import { compiledSides } from "../../src/simulate/side-contents.ts";
+import { planSpace } from "../../src/simulate/space/make-space.ts";
+import { policySource } from "../policy/samples.ts";
+import { table } from "../support/table.ts";
+import { compiledSources, sideOf } from "./small-sides.ts";
+
+const reads = policySource("reads", { all: "{effect: gate, reasons: [NO]}" }, "pass.all if input.request.stream");
+const joins = policySource(
+  "joins",
+  { all: "{effect: gate, reasons: [NO]}" },
+  'pass.all if not startswith(concat(" ", input.request.needs), "x")',
+);
+
+it("the policy that was evaluated most is named with the member by which it tells most requests apart", async () => {
+  const policies = await compiledSources([reads, joins]);
+  const { table: rows } = await sideOf(table());
+  const sides = compiledSides({ table: rows, policies }, { table: rows, policies }, true);
+  const { space } = planSpace(sides.base, sides.head, []);
+  const evaluations = new Map([
+    ["reads", 2],
+    ["joins", 5_000],
+  ]);
+  const needs = space.universe.operations.get("chat.completions")?.needs.length ?? 0;
+  expect(costliestPolicy({ evaluations }, sides, space)).toEqual({
+    policy: "joins",
+    evaluations: 5_000,
+    dimension: "needs",
+    distinguished: 2 ** needs,
+  });
+  expect(costliestPolicy({ evaluations: new Map([["reads", 2]]) }, sides, space)?.dimension).toBe("stream");
+  expect(costliestPolicy({ evaluations: new Map() }, sides, space)).toBeNull();
+});
