@@ -40,6 +40,10 @@ export const COMMANDS: CommandTable = {
     summary: "print counts, denials and latencies of requests, by route, key, policy and more",
     load: async () => (await import("./summary/summary.ts")).summary,
   },
+  spend: {
+    summary: "print what requests cost by list price, by route, provider, key and day",
+    load: async () => (await import("./summary/spend.ts")).spend,
+  },
   limits: {
     summary: "show how much of the limits of workspaces and keys is used",
     load: async () => (await import("./limits.ts")).limits,

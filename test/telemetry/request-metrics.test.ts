@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { AttemptRecord } from "../../src/evidence/record.ts";
+import { asWord, type AttemptRecord } from "../../src/evidence/record.ts";
+import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { formatExposition } from "../../src/telemetry/metrics/exposition.ts";
 import { RequestMetrics } from "../../src/telemetry/metrics/request-metrics.ts";
 import {
@@ -118,6 +119,30 @@ describe("metrics of requests", () => {
     expect(sumOf(page, "signalbox_workspace_tokens_total", { workspace: "w", type: "output" })).toBeGreaterThan(0);
     const total = sum(outcomes.map((one) => one.total)) / 1000;
     expect(sumOf(page, "signalbox_request_duration_seconds_sum")).toBeCloseTo(total, 6);
+  });
+
+  it("add up known costs where they were answered, and count requests whose cost is unknown", () => {
+    const metrics = new RequestMetrics();
+    const attempt = outcomeRecord("r").attempts.at(-1);
+    if (attempt === undefined) throw new Error("no attempt");
+    const ofTwo = [
+      { ...attempt, endpoint: asWord("e1"), provider: asWord("p1"), calls: 3 },
+      { ...attempt, endpoint: asWord("e2"), provider: asWord("p2"), calls: 1 },
+    ];
+    for (const more of [
+      { attempts: [ofTwo[0] ?? attempt], costNanoUsd: 500_000_000 },
+      { attempts: ofTwo, costNanoUsd: 4_000_000_000 },
+      { attempts: [ofTwo[1] ?? attempt], costNanoUsd: null },
+      { attempts: [] },
+    ]) {
+      const ended = { decision: decisionRecord("r"), outcome: { ...outcomeRecord("r"), ...more }, traceId: null };
+      metrics.ended("chat.completions", ended);
+    }
+    const page = pageOf(metrics);
+    expect(sumOf(page, "signalbox_cost_usd_total", { provider: "p1" })).toBeCloseTo(3.5, 9);
+    expect(sumOf(page, "signalbox_cost_usd_total", { provider: "p2" })).toBeCloseTo(1, 9);
+    expect(sumOf(page, "signalbox_unpriced_requests_total")).toBe(1);
+    expect(sumOf(page, "signalbox_unpriced_requests_total", { provider: "p2" })).toBe(1);
   });
 
   it("cost no request where they fail", async () => {

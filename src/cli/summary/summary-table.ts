@@ -91,8 +91,8 @@ function section(head: readonly string[], rows: readonly (readonly (string | nul
   return ["", ...aligned([head, ...rows.map((row) => row.map((cell) => cell ?? "-"))], head.length)];
 }
 
-/** @param left how many columns are text; the others are numbers, aligned right. */
-function aligned(rows: readonly (readonly string[])[], left: number): readonly string[] {
+/** Lines of a table. @param left how many columns are text; the others are numbers, aligned right. */
+export function aligned(rows: readonly (readonly string[])[], left: number): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
   return rows.map((row) =>
     row

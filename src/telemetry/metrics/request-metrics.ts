@@ -10,6 +10,9 @@ const OWN_TIMES = [0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 
 
 const MILLISECONDS = 1_000;
 
+/** Billionths in a US dollar. */
+const NANO = 1_000_000_000;
+
 /** By the first digit of a status. */
 const STATUS_CLASSES = ["0xx", "1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", "8xx", "9xx"];
 
@@ -84,6 +87,16 @@ export class RequestMetrics implements RequestObserver {
     help: "The same tokens by workspace.",
     labels: ["workspace", "type"],
   });
+  readonly #cost = new Counter({
+    name: "signalbox_cost_usd",
+    help: "US dollars by list price, of requests whose cost is known; no bill.",
+    labels: ["route", "provider"],
+  });
+  readonly #unpriced = new Counter({
+    name: "signalbox_unpriced_requests",
+    help: "Requests that a provider carried out and whose cost is unknown: no price, or no counts.",
+    labels: ["route", "provider"],
+  });
   readonly #total = new Histogram(
     {
       name: "signalbox_request_duration_seconds",
@@ -145,6 +158,8 @@ export class RequestMetrics implements RequestObserver {
     this.#fallbacks,
     this.#tokens,
     this.#workspaceTokens,
+    this.#cost,
+    this.#unpriced,
     this.#total,
     this.#firstByte,
     this.#router,
@@ -218,17 +233,19 @@ export class RequestMetrics implements RequestObserver {
   }
 
   #countTokens({ route, workspace }: DecisionRecord, outcome: OutcomeRecord): void {
-    const { inputTokens, outputTokens, cacheReadTokens, reasoningTokens } = outcome;
+    const { inputTokens, outputTokens, cacheReadTokens, reasoningTokens, costNanoUsd } = outcome;
     const ended = endedAt(outcome);
+    // One endpoint has it all; several share it.
+    const share = (count: number, give: (part: number, provider: string) => void): void => {
+      if (ended.length <= 1) give(count, ended[0]?.provider ?? "");
+      else for (const [index, part] of shares(count, ended).entries()) give(part, ended[index]?.provider ?? "");
+    };
+    if (costNanoUsd === null) this.#unpriced.add(1, route ?? "", ended[0]?.provider ?? "");
+    else if (costNanoUsd !== undefined)
+      share(costNanoUsd, (part, provider) => this.#cost.add(part / NANO, route ?? "", provider));
     const add = (type: string, count: number | null): void => {
       if (count === null) return;
-      // One endpoint has it all; several share it.
-      if (ended.length <= 1) this.#tokens.add(count, route ?? "", ended[0]?.provider ?? "", type);
-      else {
-        for (const [index, share] of shares(count, ended).entries()) {
-          this.#tokens.add(share, route ?? "", ended[index]?.provider ?? "", type);
-        }
-      }
+      share(count, (part, provider) => this.#tokens.add(part, route ?? "", provider, type));
       this.#workspaceTokens.add(count, workspace ?? "", type);
     };
     add("input", inputTokens);

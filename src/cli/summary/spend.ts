@@ -1,0 +1,102 @@
+import { readGrouping } from "../../governance/dimensions.ts";
+import {
+  isSpendDimension,
+  SPEND_DIMENSIONS,
+  spendAnswer,
+  spendCsv,
+  type SpendAnswer,
+} from "../../governance/spend-answer.ts";
+import type { SpendMeasures } from "../../governance/spend-measures.ts";
+import { summarise } from "../../governance/summarise.ts";
+import { readWindow, windowTooFine } from "../../governance/window.ts";
+import { listItems } from "../terminal/arguments.ts";
+import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { databasePath, withStore } from "../terminal/open-store.ts";
+import { printable } from "../terminal/printing.ts";
+import { runFlagCommand } from "../terminal/run.ts";
+import { aligned } from "./summary-table.ts";
+
+const HELP = `Usage: signalbox spend [flags]
+
+Prints what requests cost, in US dollars. It is an estimate from the prices in routes.yaml and not a bill. The budgets are
+printed by signalbox limits.
+
+Flags
+  --workspace W     Only this workspace. Default: every workspace, one after the other.
+  --start TIME      RFC 3339, such as 2026-11-21T00:00:00Z. Default: a day before the end.
+  --end TIME        Default: now. Whole hours are counted.
+  --group-by A,B    operation, route; provider, region, model; key. Each also with day or hour; hour for at most 31 days.
+  --csv             CSV of one workspace, which --workspace names.
+  --json            One JSON object a line: the answer of GET /v1/spend, without budgets.
+  --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+                    else .signalbox/signalbox.db.
+
+Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
+`;
+
+const FLAGS = {
+  csv: { type: "boolean" },
+  json: { type: "boolean" },
+  database: { type: "string" },
+  workspace: { type: "string" },
+  start: { type: "string" },
+  end: { type: "string" },
+  "group-by": { type: "string", multiple: true },
+} as const;
+
+/** `signalbox spend`; gives the exit code. */
+export function spend(argv: readonly string[], io: CommandIo): Promise<number> {
+  return runFlagCommand({ name: "spend", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
+    if (positionals.length > 0) throw new UsageError("arguments: spend takes flags only");
+    if (values.csv === true && (values.json === true || values.workspace === undefined))
+      throw new UsageError("--csv: needs --workspace, and not --json");
+    const window = readWindow(values.start ?? null, values.end ?? null, Date.now());
+    if ("problem" in window) throw new UsageError(`--${window.problem}`);
+    const grouping = readGrouping((values["group-by"] ?? []).flatMap((list) => listItems(list)));
+    if ("problem" in grouping) throw new UsageError(grouping.problem.replace("group_by", "--group-by"));
+    if (!grouping.dimensions.every(isSpendDimension))
+      throw new UsageError(`--group-by must be one of ${SPEND_DIMENSIONS.join(", ")}`);
+    const tooFine = windowTooFine(window, grouping.time);
+    if (tooFine !== null) throw new UsageError(tooFine.replace("group_by", "--group-by"));
+    return await withStore(databasePath(values.database, io), false, async (store) => {
+      const workspaces = values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
+      for (const workspace of workspaces) {
+        const found = await summarise((facet) => store.summary.read({ workspace, facet, ...window }), grouping);
+        const answer = spendAnswer(workspace, window, grouping, found, []);
+        if (values.csv === true) io.stdout(spendCsv(answer));
+        else io.stdout(values.json === true ? `${JSON.stringify(answer)}\n` : spendTable(answer));
+      }
+      if (workspaces.length === 0) io.stderr("signalbox: nothing has been counted yet\n");
+      return EXIT.ok;
+    });
+  });
+}
+
+const HEAD = ["requests", "tokens in+out", "cached", "usd", "unknown cost"];
+
+function spendTable({ workspace, window, group_by: names, groups, total, truncated }: SpendAnswer): string {
+  const named = groups.map((group) => [...names.map((name) => textOf(group.group[name])), ...cellsOf(group)]);
+  const lines = [
+    `${workspace ?? "(no workspace)"}  ${window.start} to ${window.end}, estimated from list prices`,
+    ...aligned(
+      [
+        [...(names.length === 0 ? [""] : names), ...HEAD],
+        ["total", ...names.slice(1).map(() => ""), ...cellsOf(total)],
+        ...named,
+      ],
+      Math.max(1, names.length),
+    ),
+    ...(truncated ? [`(the ${groups.length} groups with the most requests; there are more)`] : []),
+  ];
+  return `${lines.map((line) => printable(line).trimEnd()).join("\n")}\n\n`;
+}
+
+function textOf(label: unknown): string {
+  return typeof label === "string" ? label : "-";
+}
+
+function cellsOf(measures: SpendMeasures): readonly string[] {
+  const { requests, input_tokens: input, output_tokens: output, cache_read_tokens: cached, cost_usd: cost } = measures;
+  const dollars = cost === null ? "unknown" : cost.toFixed(6);
+  return [`${requests}`, `${input}+${output}`, `${cached}`, dollars, `${measures.unpriced_requests}`];
+}
