@@ -88,9 +88,11 @@ function asOne(states: readonly [ApprovalState, ...ApprovalState[]]): ApprovalSt
     const own = plainness(state.part);
     if (own < least) [plainest, least] = [state, own];
   }
+  // Of the states only this is kept: there are very many, and most go on as one.
+  const all = states.map((state) => state.details);
   const details = lateDetails(() =>
-    states
-      .map((state) => state.details())
+    all
+      .map((each) => each())
       .reduce((left, right) => ({
         common: both(left.common, right.common),
         taken: either(left.taken, right.taken),

@@ -3,7 +3,7 @@ import type { Feature } from "../../canon/generate/feature.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import { capabilityApprovals, featureApproval, endpointApprovals, type Approval } from "../../decide/approvals.ts";
 import { isNarrowed, NARROWED, type SampleRequest } from "../sample-request.ts";
-import { lateDetails, merged, StateNumbers, type ApprovalState, type Common } from "./approval-state.ts";
+import { lateDetails, merged, StateNumbers, type ApprovalState, type Common, type Details } from "./approval-state.ts";
 import { joinedNames } from "./blocks.ts";
 import type { Sight } from "./readers.ts";
 import { preferenceValues, type PreferenceEffect } from "./preference-effects.ts";
@@ -185,18 +185,10 @@ class Walk {
       if (view === undefined) return side;
       return seeNeed(approveSide(view, side, step.approvals[index] ?? []), step.tokens[index] ?? "");
     });
-    const more = <Words extends Common>(words: Words): Words => ({
-      ...words,
-      needs: capability === undefined ? words.needs : [...words.needs, capability],
-      features: feature === undefined ? words.features : [...words.features, feature],
-    });
     return {
       ...state,
-      part: more(state.part),
-      details: lateDetails(() => {
-        const { common, taken } = state.details();
-        return { common: more(common), taken };
-      }),
+      part: named(state.part, capability ?? null, feature ?? null),
+      details: withName(state.details, capability ?? null, feature ?? null),
       sides,
       asserted: state.asserted.split("\n").includes(step.asserted)
         ? state.asserted
@@ -221,4 +213,20 @@ class Walk {
       return { ...state, part: { ...state.part, signatureFamilies }, sides, asserted };
     });
   }
+}
+
+/** The same with one more name. */
+function named<Words extends Common>(words: Words, need: Capability | null, feature: Feature | null): Words {
+  return {
+    ...words,
+    needs: need === null ? words.needs : [...words.needs, need],
+    features: feature === null ? words.features : [...words.features, feature],
+  };
+}
+
+function withName(details: Details, need: Capability | null, feature: Feature | null): Details {
+  return lateDetails(() => {
+    const { common, taken } = details();
+    return { common: named(common, need, feature), taken };
+  });
 }

@@ -121,7 +121,7 @@ interface NameKind {
 /** Names that mean two things in a table: a policy that reads both may compare them. */
 export class AmbiguousNames {
   readonly #kinds: readonly NameKind[];
-  readonly #known = new Map<string, ReadonlySet<string>>();
+  readonly #known = new WeakMap<readonly string[], ReadonlySet<string>>();
 
   constructor(table: RoutingTable | null) {
     this.#kinds = table === null ? [] : kindsOf(table);
@@ -134,11 +134,11 @@ export class AmbiguousNames {
 
   /** Names of two kinds that a reader reads both. */
   of(reader: Pick<Reader, "reads">): ReadonlySet<string> {
-    const read = this.#kinds.filter(({ paths }) => paths.some((path) => readsPath(reader, path)));
-    const key = reader.reads.join("\n");
-    const known = this.#known.get(key) ?? repeated(read);
-    this.#known.set(key, known);
-    return known;
+    const known = this.#known.get(reader.reads);
+    if (known !== undefined) return known;
+    const made = repeated(this.#kinds.filter(({ paths }) => paths.some((path) => readsPath(reader, path))));
+    this.#known.set(reader.reads, made);
+    return made;
   }
 }
 
