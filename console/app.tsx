@@ -4,6 +4,7 @@ import type { Failure } from "./api/client.ts";
 import { loadSession } from "./api/session.ts";
 import { session } from "./api/session-state.ts";
 import { ErrorBox } from "./components/panel.tsx";
+import { printable } from "./format/printable.ts";
 import { Masthead } from "./masthead.tsx";
 import { pageOf } from "./pages/pages.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
@@ -43,7 +44,7 @@ function SignedInPage() {
   const first = useRef(true);
   const where = address.value.path.join("/");
   useEffect(() => {
-    document.title = `${page.title} · Signalbox`;
+    document.title = printable(`${page.title} · Signalbox`);
     // A reader of the screen hears the new page; the first page keeps the browser's own focus.
     if (!first.current) {
       main.current?.focus();

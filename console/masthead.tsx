@@ -4,6 +4,7 @@ import { chooseWorkspace, signOut } from "./api/session.ts";
 import { session } from "./api/session-state.ts";
 import { ErrorBox } from "./components/panel.tsx";
 import { Code, Name } from "./components/text.tsx";
+import { printable } from "./format/printable.ts";
 import { SECTIONS } from "./pages/pages.tsx";
 import { link } from "./router.ts";
 
@@ -43,7 +44,9 @@ export function Masthead({ active }: { readonly active: string }) {
           ) : (
             <select value={workspace} onChange={(event) => chooseWorkspace(event.currentTarget.value)}>
               {workspaces.map((name) => (
-                <option key={name}>{name}</option>
+                <option key={name} value={name}>
+                  {printable(name)}
+                </option>
               ))}
             </select>
           )}

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { printable } from "../format/printable.ts";
 
 export function Field({
   label,
@@ -50,7 +51,7 @@ export function Choice(props: {
       <select value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)}>
         {props.options.map(([value, title]) => (
           <option key={value} value={value}>
-            {title}
+            {printable(title)}
           </option>
         ))}
       </select>

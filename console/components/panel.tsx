@@ -3,6 +3,7 @@ import { useId } from "preact/hooks";
 import type { Failure } from "../api/client.ts";
 import type { Resource } from "../api/use-resource.ts";
 import { Code } from "./text.tsx";
+import { printable } from "../format/printable.ts";
 
 /** A titled part of a page. */
 export function Panel(props: {
@@ -26,7 +27,9 @@ export function Panel(props: {
 export function ErrorBox({ failure, retry }: { readonly failure: Failure; readonly retry?: (() => void) | undefined }) {
   return (
     <div class="notice stop" role="alert">
-      <p>{failure.message}</p>
+      <p>
+        <bdi>{printable(failure.message)}</bdi>
+      </p>
       <p class="small">
         {failure.status === 0 ? null : `Status ${failure.status}, `}
         <Code of={failure.code} />

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ABSENT } from "../format/amounts.ts";
+import { printable } from "../format/printable.ts";
 
 /** A name from outside: it may be long, and may hold marks that turn text around, which must not reach what follows. */
 export function Name({ of }: { readonly of: string | null | undefined }) {
@@ -12,7 +13,7 @@ export function Code({ of, short }: { readonly of: string | null | undefined; re
   if (of === null || of === undefined || of === "") return <Absent />;
   const text = short !== undefined && of.length > short ? `${of.slice(0, short)}…` : of;
   return (
-    <code class="name" title={text === of ? undefined : of}>
+    <code class="name" title={text === of ? undefined : printable(of)}>
       <bdi>{printable(text)}</bdi>
     </code>
   );
@@ -20,11 +21,6 @@ export function Code({ of, short }: { readonly of: string | null | undefined; re
 
 export function Absent() {
   return <span class="absent">{ABSENT}</span>;
-}
-
-/** Characters that nobody sees, or that turn text around, as the replacement character. */
-export function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "\uFFFD").toWellFormed();
 }
 
 export type Tone = "stop" | "widen" | "narrow" | "quiet" | "good";

@@ -1,3 +1,5 @@
+import { printable } from "./printable.ts";
+
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const PER_CENT = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
@@ -64,5 +66,5 @@ export function counted(amount: number, singular: string, plural = `${singular}s
 
 /** An enum value as words: `client_closed` → `client closed`. */
 export function words(value: string): string {
-  return value.replaceAll("_", " ");
+  return printable(value.replaceAll("_", " "));
 }

@@ -6,6 +6,7 @@ import { useResource } from "../../api/use-resource.ts";
 import { Empty, Loaded } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
+import { printable } from "../../format/printable.ts";
 import { counted, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { CreateKeyDialog } from "./create-key.tsx";
@@ -120,7 +121,7 @@ function actions(ask: (asked: Asked) => void): Column<ServiceKey> {
           <button
             type="button"
             class="small"
-            aria-label={`Rotate ${key.id}`}
+            aria-label={printable(`Rotate ${key.id}`)}
             disabled={key.replaced_by !== null}
             onClick={() => ask({ what: "rotate", key })}
           >
@@ -129,7 +130,7 @@ function actions(ask: (asked: Asked) => void): Column<ServiceKey> {
           <button
             type="button"
             class="small danger"
-            aria-label={`Revoke ${key.id}`}
+            aria-label={printable(`Revoke ${key.id}`)}
             onClick={() => ask({ what: "revoke", key })}
           >
             Revoke

@@ -3,6 +3,7 @@ import { withQuery } from "../../api/client.ts";
 import type { Policy, PolicyContent } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Loaded, Panel } from "../../components/panel.tsx";
+import { printable } from "../../format/printable.ts";
 
 /** The policy's text: what the candidate changes of it, or the enforced text where there is no candidate. */
 export function DifferencePanel({ policy: { id, enforced, candidate } }: { readonly policy: Policy }) {
@@ -90,7 +91,7 @@ function Lines({ rows }: { readonly rows: readonly Line[] }) {
           {mark === "+" ? <span class="visually-hidden">added: </span> : null}
           {mark === "-" ? <span class="visually-hidden">removed: </span> : null}
           <code>
-            <bdi>{mark === "…" ? "…" : text === "" ? " " : text}</bdi>
+            <bdi>{mark === "…" ? "…" : text === "" ? " " : printable(text)}</bdi>
           </code>
         </div>
       ))}

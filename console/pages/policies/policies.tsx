@@ -5,6 +5,7 @@ import { useResource } from "../../api/use-resource.ts";
 import { Empty, Loaded } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Name } from "../../components/text.tsx";
+import { printable } from "../../format/printable.ts";
 import { counted, share, whole, words } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
@@ -64,7 +65,7 @@ const COLUMNS: readonly Column<PolicyLine>[] = [
     head: "Title",
     cell: ({ title }) => (
       <span class="prose">
-        <bdi>{title}</bdi>
+        <bdi>{printable(title)}</bdi>
       </span>
     ),
   },

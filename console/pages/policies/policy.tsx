@@ -5,6 +5,7 @@ import { useResource } from "../../api/use-resource.ts";
 import { Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
+import { printable } from "../../format/printable.ts";
 import { words } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
@@ -64,7 +65,7 @@ function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
         <Actions policy={policy} ask={ask} />
       </div>
       <p class="lead">
-        <bdi>{title}</bdi>{" "}
+        <bdi>{printable(title)}</bdi>{" "}
         <small>
           owned by <Name of={owners.join(", ")} />
         </small>

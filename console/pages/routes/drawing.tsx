@@ -1,4 +1,4 @@
-import { printable } from "../../components/text.tsx";
+import { printable } from "../../format/printable.ts";
 import { priceOf } from "./wording.ts";
 import type { RouteEndpoint, RouteFacts } from "./route-facts.ts";
 

@@ -3,6 +3,7 @@ import { call, member } from "../../api/client.ts";
 import type { Model, RouteSimulation } from "../../api/types.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Choice, Field } from "../../components/form.tsx";
+import { printable } from "../../format/printable.ts";
 import { ErrorBox, Panel } from "../../components/panel.tsx";
 import { SimulationAnswer } from "./simulation-answer.tsx";
 import { OPERATIONS } from "./use-routes.ts";
@@ -66,7 +67,7 @@ export function SimulateForm({ models }: { readonly models: readonly Model[] }) 
                   setNeeds(checked ? [...needs, name] : needs.filter((each) => each !== name))
                 }
               />
-              <span>{name}</span>
+              <span>{printable(name)}</span>
             </label>
           ))}
           <label class="check">

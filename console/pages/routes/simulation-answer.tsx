@@ -2,6 +2,7 @@ import { member } from "../../api/client.ts";
 import type { RouteSimulation } from "../../api/types.ts";
 import { Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
+import { printable } from "../../format/printable.ts";
 import { words } from "../../format/amounts.ts";
 import { endpointsOf } from "./route-facts.ts";
 import { priceOf } from "./wording.ts";
@@ -18,7 +19,7 @@ export function SimulationAnswer({ answer }: { readonly answer: RouteSimulation 
     <div class="stack wide" role="status">
       <p>
         {outcome === "route" ? <Badge tone="good">routed</Badge> : <Badge tone="stop">denied</Badge>}{" "}
-        {typeof message === "string" ? <bdi>{message}</bdi> : null}
+        {typeof message === "string" ? <bdi>{printable(message)}</bdi> : null}
         {arrangement?.by_chance === true
           ? "Equals share the calls at random; the next call may have another order."
           : null}

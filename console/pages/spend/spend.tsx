@@ -7,6 +7,7 @@ import { Segments } from "../../components/form.tsx";
 import { Empty, ErrorBox, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
 import { Badge, Name } from "../../components/text.tsx";
+import { printable } from "../../format/printable.ts";
 import { compact, counted, dollars, share, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { address, replaceQuery } from "../../router.ts";
@@ -159,7 +160,7 @@ function BudgetLine({ budget }: { readonly budget: Budget }) {
         max={limit_usd}
         high={limit_usd * 0.9}
         value={Math.min(spent_usd, limit_usd)}
-        aria-label={`Spent of ${name}`}
+        aria-label={printable(`Spent of ${name}`)}
       />
       <span>
         {dollars(spent_usd)} of {dollars(limit_usd)}

@@ -1,0 +1,70 @@
+import type { Answers } from "../fake-server.ts";
+import { DECISION, decisionList } from "./decisions.ts";
+import { HEALTH, SHADOWS, spend, STATUS, summary } from "./figures.ts";
+import { keyPage, serviceKey } from "./keys.ts";
+import { content, POLICIES, POLICY, SHADOW, TRANSITIONS } from "./policies.ts";
+import { MODELS, simulation } from "./routes.ts";
+
+/** Every page has something to show with these. */
+export const ALL: Answers = {
+  "GET /v1/health": { body: HEALTH },
+  "GET /status": { body: STATUS },
+  "GET /v1/governance/summary": ({ query }) => ({ body: summary(query.get("group_by"), SHADOWS) }),
+  "GET /v1/spend": ({ query }) => ({ body: spend(query.get("group_by")) }),
+  "GET /v1/decisions": { body: decisionList(24, "c2") },
+  "GET /v1/decisions/*": { body: DECISION },
+  "GET /v1/policies": { body: POLICIES },
+  "GET /v1/policies/tool-approval": { body: POLICY, headers: { etag: POLICY.etag } },
+  "GET /v1/policies/tool-approval/shadow": { body: SHADOW },
+  "GET /v1/policies/tool-approval/content": ({ query }) => ({ body: content(query.get("digest")) }),
+  "GET /v1/policies/tool-approval/transitions": { body: TRANSITIONS },
+  "GET /v1/models": { body: MODELS },
+  "POST /v1/route/simulate": ({ body }) => ({ body: simulation((body as { model: string }).model) }),
+  "GET /v1/keys": {
+    body: keyPage(
+      Array.from({ length: 16 }, (_, at) => serviceKey(at)),
+      null,
+      50,
+    ),
+  },
+};
+
+/** Addresses of the pages, and a heading or text that each has once it shows its answers. */
+export const PAGES = [
+  ["overview", "#/", "Endpoints"],
+  ["decisions", "#/decisions", "24 decisions, page 1"],
+  ["decision", "#/decisions/req_01a20b4bce6f69705078dac708bbe749", "Repeat the decision"],
+  ["policies", "#/policies", "Shadow figures"],
+  ["policy", "#/policies/tool-approval", "Example requests"],
+  ["spend", "#/spend?by=day", "Budgets"],
+  ["routes", "#/routes", "How would a request be decided?"],
+  ["report", "#/report", "Open a report"],
+  ["keys", "#/keys", "16 keys, page 1"],
+] as const;
+
+/** Members whose texts are somebody's names. */
+const NAMES = new Set(
+  "id route endpoint provider region model key owner labels title owners workspace workspaces environment workload needs features reason reasons policy constraint name names created_by key_id roles keyId plan calls edits stripped dropped obligation kind regions capabilities operations reason_code failed_constraint subject scopes".split(
+    " ",
+  ),
+);
+/** Texts that decide what is shown, and times. */
+const OWN = new Set(["day", "hour"]);
+
+/** The value with another text for each name. */
+export function renamed(value: unknown, name: string, key = "", isNamed = false): unknown {
+  if (typeof value === "string") return isNamed && !OWN.has(key) ? name + value : value;
+  if (Array.isArray(value)) return value.map((each) => renamed(each, name, key, isNamed));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([member, part]) => [
+      member,
+      renamed(
+        part,
+        name,
+        member,
+        typeof part !== "object" || Array.isArray(part) || part === null ? key === "group" || NAMES.has(member) : false,
+      ),
+    ]),
+  );
+}
