@@ -72,7 +72,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   ],
   "main.ts": ["cli"],
   // The page that browsers run (`console/` beside `src/`).
-  console: ["canon", "cli", "http", "simulate"],
+  console: ["canon", "cli", "governance", "http", "simulate"],
 };
 
 /** Folders that compute only: no package, no module of Node. Globals such as `Date` and `process` are the linter's. */

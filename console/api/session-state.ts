@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import type { Session } from "./pending.ts";
+import type { Session } from "./session-answer.ts";
 
 /** `null`: not asked yet. */
 export const session = signal<Session | null>(null);

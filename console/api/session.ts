@@ -1,5 +1,5 @@
 import { call, type Result } from "./client.ts";
-import type { Session } from "./pending.ts";
+import type { Session } from "./session-answer.ts";
 import { session, signInNotice } from "./session-state.ts";
 
 /** Asks the server who is signed in. */

@@ -17,7 +17,9 @@ import type {
   POLICY_VIEW,
 } from "../../src/http/contract/policies/policy-answers.ts";
 import type { POLICY_SHADOW } from "../../src/http/contract/policies/policy-shadow-schema.ts";
-import type { STATUS } from "../../src/http/contract/service-schemas.ts";
+import type { HEALTH, STATUS } from "../../src/http/contract/service-schemas.ts";
+import type { DECISION, DECISION_LIST } from "../../src/http/contract/decision-schemas.ts";
+import type { SPEND } from "../../src/governance/spend-answer.ts";
 import type { GOVERNANCE_SUMMARY } from "../../src/http/contract/summary-answer-schema.ts";
 
 type Answer<Schema> = ValueOf<Schema, object, "open">;
@@ -44,3 +46,15 @@ export type CreateKey = ValueOf<typeof CREATE_KEY_SCHEMA>;
 export type Model = Answer<typeof MODEL>;
 export type ModelList = Answer<typeof MODEL_LIST>;
 export type RouteSimulation = Answer<typeof SIMULATION>;
+
+export type DecisionList = Answer<typeof DECISION_LIST>;
+export type DecisionLine = DecisionList["data"][number];
+export type Decision = Answer<typeof DECISION>;
+export type DecisionCall = Decision["calls"][number];
+
+export type Health = Answer<typeof HEALTH>;
+export type EndpointHealth = Health["endpoints"][number];
+
+export type Spend = Answer<typeof SPEND>;
+export type SpendFigures = Spend["total"];
+export type Budget = Spend["budgets"][number];

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Failure } from "../api/client.ts";
-import type { SignedOut } from "../api/pending.ts";
+import type { SignedOut } from "../api/session-answer.ts";
 import { signIn } from "../api/session.ts";
 import { signInNotice } from "../api/session-state.ts";
 import { ErrorBox } from "../components/panel.tsx";

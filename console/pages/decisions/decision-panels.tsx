@@ -1,4 +1,4 @@
-import type { Decision, DecisionCall } from "../../api/pending.ts";
+import type { Decision, DecisionCall } from "../../api/types.ts";
 import { Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { Decision } from "../../api/pending.ts";
+import type { Decision } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Empty, ErrorBox, isUnavailable, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
@@ -75,7 +75,7 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
             ["Output tokens", whole(decision.output_tokens)],
             ["Read from cache", whole(decision.cache_read_tokens)],
             ["Reasoning", whole(decision.reasoning_tokens)],
-            ["Cost, by list price", decision.cost_usd === undefined ? "–" : dollars(decision.cost_usd)],
+            ["Cost, by list price", dollars(decision.cost_usd)],
           ]}
         />
         {decision.estimated ? (

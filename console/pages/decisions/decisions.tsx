@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
-import type { DecisionList, DecisionLine } from "../../api/pending.ts";
+import type { DecisionLine, DecisionList } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Choice, TextFilter } from "../../components/form.tsx";
 import { Empty, Loaded } from "../../components/panel.tsx";
@@ -150,7 +150,7 @@ function NoDecisions({ searchedTo, filtered }: { readonly searchedTo: string | n
 
 /** A request that called nobody has no cost; of one that did it may be unknown. */
 function costOf({ cost_usd, attempts, terminal }: DecisionLine): string {
-  return cost_usd === undefined || (cost_usd === null && (attempts === 0 || terminal === null))
+  return cost_usd === null && (attempts === 0 || terminal === null)
     ? ABSENT
     : dollars(cost_usd);
 }

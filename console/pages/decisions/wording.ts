@@ -1,5 +1,5 @@
 import type { Tone } from "../../components/text.tsx";
-import type { DecisionLine } from "../../api/pending.ts";
+import type { DecisionLine } from "../../api/types.ts";
 import { words } from "../../format/amounts.ts";
 
 /** How a request ended, in a word. */

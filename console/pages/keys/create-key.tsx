@@ -12,6 +12,7 @@ const SCOPES: Readonly<Record<Scope, string>> = {
   inference: "call models",
   "catalogue:read": "list models",
   "route:simulate": "ask how a request would be decided",
+  "spend:read": "read what was spent",
   "governance:read": "read decisions, policies and summaries",
   "operations:manage": "manage keys and policies",
 };

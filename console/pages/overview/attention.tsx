@@ -1,11 +1,11 @@
 import type { ComponentChildren } from "preact";
-import type { Health, Spend } from "../../api/pending.ts";
-import type { KeyList, Summary } from "../../api/types.ts";
+import type { Health, KeyList, Spend, Summary } from "../../api/types.ts";
 import { Panel } from "../../components/panel.tsx";
 import { Badge, Code, Name, type Tone } from "../../components/text.tsx";
-import { counted, dollars, whole, words } from "../../format/amounts.ts";
+import { counted, dollars, milliseconds, whole, words } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
+import { isWell } from "./health.tsx";
 import { SOON } from "../keys/keys.tsx";
 
 /** Something that a person should look at. */
@@ -39,21 +39,16 @@ function ofHealth({ endpoints, degraded }: Health): readonly Concern[] {
   return [
     ...degraded.map((part) => ({ key: part, tone: "stop" as const, kind: "degraded", text: words(part) })),
     ...endpoints
-      .filter(({ state }) => state !== "ok" && state !== "healthy")
-      .map(({ id, state, reason, since }) => ({
+      .filter((each) => !isWell(each))
+      .map(({ id, state, failure, retry_in_ms }) => ({
         key: id,
         tone: "stop" as const,
         kind: words(state),
         text: (
           <>
             <Name of={id} />
-            {reason === null ? null : `: ${words(reason)}`}
-            {since === null ? null : (
-              <>
-                {" "}
-                since <Time at={since} />
-              </>
-            )}
+            {failure === null ? null : `: ${words(failure)}`}
+            {retry_in_ms === null ? null : `, tried again in ${milliseconds(retry_in_ms)}`}
           </>
         ),
       })),

@@ -1,13 +1,11 @@
-import type { EndpointHealth, Health } from "../../api/pending.ts";
-import type { ServerStatus } from "../../api/types.ts";
+import type { EndpointHealth, Health, ServerStatus } from "../../api/types.ts";
 import { useResource, type Resource } from "../../api/use-resource.ts";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { milliseconds, span, whole, words } from "../../format/amounts.ts";
-import { Time } from "../../format/time.tsx";
 
-export const isWell = ({ state }: Pick<EndpointHealth, "state">): boolean => state === "ok" || state === "healthy";
+export const isWell = ({ state }: Pick<EndpointHealth, "state">): boolean => state === "healthy";
 
 /** Endpoints as this process sees them; those that are out come first. */
 export function HealthPanel({ health }: { readonly health: Resource<Health> }) {
@@ -25,15 +23,21 @@ export function HealthPanel({ health }: { readonly health: Resource<Health> }) {
               columns={[
                 { head: "Endpoint", cell: ({ id }) => <Name of={id} /> },
                 { head: "Provider", cell: ({ provider }) => <Name of={provider} /> },
+                { head: "Routes", cell: ({ routes }) => <Name of={routes.join(", ")} /> },
                 { head: "Region", cell: ({ region }) => <Name of={region} /> },
                 {
                   head: "State",
                   cell: (each) => <Badge tone={isWell(each) ? "good" : "stop"}>{words(each.state)}</Badge>,
                 },
-                { head: "Why", cell: ({ reason }) => (reason === null ? <Name of={null} /> : words(reason)) },
-                { head: "Since", cell: ({ since }) => <Time at={since} /> },
+                { head: "Why", cell: ({ failure }) => (failure === null ? <Name of={null} /> : words(failure)) },
+                {
+                  head: "Failures in a row",
+                  number: true,
+                  cell: ({ consecutive_failures }) => whole(consecutive_failures),
+                },
+                { head: "Tried again in", number: true, cell: ({ retry_in_ms }) => milliseconds(retry_in_ms) },
                 { head: "In flight", number: true, cell: ({ in_flight }) => whole(in_flight) },
-                { head: "Latency", number: true, cell: ({ latency_ms }) => milliseconds(latency_ms) },
+                { head: "First token", number: true, cell: ({ latency_ms }) => milliseconds(latency_ms.p50) },
               ]}
             />
           )

@@ -1,8 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
-import type { Health, Spend } from "../../api/pending.ts";
+import type { Health, KeyList, Spend, Summary } from "../../api/types.ts";
 import { hasScope } from "../../api/session-state.ts";
-import type { KeyList, Summary } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Segments } from "../../components/form.tsx";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";

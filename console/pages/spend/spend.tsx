@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { callText, withQuery, type Failure } from "../../api/client.ts";
-import type { Budget, Spend } from "../../api/pending.ts";
+import type { Budget, Spend } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Chart } from "../../components/chart.tsx";
 import { Segments } from "../../components/form.tsx";

@@ -1,4 +1,4 @@
-import type { Decision, DecisionLine, DecisionList } from "../../../console/api/pending.ts";
+import type { Decision, DecisionLine, DecisionList } from "../../../console/api/types.ts";
 
 const PLAIN: DecisionLine = {
   object: "decision",

@@ -1,5 +1,4 @@
-import type { Health, Spend, SpendFigures } from "../../../console/api/pending.ts";
-import type { Measures, ServerStatus, Summary } from "../../../console/api/types.ts";
+import type { Health, Measures, ServerStatus, Spend, SpendFigures, Summary } from "../../../console/api/types.ts";
 
 const percentiles = (p50: number): NonNullable<Measures["ended"]>["latency_ms"]["total"] => ({
   count: 100,
@@ -117,49 +116,42 @@ export const STATUS: ServerStatus = {
   evidence: { state: "ok" },
 };
 
+type EndpointHealth = Health["endpoints"][number];
+
+function endpoint(id: string, provider: string, region: string, changes: Partial<EndpointHealth> = {}): EndpointHealth {
+  return {
+    id,
+    provider,
+    region,
+    model: "gpt-5",
+    routes: ["chat-large"],
+    state: "healthy",
+    retry_in_ms: null,
+    failure: null,
+    consecutive_failures: 0,
+    latency_ms: { p50: 912, p90: 1_804, recent: 870, age_ms: 1_200 },
+    tokens_per_second: { p50: 61, age_ms: 1_200 },
+    in_flight: 14,
+    ...changes,
+  };
+}
+
 export const HEALTH: Health = {
   object: "health",
   endpoints: [
-    {
-      id: "gpt-5-eu",
-      provider: "openai-eu",
-      region: "eu",
-      state: "ok",
-      reason: null,
-      since: null,
-      in_flight: 14,
-      latency_ms: 912,
-    },
-    {
-      id: "gpt-5-us",
-      provider: "openai-us",
-      region: "us",
+    endpoint("gpt-5-eu", "openai-eu", "eu"),
+    endpoint("gpt-5-us", "openai-us", "us", {
       state: "ejected",
-      reason: "rate_limited",
-      since: "2026-11-24T01:51:02.000Z",
+      failure: "rate_limited",
+      retry_in_ms: 24_000,
+      consecutive_failures: 5,
       in_flight: 0,
-      latency_ms: 2_480,
-    },
-    {
-      id: "mistral-large-eu",
-      provider: "mistral-eu",
-      region: "eu-west",
-      state: "ok",
-      reason: null,
-      since: null,
-      in_flight: 3,
-      latency_ms: 640,
-    },
-    {
-      id: "claude-sonnet-eu",
-      provider: "anthropic-global",
-      region: "eu",
-      state: "ok",
-      reason: null,
-      since: null,
+    }),
+    endpoint("mistral-large-eu", "mistral-eu", "eu-west", { in_flight: 3 }),
+    endpoint("claude-sonnet-eu", "anthropic-global", "eu", {
       in_flight: 0,
-      latency_ms: null,
-    },
+      latency_ms: { p50: null, p90: null, recent: null, age_ms: null },
+    }),
   ],
   evidence: { state: "ok" },
   degraded: [],
@@ -193,6 +185,7 @@ export function spend(groupBy: string | null): Spend {
         }));
   return {
     object: "spend",
+    workspace: "search",
     window: { start: new Date(END - 720 * HOUR).toISOString(), end: new Date(END).toISOString() },
     group_by: [dimension],
     groups,

@@ -1,4 +1,4 @@
-import type { SignedIn } from "../../../console/api/pending.ts";
+import type { SignedIn } from "../../../console/api/session-answer.ts";
 
 export const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";

@@ -1,0 +1,29 @@
+/** What `/console/session` answers. It is the page's own and no part of the contract, so that there is no schema to derive it from. */
+
+export interface SignedOut {
+  readonly signed_in: false;
+  readonly sign_in?: {
+    readonly key: boolean;
+    readonly oidc: { readonly name: string; readonly url: string } | null;
+  };
+}
+
+export interface SignedIn {
+  readonly signed_in: true;
+  readonly person: {
+    readonly subject: string;
+    readonly issuer: string | null;
+    readonly name: string | null;
+    readonly key: string | null;
+  };
+  readonly workspace: string;
+  readonly workspaces: readonly string[];
+  readonly roles: readonly string[];
+  readonly scopes: readonly string[];
+  readonly csrf: string;
+  readonly ends_at: string;
+  readonly idle_ends_at: string;
+  readonly build_id: string;
+}
+
+export type Session = SignedIn | SignedOut;
