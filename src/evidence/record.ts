@@ -184,7 +184,7 @@ export interface OutcomeRecord {
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
   readonly cacheReadTokens: number | null;
-  /** Input that was written to a cache, and the part of it for an hour; absent where the upstream did not say, and in older records. */
+  /** Input that was written to a cache, and the part of it for an hour; absent where there was none, and in older records. */
   readonly cacheWriteTokens?: number | undefined;
   readonly cacheWriteHourTokens?: number | undefined;
   readonly reasoningTokens: number | null;

@@ -188,13 +188,13 @@ export class Recorder {
       inputTokens: usage?.input ?? null,
       outputTokens: usage?.output ?? null,
       cacheReadTokens: usage?.cacheRead ?? null,
-      cacheWriteTokens: usage?.cacheWrite ?? undefined,
-      cacheWriteHourTokens: usage?.cacheWriteHour,
       reasoningTokens: usage?.reasoning ?? null,
       costNanoUsd: cost,
       firstByte: firstByteAt === null ? null : rounded(firstByteAt - this.#arrivedAt),
     };
-    const isUsual = joined === null && outcome.ended === undefined && !estimated;
+    // Members that most requests do not have would make the record of every request larger.
+    const written = usage?.cacheWrite ?? 0;
+    const isUsual = joined === null && outcome.ended === undefined && !estimated && written === 0;
     this.#outcome = isUsual
       ? known
       : {
@@ -202,6 +202,7 @@ export class Recorder {
           ...(joined === null ? {} : { joined: asWord(joined) }),
           ...(outcome.ended === undefined ? {} : { ended: outcome.ended }),
           ...(estimated ? { estimated } : {}),
+          ...(written > 0 ? { cacheWriteTokens: written, cacheWriteHourTokens: usage?.cacheWriteHour } : {}),
         };
   }
 

@@ -233,24 +233,34 @@ export class RequestMetrics implements RequestObserver {
   }
 
   #countTokens({ route, workspace }: DecisionRecord, outcome: OutcomeRecord): void {
-    const { inputTokens, outputTokens, cacheReadTokens, reasoningTokens, costNanoUsd } = outcome;
+    const { inputTokens, outputTokens, cacheReadTokens, reasoningTokens } = outcome;
     const ended = endedAt(outcome);
-    // One endpoint has it all; several share it.
-    const share = (count: number, give: (part: number, provider: string) => void): void => {
-      if (ended.length <= 1) give(count, ended[0]?.provider ?? "");
-      else for (const [index, part] of shares(count, ended).entries()) give(part, ended[index]?.provider ?? "");
-    };
-    if (costNanoUsd === null) this.#unpriced.add(1, route ?? "", ended[0]?.provider ?? "");
-    else if (costNanoUsd !== undefined)
-      share(costNanoUsd, (part, provider) => this.#cost.add(part / NANO, route ?? "", provider));
     const add = (type: string, count: number | null): void => {
       if (count === null) return;
-      share(count, (part, provider) => this.#tokens.add(part, route ?? "", provider, type));
+      // One endpoint has it all; several share it.
+      if (ended.length <= 1) this.#tokens.add(count, route ?? "", ended[0]?.provider ?? "", type);
+      else {
+        for (const [index, share] of shares(count, ended).entries()) {
+          this.#tokens.add(share, route ?? "", ended[index]?.provider ?? "", type);
+        }
+      }
       this.#workspaceTokens.add(count, workspace ?? "", type);
     };
     add("input", inputTokens);
     add("output", outputTokens);
     add("cache_read", cacheReadTokens);
     add("reasoning", reasoningTokens);
+    this.#countCost(route ?? "", ended, outcome.costNanoUsd);
+  }
+
+  #countCost(route: string, ended: readonly AttemptRecord[], cost: number | null | undefined): void {
+    const provider = ended[0]?.provider ?? "";
+    if (cost === null) this.#unpriced.add(1, route, provider);
+    else if (cost !== undefined && ended.length <= 1) this.#cost.add(cost / NANO, route, provider);
+    else if (cost !== undefined) {
+      for (const [index, share] of shares(cost, ended).entries()) {
+        this.#cost.add(share / NANO, route, ended[index]?.provider ?? "");
+      }
+    }
   }
 }
