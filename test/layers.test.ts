@@ -84,6 +84,7 @@ const OWNERS: Readonly<Record<string, string>> = {
   undici: "dispatch",
   "@open-policy-agent/opa-wasm": "policy",
   jose: "keys",
+  "openid-client": "keys",
   "node:sqlite": "store",
   postgres: "store",
   preact: "console",

@@ -6,6 +6,7 @@ export const SCOPES = [
   "governance:read",
   "spend:read",
   "operations:manage",
+  "policies:approve",
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

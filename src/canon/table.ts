@@ -1,12 +1,14 @@
 import type { Capability } from "./capability.ts";
 import type { Feature } from "./generate/feature.ts";
 import type { WorkspaceLimits } from "./limits.ts";
+import type { ConsoleSettings } from "./console.ts";
 import type { Vocabulary } from "./vocabulary.ts";
 import type { ModelOperation } from "./operation.ts";
 import type { PromotionRequirements } from "./promotion.ts";
 import type { ReasoningEffort } from "./request.ts";
 import type { CategoryMapping } from "./unary/moderate.ts";
 import type { Retention } from "./retention.ts";
+import type { SecretReference } from "./secret-reference.ts";
 
 /**
  * The compiled routing table: deep-frozen plain JSON, made by `compile/` and read by everybody else. All maps have a null prototype, all
@@ -26,10 +28,9 @@ export interface RoutingTable {
   readonly policies: PolicySettings;
   /** Words that policies may see besides those above. */
   readonly vocabulary: Vocabulary;
+  /** Absent where the file has no such section: the revision of such a file is what it was before there was one. */
+  readonly console?: ConsoleSettings;
 }
-
-/** Where a secret stands. Never the secret itself. */
-export type SecretReference = { readonly env: string } | { readonly file: string };
 
 /** What to do at start when the secret is not set: refuse to start, leave the provider out, or let the simulated upstream answer for it. */
 export type OnMissingSecret = "fail" | "disable" | "simulate";

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { applicationDefaultFile, awsSharedFiles, variable } from "../network/credential-files.ts";
-import type { AwsSigning, GoogleOauth, SecretReference } from "../canon/table.ts";
+import type { SecretReference } from "../canon/secret-reference.ts";
+import type { AwsSigning, GoogleOauth } from "../canon/table.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

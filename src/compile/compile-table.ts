@@ -9,6 +9,7 @@ import { readShape } from "./authored/shape.ts";
 import { checkFeatures } from "./checks/features.ts";
 import { checkModels } from "./checks/models.ts";
 import { checkPlaceholders } from "./presets/placeholders.ts";
+import { checkConsole } from "./checks/console.ts";
 import { checkPromotion, checkRequirementsAgree } from "./checks/promotion.ts";
 import { checkProviders } from "./checks/providers.ts";
 import { checkSigning } from "./checks/signing.ts";
@@ -93,6 +94,7 @@ export function compileTree(
   checkRoutes(context, routes);
   checkWorkspaces(context, routes);
   checkPromotion(context);
+  checkConsole(context);
   if (!findings.failed) {
     checkRequirementsAgree(context);
     checkUsage(context, endpoints, routes);

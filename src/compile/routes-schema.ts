@@ -7,6 +7,7 @@ import { RETENTIONS } from "../canon/retention.ts";
 import { auth } from "./authored/schema-auth.ts";
 import { INCLUDE } from "./files/includes.ts";
 import { endpoint, model, provider } from "./authored/schema-supply.ts";
+import { consoleSection } from "./authored/schema-console.ts";
 import { policies } from "./authored/schema-policies.ts";
 import { route, vocabulary, workspace } from "./authored/schema-use.ts";
 import { PRESET_NAMES } from "./presets/presets.ts";
@@ -77,6 +78,7 @@ const FILE = object(
     ),
     policies,
     vocabulary,
+    console: consoleSection,
   },
   ["version", "regions", "providers", "models", "endpoints", "routes", "workspaces"],
 );
@@ -160,4 +162,5 @@ export type AuthoredRoute = Authored<typeof route>;
 /** An endpoint, or the whole chain of another route. */
 export type AuthoredFallback = NonNullable<AuthoredRoute["fallbacks"]>[number];
 export type AuthoredWorkspace = Authored<typeof workspace>;
+export type AuthoredConsole = Authored<typeof consoleSection>;
 export type AuthoredPolicies = Authored<typeof policies>;

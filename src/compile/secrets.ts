@@ -1,6 +1,7 @@
 import { variable } from "../network/credential-files.ts";
 import { findCredentialGap } from "./call-credentials.ts";
-import type { OnMissingSecret, RoutingTable, SecretReference } from "../canon/table.ts";
+import type { SecretReference } from "../canon/secret-reference.ts";
+import type { OnMissingSecret, RoutingTable } from "../canon/table.ts";
 
 export interface MissingSecret {
   readonly provider: string;

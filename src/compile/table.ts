@@ -31,6 +31,7 @@ export function buildTable(
       ...(managedBy !== undefined && { managedBy }),
     },
     vocabulary: normalised.vocabulary,
+    ...(normalised.console !== undefined && { console: normalised.console }),
   };
   const { version, ...rows } = content;
   return deepFreeze({ version, revision: hash("sha256", canonicalJson(content), "hex"), ...rows });

@@ -26,7 +26,17 @@ const isObject =
 
 const CONTENT = { revision: isRevision, digest: isDigest } as const;
 const REFERENCE = { ...CONTENT, module: orNull(isDigest) } as const;
-const ACTOR = isObject({ keyId: isText, workspace: isText, origin: isText, roles: isList(isText), requestId: isText });
+const KNOWN_ACTOR = isObject({
+  keyId: isText,
+  workspace: isText,
+  origin: isText,
+  roles: isList(isText),
+  requestId: isText,
+});
+const PERSON = isObject({ issuer: isText, subject: isText });
+/** Keys, and records of older versions, name no person. */
+const ACTOR: Check = (value) =>
+  KNOWN_ACTOR(value) && (!isJsonObject(value) || value["person"] === undefined || PERSON(value["person"]));
 const REPORT = isObject({
   sha256: isDigest,
   tableRevision: isText,

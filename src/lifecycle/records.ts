@@ -83,6 +83,16 @@ export interface Actor {
   readonly roles: readonly string[];
   /** Of the request that caused it. */
   readonly requestId: string;
+  /** Who it was, where an identity provider said so: `keyId` and `origin` are a digest of issuer and subject then. Absent for keys, and in older records. */
+  readonly person?: ActingPerson;
+}
+
+/** A person, as their identity provider names them. */
+export interface ActingPerson {
+  readonly issuer: string;
+  readonly subject: string;
+  /** Only where the configuration asks for names. */
+  readonly name?: string;
 }
 
 /**

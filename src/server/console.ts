@@ -1,6 +1,10 @@
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { OidcSettings } from "../canon/console.ts";
+import type { SecretReference } from "../canon/secret-reference.ts";
 import { readBundle, type Bundle } from "../http/console/bundle.ts";
-import type { Console } from "../http/console/console-port.ts";
+import type { Console, OidcClient } from "../http/console/console-port.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
 import { Sessions } from "../keys/sessions/sessions.ts";
 import { SignInCodes } from "../keys/sessions/sign-in-codes.ts";
@@ -19,7 +23,8 @@ export interface OpenConsole {
 
 /** @returns `null` where there is to be none. */
 export function openConsole(
-  { console: listener = "off", tls, exposure }: Pick<ServeOptions, "console" | "tls" | "exposure">,
+  { console: listener = "off", tls, exposure, config }: Pick<ServeOptions, "console" | "tls" | "exposure" | "config">,
+  environment: Readonly<Record<string, string | undefined>>,
   store: Pick<Store, "sessions">,
   keys: Pick<OpenKeyRing, "holder" | "lookUpId">,
 ): OpenConsole | null {
@@ -33,6 +38,7 @@ export function openConsole(
     if (found === null) built = null;
     return found;
   };
+  const clients = new OidcClients((reference) => readSecret(reference, config, environment));
   const runtime: Console = {
     listener,
     // The options speak of the public listener; the admin listener has no TLS.
@@ -45,8 +51,51 @@ export function openConsole(
       return keys.holder(keyId, now)?.identity ?? null;
     },
     takeCode: (code, now) => codes.take(code, now),
+    oidcClient: (settings) => clients.of(settings),
   };
   return { runtime, signInCode: (keyId) => codes.make(keyId, Date.now()) };
+}
+
+/** Clients of identity providers, made when somebody signs in; another one where the configuration or the secret has changed. */
+class OidcClients {
+  readonly #secretOf: (reference: SecretReference) => string;
+  #known: { readonly key: string; readonly client: Promise<OidcClient> } | null = null;
+
+  constructor(secretOf: (reference: SecretReference) => string) {
+    this.#secretOf = secretOf;
+  }
+
+  of(settings: OidcSettings): Promise<OidcClient> {
+    const { clientSecret } = settings;
+    const secret = clientSecret === null ? null : this.#secretOf(clientSecret);
+    const key = JSON.stringify([settings, secret]);
+    if (this.#known?.key !== key) this.#known = { key, client: load(settings, secret) };
+    return this.#known.client;
+  }
+}
+
+/** The protocol's library is loaded with the first sign-in. */
+async function load(settings: OidcSettings, secret: string | null): Promise<OidcClient> {
+  const { OidcClient: Client } = await import("../keys/oidc/oidc-client.ts");
+  const client = new Client(settings, secret);
+  return {
+    begin: (redirectUri) => client.begin(redirectUri),
+    finish: (returned, check) => client.finish(returned, check),
+  };
+}
+
+/** Empty where it is not set: the provider refuses it then. */
+function readSecret(
+  reference: SecretReference,
+  config: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): string {
+  if ("env" in reference) return environment[reference.env] ?? "";
+  try {
+    return readFileSync(resolve(dirname(config), reference.file), "utf8").replace(/\r?\n$/, "");
+  } catch {
+    return "";
+  }
 }
 
 async function firstBundle(): Promise<Bundle | null> {

@@ -12,13 +12,16 @@ function filesBelow(folder: string): readonly string[] {
   });
 }
 
-/** Not of an endpoint: answered before a path is known, to nobody, or where there is no such path. */
+/** Not of an endpoint: answered before a path is known, to nobody, where there is no such path, or by pages for people. */
 const ELSEWHERE = new Set([
   "malformed_request",
   "header_timeout",
   "headers_too_large",
   "client_closed",
   "not_supported",
+  "sign_in_failed",
+  "sign_in_unavailable",
+  "no_role",
 ]);
 
 /** Codes that stand as literals where errors are made. */

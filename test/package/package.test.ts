@@ -31,7 +31,6 @@ const ALLOWED = [
   /^tools\/rego\/dist\/(NOTICES|manifest\.json|rego\.wasm\.br)$/,
   /^schemas\/routes(-part|-overlay)?\.schema\.json$/,
   /^(README\.md|CHANGELOG\.md|LICENSE|THIRD-PARTY-NOTICES|sbom\.cdx\.json|package\.json|routes\.yaml)$/,
-  /^dist\/console\/(index\.html|assets\/[a-z]+-[0-9a-f]{8}\.(css|js|svg))$/,
 ];
 
 /** What stands after `from` and `import`, and what a function made by `createRequire` is called with; not `node:…`. */
@@ -89,7 +88,6 @@ describe("the tarball", () => {
       "schemas/routes.schema.json",
       "schemas/routes-part.schema.json",
       "schemas/routes-overlay.schema.json",
-      "dist/console/index.html",
       "LICENSE",
       "THIRD-PARTY-NOTICES",
       "sbom.cdx.json",
@@ -201,8 +199,7 @@ describe("installed in an empty project", () => {
     const unknown = new Set(names.filter((name) => name !== "" && name !== "signalbox" && !tree.includes(name)));
     // Versions may be newer than ours, and one of them may bring a package that ours did not; not many.
     expect(unknown.size).toBeLessThan(5);
-    // Bundled packages are in the program and not in the tree.
-    expect(names.length).toBeGreaterThan(readProductionTree(ROOT, []).packages.length - 5);
+    expect(names.length).toBeGreaterThan(tree.length - 5);
   });
 
   for (const version of versions) {

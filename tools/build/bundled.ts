@@ -5,6 +5,8 @@
 export const BUNDLED: readonly string[] = [
   "h3",
   "jose",
+  "oauth4webapi",
+  "openid-client",
   "rou3",
   "srvx",
   "undici",

@@ -16,6 +16,16 @@ export interface Person {
   readonly groups: readonly string[];
 }
 
+/** What evidence and keys call a person: equal for the same issuer and subject, and it names neither. @param digest SHA-256 of {@link personText}, hexadecimal. */
+export function personId(digest: string): string {
+  return `person_${digest.slice(0, 24)}`;
+}
+
+/** Whether somebody who is on record is a person, and no key. */
+export function isPersonId(id: string): boolean {
+  return /^person_[0-9a-f]{24}$/.test(id);
+}
+
 /** A holder in one text: equal for all sessions of the same key or person, and for no others. */
 export function holderText(holder: SessionHolder): string {
   return "key" in holder ? `key:${holder.key}` : personText(holder);

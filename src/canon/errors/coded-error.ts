@@ -4,6 +4,7 @@ import { final, passing, type ErrorAnswer, type ErrorRow } from "./error-row.ts"
 import { LIMIT_ERRORS } from "./limit-errors.ts";
 import { REQUEST_ERRORS } from "./request-errors.ts";
 import { PROVIDER_ERRORS, SERVICE_ERRORS } from "./service-errors.ts";
+import { SESSION_ERRORS } from "./session-errors.ts";
 import type { ServiceError } from "../error.ts";
 
 /**
@@ -41,13 +42,20 @@ const FAILURE_ANSWERS: ReadonlyMap<string, ErrorAnswer> = new Map(
 /** Every error code of the router's own, by group, in the order of docs/troubleshooting.md. */
 export const ERROR_GROUPS = {
   "The request": REQUEST_ERRORS,
-  "The connection, keys and the server": SERVICE_ERRORS,
+  "The connection, keys and the server": { ...SERVICE_ERRORS, ...SESSION_ERRORS },
   Limits: LIMIT_ERRORS,
   "The provider": PROVIDER_ERRORS,
   "Keys, the catalogue and changes of policies": CONTROL_ERRORS,
 } as const satisfies Readonly<Record<string, Readonly<Record<string, ErrorRow>>>>;
 
-const OWN_ERRORS = { ...REQUEST_ERRORS, ...SERVICE_ERRORS, ...LIMIT_ERRORS, ...PROVIDER_ERRORS, ...CONTROL_ERRORS };
+const OWN_ERRORS = {
+  ...REQUEST_ERRORS,
+  ...SERVICE_ERRORS,
+  ...SESSION_ERRORS,
+  ...LIMIT_ERRORS,
+  ...PROVIDER_ERRORS,
+  ...CONTROL_ERRORS,
+};
 
 export type AnswerCode = keyof typeof OWN_ERRORS | FailureCode;
 

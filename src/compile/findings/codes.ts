@@ -56,7 +56,7 @@ export const ROUTE_CODES = {
     "Use one of the capabilities of `docs/configuration.md`.",
   ),
   UNKNOWN_WORKSPACE: error(
-    "`policies.managed_by` names a workspace that the file does not declare, so no key of it can exist.",
+    "`policies.managed_by` or a role of the console names a workspace that the file does not declare, so no key of it can exist.",
     "Correct the name, or add the workspace.",
   ),
   UNKNOWN_LABEL: error(

@@ -1,4 +1,5 @@
 import type { Capability } from "../../canon/capability.ts";
+import type { ConsoleSettings } from "../../canon/console.ts";
 import type { ModelOperation } from "../../canon/operation.ts";
 import type {
   Balance,
@@ -24,6 +25,7 @@ import type {
   RoutesFile,
 } from "../routes-schema.ts";
 import { normaliseAuth } from "./auth.ts";
+import { normaliseConsole } from "./console.ts";
 import * as defaults from "./defaults.ts";
 import { milliseconds } from "./durations.ts";
 import { normaliseLimits } from "./limits.ts";
@@ -43,6 +45,8 @@ export interface NormalisedRoutes {
   readonly workspaces: ReadonlyMap<string, WorkspaceRow>;
   readonly policies: PolicySettings;
   readonly vocabulary: Vocabulary;
+  /** `undefined` where the file has no such section. */
+  readonly console: ConsoleSettings | undefined;
 }
 
 export interface NormalisedEndpoint {
@@ -85,6 +89,7 @@ export function normalise(file: RoutesFile): NormalisedRoutes {
       initialMode: { "*": defaults.DEFAULT_INITIAL_MODE, ...file.policies?.initial_mode },
       ...normalisePromotion(file.policies),
     },
+    console: normaliseConsole(file.console),
     vocabulary: {
       environments: sorted(file.vocabulary?.environments ?? defaults.DEFAULT_ENVIRONMENTS),
       workloads: sorted(file.vocabulary?.workloads ?? []),

@@ -1,7 +1,26 @@
-import type { SessionHolder } from "../../canon/credentials/session.ts";
+import type { OidcSettings } from "../../canon/console.ts";
+import type { Person, SessionHolder } from "../../canon/credentials/session.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { Endpoint } from "../contract/endpoint.ts";
 import type { Bundle } from "./bundle.ts";
+
+/** What a browser's return from the provider is checked with. */
+export interface SignInCheck {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+/** `refused`: the provider says no. `invalid`: the return is not the one that was asked for. `unavailable`: the provider cannot be asked. */
+export type SignInFault = { readonly fault: "refused" | "invalid" | "unavailable" };
+
+/** A provider of OpenID Connect as http needs it; `keys/oidc/oidc-client.ts`. */
+export interface OidcClient {
+  /** Where to send the browser. @param redirectUri where it returns to. */
+  readonly begin: (redirectUri: string) => Promise<{ readonly url: string; readonly check: SignInCheck } | SignInFault>;
+  /** Who has signed in. @param returned the address with the query that the provider added. */
+  readonly finish: (returned: URL, check: SignInCheck) => Promise<Person | SignInFault>;
+}
 
 /** A session that is good. Times are milliseconds since the epoch. */
 export interface Session {
@@ -34,7 +53,7 @@ export interface Sessions {
 export interface Console {
   /** Which listener serves it. */
   readonly listener: Endpoint["listener"];
-  /** Browsers reach that listener over TLS, ours or that of a proxy in front. */
+  /** Browsers reach that listener over TLS, ours or that of a proxy in front, as far as the options say; the configuration's `url` counts more. */
   readonly isSecure: boolean;
   /** The page and its parts; `null` where they have not been built. */
   readonly bundle: () => Promise<Bundle | null>;
@@ -43,4 +62,6 @@ export interface Console {
   readonly holderOf: (keyId: string, now: number) => Promise<Identity | null>;
   /** The key that a one-time code of this process stands for; `null` for one that is unknown, used or too old. */
   readonly takeCode: (code: string, now: number) => string | null;
+  /** Sign-in at a provider of OpenID Connect. */
+  readonly oidcClient: (settings: OidcSettings) => Promise<OidcClient>;
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServiceError } from "../../canon/error.ts";
 import { Recorder } from "../recorder.ts";
 import type { Runtime } from "../runtime.ts";
 import {
@@ -12,6 +13,7 @@ import {
 } from "../send.ts";
 import type { BundleFile } from "./bundle.ts";
 import type { Console } from "./console-port.ts";
+import { finishSignIn, startSignIn } from "./oidc-endpoints.ts";
 import { endSession, showSession, startSession, type SessionAnswer, type SessionCall } from "./session-endpoints.ts";
 
 /**
@@ -48,6 +50,8 @@ export async function serveConsole(
   const common = [...commonHeaders(requestId, clientRequestId, []), ...PAGE_HEADERS];
   if (pathname === "/console/session" || pathname === "/console/session/end") {
     await answerSession(runtime, console, incoming, response, [...common, ...NOT_STORED], requestId);
+  } else if (pathname.startsWith("/console/oidc/")) {
+    await answerSignIn({ runtime, console, incoming, response, common: [...common, ...NOT_STORED], requestId });
   } else if (pathname === "/") {
     sendText(response, 302, "", [...common, ...NOT_STORED, "location", "/console/"], "text/plain");
   } else {
@@ -108,6 +112,38 @@ async function answerSession(
     const error = internalError();
     recorder?.crashed(snapshot, error);
     sendError(response, printerAt("/console"), error, requestId, common);
+  } finally {
+    recorder?.close();
+    done();
+  }
+}
+
+interface Visit {
+  readonly runtime: Runtime;
+  readonly console: Console;
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly common: readonly string[];
+  readonly requestId: string;
+}
+
+/** The browser is on its way: who reads the answer is a person, so it is a sentence. */
+async function answerSignIn({ runtime, console, incoming, response, common, requestId }: Visit): Promise<void> {
+  const { snapshot, done } = runtime.snapshots.take();
+  const call: SessionCall = { runtime, console, snapshot, incoming };
+  const isReturn = /^\/console\/oidc\/callback(?:\?|$)/.test(incoming.url ?? "");
+  const recorder = isReturn ? new Recorder(runtime, "control", requestId, null, incoming.headers) : null;
+  const say = ({ status, message, code }: ServiceError): void =>
+    sendText(response, status, `${message}\n\n${code}, request id ${requestId}\n`, common, "text/plain; charset=utf-8");
+  try {
+    const answer = recorder === null ? await startSignIn(call) : await finishSignIn(call, recorder);
+    if ("error" in answer) return say(answer.error);
+    const cookies = answer.cookies.flatMap((cookie) => ["set-cookie", cookie]);
+    sendText(response, 302, "", [...common, ...cookies, "location", answer.location], "text/plain");
+  } catch {
+    const error = internalError();
+    recorder?.crashed(snapshot, error);
+    say(error);
   } finally {
     recorder?.close();
     done();

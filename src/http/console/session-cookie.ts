@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import type { Snapshot } from "../snapshot.ts";
 
 const NAME = "signalbox_session";
 
@@ -42,9 +43,9 @@ export function hasCsrfToken(headers: IncomingHttpHeaders, value: string): boole
  * Whether no page of another origin sent it, as far as the browser says (Fetch Metadata, RFC 6454). Other ports of this host are the same site, so the
  * cookie comes with requests of their pages.
  */
-export function isFromOurPage(headers: IncomingHttpHeaders): boolean {
+export function isFromOurPage(headers: IncomingHttpHeaders, { decider }: Pick<Snapshot, "decider">): boolean {
   const site = headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin" && site !== "none") return false;
   const { origin, host } = headers;
-  return origin === undefined || origin.replace(/^https?:\/\//, "") === host;
+  return origin === undefined || origin === decider.table.console?.url || origin.replace(/^https?:\/\//, "") === host;
 }

@@ -10,7 +10,16 @@ import type { Snapshot } from "../snapshot.ts";
 import type { Console, Session } from "./console-port.ts";
 import { csrfFailed, orStoreError, sessionEnded } from "./session-errors.ts";
 import { csrfToken, hasCsrfToken, isFromOurPage, readSessionCookie, sessionCookie } from "./session-cookie.ts";
-import { FOR_PEOPLE, keyStanding, signedIn, TIMES, type SignedIn } from "./signed-in.ts";
+import {
+  chosenSeat,
+  FOR_PEOPLE,
+  isSecure,
+  keySeats,
+  signedIn,
+  timesOf,
+  type Seat,
+  type SignedIn,
+} from "./signed-in.ts";
 
 /** One request about a session. */
 export interface SessionCall {
@@ -29,8 +38,10 @@ const BODY = 4 * 1024;
 /** `GET /console/session`: who is signed in, and how one signs in. */
 export async function showSession({ runtime, console, snapshot, incoming }: SessionCall): Promise<SessionAnswer> {
   const found = await signedIn(console, snapshot, incoming.headers, Date.now());
-  if (found === null || found === "ended") return { json: signedOut() };
-  return "code" in found ? found : { json: describe(runtime, found) };
+  if (found === null || found === "ended") return { json: signedOut(snapshot) };
+  if ("code" in found) return found;
+  const seat = chosenSeat(found.seats, incoming.headers);
+  return "code" in seat ? seat : { json: describe(runtime, snapshot, found, seat) };
 }
 
 /** `POST /console/session`: exchanges a key, or a code for one, for a session. The key is not kept. */
@@ -39,7 +50,7 @@ export async function startSession(call: SessionCall, recorder: Recorder): Promi
   const refuse = (error: ServiceError, identity: Identity | null = null): ServiceError =>
     recorder.refuse(snapshot, identity, error);
   // A page of another site must not sign its visitors in as somebody else.
-  if (!isFromOurPage(incoming.headers)) return refuse(csrfFailed());
+  if (!isFromOurPage(incoming.headers, snapshot)) return refuse(csrfFailed());
   const limits = { ...runtime.limits, bodyBytes: BODY };
   const body = await readBody(incoming, limits, { uniqueMembers: true, stopOrder: runtime.stopOrder });
   if (body === "aborted") return body;
@@ -47,33 +58,35 @@ export async function startSession(call: SessionCall, recorder: Recorder): Promi
   const now = Date.now();
   const identity = await holderOfBody(call, body.value, now);
   if ("code" in identity) return refuse(identity, recognised(runtime, body.value));
-  const standing = keyStanding(snapshot, identity);
-  if (standing === null) return refuse(nothingToSee(identity), identity);
+  const seats = keySeats(snapshot, identity);
+  if (seats === null) return refuse(nothingToSee(identity), identity);
   const unrecorded = await recorder.answered(snapshot, identity);
   if (unrecorded !== null) return unrecorded;
-  const earlier = readSessionCookie(incoming.headers, console.isSecure);
+  const secure = isSecure(console, snapshot);
+  const earlier = readSessionCookie(incoming.headers, secure);
   const holder: SessionHolder = { key: identity.keyId };
   const started = await orStoreError(async () => {
     if (earlier !== null) await console.sessions.end(earlier);
-    return console.sessions.start(holder, now, TIMES, identity.expiresAt);
+    return console.sessions.start(holder, now, timesOf(snapshot), identity.expiresAt);
   });
   if ("code" in started) return started;
   const { value, record } = started;
-  const json = describe(runtime, { value, session: record, ...standing });
-  return { json, cookie: sessionCookie(value, console.isSecure, Math.floor((record.endsAt - now) / 1000)) };
+  const json = describe(runtime, snapshot, { value, session: record, seats }, seats[0]);
+  return { json, cookie: sessionCookie(value, secure, Math.floor((record.endsAt - now) / 1000)) };
 }
 
 /** `POST /console/session/end`: for every replica. */
 export async function endSession(call: SessionCall): Promise<SessionAnswer> {
-  const { console, incoming } = call;
-  const value = readSessionCookie(incoming.headers, console.isSecure);
+  const { console, snapshot, incoming } = call;
+  const secure = isSecure(console, snapshot);
+  const value = readSessionCookie(incoming.headers, secure);
   if (value === null) return sessionEnded();
-  if (!isFromOurPage(incoming.headers) || !hasCsrfToken(incoming.headers, value)) return csrfFailed();
+  if (!isFromOurPage(incoming.headers, snapshot) || !hasCsrfToken(incoming.headers, value)) return csrfFailed();
   const failed = await orStoreError(async () => {
     await console.sessions.end(value);
     return null;
   });
-  return failed ?? { json: { signed_in: false }, cookie: sessionCookie("", console.isSecure, 0) };
+  return failed ?? { json: { signed_in: false }, cookie: sessionCookie("", secure, 0) };
 }
 
 /** The good key that a body has, or that its code stands for. */
@@ -114,22 +127,31 @@ function nothingToSee({ scopes }: Identity): ServiceError {
   );
 }
 
-function signedOut(): JsonObject {
-  return { signed_in: false, sign_in: { key: true, oidc: null } };
+function signedOut({ decider }: Snapshot): JsonObject {
+  const oidc = decider.table.console?.oidc ?? null;
+  return {
+    signed_in: false,
+    sign_in: { key: true, oidc: oidc === null ? null : { name: oidc.label, url: "/console/oidc/start" } },
+  };
 }
 
-function describe(runtime: Runtime, { value, session, identities, roles }: SignedIn): JsonObject {
-  const [first] = identities;
+function describe(
+  runtime: Runtime,
+  snapshot: Snapshot,
+  { value, session, seats }: SignedIn,
+  { identity, roles }: Seat,
+): JsonObject {
+  const { idle } = timesOf(snapshot);
   return {
     signed_in: true,
     person: describeHolder(session),
-    workspace: first.workspace,
-    workspaces: identities.map(({ workspace }) => workspace),
+    workspace: identity.workspace,
+    workspaces: seats.map((seat) => seat.identity.workspace),
     roles,
-    scopes: [...first.scopes].toSorted(),
+    scopes: [...identity.scopes].toSorted(),
     csrf: csrfToken(value),
     ends_at: new Date(session.endsAt).toISOString(),
-    idle_ends_at: new Date(Math.min(session.endsAt, session.seenAt + TIMES.idle)).toISOString(),
+    idle_ends_at: new Date(Math.min(session.endsAt, session.seenAt + idle)).toISOString(),
     build_id: runtime.build.id,
   };
 }

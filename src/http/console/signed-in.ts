@@ -1,5 +1,8 @@
+import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { ServiceError } from "../../canon/error.ts";
+import { SESSION_TIMES, type Role } from "../../canon/console.ts";
+import { personId, personText, type Person } from "../../canon/credentials/session.ts";
+import { serviceError, type ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { SCOPES, type Scope } from "../../canon/scope.ts";
 import type { Snapshot } from "../snapshot.ts";
@@ -7,24 +10,45 @@ import type { Console, Session, SessionTimes } from "./console-port.ts";
 import { orStoreError } from "./session-errors.ts";
 import { readSessionCookie } from "./session-cookie.ts";
 
-/** What people may do on the console; each is more than the one before. */
-export type Role = "viewer" | "approver" | "operator";
+/** What somebody may do in one workspace. */
+export interface Seat {
+  readonly identity: Identity;
+  readonly roles: readonly Role[];
+}
 
-/** Who is signed in, as of now: what became of their key since counts. */
+/** Every workspace that somebody may see; at least one. */
+export type Seats = readonly [Seat, ...Seat[]];
+
+/** Who is signed in, as of now: what became of their key or roles since counts. */
 export interface SignedIn {
   /** The cookie's value. */
   readonly value: string;
   readonly session: Session;
-  /** One for each workspace that they may see; at least one. */
-  readonly identities: readonly [Identity, ...Identity[]];
-  readonly roles: readonly Role[];
+  readonly seats: Seats;
 }
 
-/** Half an hour without a use, twelve hours in all. */
-export const TIMES: SessionTimes = { idle: 30 * 60_000, absolute: 12 * 3_600_000 };
-
-/** Scopes of which a session's key must have one. `inference` never passes through a session. */
+/** `inference` never passes through a session. */
 export const FOR_PEOPLE: readonly Scope[] = SCOPES.filter((scope) => scope !== "inference");
+
+const VIEWER: readonly Scope[] = FOR_PEOPLE.filter(
+  (scope) => scope !== "operations:manage" && scope !== "policies:approve",
+);
+
+const SCOPES_OF: Readonly<Record<Role, readonly Scope[]>> = {
+  viewer: VIEWER,
+  approver: [...VIEWER, "policies:approve"],
+  operator: FOR_PEOPLE,
+};
+
+/** How long sessions last, as the configuration says now. */
+export function timesOf({ decider }: Pick<Snapshot, "decider">): SessionTimes {
+  return decider.table.console ?? SESSION_TIMES;
+}
+
+/** Whether browsers reach the console over TLS. */
+export function isSecure(console: Pick<Console, "isSecure">, { decider }: Pick<Snapshot, "decider">): boolean {
+  return decider.table.console?.url.startsWith("https:") ?? console.isSecure;
+}
 
 /** @returns `null` where the request has no session, `"ended"` where it has one that is not good any more. */
 export async function signedIn(
@@ -33,32 +57,56 @@ export async function signedIn(
   headers: IncomingHttpHeaders,
   now: number,
 ): Promise<SignedIn | "ended" | ServiceError | null> {
-  const value = readSessionCookie(headers, console.isSecure);
+  const value = readSessionCookie(headers, isSecure(console, snapshot));
   if (value === null) return null;
-  const session = await orStoreError(() => console.sessions.find(value, now, TIMES));
+  const session = await orStoreError(() => console.sessions.find(value, now, timesOf(snapshot)));
   if (session === null) return "ended";
   if ("code" in session) return session;
-  const standing = await standingOf(console, snapshot, session, now);
-  return standing === null ? "ended" : { value, session, ...standing };
+  const seats = await seatsOf(console, snapshot, session, now);
+  return seats === null ? "ended" : { value, session, seats };
 }
 
-type Standing = Pick<SignedIn, "identities" | "roles">;
-
-async function standingOf(
-  console: Console,
-  snapshot: Snapshot,
-  { holder }: Session,
-  now: number,
-): Promise<Standing | null> {
-  if (!("key" in holder)) return null;
+async function seatsOf(console: Console, snapshot: Snapshot, session: Session, now: number): Promise<Seats | null> {
+  const { holder, endsAt } = session;
+  if (!("key" in holder)) return personSeats(snapshot, holder, endsAt);
   const identity = await console.holderOf(holder.key, now);
-  return identity === null ? null : keyStanding(snapshot, identity);
+  return identity === null ? null : keySeats(snapshot, identity);
 }
 
 /** What a session of a key may do: as much as the key, without inference. `null` where that is nothing. */
-export function keyStanding({ decider }: Pick<Snapshot, "decider">, identity: Identity): Standing | null {
+export function keySeats({ decider }: Pick<Snapshot, "decider">, identity: Identity): Seats | null {
   if (!Object.hasOwn(decider.table.workspaces, identity.workspace)) return null;
   const scopes = new Set(FOR_PEOPLE.filter((scope) => identity.scopes.has(scope)));
   if (scopes.size === 0) return null;
-  return { identities: [{ ...identity, scopes }], roles: [scopes.has("operations:manage") ? "operator" : "viewer"] };
+  const role = scopes.has("operations:manage") ? "operator" : scopes.has("policies:approve") ? "approver" : "viewer";
+  return [{ identity: { ...identity, scopes }, roles: [role] }];
+}
+
+/** What a person may do by the roles of their groups; `null` where that is nothing, or where the configuration has another provider by now. */
+export function personSeats({ decider }: Pick<Snapshot, "decider">, person: Person, endsAt: number): Seats | null {
+  const { console: settings, workspaces } = decider.table;
+  if (settings?.oidc?.issuer !== person.issuer) return null;
+  const groups = new Set(person.groups);
+  const own = settings.roles.filter(({ group }) => groups.has(group));
+  const keyId = personId(hash("sha256", personText(person), "hex"));
+  const [first, ...rest] = Object.keys(workspaces).flatMap((workspace): readonly Seat[] => {
+    const here = own.filter((role) => role.workspaces?.includes(workspace) ?? true);
+    if (here.length === 0) return [];
+    const roles = [...new Set(here.map(({ role }) => role))].toSorted();
+    const scopes = new Set(roles.flatMap((role) => SCOPES_OF[role]));
+    // Promotions that ask for roles of their approvers look at labels; those of a person are the groups that have a role here.
+    const labels = [...new Set(here.map(({ group }) => group))].toSorted();
+    const identity = { workspace, keyId, scopes, environment: "production", workload: "", labels, expiresAt: endsAt };
+    return [{ identity: { ...identity, person }, roles }];
+  });
+  return first === undefined ? null : [first, ...rest];
+}
+
+/** @param headers `x-signalbox-workspace` names one of the workspaces; without it the first one is meant. */
+export function chosenSeat([first, ...rest]: Seats, headers: IncomingHttpHeaders): Seat | ServiceError {
+  const workspace = headers["x-signalbox-workspace"];
+  const chosen =
+    workspace === undefined ? first : [first, ...rest].find(({ identity }) => identity.workspace === workspace);
+  const message = "The session may not see the workspace that x-signalbox-workspace names.";
+  return chosen ?? serviceError(403, "insufficient_scope", "workspace_not_allowed", message);
 }

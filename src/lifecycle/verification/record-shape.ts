@@ -3,6 +3,7 @@ import { mapSettings } from "../../canon/promotion.ts";
 import {
   RECORD_KINDS,
   ROLLBACK_REASONS,
+  type ActingPerson,
   type Actor,
   type Approval,
   type ContentReference,
@@ -42,13 +43,21 @@ const hasShape =
     isJsonObject(value) &&
     Object.entries(shape).every(([name, check]) => Object.hasOwn(value, name) && check(value[name]));
 
-const isActor = hasShape({
+const isKnownActor = hasShape({
   keyId: isText,
   workspace: isText,
   origin: isText,
   roles: isListOf(isText),
   requestId: isText,
-} satisfies Shape<Actor>);
+} satisfies Shape<Omit<Actor, "person">>);
+const isPerson = hasShape({ issuer: isText, subject: isText } satisfies Shape<Omit<ActingPerson, "name">>);
+const isTextOrAbsent: Check = (value) => value === undefined || isText(value);
+/** Keys, and records of older versions, name no person. */
+const isActor: Check = (value) =>
+  isKnownActor(value) &&
+  (!isJsonObject(value) ||
+    !Object.hasOwn(value, "person") ||
+    (isPerson(value["person"]) && isJsonObject(value["person"]) && isTextOrAbsent(value["person"]["name"])));
 
 const isVerification: Check = (value) =>
   hasShape({ result: isOneOf("differs", "not_computed") })(value) ||

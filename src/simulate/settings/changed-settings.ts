@@ -114,6 +114,7 @@ function compiledOf(table: RoutingTable, [section = "", name = ""]: readonly str
   if (found !== undefined) return own(found);
   if (section === "regions") return own(table.regionGroups);
   if (section === "vocabulary") return table.vocabulary;
+  if (section === "console") return table.console;
   return section === "policies" ? table.policies : undefined;
 }
 

@@ -24,6 +24,7 @@ export function gateOf(
   }
   const isWeaker =
     (section === "policies" && id === "managed_by" && managesMore(tables.base, tables.head)) ||
+    (section === "console" && id === "roles" && mayMore(tables.base, tables.head)) ||
     (section === "providers" && member !== undefined && keepsMore(tables.base, tables.head, id, member));
   return isWeaker ? "weaker_obligation" : null;
 }
@@ -59,6 +60,19 @@ function managesMore(base: RoutingTable, head: RoutingTable): boolean {
 function managersOf({ policies: { managedBy }, workspaces }: RoutingTable): readonly string[] {
   const all = Object.keys(workspaces);
   return managedBy ?? (all.length === 1 ? all : []);
+}
+
+/** Whether somebody gets a role in a workspace in which they did not have it. */
+function mayMore(base: RoutingTable, head: RoutingTable): boolean {
+  const before = new Set(rolesOf(base));
+  return rolesOf(head).some((role) => !before.has(role));
+}
+
+function rolesOf({ console, workspaces }: RoutingTable): readonly string[] {
+  const all = Object.keys(workspaces);
+  return (console?.roles ?? []).flatMap(({ group, role, workspaces: named }) =>
+    (named ?? all).map((workspace) => JSON.stringify([group, role, workspace])),
+  );
 }
 
 function keepsMore(base: RoutingTable, head: RoutingTable, id: string, member: string): boolean {

@@ -1,4 +1,5 @@
 import type {
+  AuthoredConsole,
   AuthoredEndpoint,
   AuthoredModel,
   AuthoredPolicies,
@@ -35,6 +36,7 @@ export const SETTING_EFFECTS = {
   known_policies: { sentence: "without effect on policies that a store knows", matters: false },
   promotion: { sentence: "what a promotion of a policy requires", matters: true },
   management: { sentence: "whose keys may approve and promote policies", matters: true },
+  access: { sentence: "who may sign in to the console, for how long, and what they may do", matters: true },
   policy: { sentence: "compiles to another policy; the classes show what comes of it", matters: true },
   same_policy: { sentence: "compiles to the same policies", matters: false },
   policy_test: { sentence: "a test of policies, which no server loads", matters: false },
@@ -125,6 +127,14 @@ const POLICIES: Effects<AuthoredPolicies> = {
   managed_by: "management",
 };
 
+const CONSOLE: Effects<AuthoredConsole> = {
+  url: "access",
+  idle: "access",
+  absolute: "access",
+  oidc: "access",
+  roles: "access",
+};
+
 const VOCABULARY: Effects<Vocabulary> = {
   environments: "vocabulary",
   workloads: "vocabulary",
@@ -145,6 +155,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, SettingEffect>> 
   regions: "decides",
   policies: POLICIES,
   vocabulary: VOCABULARY,
+  console: CONSOLE,
 };
 
 /** Whether the members of a section are rows: one that comes or goes is one change. */

@@ -28,6 +28,7 @@ function credentials(caller: Caller, { endpoint }: Pick<FuzzedRequest, "endpoint
     "governance:read": "inference",
     "spend:read": "governance:read",
     "operations:manage": "catalogue:read",
+    "policies:approve": "catalogue:read",
   };
   switch (caller) {
     case "fitting":

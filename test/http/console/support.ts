@@ -30,8 +30,8 @@ export const READING: readonly Scope[] = ["inference", "governance:read", "catal
 export interface Browser {
   readonly answer: Answer;
   readonly cookie: string;
-  get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
-  post(path: string, body?: object, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  readonly get: (path: string, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
+  readonly post: (path: string, body?: object, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
 }
 
 export function signInAt(

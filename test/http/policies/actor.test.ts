@@ -105,7 +105,7 @@ describe("the way from a key to its origin", () => {
     };
   };
   const from = (index: number, records: readonly Partial<ServiceKey>[]) =>
-    actorOf({ keyId: id(index), workspace: "w" }, "req_1", keysOf(records));
+    actorOf({ keyId: id(index), workspace: "w", labels: [] }, "req_1", keysOf(records));
 
   it("ends at one key for all keys of one tree, and nobody has a role that the origin lacks", async () => {
     const labels = fc.subarray(["a", "b", "c"]);
@@ -165,6 +165,6 @@ describe("the way from a key to its origin", () => {
 
   it("is a 503 where the keys cannot be read", async () => {
     const keys = { get: () => Promise.resolve({ fault: "unavailable" } as const) };
-    expect(await actorOf({ keyId: id(0), workspace: "w" }, "req_1", keys)).toMatchObject({ status: 503 });
+    expect(await actorOf({ keyId: id(0), workspace: "w", labels: [] }, "req_1", keys)).toMatchObject({ status: 503 });
   });
 });

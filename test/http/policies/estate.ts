@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import type { ConsoleSettings } from "../../../src/canon/console.ts";
 import type { PolicyContract } from "../../../src/canon/policy.ts";
 import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../../src/canon/promotion.ts";
 import type { Scope } from "../../../src/canon/scope.ts";
@@ -83,6 +84,7 @@ export interface EstateOptions {
   /** Both workspaces unless given; `null`: routes.yaml does not say. */
   readonly managedBy?: readonly string[] | null;
   readonly runtime?: Partial<Runtime>;
+  readonly console?: ConsoleSettings;
   /** A server that keeps no policy log. */
   readonly hasNoLog?: true;
 }
@@ -251,11 +253,12 @@ export class Estate {
 /** By digest, of all estates of a file. */
 const contents = new Map<string, KeptContent>();
 
-function estateTable({ promotion, managedBy = ["acme", "office"] }: EstateOptions): RoutingTable {
+function estateTable({ promotion, managedBy = ["acme", "office"], console }: EstateOptions): RoutingTable {
   const rows = Object.entries(promotion ?? {}).map(([id, row]) => [id, { ...DEFAULT_PROMOTION, ...row }]);
   return {
     ...table({ workspaces: [workspace("acme"), workspace("office")] }),
     revision: digestOf("table"),
+    ...(console !== undefined && { console }),
     policies: {
       dir: "policies",
       initialMode: {},

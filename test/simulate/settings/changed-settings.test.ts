@@ -86,6 +86,10 @@ describe("a changed setting", () => {
     ["managed_by: [acme]", "managed_by: [retail]", "weaker_obligation"],
     ["retention: none", "retention: days_30", "weaker_obligation"],
     ["trains_on_data: false", "trains_on_data: true", "weaker_obligation"],
+    ["role: approver", "role: operator", "weaker_obligation"],
+    ["workspaces: [acme]", "workspaces: [acme, retail]", "weaker_obligation"],
+    ["workspaces: all", "workspaces: [acme]", null],
+    ["idle: 30m", "idle: 1h", null],
   ])("meets weaker_obligation where somebody has to do less: %s, %s", (from, to, gate) => {
     expect(changes(from, to).map((item) => item.gate)).toEqual([gate]);
   });

@@ -191,4 +191,19 @@ vocabulary:
   environments: [development, production]
   workloads: [batch, web]
   labels: [eu, reviewer]
+console:
+  url: https://signalbox.example
+  idle: 30m
+  absolute: 12h
+  oidc:
+    label: Example
+    issuer: https://idp.example/realms/main
+    client_id: signalbox
+    client_secret: { env: CLIENT_SECRET }
+    scopes: [groups]
+    groups_claim: groups
+    name_claim: name
+  roles:
+    - { group: sre, role: operator, workspaces: all }
+    - { group: risk, role: approver, workspaces: [acme] }
 `;

@@ -1,3 +1,4 @@
+import { ACTOR } from "./actor-schema.ts";
 import { OPERATIONS } from "../../../canon/operation.ts";
 import { REVISION_PATTERN, CONSTRAINT_EFFECTS, OBLIGATION_KINDS } from "../../../canon/policy.ts";
 import { mapSettings, REQUIREMENTS } from "../../../canon/promotion.ts";
@@ -59,17 +60,6 @@ const SLOT = {
     constraints,
     obligations,
     operations: { type: "array", items: { enum: OPERATIONS } },
-  },
-} as const;
-
-const ACTOR = {
-  type: "object",
-  required: ["key_id", "workspace", "origin", "roles"],
-  properties: {
-    key_id: text,
-    workspace: text,
-    origin: { ...text, description: "The first key of its chain; two keys of one origin are one person." },
-    roles: { ...texts, description: "Labels that all keys of the chain have." },
   },
 } as const;
 

@@ -1,3 +1,4 @@
+import { isPersonId } from "../../../canon/credentials/session.ts";
 import { serviceError, type ServiceError } from "../../../canon/error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { PolicyStatus } from "../../../lifecycle/policy-states.ts";
@@ -15,13 +16,21 @@ const KEY_ID = /^[0-9A-Za-z]{12}$/;
  * Who stands behind a key. The way goes from each key to the one that made it over HTTP, rotations included: whoever makes a key is shown its text, so
  * what it says is the maker's word. A key that was rotated at a terminal comes from the one it replaces, and a key made there is its own origin.
  *
+ * A person who is signed in is their own origin, which no key can be: keys that they make over HTTP are theirs. Their roles are their groups.
+ *
  * Roles are the labels that all keys on the way have: a key cannot give a role that it does not have to a key that it creates.
  */
 export async function actorOf(
-  { keyId, workspace }: Pick<Identity, "keyId" | "workspace">,
+  identity: Pick<Identity, "keyId" | "workspace" | "person" | "labels">,
   requestId: string,
   keys: Pick<KeyManagement, "get">,
 ): Promise<Actor | ServiceError> {
+  const { keyId, workspace, person } = identity;
+  if (person != null) {
+    const { issuer, subject, name } = person;
+    const named = { issuer, subject, ...(name !== null && { name }) };
+    return { keyId, workspace, origin: keyId, roles: [...identity.labels].toSorted(), requestId, person: named };
+  }
   let roles: ReadonlySet<string> | null = null;
   let id = keyId;
   for (let steps = 0; steps < LONGEST_WAY; steps += 1) {
@@ -33,6 +42,8 @@ export async function actorOf(
     }
     const labels: ReadonlySet<string> = new Set(key.labels);
     roles = roles === null ? labels : roles.intersection(labels);
+    // What the key does, its maker does. Which groups they were in is not known here.
+    if (isPersonId(key.createdBy)) return { keyId, workspace, origin: key.createdBy, roles: [], requestId };
     const next: string | null = KEY_ID.test(key.createdBy) ? key.createdBy : key.rotatedFrom;
     if (next === null) return { keyId, workspace, origin: id, roles: [...roles].toSorted(), requestId };
     id = next;
@@ -56,6 +67,7 @@ export async function revokedApprovers(
 ): Promise<ReadonlySet<string> | ServiceError> {
   const revoked = new Set<string>();
   for (const { by } of status.approvals.get(status.candidate?.digest ?? "") ?? []) {
+    if (isPersonId(by.keyId)) continue;
     const key = await keys?.get(by.keyId);
     if (key === undefined) return storeUnavailable();
     if ("fault" in key && key.fault !== "absent") return storeUnavailable();

@@ -94,6 +94,7 @@ export const CHANGE_HANDLERS = {
       const verdict = changes.approvalWithdrawal(states, request, Date.now());
       return finish(call, start, verdict, () => lifecycle.withdrawApproval(request));
     }
+    if (call.identity?.scopes.has("operations:manage") !== true) return approvalsOnly();
     const expected = expectation(call, start, "candidate");
     if ("code" in expected) return expected;
     const request = { policy, expected, by };
@@ -110,6 +111,12 @@ export const CHANGE_HANDLERS = {
     return finish(call, start, changes.release(states, request, Date.now()), () => lifecycle.release(request));
   },
 } as const satisfies Record<string, ControlHandler>;
+
+/** Who may approve may take that back, and nothing else. */
+function approvalsOnly(): ServiceError {
+  const message = "Withdrawing a candidate needs the scope operations:manage; policies:approve is for approvals.";
+  return serviceError(403, "insufficient_scope", "insufficient_scope", message);
+}
 
 interface Start {
   readonly administration: PolicyAdministration;

@@ -128,7 +128,13 @@ function describeReport(report: ReportReference, status: PolicyStatus, serving: 
 
 function describeApproval({ by, at, report }: Approval, status: PolicyStatus, serving: string): ApprovalView {
   return {
-    by: { key_id: by.keyId, workspace: by.workspace, origin: by.origin, roles: by.roles },
+    by: {
+      key_id: by.keyId,
+      workspace: by.workspace,
+      origin: by.origin,
+      roles: by.roles,
+      ...(by.person !== undefined && { person: { ...by.person } }),
+    },
     at: formatTime(at),
     report: report === null ? null : describeReport(report, status, serving),
   };

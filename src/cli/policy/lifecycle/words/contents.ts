@@ -38,8 +38,21 @@ export function durationText(seconds: number): string {
 }
 
 /** `key 7f3a of acme-prod (security)` */
-export function actorText({ key_id: key, workspace, roles }: ApprovalView["by"]): string {
-  return `key ${key} of ${workspace}${roles.length === 0 ? "" : ` (${roles.join(", ")})`}`;
+export function actorText({ key_id: key, workspace, roles, person }: ApprovalView["by"]): string {
+  return `${person === undefined ? `key ${key}` : personText(person)} of ${workspace}${roles.length === 0 ? "" : ` (${roles.join(", ")})`}`;
+}
+
+/** `Ada (248289 at https://idp.example)` */
+export function personText({
+  issuer,
+  subject,
+  name,
+}: {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly name?: string;
+}): string {
+  return name === undefined ? `${subject} at ${issuer}` : `${name} (${subject} at ${issuer})`;
 }
 
 /** A command line to paste. @param server as it was given by a flag; `null` where the environment names it. */

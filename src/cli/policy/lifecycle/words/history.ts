@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../../canon/json.ts";
 import { numberOf, objectOf, objectsOf, textOf, stringsOf } from "../../../explain/members.ts";
 import { amountText, numberText } from "../../../terminal/amounts.ts";
-import { timeText } from "./contents.ts";
+import { personText, timeText } from "./contents.ts";
 
 export const HISTORY_HEAD: readonly string[] = ["POSITION", "WHEN", "WHAT", "FROM → TO", "BY", "WITH"];
 
@@ -54,7 +54,16 @@ function referenceText(reference: JsonObject | null): string {
 
 function actorText(by: JsonObject): string {
   const roles = stringsOf(by, "roles");
-  return `key ${textOf(by, "keyId")} of ${textOf(by, "workspace")}${roles.length === 0 ? "" : ` (${roles.join(", ")})`}`;
+  const person = objectOf(by, "person");
+  const who =
+    person === null
+      ? `key ${textOf(by, "keyId")}`
+      : personText({
+          issuer: textOf(person, "issuer"),
+          subject: textOf(person, "subject"),
+          ...(Object.hasOwn(person, "name") && { name: textOf(person, "name") }),
+        });
+  return `${who} of ${textOf(by, "workspace")}${roles.length === 0 ? "" : ` (${roles.join(", ")})`}`;
 }
 
 function detailText(record: JsonObject): string {

@@ -1,0 +1,32 @@
+import { describeSafely, quote } from "../authored/literal-secrets.ts";
+import { suggest } from "../findings/suggest.ts";
+import type { CompileContext } from "../compile-context.ts";
+
+/** A use is written to the store once a minute, so a shorter idle time would end sessions in use. */
+const LEAST_IDLE = 5 * 60_000;
+
+const LONGEST = 720 * 3_600_000;
+
+/** Workspaces and times of the section `console`. */
+export function checkConsole({ declared, file, normalised, report }: CompileContext): void {
+  const { console: settings } = normalised;
+  if (settings === undefined) return;
+  const idle = ["console", "idle"];
+  if (settings.idle < LEAST_IDLE) report.value("WRONG_VALUE", idle, `${describeSafely(idle)} must be at least 5m`);
+  const absolute = ["console", "absolute"];
+  if (settings.absolute > LONGEST) {
+    report.value("WRONG_VALUE", absolute, `${describeSafely(absolute)} must be at most 720h`);
+  }
+  for (const [index, { group, workspaces }] of (file.console?.roles ?? []).entries()) {
+    if (typeof workspaces === "string") continue;
+    for (const [place, id] of workspaces.entries()) {
+      if (declared.workspaces.has(id)) continue;
+      report.value(
+        "UNKNOWN_WORKSPACE",
+        ["console", "roles", index, "workspaces", place],
+        `the group ${quote(group)} has a role in the workspace ${quote(id)}, which does not exist`,
+        suggest(id, declared.workspaces),
+      );
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import { codedError } from "../../canon/errors/coded-error.ts";
+import { serviceError, type ServiceError } from "../../canon/error.ts";
+import type { ConsoleSettings, OidcSettings } from "../../canon/console.ts";
+import type { Person } from "../../canon/credentials/session.ts";
+import { isJsonObject, parseJson } from "../../canon/json.ts";
+import type { Recorder } from "../recorder.ts";
+import type { SignInCheck, SignInFault } from "./console-port.ts";
+import { sessionCookie, readCookie, readSessionCookie } from "./session-cookie.ts";
+import type { SessionCall } from "./session-endpoints.ts";
+import { orStoreError } from "./session-errors.ts";
+import { isSecure, personSeats, timesOf } from "./signed-in.ts";
+
+/** A redirect with cookies, or the text of a page that says why there is none. */
+export type SignInAnswer =
+  | { readonly location: string; readonly cookies: readonly string[] }
+  | { readonly error: ServiceError };
+
+const CALLBACK = "/console/oidc/callback";
+
+/** How long somebody may take at the provider, seconds. */
+const PATIENCE = 600;
+
+/** `GET /console/oidc/start`: sends the browser to the provider, with a cookie that its return is checked with. */
+export async function startSignIn({ console, snapshot }: SessionCall): Promise<SignInAnswer> {
+  const settings = configured(snapshot);
+  if (settings === null) return { error: notConfigured() };
+  const client = await console.oidcClient(settings.oidc);
+  const begun = await client.begin(`${settings.url}${CALLBACK}`);
+  if ("fault" in begun) return { error: faultError(begun) };
+  const value = Buffer.from(JSON.stringify(begun.check)).toString("base64url");
+  return { location: begun.url, cookies: [checkCookie(value, isSecure(console, snapshot), PATIENCE)] };
+}
+
+/** `GET /console/oidc/callback`: the browser's return. */
+export async function finishSignIn(call: SessionCall, recorder: Recorder): Promise<SignInAnswer> {
+  const { console, snapshot, incoming } = call;
+  const refuse = (error: ServiceError): SignInAnswer => ({ error: recorder.refuse(snapshot, null, error) });
+  const settings = configured(snapshot);
+  if (settings === null) return refuse(notConfigured());
+  const secure = isSecure(console, snapshot);
+  const check = readCheck(readCookie(incoming.headers.cookie, checkName(secure)));
+  if (check === null) return refuse(faultError({ fault: "invalid" }));
+  const { search } = new URL(incoming.url ?? "/", settings.url);
+  const client = await console.oidcClient(settings.oidc);
+  const found = await client.finish(new URL(`${settings.url}${CALLBACK}${search}`), check);
+  if ("fault" in found) return refuse(faultError(found));
+  const named = new Set(settings.roles.map(({ group }) => group));
+  const person: Person = { ...found, groups: found.groups.filter((group) => named.has(group)) };
+  const now = Date.now();
+  const times = timesOf(snapshot);
+  const seats = personSeats(snapshot, person, now + times.absolute);
+  if (seats === null) return refuse(noRole(settings, found));
+  const unrecorded = await recorder.answered(snapshot, seats[0].identity);
+  if (unrecorded !== null) return { error: unrecorded };
+  const earlier = readSessionCookie(incoming.headers, secure);
+  const started = await orStoreError(async () => {
+    if (earlier !== null) await console.sessions.end(earlier);
+    return console.sessions.start(person, now, times);
+  });
+  if ("code" in started) return { error: started };
+  const { value, record } = started;
+  const cookie = sessionCookie(value, secure, Math.floor((record.endsAt - now) / 1000));
+  return { location: "/console/", cookies: [cookie, checkCookie("", secure, 0)] };
+}
+
+interface Configured extends ConsoleSettings {
+  readonly oidc: OidcSettings;
+}
+
+function configured({ decider }: SessionCall["snapshot"]): Configured | null {
+  const settings = decider.table.console;
+  return settings === undefined || settings.oidc === null ? null : { ...settings, oidc: settings.oidc };
+}
+
+const CHECK = "signalbox_sign_in";
+
+function checkName(secure: boolean): string {
+  return secure ? `__Host-${CHECK}` : CHECK;
+}
+
+/** `Lax`: the provider's redirect comes from another site, and `Strict` cookies do not come with it. */
+function checkCookie(value: string, secure: boolean, seconds: number): string {
+  const own = `${checkName(secure)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax`;
+  return secure ? `${own}; Secure` : own;
+}
+
+function readCheck(cookie: string | null): SignInCheck | null {
+  if (cookie === null) return null;
+  let value: unknown;
+  try {
+    value = parseJson(Buffer.from(cookie, "base64url").toString());
+  } catch {
+    return null;
+  }
+  if (!isJsonObject(value)) return null;
+  const { state, nonce, verifier } = value;
+  if (typeof state !== "string" || typeof nonce !== "string" || typeof verifier !== "string") return null;
+  return { state, nonce, verifier };
+}
+
+function notConfigured(): ServiceError {
+  const message = "No identity provider is configured here (`console.oidc` of routes.yaml); sign in with a key.";
+  return serviceError(404, "not_found", "unknown_path", message);
+}
+
+function faultError({ fault }: SignInFault): ServiceError {
+  switch (fault) {
+    case "unavailable":
+      return codedError("sign_in_unavailable", "The identity provider cannot be asked now. Try again later.");
+    case "refused":
+      return signInFailed("The identity provider did not let you in.");
+    case "invalid":
+      return signInFailed(
+        "The sign-in took too long, was begun in another window, or is not what the identity provider was asked for.",
+      );
+  }
+}
+
+function signInFailed(sentence: string): ServiceError {
+  return serviceError(403, "insufficient_scope", "sign_in_failed", `${sentence} Start again at /console/.`);
+}
+
+function noRole({ roles, oidc }: Configured, { groups }: Person): ServiceError {
+  const wanted = [...new Set(roles.map(({ group, role }) => `${group} (${role})`))].join(", ");
+  const found =
+    groups.length === 0 ? `the claim ${oidc.groupsClaim} lists no groups` : "none of your groups has a role";
+  return serviceError(
+    403,
+    "insufficient_scope",
+    "no_role",
+    `You are signed in at the identity provider, but ${found} here. Ask for one of these groups: ${wanted}.`,
+  );
+}

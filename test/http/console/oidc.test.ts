@@ -1,0 +1,223 @@
+import { describe, expect, it } from "vitest";
+import { freePort } from "../../support/ports.ts";
+import { addKey, startRunning, writeEstate } from "../../running/running-server.ts";
+import type { RunningServer } from "../../../src/server/running-server.ts";
+import { CLIENT, startIdentityProvider, type IdentityProvider } from "./identity-provider.ts";
+import { ask, browserOf, type Answer, type Browser } from "./support.ts";
+
+interface SignedIn {
+  readonly server: RunningServer;
+  readonly idp: IdentityProvider;
+  readonly origin: string;
+}
+
+const ROLES = [
+  { group: "readers", role: "viewer", workspaces: ["small"] },
+  { group: "risk", role: "approver", workspaces: ["large"] },
+  { group: "sre", role: "operator", workspaces: "all" },
+];
+
+/** A server whose console knows a provider. */
+async function startOidc(edit: (console: object) => object = (own) => own): Promise<SignedIn> {
+  const adminPort = await freePort();
+  const origin = `http://127.0.0.1:${adminPort}`;
+  const idp = await startIdentityProvider(`${origin}/console/oidc/callback`);
+  const oidc = { issuer: idp.issuer, client_id: CLIENT.id, client_secret: { env: "PROVIDER_KEY" }, label: "Example" };
+  const estate = writeEstate("http://127.0.0.1:9", (routes) => ({
+    ...routes,
+    console: edit({ url: origin, oidc, roles: ROLES }),
+  }));
+  const server = await startRunning(estate, { console: "admin", adminPort });
+  return { server, idp, origin };
+}
+
+/** Cookies by name, as one browser has them for one host; ports share them. */
+type Jar = Map<string, string>;
+
+async function follow(url: string, jar: Jar): Promise<Answer> {
+  const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
+  const answer = await ask(url, { headers: { cookie } });
+  for (const line of answer.headers.getSetCookie()) {
+    const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+    jar.set(name, value);
+  }
+  return answer;
+}
+
+/** Follows redirects until the browser comes back from the provider; gives the address of the return. */
+async function atProvider(start: string, jar: Jar): Promise<string> {
+  let url = start;
+  for (let steps = 0; steps < 10; steps += 1) {
+    const { headers, status, text } = await follow(url, jar);
+    const location = headers.get("location");
+    if (location === null) throw new Error(`${url}: ${status} ${text}`);
+    url = new URL(location, url).href;
+    if (url.includes("/console/oidc/callback")) return url;
+  }
+  throw new Error("the provider redirects without end");
+}
+
+async function signIn({ origin }: SignedIn, jar: Jar = new Map()): Promise<Browser & { readonly callback: Answer }> {
+  const callback = await follow(await atProvider(`${origin}/console/oidc/start`, jar), jar);
+  const cookie = `signalbox_session=${jar.get("signalbox_session") ?? ""}`;
+  const session = await ask(`${origin}/console/session`, { headers: { cookie } });
+  const answer = { ...session, headers: new Headers([["set-cookie", cookie]]) };
+  return { ...browserOf(origin, answer), callback };
+}
+
+describe("signing in at an identity provider", () => {
+  it("is offered, with the provider's label", async () => {
+    const { origin } = await startOidc();
+    expect((await ask(`${origin}/console/session`)).json).toEqual({
+      signed_in: false,
+      sign_in: { key: true, oidc: { name: "Example", url: "/console/oidc/start" } },
+    });
+  });
+
+  it("gives a session of the person, in every workspace that a group has a role in", async () => {
+    const own = await startOidc();
+    const { callback, answer } = await signIn(own);
+    expect([callback.status, callback.headers.get("location")]).toEqual([302, "/console/"]);
+    expect(callback.headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^signalbox_session=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/),
+      expect.stringMatching(/^signalbox_sign_in=; Path=\/; Max-Age=0; HttpOnly; SameSite=Lax$/),
+    ]);
+    expect(answer.json).toMatchObject({
+      signed_in: true,
+      person: { subject: "248289", issuer: own.idp.issuer, name: null, key: null },
+      roles: ["operator"],
+      scopes: expect.arrayContaining(["governance:read", "operations:manage", "policies:approve"]),
+    });
+    expect(answer.json.workspaces).toContain("small");
+    expect(answer.json.scopes).not.toContain("inference");
+  });
+
+  it("keeps a name only where the configuration asks for it, and no group that has no role", async () => {
+    const own = await startOidc((settings) => ({
+      ...settings,
+      oidc: { ...Reflect.get(settings, "oidc"), name_claim: "name" },
+    }));
+    const { answer } = await signIn(own);
+    expect(answer.json.person.name).toBe("Ada");
+    expect(JSON.stringify(answer.json)).not.toContain("everybody");
+  });
+
+  it.each([
+    {
+      groups: ["readers"],
+      workspaces: ["small"],
+      roles: ["viewer"],
+      without: ["operations:manage", "policies:approve"],
+    },
+    { groups: ["risk"], workspaces: ["large"], roles: ["approver"], without: ["operations:manage"] },
+    {
+      groups: ["risk", "readers"],
+      workspaces: ["large", "small"],
+      roles: ["approver"],
+      without: ["operations:manage"],
+    },
+  ])("gives $groups the roles $roles", async ({ groups, workspaces, roles, without }) => {
+    const own = await startOidc();
+    own.idp.account = { subject: "b", groups, name: "B" };
+    const { answer, get, post } = await signIn(own);
+    expect(answer.json).toMatchObject({ workspaces, workspace: workspaces[0], roles });
+    for (const scope of without) expect(answer.json.scopes).not.toContain(scope);
+    const refused = await post("/v1/keys", { scopes: ["inference"], owner: "a", expires_in: 600 });
+    expect([refused.status, refused.json.error.code]).toEqual([403, "insufficient_scope"]);
+    const promotion = await post("/v1/policies/a/promotions", { candidate_revision: 1 }, { "if-match": "*" });
+    expect([promotion.status, promotion.json.error.code]).toEqual([403, "insufficient_scope"]);
+    const elsewhere = await get("/v1/governance/summary", { "x-signalbox-workspace": "metered" });
+    expect([elsewhere.status, elsewhere.json.error.code]).toEqual([403, "workspace_not_allowed"]);
+    expect((await get("/v1/governance/summary")).status).toBe(200);
+  });
+
+  it("answers for the workspace that is asked about", async () => {
+    const own = await startOidc();
+    own.idp.account = { subject: "b", groups: ["risk", "readers"], name: "B" };
+    const { get } = await signIn(own);
+    const { json } = await get("/console/session", { "x-signalbox-workspace": "small" });
+    expect([json.workspace, json.roles, json.workspaces]).toEqual(["small", ["viewer"], ["large", "small"]]);
+  });
+
+  it("is refused without a role, and says what to ask for", async () => {
+    const own = await startOidc();
+    own.idp.account = { subject: "b", groups: ["<script>"], name: "B" };
+    const { callback, answer } = await signIn(own);
+    expect([callback.status, callback.headers.get("content-type")]).toEqual([403, "text/plain; charset=utf-8"]);
+    expect(callback.text).toContain("none of your groups has a role here");
+    expect(callback.text).toContain("readers (viewer), risk (approver), sre (operator)");
+    expect(callback.text).not.toContain("<script>");
+    expect(callback.headers.getSetCookie()).toEqual([]);
+    expect(answer.json.signed_in).toBe(false);
+  });
+
+  it("is refused where the provider refuses, without a word of the provider's", async () => {
+    const own = await startOidc();
+    own.idp.account = null;
+    const { callback } = await signIn(own);
+    expect([callback.status, callback.text]).toEqual([403, expect.stringContaining("sign_in_failed")]);
+    expect(callback.text).not.toContain("<b>");
+  });
+
+  it.each(["state", "nonce", "verifier"])("is refused with another %s", async (member) => {
+    const own = await startOidc();
+    const jar: Jar = new Map();
+    const returned = await atProvider(`${own.origin}/console/oidc/start`, jar);
+    const check = JSON.parse(Buffer.from(jar.get("signalbox_sign_in") ?? "", "base64url").toString());
+    check[member] = "A".repeat(43);
+    jar.set("signalbox_sign_in", Buffer.from(JSON.stringify(check)).toString("base64url"));
+    const callback = await follow(returned, jar);
+    expect([callback.status, callback.text]).toEqual([403, expect.stringContaining("sign_in_failed")]);
+    expect(jar.has("signalbox_session")).toBe(false);
+  });
+
+  it("is refused with a code that has been used, and in a browser that did not begin it", async () => {
+    const own = await startOidc();
+    const jar: Jar = new Map();
+    const returned = await atProvider(`${own.origin}/console/oidc/start`, jar);
+    const other = await follow(returned, new Map());
+    expect([other.status, other.text]).toEqual([403, expect.stringContaining("sign_in_failed")]);
+    const again = new Map(jar);
+    expect((await follow(returned, jar)).status).toBe(302);
+    expect((await follow(returned, again)).status).toBe(403);
+  });
+
+  it("says that the provider cannot be asked", async () => {
+    const own = await startOidc((settings) => ({
+      ...settings,
+      oidc: { ...Reflect.get(settings, "oidc"), issuer: "http://127.0.0.1:9" },
+    }));
+    const answer = await ask(`${own.origin}/console/oidc/start`);
+    expect([answer.status, answer.text]).toEqual([503, expect.stringContaining("sign_in_unavailable")]);
+  });
+
+  it("is on record as the person's, by a digest of who they are", async () => {
+    const own = await startOidc();
+    const { get } = await signIn(own);
+    await get("/v1/governance/summary");
+    await own.server.store.evidence.flush();
+    const read = await own.server.store.evidence.read({ after: 0, limit: 10 });
+    const ids = new Set(read.map(({ decision }) => decision.keyId));
+    expect([...ids]).toEqual([expect.stringMatching(/^person_[0-9a-f]{24}$/)]);
+    expect(JSON.stringify(read)).not.toContain("248289");
+  });
+
+  it("makes keys in the person's name", async () => {
+    const own = await startOidc();
+    const { post } = await signIn(own);
+    const made = await post("/v1/keys", { scopes: ["inference"], owner: "a", expires_in: 600 });
+    expect(made.status).toBe(200);
+    expect((await own.server.store.keys.get(made.json.id))?.createdBy).toMatch(/^person_/);
+  });
+
+  it("leaves the sign-in with a key as it is", async () => {
+    const own = await startOidc();
+    const { text } = await addKey(own.server.store, "large", ["governance:read"]);
+    const answer = await ask(`${own.origin}/console/session`, {
+      method: "POST",
+      headers: { "content-type": "application/json", origin: own.origin },
+      body: JSON.stringify({ key: text }),
+    });
+    expect(answer.json).toMatchObject({ signed_in: true, workspace: "large", roles: ["viewer"] });
+  });
+});
