@@ -50,6 +50,7 @@ describe("what an installation brings", () => {
     expect(BUNDLED.filter((name) => devDependencies?.[name] !== undefined)).toEqual([
       "h3",
       "jose",
+      "openid-client",
       "undici",
       "yaml",
       "@preact/signals",
