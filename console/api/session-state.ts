@@ -22,7 +22,5 @@ export function hasScope(scope: string): boolean {
 /** Whether the session may change keys and policies. */
 export const mayManage = (): boolean => hasScope("operations:manage");
 
-/** Whether it may approve: managers may, and whoever the identity provider calls an approver. */
-export function mayApprove(): boolean {
-  return mayManage() || (session.value?.signed_in === true && session.value.roles.includes("approver"));
-}
+/** Whether it may approve, and withdraw an approval. */
+export const mayApprove = (): boolean => mayManage() || hasScope("policies:approve");

@@ -113,7 +113,7 @@ function optionsOf(width: number, series: readonly Series[], format: (value: num
         label: title,
         stroke: colour(tone),
         width: 1.6,
-        points: { show: values.length < 3, size: 5 },
+        points: { show: values.filter((value) => value !== null).length < 3, size: 5 },
         // Of a point only: uPlot also asks while the pointer is elsewhere.
         value: (_: UPlot, value: number | null) => (value === null ? ABSENT : format(value)),
       })),

@@ -155,7 +155,7 @@ describe.skipIf(CHROMIUM === null)(`policies in the console${WITHOUT}`, { timeou
     await page.getByRole("heading", { name: "History" }).waitFor();
     const changing = /^(Approve|Promote|Roll back|Withdraw)/;
     expect(await page.getByRole("button", { name: changing }).count()).toBe(0);
-    const approver = { ...viewer, roles: ["approver"] };
+    const approver = { ...viewer, roles: ["approver"], scopes: ["governance:read", "policies:approve"] };
     const other = await stage.open("#/policies/tool-approval", {
       ...READS,
       "GET /console/session": { body: approver },

@@ -150,9 +150,7 @@ function NoDecisions({ searchedTo, filtered }: { readonly searchedTo: string | n
 
 /** A request that called nobody has no cost; of one that did it may be unknown. */
 function costOf({ cost_usd, attempts, terminal }: DecisionLine): string {
-  return cost_usd === null && (attempts === 0 || terminal === null)
-    ? ABSENT
-    : dollars(cost_usd);
+  return cost_usd === null && (attempts === 0 || terminal === null) ? ABSENT : dollars(cost_usd);
 }
 
 const COLUMNS: readonly Column<DecisionLine>[] = [

@@ -13,6 +13,7 @@ const SCOPES: Readonly<Record<Scope, string>> = {
   "catalogue:read": "list models",
   "route:simulate": "ask how a request would be decided",
   "spend:read": "read what was spent",
+  "policies:approve": "approve policies",
   "governance:read": "read decisions, policies and summaries",
   "operations:manage": "manage keys and policies",
 };

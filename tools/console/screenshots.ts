@@ -1,0 +1,25 @@
+// `node tools/console/screenshots.ts`: the pictures of docs/console.md, with made-up answers. Needs Chromium.
+import { join, resolve } from "node:path";
+import { ALL } from "../../test/console/answers/all.ts";
+import { openStage } from "../../test/console/browser.ts";
+
+const IMAGES = resolve(import.meta.dirname, "../../docs/images");
+
+/** Name, address, width and theme; pixels. */
+const PICTURES = [
+  ["overview", "#/", 1280, 1000, false],
+  ["decision", "#/decisions/req_01a20b4bce6f69705078dac708bbe749", 1280, 900, true],
+  ["policy", "#/policies/tool-approval", 1280, 1100, false],
+  ["spend", "#/spend", 768, 760, true],
+  ["routes", "#/routes", 1280, 720, false],
+  ["keys", "#/keys", 360, 640, false],
+] as const;
+
+const stage = await openStage();
+for (const [name, hash, width, height, dark] of PICTURES) {
+  const page = await stage.open(hash, ALL, { width, height, dark });
+  await page.waitForLoadState("networkidle");
+  await page.screenshot({ path: join(IMAGES, `console-${name}.png`), animations: "disabled" });
+  if (stage.complaints.length > 0) throw new Error(stage.complaints.join("; "));
+}
+await stage.close();
