@@ -10,6 +10,10 @@ const ROWS = ENDPOINTS.filter(({ path }) => path.startsWith("/v1/policies"));
 const isManaging = ({ method, id }: (typeof ROWS)[number]): boolean =>
   method === "POST" || id === "retrievePolicySimulation";
 
+/** Approving is an authority of its own: approvals, and what has to be looked at before. */
+const isApproving = ({ id }: (typeof ROWS)[number]): boolean =>
+  ["retrievePolicySimulation", "approvePolicy", "withdrawPolicy"].includes(id);
+
 const BODIES: Readonly<Record<string, object>> = {
   approvePolicy: { digest: digestOf("second") },
   promotePolicy: { expected: { candidate_revision: "r2", enforced_revision: "r1" } },
@@ -39,7 +43,8 @@ const named = <Row extends { readonly method: string; readonly path: string }>(r
 describe("scopes", () => {
   it.each(named(ROWS))("%s", async (_, row) => {
     const reading = ["governance:read", "operations:manage"];
-    expect(scopesOf(row)).toEqual(isManaging(row) ? ["operations:manage"] : reading);
+    const managing = isApproving(row) ? ["operations:manage", "policies:approve"] : ["operations:manage"];
+    expect(scopesOf(row)).toEqual(isManaging(row) ? managing : reading);
     for (const scope of SCOPES) {
       // Of a workspace that manages nothing, so that nothing is changed.
       const { status, json } = await ask(await estate.key("acme", [scope]), row);

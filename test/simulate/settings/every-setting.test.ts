@@ -13,7 +13,10 @@ import { leavesOf, type Leaf, type Pattern } from "./schema-leaves.ts";
 import { WHOLE_FILE } from "./whole-file.ts";
 
 const SCHEMA = routesSchema(Object.keys(DIALECTS).toSorted());
-const LEAVES = leavesOf(JSON.parse(JSON.stringify(SCHEMA)) as Record<string, unknown>);
+// A secret is of an environment variable or of a file, and there is one console.
+const LEAVES = leavesOf(JSON.parse(JSON.stringify(SCHEMA)) as Record<string, unknown>).filter(
+  ({ pattern }) => pattern.join(".") !== "console.oidc.client_secret.file",
+);
 const WHOLE: unknown = parse(WHOLE_FILE);
 
 /** Of values that name something: another name that is there, or that may be. */
@@ -56,6 +59,11 @@ const OTHERS: Readonly<Record<string, readonly unknown[]>> = {
   efforts: [["low"], ["low", "medium", "high"]],
   refuses: [[]],
   accepts: [["top_k"], []],
+  url: ["https://console.example"],
+  issuer: ["https://idp.example/realms/other"],
+  client_id: ["console"],
+  group: ["on-call"],
+  workspaces: [["retail"], ["acme", "retail"]],
 };
 
 test("the example has a value at every leaf of the schema of routes.yaml", () => {
