@@ -60,6 +60,7 @@ function anonymous(text: string): string {
     .replaceAll(/("at":)\d{13}\b/g, `$1${Date.parse(EXAMPLE_TIME)}`)
     .replaceAll(/"p(50|90|95|99)":[\d.]+/g, '"p$1":$1.25')
     .replaceAll(/"(total|duration|first_byte|router)_ms":[\d.]+/g, '"$1_ms":1.25')
+    .replaceAll(/("(?:recent|age_ms)":)[\d.]+/g, (_, name: string) => `${name}250`)
     .replaceAll(/("uptime_seconds":)\d+/g, (_, name: string) => `${name}3600`)
     .replaceAll(/\b[0-9a-f]{64}\b/g, EXAMPLE_DIGEST)
     .replaceAll(/\\"[0-9a-f]{16}\\"/g, JSON.stringify(EXAMPLE_ETAG).slice(1, -1));
