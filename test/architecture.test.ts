@@ -12,11 +12,13 @@ const ofConsole = filesBelow(join(ROOT, "console")).filter((path) => /\.tsx?$/.t
 const targetsOf = (path: string): readonly string[] => importsOf(path).flatMap(({ target }) => target ?? []);
 
 describe("the shape of the house", () => {
-  it("README's tree names every folder and file at the top of src, and nothing else", () => {
-    const readme = textOf(join(ROOT, "README.md"));
-    const block = /```\nsrc\/\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
-    const named = [...block.matchAll(/^ {2}([\w.-]+\/?) /gm)].map(([, name]) => name);
-    const present = readdirSync(SOURCE).map((name) => (statSync(join(SOURCE, name)).isDirectory() ? `${name}/` : name));
+  it("docs/architecture.md names every folder at the top of src, and nothing else", () => {
+    const table = /\n## Folders\n([\s\S]*?)\n## /.exec(textOf(join(ROOT, "docs/architecture.md")))?.[1] ?? "";
+    const rows = table.split("\n").filter((line) => line.startsWith("| `") && !line.includes("(beside `src/`)"));
+    const named = rows.flatMap((row) =>
+      [...(row.split("|")[1] ?? "").matchAll(/`([a-z]+)\/`/g)].map(([, name]) => name),
+    );
+    const present = readdirSync(SOURCE).filter((name) => statSync(join(SOURCE, name)).isDirectory());
     expect(new Set(named)).toEqual(new Set(present));
   });
 

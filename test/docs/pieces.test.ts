@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { parse } from "yaml";
-import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { routesSchema } from "../../src/compile/routes-schema.ts";
 import { DIALECTS } from "../../src/dialects/table.ts";
 import { fencesOf, pages, placeOf } from "./commands/blocks.ts";
@@ -10,11 +10,18 @@ const schema = routesSchema(Object.keys(DIALECTS).toSorted());
 const KEYS = Object.keys(schema["properties"] ?? {});
 const validate = new Ajv2020({ allErrors: true, strict: false, validateFormats: false }).compile(schema);
 
+const asRow = (row: JsonValue | undefined): JsonObject => (row !== undefined && isJsonObject(row) ? row : {});
+
 /** What is wrong in a piece of routes.yaml, other than that it is a piece; `null` where the text is something else. */
 function wrongIn(text: string): readonly string[] | null {
   const value: JsonValue = parse(text.replaceAll(/, … \}/g, " }"));
   if (!isJsonObject(value) || !Object.keys(value).every((key) => KEYS.includes(key))) return null;
-  validate(value);
+  // An overlay has its endpoints by id.
+  const endpoints = value["endpoints"];
+  const rows = isJsonObject(endpoints)
+    ? Object.entries(endpoints).map(([id, row]) => ({ id, ...asRow(row) }))
+    : endpoints;
+  validate(rows === undefined ? value : { ...value, endpoints: rows });
   return (validate.errors ?? [])
     .filter(({ keyword }) => keyword !== "required" && keyword !== "if")
     .map(({ instancePath, message }) => `${instancePath} ${message}`);

@@ -65,6 +65,12 @@ function withoutNavigation(text: string): string {
   return text.replace(/\n\n---\n\nNext: .*\n$/, "\n");
 }
 
+describe("README", () => {
+  it("has at most 150 lines; what it has no room for is a page of docs", () => {
+    expect(textOf("README.md").trimEnd().split("\n").length).toBeLessThanOrEqual(150);
+  });
+});
+
 describe("every page", () => {
   it("has links and anchors that lead somewhere", () => {
     const broken = all.flatMap((page) => brokenLinks(ROOT, page).map((target) => `${page}: ${target}`));

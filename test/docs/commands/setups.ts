@@ -49,33 +49,19 @@ const time = bytes.indexOf("\\"at\\":", start + 52) + 5;
 bytes[time] ^= 1;
 database.prepare("UPDATE evidence_batches SET records = ? WHERE last = ?").run(bytes, row.last);`;
 
-const RERANK =
-  "curl -s http://127.0.0.1:8080/v1/rerank -H \"Authorization: Bearer $SIGNALBOX_KEY\" -H 'Content-Type: application/json' \\";
+const FALLBACK = '$ curl -sD - http://127.0.0.1:8080/v1/chat/completions -H "Authorization: Bearer $SIGNALBOX_KEY" \\';
 
 /** By path from the root. A page without a row is run in a folder where nothing serves. */
 export const SETUPS: Readonly<Record<string, PageSetup>> = {
   "README.md": {
-    before: {
-      [RERANK]: `export SIGNALBOX_KEY=$(printed-key development) MANAGER=$(printed-key production)
-export SIGNALBOX_BACKEND_KEY=$(signalbox keys create --workspace demo --scopes inference --owner web --expires 1d --exchange 10m --quiet)
-export SIGNALBOX_AUDIT_KEY=$SIGNALBOX_KEY
-PUBLIC_ID=$(signalbox keys create --workspace demo --scopes inference --owner me --expires 1d --quiet | cut -d _ -f 3)
-`,
-      "export SIGNALBOX_KEY=…            # a key with operations:manage":
-        // A report is about a policy's content; over few routes it takes a quarter of the time.
-        `export SIGNALBOX_KEY=$MANAGER
-mkdir few && cp -r docs/examples/eu-fallback/routes.yaml policies few && rm few/policies/assertions.yaml
-signalbox simulate --base ./few --head ./few --format json > report.json
-`,
-    },
     marks: {
       "$ npm run -s signalbox -- simulate --base main --head us-fallback": {
         kind: "executed by",
         file: "test/docs/simulate.test.ts",
       },
     },
-    replace: { " PUBLIC_ID": " $PUBLIC_ID" },
   },
+  "docs/calling.md": { served: true },
   "docs/deployment.md": {
     setup: "mkdir etc var && cp -r routes.yaml policies etc\n",
     replace: { "/etc/signalbox/": "etc/", "/var/lib/signalbox/": "var/", "0.0.0.0": "127.0.0.1" },
@@ -86,6 +72,12 @@ signalbox simulate --base ./few --head ./few --format json > report.json
     before: { "$ signalbox evidence verify": `"$DOCS_NODE" -e '${TAMPER.replaceAll("'", `'"'"'`)}'\n` },
   },
   "docs/explain.md": { served: true, console: "test/docs/explain.test.ts" },
+  "docs/first-configuration.md": {
+    // The server has read the overlay that the page has changed.
+    before: {
+      [FALLBACK]: until('grep -q reloaded "$DOCS_STATE/serve.log"'),
+    },
+  },
   "docs/governance.md": {
     served: true,
     setup: [...Array<string>(6).fill("chat-large"), ...Array<string>(3).fill("chat-small-eu"), "absent"]
