@@ -12,7 +12,7 @@ const PROGRAM = fileURLToPath(new URL("..", import.meta.url));
 
 /**
  * What /status calls the build: the operator's value, else the package's version and 12 hexadecimal digits of the digest of the program's
- * files, such as `0.1.0+3f9c2a7b61d0`. The same files have the same id on every machine and after every start; a file that is changed,
+ * files, such as `0.2.0+3f9c2a7b61d0`. The same files have the same id on every machine and after every start; a file that is changed,
  * added, taken away or renamed makes another. What is installed beside the program is not looked at.
  *
  * @throws {StartError} where the operator's name is of another form.

@@ -46,7 +46,7 @@ function anonymous(text: string): string {
     .replaceAll(/\b((?:chatcmpl|cmpl|resp|msg|fc|rs|call)[_-])[0-9a-f]{20,}/g, "$10199d2a4f1c04b6a8f0e2d7c")
     .replaceAll(/\b(rerank_)[0-9a-f]{32}\b/g, "$10199d2a4f1c04b6a8f0e2d7c915b3a64")
     .replaceAll(/("created(?:_at)?":)\d{10}\b/g, "$11767225600")
-    .replaceAll("0.0.0-test", "0.1.0+3f9c2a7b61d0")
+    .replaceAll("0.0.0-test", "0.2.0+3f9c2a7b61d0")
     .replaceAll(/sbx_([a-z0-9]+)_([0-9A-Za-z]+)_[0-9A-Za-z]+/g, `sbx_$1_${EXAMPLE_KEY}_…`)
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJhbGciOiJFZERTQSJ9.….…")
     .replaceAll(

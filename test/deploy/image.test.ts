@@ -127,7 +127,7 @@ describe("the Dockerfile", () => {
       "test/leaks/questions.ts",
       "deploy/compose/secrets/signalbox.env",
       "bench/main.ts",
-      "signalbox-0.1.0.tgz",
+      "signalbox-0.2.0.tgz",
     ];
     expect(unsent.filter(isSent)).toEqual([]);
   });

@@ -105,7 +105,7 @@ export const SHADOWS: Summary["shadows"] = [
 export const NO_TRAFFIC: Summary = { ...summary(null), totals: measures(0) };
 
 export const STATUS: ServerStatus = {
-  build_id: "0.1.0+3f9c2a7b61d0",
+  build_id: "0.2.0+3f9c2a7b61d0",
   contract_sha256: "7".repeat(64),
   table_sha256: "42aeb633e909".padEnd(64, "0"),
   policy_set: "26b61c0fd96b6d43",

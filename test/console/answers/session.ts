@@ -13,5 +13,5 @@ export const SIGNED_IN: SignedIn = {
   csrf: "csrf-of-the-session",
   ends_at: "2026-11-24T14:00:00Z",
   idle_ends_at: "2026-11-24T02:30:00Z",
-  build_id: "0.1.0+3f9c2a7b61d0",
+  build_id: "0.2.0+3f9c2a7b61d0",
 };
