@@ -71,6 +71,8 @@ const long = [
   "test/simulate/left-jobs.test.ts",
   "test/simulate/distinguished.test.ts",
   "test/simulate/remembering-set.test.ts",
+  "test/simulate/random-preferences.test.ts",
+  "test/simulate/settings/every-rule.test.ts",
   "test/simulate/settings/every-setting.test.ts",
   "test/store/crash.test.ts",
   "test/store/lent-thread.test.ts",
@@ -78,6 +80,7 @@ const long = [
   "test/store/policy-log-crash.test.ts",
   "test/store/postgres/busy-process.test.ts",
   "test/store/postgres/faults.test.ts",
+  "test/store/postgres/postgres.test.ts",
   "test/store/sqlite.test.ts",
 ];
 
@@ -105,6 +108,8 @@ const scaled = [
   "test/security/forged-module.test.ts",
   "test/simulate/distinguished.test.ts",
   "test/simulate/remembering-set.test.ts",
+  "test/simulate/random-preferences.test.ts",
+  "test/simulate/settings/every-rule.test.ts",
   "test/simulate/settings/every-setting.test.ts",
   "test/store/lent-thread.test.ts",
   "test/store/lost-file.test.ts",

@@ -16,6 +16,7 @@ import { JobSpace } from "../../src/simulate/space/job-space.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
 import type { Universe } from "../../src/simulate/space/universe.ts";
 import { sideViews, type LoadedViews } from "../../src/simulate/views.ts";
+import { fewOrMany } from "../support/long.ts";
 import { narrowings, policyPool, twoSides } from "./random-sides.ts";
 
 /** Whatever a caller may write into `provider`. Names that neither side has are refused by both. */
@@ -197,11 +198,11 @@ describe("requests with any preferences", () => {
           if (deciders.kindsOf(plain).length === 0) sums.onlyPreferred += 1;
         }
       }),
-      { numRuns: 300 },
+      { numRuns: fewOrMany(100, 300) },
     );
-    // Otherwise the property is about nothing.
-    expect(sums.changed).toBeGreaterThan(150);
-    expect(sums.onlyPreferred).toBeGreaterThan(20);
-    expect(sums.ordered).toBeGreaterThan(20);
+    // Otherwise the property is about nothing. About a third of what 100 and 300 runs give: seeds differ widely.
+    expect(sums.changed).toBeGreaterThan(fewOrMany(50, 150));
+    expect(sums.onlyPreferred).toBeGreaterThan(fewOrMany(1, 8));
+    expect(sums.ordered).toBeGreaterThan(fewOrMany(2, 8));
   }, 240_000);
 });
