@@ -11,7 +11,7 @@ const error = (meaning: string, fix: string) => ({ severity: "error", meaning, f
 const warning = (meaning: string, fix: string) => ({ severity: "warning", meaning, fix }) as const satisfies CodeFacts;
 
 /**
- * Every finding that compiling the policies can make. `docs/policies.md` has a row for each, which a test checks. The fix
+ * Every finding that compiling the policies can make. `docs/diagnostics.md` is written from this table. The fix
  * is the hint of a finding that has no better one of its own.
  */
 export const POLICY_CODES = {

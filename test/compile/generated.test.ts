@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";
+import { POLICY_CODES } from "../../src/policy/codes.ts";
 import { withNavigationOf } from "../../tools/generate/navigation.ts";
 import { presetsPage } from "../../tools/generate/presets-page.ts";
 import { configurationReference, diagnosticsReference } from "../../tools/generate/reference.ts";
@@ -29,10 +30,11 @@ test("docs/configuration.md is written from the schema", () => {
   expect(text).toBe(withNavigationOf(text, configurationReference(schema, DIALECTS)));
 });
 
-test("docs/diagnostics.md is written from the table of codes and lists every code once", () => {
+test("docs/diagnostics.md is written from the tables of codes and lists every code once", () => {
   const text = committed("docs/diagnostics.md");
   expect(text).toBe(withNavigationOf(text, diagnosticsReference()));
-  for (const code of Object.keys(ROUTE_CODES)) expect(text.split(`| \`${code}\``)).toHaveLength(2);
+  for (const code of [...Object.keys(ROUTE_CODES), ...Object.keys(POLICY_CODES)])
+    expect(text.split(`| \`${code}\``)).toHaveLength(2);
 });
 
 test("every key of the schema says what it means", () => {

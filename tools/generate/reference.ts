@@ -2,32 +2,42 @@ import { FEATURES } from "../../src/canon/generate/feature.ts";
 import type { DialectFacts } from "../../src/dialects/dialect-facts.ts";
 import { FILES } from "./several-files.ts";
 import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";
+import { POLICY_CODES } from "../../src/policy/codes.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** `docs/diagnostics.md`: every code of routes.yaml with its meaning and fix. */
+/** `docs/diagnostics.md`: every code of routes.yaml and of policies with its meaning and fix. */
 export function diagnosticsReference(): string {
-  const rows = Object.entries(ROUTE_CODES).map(([code, { severity, meaning, fix }]) => [
-    `\`${code}\``,
-    severity,
-    meaning,
-    fix,
-  ]);
-  return `# Diagnostics of routes.yaml
+  const rows = (codes: typeof ROUTE_CODES | typeof POLICY_CODES) =>
+    Object.entries(codes).map(([code, { severity, meaning, fix }]) => [`\`${code}\``, severity, meaning, fix]);
+  const head = ["Code", "Severity", "Meaning", "What to do"];
+  return `# Findings of signalbox check
 
-Written by \`npm run generate\` from \`src/compile/findings/codes.ts\`; do not edit. Codes of policies are in \`policies.md\`.
+Written by \`npm run generate\` from \`src/compile/findings/codes.ts\` and \`src/policy/codes.ts\`; do not edit.
+\`signalbox check --explain CODE\` explains each code with an example. Codes are not renamed.
 
-\`signalbox check\` and every start report all findings of a file at once, sorted by place. An error keeps the table from
-being used: at start the process ends, at a reload the old table stays. A warning does not; \`--strict\` makes it fail a check.
+\`signalbox check\` and every start report all findings at once, sorted by file and line.
+An error prevents the use of the files: a start ends, a reload keeps the old table and policies.
+A warning does not; with \`--strict\` it fails a check.
 
-Two rules decide what a gap between a primary and a peer or fallback is. A provider or region that a workspace does not approve is
-an error under \`on_gap: deny\`, because then every request is denied; a missing capability or signature family is a warning,
-because only requests that need it are. Under \`on_gap: narrow\` neither is reported: the route says that such endpoints are to
-be left out, and every decision that leaves one out says so. A primary that is not approved is an error under both.
+## routes.yaml
 
-Rows that nothing uses are reported only for files without errors, so that one misspelt name is one finding.
+A fallback or peer can lack what the primary has:
 
-${table(["Code", "Severity", "Meaning", "What to do"], rows)}
+- Under \`on_gap: deny\` a provider or region that is not approved is an error, because every request is denied.
+  A missing capability or signature family is a warning, because only requests that need it are denied.
+- Under \`on_gap: narrow\` neither is reported: decisions leave such endpoints out and record it.
+- A primary that is not approved is an error under both.
+
+Rows that nothing uses are reported only for files without errors, so one misspelt name is one finding.
+
+${table(head, rows(ROUTE_CODES))}
+
+## Policies
+
+[Policies](policies.md) has the contract, and [traps](writing-a-policy.md#traps) what no finding reports.
+
+${table(head, rows(POLICY_CODES))}
 `;
 }
 

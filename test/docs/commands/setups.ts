@@ -105,7 +105,7 @@ ${chat("chat-small", "KEY")}`,
     varies: [[/ [\d.]+ of (\d+) +\d+ % +/g, " N of $1 "]],
   },
   "docs/observability.md": { served: true },
-  "docs/policy-command.md": {
+  "docs/policy-reference.md": {
     // Something for a test to find.
     before: {
       "$ signalbox policy test --run 'data-retention|eu-residency'": `cp policies/eu-residency*.rego .signalbox/

@@ -24,10 +24,10 @@ export function readText(path: string): string {
   return readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
 }
 
-/** The sections of a Markdown document whose headings begin with `## `; what stands before the first one is left out. */
-export function readSections(path: string): readonly Section[] {
+/** The sections of a Markdown document with headings of one level; what stands before the first one is left out. */
+export function readSections(path: string, level: 2 | 3 = 2): readonly Section[] {
   return readText(path)
-    .split(/^## /m)
+    .split(level === 2 ? /^## /m : /^### /m)
     .slice(1)
     .map((section): Section => {
       const end = section.indexOf("\n");

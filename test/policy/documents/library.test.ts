@@ -199,15 +199,13 @@ describe("the policy library", () => {
   );
 });
 
-describe("docs/policy-library.md", () => {
-  const path = "docs/policy-library.md";
-  const sections = readSections(path);
+describe("docs/policy-reference.md", () => {
+  const sections = readSections("docs/policy-reference.md", 3);
   const ids = [...idsOf(active), ...idsOf(library)].toSorted();
 
-  test("has a section and a row of the index for every policy that comes with Signalbox", () => {
+  test("has a section for every policy that comes with Signalbox", () => {
     const headings = sections.map(({ heading }) => heading);
     expect(headings.filter((heading) => ids.includes(heading)).toSorted()).toEqual(ids);
-    expect(ids.filter((id) => !readText(path).includes(`| [${id}](#${id}) |`))).toEqual([]);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.length).toBeGreaterThanOrEqual(10);
   });

@@ -5,7 +5,8 @@ import { readSections } from "./document.ts";
 import { toolchain } from "../samples.ts";
 
 const blocks = readSections("docs/writing-a-policy.md").flatMap((section) => section.blocks);
-const rego = blocks.filter(({ language }) => language === "rego");
+// Rules without a file are the traps at the end of the page.
+const rego = blocks.filter(({ language, file }) => language === "rego" && file !== "");
 const files = rego
   .filter(({ file }) => !file.startsWith(">> "))
   .map(({ file, text }): Source => ({ path: file, text: `${text}\n` }));
