@@ -1,3 +1,4 @@
+import type { Approvals } from "./approvals.ts";
 import type { Capability } from "./capability.ts";
 import type { Feature } from "./generate/feature.ts";
 import type { WorkspaceLimits } from "./limits.ts";
@@ -263,17 +264,6 @@ export interface RouteRow {
   /** Whether a response schema may be requested as a tool where an endpoint has no native one. */
   readonly emulateSchema: boolean;
   readonly operations: readonly ModelOperation[];
-}
-
-export interface Approvals {
-  readonly routes: readonly string[];
-  /** Concrete regions; groups have been written out. Sorted. */
-  readonly regions: readonly string[];
-  readonly providers: readonly string[];
-  readonly capabilities: readonly Capability[];
-  readonly dimensions: readonly number[];
-  /** The largest context window of a model that embeds, tokens; `null` approves none. */
-  readonly contextWindow: number | null;
 }
 
 export interface WorkspaceRow {

@@ -5,7 +5,8 @@ import { NO_FAMILY } from "../canon/generate/signature.ts";
 import { SURFACE_DIALECT_OF, type Operation } from "../canon/operation.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
 import type { RequestShape } from "../canon/request.ts";
-import type { Approvals, RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
+import type { Approvals } from "../canon/approvals.ts";
+import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 import type { Trace } from "./trace.ts";
 
 /** One thing the table must approve before a request may use a candidate. */

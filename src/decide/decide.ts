@@ -10,6 +10,7 @@ import type { RequestShape } from "../canon/request.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 import { applyApprovals } from "./approvals.ts";
 import { endpointIds, routeCandidates } from "./candidates.ts";
+import { applyCeilings } from "./ceiling.ts";
 import { applyPreferences, orderCandidates } from "./narrow.ts";
 import { applyObligations, obligationTraceOf, sameEdits, type Obliged } from "./obligations.ts";
 import { policyInput } from "./policy-input.ts";
@@ -28,7 +29,7 @@ export interface Question {
  * Where a request may go, or why it may not (docs/concepts.md#how-a-decision-is-made). Pure and synchronous: the same arguments give the same decision,
  * for a call and for a simulation.
  *
- * Order: the route must be approved for the workspace; the caller's preferences narrow; the table's approvals must hold on every remaining candidate; then
+ * Order: the route must be approved for the workspace; the workspace's ceilings and the caller's preferences narrow; the table's approvals must hold on every remaining candidate; then
  * the policies. Every constraint is evaluated, so that the trace is complete; the first failure is the denial. Obligations apply last, to the remaining
  * candidates.
  *
@@ -102,7 +103,8 @@ function decideRoute(
   at: number,
 ): Decision {
   const trace = new Trace();
-  const wanted = applyPreferences(table, workspace, preferences, routeCandidates(table, route), trace);
+  const open = applyCeilings(table, workspace, routeCandidates(table, route), trace);
+  const wanted = applyPreferences(table, workspace, preferences, open, trace);
   const eligible = orderCandidates(preferences, wanted);
   const approved = applyApprovals(table, workspace, route, shape, eligible, trace);
   const time = policies.readsTime ? timeWindow(at) : ANY_TIME;

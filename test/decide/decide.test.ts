@@ -27,6 +27,79 @@ function reason(decision: Decision): string | null {
   return decision.outcome === "deny" ? decision.denial.reason : null;
 }
 
+describe("ceilings of the workspace", () => {
+  const rows = (approve: Parameters<typeof workspace>[1], more: { only?: boolean } = {}) =>
+    table({
+      providers: [
+        provider("p", { trainsOnData: true, retention: "unlimited" }),
+        provider("q", { retention: "days_30" }),
+        provider("s", { retention: "none" }),
+      ],
+      endpoints: [endpoint("a"), endpoint("b", { provider: "q" }), endpoint("c", { provider: "s" })],
+      routes: [route("r", "a", more.only === true ? [] : ["b", "c"])],
+      workspaces: [workspace("w", { providers: ["p", "q", "s"], ...approve })],
+    });
+  const preferring = (preferences: ProviderPreferences): Question => question({ preferences });
+  const decided = (of: ReturnType<typeof rows>, asked: Question) => decide(of, fakePolicies(), identity, asked, NOW);
+
+  it("lets the caller reach a provider that trains on data where the workspace has none", () => {
+    expect(plan(decided(rows({}), preferring({ data_collection: "allow" })))).toEqual(["a", "b", "c"]);
+  });
+
+  it.each([
+    { data_collection: "allow" },
+    { data_collection: "allow", order: ["p"] },
+    { data_collection: "allow", sort: { by: "price", partition: "none" } },
+    { data_collection: "allow", allow_fallbacks: false },
+    { data_collection: "allow", ignore: ["q"], zdr: false },
+  ] as const satisfies readonly ProviderPreferences[])(
+    "no preference reaches a provider above them: %j",
+    (preferences) => {
+      const trains = decided(rows({ dataCollection: "deny" }), preferring(preferences));
+      expect(plan(trains)).not.toContain("a");
+      expect(plan(trains).length).toBeGreaterThan(0);
+      expect(trains.trace[0]).toMatchObject({
+        policy: "approvals",
+        constraint: "data_collection_approved",
+        reason: "DATA_COLLECTION_NOT_APPROVED",
+        failing: ["a"],
+        effect: "narrowed",
+      });
+      expect(plan(decided(rows({ retention: "none" }), preferring(preferences)))).toEqual(["c"]);
+    },
+  );
+
+  it("leave the same candidates to a caller who allows training as to one who says nothing", () => {
+    const of = rows({ dataCollection: "deny" });
+    expect(plan(decided(of, preferring({ data_collection: "allow" })))).toEqual(plan(decided(of, question())));
+  });
+
+  it.each([
+    ["none", ["c"]],
+    ["transient", ["c"]],
+    ["days_30", ["b", "c"]],
+  ] as const)("leave out what keeps data for longer than %s", (retention, expected) => {
+    const decision = decided(rows({ retention }), preferring({ data_collection: "allow" }));
+    expect(plan(decision)).toEqual(expected);
+    expect(decision.trace[0]).toMatchObject({ constraint: "retention_approved", reason: "RETENTION_NOT_APPROVED" });
+  });
+
+  it.each([
+    [{ dataCollection: "deny" }, "data_collection_approved", "DATA_COLLECTION_NOT_APPROVED"],
+    [{ retention: "days_30" }, "retention_approved", "RETENTION_NOT_APPROVED"],
+  ] as const)("deny with a reason of their own where they leave nothing: %j", (approve, constraint, code) => {
+    for (const preferences of [null, { data_collection: "allow" }, { only: ["p"] }] as const) {
+      const decision = decided(rows(approve, { only: true }), question({ preferences }));
+      expect(decision).toMatchObject({ outcome: "deny", denial: { constraint, reason: code, failing: ["a"] } });
+    }
+  });
+
+  it("need no approval of provider and region for what they leave out", () => {
+    const of = rows({ dataCollection: "deny", providers: ["q", "s"] });
+    expect(plan(decided(of, preferring({ data_collection: "allow" })))).toEqual(["b", "c"]);
+  });
+});
+
 describe("what the wire protocol of an endpoint can be told", () => {
   const features = ["conversation", "stop_sequences"] as const;
   const mixed = (onGap: "deny" | "narrow") =>

@@ -209,6 +209,16 @@ const workspaceFacts = fc.record({
   capabilities: fc.subarray([...CAPABILITIES]),
   tier: fc.constantFrom("standard", "regulated"),
   labels: fc.subarray(["eu", "web"]),
+  ceilings: fc.constantFrom(
+    {},
+    {},
+    { dataCollection: "deny" } as const,
+    { retention: "none" } as const,
+    {
+      dataCollection: "deny",
+      retention: "days_30",
+    } as const,
+  ),
 });
 
 const POLICY_IDS = ["region", "few-needs", "supported", "sizes", "key", "hours", "alone", "first-need", "front"];
@@ -236,8 +246,8 @@ function tableOf(facts: SideFacts): RoutingTable {
     routes: facts.routes.map(({ endpoints: [first = "a", ...rest], ...row }, index) =>
       route(index === 0 ? "r" : "t", first, rest, row),
     ),
-    workspaces: facts.workspaces.map(({ tier, labels, ...approve }, index) =>
-      workspace(index === 0 ? "w" : "v", approve, { tier, labels }),
+    workspaces: facts.workspaces.map(({ tier, labels, ceilings, ...approve }, index) =>
+      workspace(index === 0 ? "w" : "v", { ...approve, ...ceilings }, { tier, labels }),
     ),
   });
   const initialMode = Object.fromEntries(facts.enforced.map((id) => [id, "enforce" as const]));

@@ -2,8 +2,8 @@ import type { Identity } from "../../src/canon/identity.ts";
 import { deepFreeze } from "../../src/canon/json.ts";
 import type { PolicyContract, PolicyInput, PolicySet, PolicyVerdict } from "../../src/canon/policy.ts";
 import type { RequestShape } from "../../src/canon/request.ts";
+import type { Approvals } from "../../src/canon/approvals.ts";
 import type {
-  Approvals,
   EndpointRow,
   ModelRow,
   ProviderRow,

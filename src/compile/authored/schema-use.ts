@@ -155,7 +155,7 @@ export const workspace = object(
       $ref: "#/$defs/word",
     }),
     approve: object(
-      "Routes, providers, regions and capabilities that the workspace may use. Lists only; there is no wildcard.",
+      "Routes, providers, regions and capabilities that the workspace may use. Lists only; there is no wildcard. `data_collection` and `retention` are ceilings: a provider above them is no candidate.",
       {
         routes: list("Route ids.", { $ref: "#/$defs/name" }),
         regions: list("Regions, or region groups for all regions in them.", {
@@ -174,6 +174,19 @@ export const workspace = object(
           "tokens",
           "Largest context window of a model that it may embed with. Without it, no model is approved for embeddings.",
         ),
+        data_collection: {
+          enum: ["allow", "deny"],
+          default: "allow",
+          description:
+            "With `deny`, providers with `trains_on_data` are no candidates, whatever a caller prefers. With `allow`, the preference `data_collection` of the request decides, which is `deny` unless it says otherwise.",
+        },
+        retention: {
+          ...ref(
+            "retention",
+            "Longest `retention` of a provider that may be a candidate. No preference of a caller changes it.",
+          ),
+          default: "unlimited",
+        },
       },
       ["routes", "regions", "providers"],
     ),

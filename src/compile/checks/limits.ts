@@ -1,3 +1,4 @@
+import { isWithinCeilings } from "../../canon/ceiling.ts";
 import { largestOutput } from "../../canon/largest-output.ts";
 import type { EndpointRow, ModelRow, WorkspaceRow } from "../../canon/table.ts";
 import type { Budget, KeyLimits } from "../../canon/limits.ts";
@@ -35,7 +36,7 @@ function checkCeilings(
   for (const id of workspace.approve.routes) {
     const route = routes.get(id);
     if (route === undefined) continue;
-    const usable = usableEndpoints(workspace, route);
+    const usable = usableEndpoints(context, workspace, route);
     if (tokens !== null)
       checkOneRequest(context, where, tokens, "tokens_per_minute", [...path, "tokens_per_minute"], id, usable);
     if (budget !== null) checkBudget(context, where, budget, path, id, usable);
@@ -43,9 +44,14 @@ function checkCeilings(
 }
 
 /** Endpoints of the route that the workspace approves: only they can ever cost it anything. */
-function usableEndpoints({ approve }: WorkspaceRow, route: ResolvedRoute): readonly EndpointRow[] {
+function usableEndpoints(
+  { normalised }: CompileContext,
+  { approve }: WorkspaceRow,
+  route: ResolvedRoute,
+): readonly EndpointRow[] {
   return [route.primary, ...route.fallbacks.map(({ endpoint }) => endpoint)]
     .map(({ row }) => row)
+    .filter(({ provider }) => isWithinCeilings(approve, normalised.providers.get(provider)))
     .filter(({ provider, region }) => approve.providers.includes(provider) && approve.regions.includes(region));
 }
 

@@ -1,3 +1,4 @@
+import { isWithinCeilings } from "../../canon/ceiling.ts";
 import { type Capability, CAPABILITIES } from "../../canon/capability.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { NormalisedRoute } from "../normalised/normalise.ts";
@@ -56,7 +57,10 @@ function checkOperations(context: CompileContext, route: ResolvedRoute, fallback
 /** Only with `on_gap: deny`: a route that narrows has said what is to happen, and its decisions say it again. */
 function reportGaps(context: CompileContext, route: ResolvedRoute, fallback: ResolvedCandidate): void {
   const { normalised, report } = context;
-  const approving = [...normalised.workspaces.values()].filter(({ approve }) => approve.routes.includes(route.row.id));
+  const provider = normalised.providers.get(fallback.endpoint.row.provider);
+  const approving = [...normalised.workspaces.values()].filter(
+    ({ approve }) => approve.routes.includes(route.row.id) && isWithinCeilings(approve, provider),
+  );
   const lacking = route.primary.row.capabilities.filter(
     (capability) => !fallback.endpoint.row.capabilities.includes(capability),
   );

@@ -1,3 +1,4 @@
+import { isWithinCeilings } from "../../canon/ceiling.ts";
 import type { EndpointRow, WorkspaceRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
@@ -34,14 +35,23 @@ export function checkWorkspaces(context: CompileContext, routes: Routes): void {
 }
 
 function checkApproval(context: CompileContext, workspace: WorkspaceRow, route: ResolvedRoute, path: Path): void {
-  const { report } = context;
+  const { report, normalised } = context;
   const approves = `workspace ${quote(workspace.id)} approves route ${quote(route.row.id)}`;
-  const primary = missingApprovals(context, workspace, route.primary.row);
+  const isOpen = ({ row }: ResolvedRoute["primary"]): boolean =>
+    isWithinCeilings(workspace.approve, normalised.providers.get(row.provider));
+  if (![route.primary, ...route.fallbacks.map(({ endpoint }) => endpoint)].some(isOpen)) {
+    const message = `${approves}, but its \`data_collection\` and \`retention\` leave no endpoint of it: every request would be denied`;
+    report.value("CEILING_LEAVES_NONE", path, message, "withdraw the route, or add an endpoint whose provider fits");
+    return;
+  }
+  // Endpoints above the ceilings are no candidates, so that nothing is missing for them.
+  const primary = isOpen(route.primary) ? missingApprovals(context, workspace, route.primary.row) : "";
   if (primary !== "") {
     const message = `${approves} but not ${primary} of its primary ${quote(route.primary.row.id)}: every request would be denied`;
     report.value("PRIMARY_NOT_APPROVED", path, message, "approve it, or withdraw the route");
   }
   for (const { endpoint, rank } of route.row.onGap === "deny" ? route.fallbacks : []) {
+    if (!isOpen(endpoint)) continue;
     const missing = missingApprovals(context, workspace, endpoint.row);
     if (missing === "") continue;
     const message = `${approves} but not ${missing} of its ${rank} ${quote(endpoint.row.id)}: every request would be denied`;

@@ -250,6 +250,10 @@ export const ROUTE_CODES = {
     "A workspace approves a route with `on_gap: deny` but not the provider or region of a peer or fallback: every request would be denied.",
     "Approve provider and region, withdraw the route, or set `on_gap: narrow`.",
   ),
+  CEILING_LEAVES_NONE: error(
+    "A workspace approves a route, but its `approve.data_collection` and `approve.retention` leave no endpoint of it: every request would be denied.",
+    "Withdraw the route, or add an endpoint whose provider's `trains_on_data` and `retention` fit.",
+  ),
   DIMENSIONS_NOT_APPROVED: warning(
     "A workspace approves an embedding route but none of the vector lengths of its model.",
     "Add a length to `approve.dimensions`.",

@@ -238,6 +238,9 @@ function normaliseWorkspace(
       capabilities: sorted(approve.capabilities ?? []),
       dimensions: (approve.dimensions ?? []).toSorted(ascending),
       contextWindow: approve.context_window ?? null,
+      // Left out where they say what holds without them, as `on_revoke` below.
+      ...(approve.data_collection === "deny" ? { dataCollection: "deny" } : {}),
+      ...(approve.retention === undefined || approve.retention === "unlimited" ? {} : { retention: approve.retention }),
     },
     defaultModerationRoute: row.default_moderation_route ?? null,
     limits: normaliseLimits(limits),

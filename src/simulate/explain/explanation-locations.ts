@@ -67,6 +67,8 @@ const APPROVAL_LISTS: ReadonlyMap<string, string> = new Map([
   ["capability_approved", "capabilities"],
   ["dimensions_approved", "dimensions"],
   ["context_window_approved", "context_window"],
+  ["data_collection_approved", "data_collection"],
+  ["retention_approved", "retention"],
 ]);
 
 /** The location that a constraint of the table depends on. A preference is in the request, so in no file. */

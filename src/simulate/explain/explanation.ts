@@ -17,6 +17,7 @@ import type { RequestShape } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { Question } from "../../decide/decide.ts";
+import { isCeilingConstraint } from "../../decide/ceiling.ts";
 import { orderCandidates } from "../../decide/narrow.ts";
 import { keyWords } from "../../decide/policy-input.ts";
 
@@ -152,8 +153,8 @@ function policyCandidates(
 ): readonly ReadonlySet<string>[] {
   let left = candidates;
   let isOrdered = false;
-  return trace.map(({ policy, effect, failing }) => {
-    if (policy !== "preferences" && !isOrdered) {
+  return trace.map(({ policy, constraint, effect, failing }) => {
+    if (policy !== "preferences" && !isCeilingConstraint(constraint) && !isOrdered) {
       isOrdered = true;
       // The caller may exclude fallbacks: then they are not evaluated further.
       left = orderCandidates(preferences, left);

@@ -1,4 +1,5 @@
 import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
+import { isWithinCeilings } from "../../canon/ceiling.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
@@ -159,7 +160,11 @@ export class LeftJobs {
       const { retention, trainsOnData } = table.providers[provider] ?? { retention: "", trainsOnData: true };
       const isId = isNamed || rules.words.strings.includes(id) || this.#ambiguous.of(rules).has(id);
       const facts = [model, provider, region, dialect, retention, trainsOnData, endpoint.capabilities, endpoint.price];
-      const approved = [approve.providers.includes(provider), approve.regions.includes(region)];
+      const approved = [
+        approve.providers.includes(provider),
+        approve.regions.includes(region),
+        isWithinCeilings(approve, table.providers[provider]),
+      ];
       return [isId ? id : "", rank, tier, table.models[model]?.signatureFamily, endpoint.features, facts, approved];
     });
     // Callers reach every set of candidates by the names of their providers, unless several have the same.

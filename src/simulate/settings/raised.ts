@@ -1,5 +1,6 @@
 import { RETENTIONS } from "../../canon/retention.ts";
 import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../canon/promotion.ts";
+import type { Approvals } from "../../canon/approvals.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { EntryPath } from "../causes/config-tree.ts";
 
@@ -24,6 +25,7 @@ export function gateOf(
   }
   const isWeaker =
     (section === "policies" && id === "managed_by" && managesMore(tables.base, tables.head)) ||
+    (section === "workspaces" && member === "approve" && approvesMore(tables.base, tables.head, id, path[3])) ||
     (section === "console" && id === "roles" && mayMore(tables.base, tables.head)) ||
     (section === "providers" && member !== undefined && keepsMore(tables.base, tables.head, id, member));
   return isWeaker ? "weaker_obligation" : null;
@@ -73,6 +75,17 @@ function rolesOf({ console, workspaces }: RoutingTable): readonly string[] {
   return (console?.roles ?? []).flatMap(({ group, role, workspaces: named }) =>
     (named ?? all).map((workspace) => JSON.stringify([group, role, workspace])),
   );
+}
+
+/** Whether a workspace that both sides have may use providers that keep more, or train. */
+function approvesMore(base: RoutingTable, head: RoutingTable, id: string, list: string | undefined): boolean {
+  const [before, after] = [base, head].map(({ workspaces }) =>
+    Object.hasOwn(workspaces, id) ? workspaces[id]?.approve : undefined,
+  );
+  if (before === undefined || after === undefined) return false;
+  if (list === "data_collection") return before.dataCollection === "deny" && after.dataCollection !== "deny";
+  const keeps = ({ retention }: Approvals): number => RETENTIONS.indexOf(retention ?? "unlimited");
+  return list === "retention" && keeps(after) > keeps(before);
 }
 
 function keepsMore(base: RoutingTable, head: RoutingTable, id: string, member: string): boolean {

@@ -1,6 +1,6 @@
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { routeCandidates } from "../../decide/candidates.ts";
+import { candidatesWithin } from "../../decide/ceiling.ts";
 import { routeAsked } from "../../decide/decide.ts";
 import { applyPreferences } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
@@ -25,7 +25,7 @@ export function comparedRequest(table: RoutingTable, sample: SampleRequest, isMi
 function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleRequest {
   const asked = routeAsked(table, identityOf(sample), sample.model, sample.operation);
   if ("reason" in asked || sample.preferences === null) return sample;
-  const candidates = routeCandidates(table, asked.route);
+  const candidates = candidatesWithin(table, asked.workspace, asked.route);
   const isKnown = (preferences: ProviderPreferences): boolean => {
     const trace = new Trace();
     applyPreferences(table, asked.workspace, preferences, candidates, trace);

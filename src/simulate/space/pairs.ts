@@ -116,8 +116,8 @@ function assertedFacts(
 }
 
 function workspaceFacts({ id, tier, labels, approve }: WorkspaceRow, named: ReturnType<Names["numbering"]>): unknown {
-  const { regions, providers, capabilities, dimensions, contextWindow } = approve;
-  return [named("workspace", id), tier, labels, regions, providers, capabilities, dimensions, contextWindow];
+  const { routes: _routes, ...approved } = approve;
+  return [named("workspace", id), tier, labels, approved];
 }
 
 function routeFacts(table: RoutingTable, route: RouteRow, named: ReturnType<Names["numbering"]>): unknown {

@@ -1,6 +1,7 @@
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { Price, RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
+import { candidatesWithin } from "../../decide/ceiling.ts";
 import { applyPreferences } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
 import { isNarrowed } from "../sample-request.ts";
@@ -62,7 +63,9 @@ const MEMBERS = ["only", "ignore", "region", "data_collection", "zdr", "max_pric
 export type NarrowingMember = (typeof MEMBERS)[number];
 
 function everything({ table, opened }: Side): Left {
-  return opened === null ? REFUSED : (1n << BigInt(routeCandidates(table, opened.route).length)) - 1n;
+  if (opened === null) return REFUSED;
+  const { length } = candidatesWithin(table, opened.workspace, opened.route);
+  return length === 0 ? REFUSED : (1n << BigInt(length)) - 1n;
 }
 
 const REFUSED = "refused";
@@ -149,7 +152,7 @@ function optionFor(value: ProviderPreferences, sides: readonly Side[]): Option {
 function effectOn({ table, opened }: Side, value: ProviderPreferences): Effect {
   if (opened === null) return { isUnknown: false, keeps: 0n };
   const trace = new Trace();
-  const candidates = routeCandidates(table, opened.route);
+  const candidates = candidatesWithin(table, opened.workspace, opened.route);
   const alone = { data_collection: "allow" as const, ...value };
   const kept = applyPreferences(table, opened.workspace, alone, candidates, trace);
   if (trace.denial?.reason === "unknown_preference") return { isUnknown: true, keeps: 0n };

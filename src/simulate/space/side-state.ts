@@ -4,6 +4,7 @@ import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import { applyApproval, type Approval } from "../../decide/approvals.ts";
 import { routeCandidates, tiersOf } from "../../decide/candidates.ts";
+import { applyCeilings } from "../../decide/ceiling.ts";
 import { routeAsked } from "../../decide/decide.ts";
 import { applyPreferences, orderCandidates } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
@@ -47,8 +48,12 @@ const REFUSED: SideState = { denied: "refused", candidates: [], seen: "" };
 export function preferredSide({ table, opened }: OpenedSide, preferences: ProviderPreferences | null): SideState {
   if (opened === null) return REFUSED;
   const trace = new Trace();
-  const wanted = applyPreferences(table, opened.workspace, preferences, routeCandidates(table, opened.route), trace);
-  if (trace.denial !== null) return deniedState(`preferences/${trace.denial.constraint}/${trace.denial.reason}`);
+  const open = applyCeilings(table, opened.workspace, routeCandidates(table, opened.route), trace);
+  const wanted = applyPreferences(table, opened.workspace, preferences, open, trace);
+  if (trace.denial !== null) {
+    const { policy, constraint, reason } = trace.denial;
+    return deniedState(`${policy}/${constraint}/${reason}`);
+  }
   return { denied: null, candidates: orderCandidates(preferences, wanted), seen: "" };
 }
 

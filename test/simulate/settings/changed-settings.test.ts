@@ -75,6 +75,24 @@ describe("a changed setting", () => {
   });
 
   it.each([
+    ["data_collection: allow", "data_collection: deny", null],
+    ["data_collection: deny", "data_collection: allow", "weaker_obligation"],
+    ["retention: unlimited", "retention: days_30", null],
+    ["retention: days_30", "retention: unlimited", "weaker_obligation"],
+    ["      retention: transient\n", "", "weaker_obligation"],
+  ])("of a workspace's ceiling meets weaker_obligation where it approves more: %s, %s", (from, to, gate) => {
+    const name = from.trim().split(":")[0] ?? "";
+    const strict = WHOLE_FILE.replace(`      ${name}: ${name === "retention" ? "unlimited" : "allow"}\n`, () =>
+      from.endsWith("\n") ? from : `      ${from}\n`,
+    );
+    const items = changedSettings(side(strict), side(strict.replace(from, to)), {
+      newPolicies: null,
+      samePolicies: true,
+    });
+    expect(items).toMatchObject([{ path: `workspaces.retail.approve.${name}`, effect: "decides", gate }]);
+  });
+
+  it.each([
     ["approvals: 2", "approvals: 1", "weaker_obligation"],
     ["approvals: 2", "approvals: 3", null],
     ["roles: [reviewer]", "roles: []", "weaker_obligation"],

@@ -169,7 +169,12 @@ workspaces:
     on_revoke: end
   retail:
     tier: standard
-    approve: { routes: [chat], regions: [eu], providers: [alpha, google] }
+    approve:
+      routes: [chat]
+      regions: [eu]
+      providers: [alpha, google]
+      data_collection: allow
+      retention: unlimited
     limits:
       budget: { tokens: 300000, per: day }
       per_key: { budget: { usd: 5, per: day } }
