@@ -54,8 +54,10 @@ interface Wanted {
 async function readRows(io: CommandIo, wanted: Wanted): Promise<readonly LimitRow[]> {
   const path = resolve(io.cwd, wanted.config);
   const files = await loadConfiguration(path, shownPath(io.cwd, path), readEnvironment(wanted.environment, io));
-  const table = (files.unreadable ?? []).length > 0 ? null : compileTable(files.routes, furtherSources(files)).table;
-  if (table === null) throw new CommandError(`${files.routes.path} has errors; signalbox check says which`);
+  const [unread] = files.unreadable ?? [];
+  if (unread !== undefined) throw new CommandError(`${unread.file}: ${unread.message}; ${unread.hint}`);
+  const { table } = compileTable(files.routes, furtherSources(files));
+  if (table === null) throw new CommandError(`${files.routes.path} has errors; list them with: signalbox check`);
   const workspaces = Object.values(table.workspaces).filter(
     ({ id }) => wanted.workspace === undefined || id === wanted.workspace,
   );

@@ -81,8 +81,8 @@ export function decodeText(bytes: Uint8Array): string | UnreadText {
 export const UNREAD_SENTENCES: Readonly<Record<UnreadText["unread"], { readonly what: string; readonly fix: string }>> =
   {
     absent: {
-      what: "the file cannot be read, or is not UTF-8 text",
-      fix: "check the path and its permissions",
+      what: "there is no such file",
+      fix: "check the path",
     },
     unreadable: {
       what: "the file cannot be read, or is not UTF-8 text",

@@ -63,13 +63,13 @@ export async function loadFromTree(
 ): Promise<ConfigurationFiles> {
   const findings = new Findings(shown);
   const unreadable: Diagnostic[] = [];
-  const read = async (file: string, name: string): Promise<Source> => {
+  const read = async (file: string, name: string, absent?: string): Promise<Source> => {
     const text = await tree.readText(file, posix.dirname(path));
     if (typeof text === "string") return { path: name, text };
-    unreadable.push(unreadFile(name, text));
+    unreadable.push(unreadFile(name, text, absent));
     return { path: name, text: "" };
   };
-  const routes = await read(path, shown);
+  const routes = await read(path, shown, BEGIN);
   if (unreadable.length > 0) return { routes, policies: [], unreadable };
   const further = await findFurther(tree, path, routes.text, environment, findings);
   const beside = (name: string): Promise<Source> =>
@@ -150,9 +150,13 @@ function isPolicy(name: string): boolean {
   return name.endsWith(".rego") && !name.startsWith(".");
 }
 
-function unreadFile(file: string, { unread }: UnreadText): Diagnostic {
+/** The fix for a routes.yaml that does not exist: a new user has none yet. */
+const BEGIN = "name another file with --config, or write a first routes.yaml: signalbox init";
+
+/** @param absent the fix where there is no such file. */
+function unreadFile(file: string, { unread }: UnreadText, absent?: string): Diagnostic {
   const { what, fix } = UNREAD_SENTENCES[unread];
-  return unreadableFile(file, what, fix);
+  return unreadableFile(file, what, unread === "absent" && absent !== undefined ? absent : fix);
 }
 
 function unreadableFile(file: string, message: string, fix: string = "check the path and its permissions"): Diagnostic {

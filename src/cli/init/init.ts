@@ -15,7 +15,7 @@ const DEFAULT_WORKSPACE = "demo";
 
 export const INIT_HELP = `Usage: signalbox init [DIRECTORY] [options]
 
-Writes a commented routes.yaml with the providers chosen, its schema for editors, and three policies with their tests.
+Writes a commented routes.yaml with the providers chosen, schemas for editors, and three policies with their tests.
 On a terminal, asks for values that no flag gives. Overwrites nothing: if one of the files exists already, none is written
 (an existing .gitignore is kept).
 
@@ -104,6 +104,9 @@ function readAnswers(given: {
   return { providers, workspace, regions, trainsOnData: !noTraining.startsWith("y") };
 }
 
+/** Schemas of routes.yaml, of the files that it includes, and of overlays (docs/editor.md). They refer to one another, so all are written. */
+const EDITOR_SCHEMAS = ["routes.schema.json", "routes-part.schema.json", "routes-overlay.schema.json"];
+
 /** The files beside the code in every installation. */
 const PACKAGE = new URL("../../../", import.meta.url);
 
@@ -114,6 +117,7 @@ function packaged(path: string): Promise<string> {
 async function write(folder: string, shown: string, routes: string, io: CommandIo): Promise<void> {
   const copies = [
     "policies/input.schema.json",
+    "policies/assertions.schema.json",
     "policies/lib/workspace.rego",
     ...INIT_POLICIES.flatMap((id) => [`policies/${id}.rego`, `policies/${id}_test.rego`]),
   ];
@@ -125,7 +129,7 @@ async function write(folder: string, shown: string, routes: string, io: CommandI
   const hasIgnore = existsSync(join(folder, ".gitignore"));
   const files = [
     fileAt("routes.yaml", routes),
-    fileAt("routes.schema.json", await packaged("schemas/routes.schema.json")),
+    ...(await Promise.all(EDITOR_SCHEMAS.map(async (name) => fileAt(name, await packaged(`schemas/${name}`))))),
     ...(await Promise.all(copies.map(async (name) => fileAt(name, await packaged(name))))),
     ...(hasIgnore ? [] : [fileAt(".gitignore", IGNORED)]),
   ];
@@ -133,9 +137,12 @@ async function write(folder: string, shown: string, routes: string, io: CommandI
   for (const file of files) io.stdout(`wrote ${file.shown}\n`);
   if (hasIgnore) io.stdout("add .signalbox/ to .gitignore: the store and compiled policies are no sources\n");
   const [at, config] = shown === "." ? ["", ""] : [` ${shown}`, ` --config ${shown}/routes.yaml`];
-  io.stdout(
-    `\nNext: signalbox check${at}, then set the secrets that routes.yaml names and run signalbox serve${config}\n`,
-  );
+  io.stdout(`
+Next:
+  signalbox check${at}
+  signalbox serve --demo${config}
+serve --demo prints a key and a first request. The simulated provider answers until the secrets of routes.yaml are set.
+`);
 }
 
 const TRAINING = `

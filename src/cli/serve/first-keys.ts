@@ -101,15 +101,18 @@ const DEMO_SCOPES: readonly Scope[] = [
   "spend:read",
 ];
 
-/** A key of one day for the workspace `demo`; the demo keys of earlier starts are revoked. */
-export async function demoKey(store: Store): Promise<{ readonly id: string; readonly text: string }> {
+/** A key of one day for a workspace; the demo keys of earlier starts are revoked. */
+export async function demoKey(
+  store: Store,
+  workspace: string,
+): Promise<{ readonly id: string; readonly text: string }> {
   const now = Date.now();
-  for (const key of await store.keys.list({ workspace: "demo" })) {
+  for (const key of await store.keys.list({ workspace })) {
     if (key.createdBy === "demo" && key.status === "active") await store.keys.revoke(key.id, now);
   }
   const { text, record } = createKey(
     {
-      workspace: "demo",
+      workspace,
       scopes: DEMO_SCOPES,
       owner: "demo",
       environment: "development",

@@ -61,9 +61,9 @@ ${ENVIRONMENT_HELP}
                       on standard error (default: $SIGNALBOX_LOG_FORMAT or text)
   --log-level LEVEL   of the json log: debug, info, warn or error (default: $SIGNALBOX_LOG_LEVEL or info)
   --no-watch          do not reload when a file changes; SIGHUP always reloads
-  --demo              make a key of one day for the workspace demo (an earlier demo's ends) and print a request to
-                      paste; without --config, where there is no routes.yaml, serve the example that comes with
-                      Signalbox
+  --demo              make a key of one day for the workspace demo, else for the first workspace (an earlier demo's
+                      ends) and print a request to paste; without --config, where there is no routes.yaml, serve the
+                      example that comes with Signalbox
   --help              this text
 
 Exit codes: 0 stopped as requested, 1 configuration or start failed, 2 usage.

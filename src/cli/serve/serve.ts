@@ -1,14 +1,16 @@
-import type { RoutingTable } from "../../canon/table.ts";
+import { existsSync } from "node:fs";
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
-import { EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { stopRequested } from "../terminal/listening.ts";
 import { usableCache } from "../compile-cache.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { saveCompiledCode } from "../terminal/code-cache.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/run.ts";
+import { shownPath } from "../terminal/shown-path.ts";
 import { readVersion } from "../terminal/version.ts";
 import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKey } from "./first-keys.ts";
+import { consoleText, demoRequest, demoText } from "./demo.ts";
 import { BUILD_VARIABLE, buildId } from "../../server/build-id.ts";
 import { parseServeOptions, SERVE_HELP } from "./options.ts";
 import { ReloadRequests } from "../../server/reload/reload-requests.ts";
@@ -45,6 +47,7 @@ async function runServe(requested: ServeOptions, reloads: ReloadRequests, io: Co
   // Before workers start: one process makes the secret and reports errors.
   const options = { ...requested, cache: await usableCache(requested.cache, io) };
   checkBootstrapKey(io.environment[BOOTSTRAP_VARIABLE]);
+  checkConfig(options.config, io.cwd);
   if (options.exposure === "insecure_http") {
     io.stderr(
       "--insecure-http: keys and prompts cross the network in clear; anyone who sees the traffic can use them\n",
@@ -74,6 +77,14 @@ async function runServe(requested: ServeOptions, reloads: ReloadRequests, io: Co
   } finally {
     unwatch();
   }
+}
+
+/** A start would find it too, after it has made a database. @throws {CommandError} */
+function checkConfig(config: string, cwd: string): void {
+  if (existsSync(config)) return;
+  throw new CommandError(
+    `there is no ${shownPath(cwd, config)}; write a first routes.yaml with signalbox init, name another file with --config, or serve the example with --demo`,
+  );
 }
 
 /** Files beside the configuration whose change is served. */
@@ -122,42 +133,14 @@ async function announce(options: ServeOptions, server: RunningServer, io: Comman
         : `${announced}nowhere else): in ${file}; keep it elsewhere, and delete the file\n`,
     );
   }
-  const demo = options.demo && Object.hasOwn(table.workspaces, "demo") ? await demoKey(store) : null;
+  const tried = options.demo ? demoRequest(table) : null;
+  const demo = tried === null ? null : await demoKey(store, tried.workspace);
   io.stdout(`listening on ${url} (admin on ${adminUrl}), table ${table.revision.slice(0, 12)}${named(options)}\n`);
-  const route = table.workspaces["demo"]?.approve.routes[0];
-  if (options.demo && demo === null) {
-    io.stdout(
-      "--demo: there is no workspace `demo`, so no demo key is made; use the first key, or signalbox keys create\n",
-    );
+  if (options.demo && tried === null) {
+    io.stdout("--demo: no workspace approves a route, so no demo key is made\n");
   }
-  if (demo !== null && route !== undefined) io.stdout(demoText(url, demo.text, route, isTrainedOn(table, route)));
+  if (demo !== null && tried !== null) io.stdout(demoText(url, demo.text, tried));
   if (demo !== null && signInCode !== null) io.stdout(consoleText(options, server, signInCode(demo.id)));
-}
-
-/** Whether every provider of a route may train on what it is sent, so that requests have to allow it. */
-function isTrainedOn({ routes, endpoints, providers }: RoutingTable, route: string): boolean {
-  const row = routes[route];
-  const ids = row === undefined ? [] : [row.primary, ...row.fallbacks];
-  return ids.every((id) => providers[endpoints[id]?.provider ?? ""]?.trainsOnData !== false);
-}
-
-function demoText(url: string, key: string, route: string, trainedOn: boolean): string {
-  const allow = trainedOn ? { provider: { data_collection: "allow" } } : {};
-  const body = JSON.stringify({ model: route, messages: [{ role: "user", content: "Hello" }], ...allow });
-  return `
-demo key (workspace demo, one day):
-  ${key}
-
-try it:
-  curl -s ${url}/v1/chat/completions -H 'Authorization: Bearer ${key}' \\
-    -H 'Content-Type: application/json' -d '${body}'
-`;
-}
-
-/** The code stands behind `#`: browsers send it to nobody. */
-function consoleText({ console }: ServeOptions, { url, adminUrl }: RunningServer, code: string): string {
-  const origin = console === "public" ? url : adminUrl;
-  return `\nthe console, signed in with that key (the link is good once, for ten minutes):\n  ${origin}/console/#sign-in=${code}\n`;
 }
 
 function reportBuild(built: BuiltSnapshot, io: CommandIo): void {

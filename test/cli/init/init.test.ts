@@ -12,6 +12,7 @@ import { compileTable } from "../../../src/compile/compile-table.ts";
 import { PRESET_NAMES } from "../../../src/compile/presets/presets.ts";
 import { TEST_CACHE } from "../../support/cache.ts";
 
+const PAGES = resolve(import.meta.dirname, "../../../docs");
 const CACHE = resolve(import.meta.dirname, "../../../.signalbox/test-cache");
 let folder = "";
 
@@ -144,8 +145,24 @@ describe("signalbox init", () => {
     expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining("--no-training: answer yes or no") });
   });
 
-  test.each([[[]], [["--no-training"]]])("serve --demo prints a request that is answered (%j)", async (flags) => {
-    expect((await run(init, ["--providers", "openai,anthropic", "--yes", ...flags])).code).toBe(0);
+  test("writes the schemas that an editor of its files needs, and their paths are those of the documents", async () => {
+    expect((await run(init, ["--providers", "openai", "--yes"])).code).toBe(0);
+    const pages = ["editor.md", "assertions.md"].map((page) => readFileSync(join(PAGES, page), "utf8")).join("\n");
+    const named = [...pages.matchAll(/\$schema=(?:\.\.?\/)(\S+\.schema\.json)/g)].map(([, name = ""]) => name);
+    expect(new Set(named).size).toBe(4);
+    for (const name of named) {
+      const path = name.startsWith("assertions") ? `policies/${name}` : name;
+      expect([path, existsSync(join(folder, path))]).toEqual([path, true]);
+    }
+  });
+
+  test.each([
+    [["--providers", "openai,anthropic"]],
+    [["--providers", "openai,anthropic", "--no-training"]],
+    [["--providers", "openai", "--workspace", "product"]],
+    [["--providers", "voyage", "--workspace", "search"]],
+  ])("serve --demo prints a request that is answered (%j)", async (flags) => {
+    expect((await run(init, [...flags, "--yes"])).code).toBe(0);
     const stop = new AbortController();
     let said = "";
     const ended = serve(["--demo", "--port", "0", "--no-watch", "--cache", CACHE], {

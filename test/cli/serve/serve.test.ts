@@ -176,7 +176,7 @@ describe("signalbox serve", () => {
     ["a port that is none", ["serve", "--port", "many"], 2, "--port"],
     ["a public address without TLS", ["serve", "--host", "0.0.0.0"], 2, "--insecure-http"],
     ["an unknown command", ["sreve"], 2, "no command"],
-    ["no routes.yaml", ["serve", "--config", "nowhere.yaml"], 1, "SOURCE_UNREADABLE"],
+    ["no file of that name", ["serve", "--config", "nowhere.yaml"], 1, "there is no nowhere.yaml"],
   ])("%s: a clear word and an exit code", async (_, argv, code, word) => {
     const running = run(folderOfTest(), argv);
     expect(await running.ended).toBe(code);

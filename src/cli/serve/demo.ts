@@ -1,0 +1,65 @@
+import type { ModelOperation } from "../../canon/operation.ts";
+import type { EndpointRow, RoutingTable } from "../../canon/table.ts";
+import type { RunningServer } from "../../server/running-server.ts";
+import type { ServeOptions } from "../../server/serve-options.ts";
+
+/** The first request of a new user. */
+export interface DemoRequest {
+  readonly workspace: string;
+  /** Below the server's address. */
+  readonly path: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** Preferred first: most people begin with a chat. */
+const REQUESTS: readonly (readonly [ModelOperation, string, Readonly<Record<string, unknown>>])[] = [
+  ["generate", "/v1/chat/completions", { messages: [{ role: "user", content: "Hello" }] }],
+  ["embed", "/v1/embeddings", { input: "Hello" }],
+  ["rerank", "/v1/rerank", { query: "Hello", documents: ["Hello.", "Goodbye."] }],
+  ["moderate", "/v1/moderations", { input: "Hello" }],
+];
+
+/** A request of the workspace `demo`, else of the first workspace that approves a route; `null` where none does. */
+export function demoRequest(table: RoutingTable): DemoRequest | null {
+  const others = Object.keys(table.workspaces).filter((id) => id !== "demo");
+  for (const workspace of ["demo", ...others]) {
+    const routes = table.workspaces[workspace]?.approve.routes ?? [];
+    for (const [operation, path, body] of REQUESTS) {
+      const route = routes.find((id) =>
+        endpointsOf(table, id).some(({ model }) => table.models[model]?.operations.includes(operation)),
+      );
+      if (route === undefined) continue;
+      const allow = isTrainedOn(table, route) ? { provider: { data_collection: "allow" } } : {};
+      return { workspace, path, body: { model: route, ...body, ...allow } };
+    }
+  }
+  return null;
+}
+
+function endpointsOf({ routes, endpoints }: RoutingTable, route: string): readonly EndpointRow[] {
+  const row = routes[route];
+  const ids = row === undefined ? [] : [row.primary, ...row.fallbacks];
+  return ids.flatMap((id) => endpoints[id] ?? []);
+}
+
+/** Whether every provider of a route may train on what it is sent, so that requests have to allow it. */
+function isTrainedOn(table: RoutingTable, route: string): boolean {
+  return endpointsOf(table, route).every(({ provider }) => table.providers[provider]?.trainsOnData !== false);
+}
+
+export function demoText(url: string, key: string, { workspace, path, body }: DemoRequest): string {
+  return `
+demo key (workspace ${workspace}, one day):
+  ${key}
+
+try it:
+  curl -s ${url}${path} -H 'Authorization: Bearer ${key}' \\
+    -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'
+`;
+}
+
+/** The code stands behind `#`: browsers send it to nobody. */
+export function consoleText({ console }: ServeOptions, { url, adminUrl }: RunningServer, code: string): string {
+  const origin = console === "public" ? url : adminUrl;
+  return `\nthe console, signed in with that key (the link is good once, for ten minutes):\n  ${origin}/console/#sign-in=${code}\n`;
+}
