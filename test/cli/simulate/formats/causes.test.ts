@@ -238,3 +238,18 @@ describe("formats that machines read", () => {
     expect(escaped).not.toContain("<b>x");
   });
 });
+
+test("a setting of a workspace that goes is named, and not taken for the workspace", () => {
+  const entry = {
+    path: "workspaces.acme-dev.approve.data_collection",
+    kind: "workspace",
+    subject: "acme-dev",
+    change: "removed",
+    before: "deny",
+    after: null,
+    place: { file: "routes.yaml", line: 41, column: 7, side: "base" },
+  } as const;
+  const screen = firstScreen(withCauses(cause({ entries: [entry] })));
+  expect(screen).toContain("workspaces.acme-dev.approve.data_collection is removed, it was deny");
+  expect(screen).not.toContain("workspace acme-dev is removed");
+});

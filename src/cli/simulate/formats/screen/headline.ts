@@ -11,7 +11,8 @@ export function headlineOf(cause: CauseReport, report: ReportModel): string {
   if (rename !== undefined) return renameText(rename, cause);
   if (first.kind === "route") return routeText(first, cause, report);
   if (first.kind === "policy") return policyText(first, cause, report);
-  if (first.kind === "workspace" && first.change !== "changed") return workspaceText(first, cause);
+  // Of a row that comes or goes; its settings come and go too.
+  if (first.kind === "workspace" && first.path === `workspaces.${first.subject}`) return workspaceText(first, cause);
   if (first.kind === "assertion") {
     // What it demands is in the details; its title says it in words.
     const title = /\btitle: "?(.*?)"?(?:, \w+: | \}$|$)/.exec(first.after ?? first.before ?? "")?.[1];
