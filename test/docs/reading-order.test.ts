@@ -65,6 +65,40 @@ function withoutNavigation(text: string): string {
   return text.replace(/\n\n---\n\nNext: .*\n$/, "\n");
 }
 
+/** Words that are read rather than run: without blocks of code and comments. */
+function wordsOf(page: string): number {
+  const text = textOf(page).replaceAll(/^( *)(`{3,})[^\n]*\n[^]*?^\1\2 *$/gm, "");
+  return text.replaceAll(/<!--.*?-->/g, "").split(/[\s|]+/).length;
+}
+
+describe("the paths of the index", () => {
+  const PATH = /^\| ([a-z][^|]*) \| ((?:\[[^|]+?\]\([^|)]+\)(?:, )?)+) \| (\d+) \|/gm;
+  const paths = [...textOf(INDEX).matchAll(PATH)].map(([row, reader = "", links = "", minutes = ""]) => {
+    const pages = [...links.matchAll(/\(([^)]+)\)/g)].map(([, page = ""]) => join("docs", page));
+    const words = pages.reduce((sum, page) => sum + wordsOf(page), 0);
+    return { row, reader, pages, minutes: Number(minutes), measured: Math.ceil(words / 200) };
+  });
+
+  it("are five, of at most five pages, and end with a page that has something to run", () => {
+    expect(paths).toHaveLength(5);
+    for (const { reader, pages } of paths) {
+      expect(pages.length, reader).toBeLessThanOrEqual(5);
+      expect(textOf(pages.at(-1) ?? ""), reader).toMatch(/^```(?:sh|console)$/m);
+    }
+  });
+
+  it("take the minutes that they say, give or take a fifth (npm run generate writes them)", () => {
+    let text = textOf(INDEX);
+    for (const { row, measured } of paths) text = text.replace(row, row.replace(/\d+ \|$/, `${measured} |`));
+    if (process.env["UPDATE_DOCS"] === "1") writeFileSync(join(ROOT, INDEX), text);
+    else
+      for (const { reader, minutes, measured } of paths)
+        expect(Math.abs(minutes - measured), `${reader}: ${measured} minutes`).toBeLessThanOrEqual(
+          Math.max(2, measured / 5),
+        );
+  });
+});
+
 describe("README", () => {
   it("has at most 150 lines; what it has no room for is a page of docs", () => {
     expect(textOf("README.md").trimEnd().split("\n").length).toBeLessThanOrEqual(150);
