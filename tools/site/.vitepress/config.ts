@@ -1,0 +1,3 @@
+import { siteConfiguration } from "../configuration.ts";
+
+export default siteConfiguration();
