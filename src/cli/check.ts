@@ -9,13 +9,14 @@ import { parseAssertions } from "../simulate/assertions/file/parse.ts";
 import { formatPreset, resolvedPresets } from "../compile/presets/resolved.ts";
 import { evaluationCosts } from "../simulate/evaluation-costs.ts";
 import { explainCode, formatCode, unknownCode } from "./codes/explained-codes.ts";
-import { readArguments } from "./terminal/arguments.ts";
+import { readArguments, readValue } from "./terminal/arguments.ts";
+import { asTyped } from "./terminal/as-typed.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "./compile-cache.ts";
 import { ENVIRONMENT_HELP, readEnvironment } from "./terminal/environment.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
 import { wantsColour } from "./terminal/printing.ts";
 import { shownPath } from "./terminal/shown-path.ts";
-import { formatDiagnostics, isReportFormat, REPORT_FORMATS, type ReportFormat } from "./terminal/report.ts";
+import { formatDiagnostics, REPORT_FORMATS, type ReportFormat } from "./terminal/report.ts";
 import { runCommand } from "./terminal/run.ts";
 
 export const CHECK_HELP = `Usage: signalbox check [DIRECTORY] [options]
@@ -50,12 +51,8 @@ interface CheckOptions {
 }
 
 /** `signalbox check`. @returns the exit code; the report goes to stdout in every format. */
-export async function check(argv: readonly string[], io: CommandIo): Promise<number> {
-  if (argv.includes("--help") || argv.includes("-h")) {
-    io.stdout(CHECK_HELP);
-    return EXIT.ok;
-  }
-  return runCommand("check", io, () => {
+export function check(argv: readonly string[], io: CommandIo): Promise<number> {
+  return runCommand({ name: "check", help: CHECK_HELP }, argv, io, () => {
     const options = readOptions(argv, io);
     return options.explain === null ? run(options, io) : explain(options.explain, io);
   });
@@ -81,18 +78,18 @@ function readOptions(argv: readonly string[], io: CommandIo): CheckOptions {
     explain: { type: "string" },
   });
   const [directory, ...others] = positionals;
-  if (others.length > 0) throw new UsageError("takes one folder; name a file with --config");
+  if (others.length > 0)
+    throw new UsageError(`DIRECTORY: give one folder at most; name a file with --config${asTyped(positionals)}`);
   if (directory !== undefined && statSync(resolve(io.cwd, directory), { throwIfNoEntry: false })?.isFile() === true) {
-    throw new UsageError("takes a folder; name a file with --config");
+    throw new UsageError(`DIRECTORY: must be a folder; name a file with --config${asTyped(positionals)}`);
   }
   if (directory !== undefined && values.config !== undefined) {
     throw new UsageError("--config: a folder is given too; give one of them");
   }
-  if (!isReportFormat(values.format)) throw new UsageError(`--format: must be one of ${REPORT_FORMATS.join(", ")}`);
   return {
     config: directory === undefined ? (values.config ?? "routes.yaml") : join(directory, "routes.yaml"),
     environment: readEnvironment(values.environment, io),
-    format: values.format,
+    format: readValue("--format", values.format, REPORT_FORMATS),
     strict: values.strict,
     cache: values.cache,
     explain: values.explain ?? null,

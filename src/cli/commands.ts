@@ -1,5 +1,7 @@
 import { EXIT, type CommandIo, type CommandTable } from "./terminal/command-io.ts";
 import { nearestName } from "../compile/findings/suggest.ts";
+import { noArguments } from "./terminal/arguments.ts";
+import { runFlagCommand } from "./terminal/run.ts";
 import { readVersion } from "./terminal/version.ts";
 
 /** Commands are loaded when they are requested: `keys list` need not wait for the compiler. */
@@ -58,12 +60,11 @@ export const COMMANDS: CommandTable = {
 /** Runs one command; gives the exit code. */
 export async function runCommands(argv: readonly string[], io: CommandIo): Promise<number> {
   const [name, ...rest] = argv;
-  if (name === "--version" || name === "version") {
-    io.stdout(`${readVersion()}\n`);
-    return EXIT.ok;
-  }
-  if (name === "help" && rest.length > 0) return runCommands([...rest, "--help"], io);
-  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+  const [first] = rest;
+  const isHelp = name === "--help" || name === "-h" || name === "help";
+  if (isHelp && first !== undefined && !first.startsWith("-")) return runCommands([...rest, "--help"], io);
+  if (name === "--version" || name === "version") return version(rest, io);
+  if (name === undefined || isHelp) {
     io.stdout(help());
     return name === undefined ? EXIT.usage : EXIT.ok;
   }
@@ -76,6 +77,15 @@ export async function runCommands(argv: readonly string[], io: CommandIo): Promi
     return EXIT.usage;
   }
   return (await command.load())(rest, io);
+}
+
+function version(argv: readonly string[], io: CommandIo): Promise<number> {
+  const line = { name: "version", help: "Usage: signalbox version\n\nPrints the version.\n", flags: {} };
+  return runFlagCommand(line, argv, io, ({ positionals }) => {
+    noArguments(positionals);
+    io.stdout(`${readVersion()}\n`);
+    return Promise.resolve(EXIT.ok);
+  });
 }
 
 function help(): string {

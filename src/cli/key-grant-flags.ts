@@ -1,7 +1,7 @@
 import { TOKEN_LIFETIME } from "../canon/credentials/service-key.ts";
-import type { KeyLimits } from "../canon/limits.ts";
+import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
 import type { ExchangeOptions } from "../keys/key-grants.ts";
-import { listItems, readDuration } from "./terminal/arguments.ts";
+import { listItems, readDuration, readValue, required } from "./terminal/arguments.ts";
 import { UsageError } from "./terminal/command-io.ts";
 
 export const GRANT_HELP = `
@@ -83,14 +83,12 @@ function readBudget(usd: string | undefined, tokens: string | undefined, per: st
   }
   if (usd === undefined && tokens === undefined)
     throw new UsageError("--budget-usd: is missing; give US dollars, such as --budget-usd 50");
-  if (per !== "hour" && per !== "day" && per !== "month") {
-    throw new UsageError("--budget-per: give hour, day or month");
-  }
-  if (tokens !== undefined) return { tokens: readCount(tokens, "--budget-tokens") ?? 0, per };
+  const period = readValue("--budget-per", required(per, "--budget-per", "day"), BUDGET_PERIODS);
+  if (tokens !== undefined) return { tokens: readCount(tokens, "--budget-tokens") ?? 0, per: period };
   if (usd === undefined || !/^\d{1,10}(\.\d{1,6})?$/.test(usd)) {
     throw new UsageError("--budget-usd: give US dollars, such as 50 or 0.25");
   }
-  return { usd: Number(usd), per };
+  return { usd: Number(usd), per: period };
 }
 
 function readCount(text: string | undefined, flag: string): number | null {

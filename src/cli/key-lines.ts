@@ -6,13 +6,26 @@ import type { KeyRecord } from "../keys/key-store.ts";
 export function formatKeys(records: readonly KeyRecord[], now: number): string {
   if (records.length === 0) return "No keys.\n";
   return formatTable([
-    ["ID", "STATUS", "WORKSPACE", "ENVIRONMENT", "SCOPES", "OWNER", "EXPIRES", "LAST USED", "LIMITS", "EXCHANGE"],
+    [
+      "ID",
+      "STATUS",
+      "WORKSPACE",
+      "ENVIRONMENT",
+      "SCOPES",
+      "LABELS",
+      "OWNER",
+      "EXPIRES",
+      "LAST USED",
+      "LIMITS",
+      "EXCHANGE",
+    ],
     ...records.map((record) => [
       record.id,
       statusOf(record, now),
       record.workspace,
       record.environment,
       record.scopes.join(","),
+      record.labels.length === 0 ? "-" : record.labels.join(","),
       record.owner,
       new Date(record.expiresAt).toISOString().slice(0, 16),
       formatTime(record.lastUsedAt)?.slice(0, 16) ?? "never",

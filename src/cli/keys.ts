@@ -1,17 +1,22 @@
 import { randomBytes } from "node:crypto";
 
 import { KeyOptionError, type KeyField } from "../keys/key-option-error.ts";
+import { SCOPES } from "../canon/scope.ts";
 import { createKey, rotateKey } from "../keys/key-record.ts";
 import { parseKeyText } from "../keys/key-text.ts";
 import { KeyRotatedError } from "../keys/key-errors.ts";
 import type { KeyRecord } from "../keys/key-store.ts";
 import {
   listItems,
+  noArguments,
   noSuchCommand,
   onlyArgument,
   readDuration,
   readTime,
+  readValue,
   required,
+  TABLE_FORMAT_HELP,
+  wantsJson,
   type readArguments,
 } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
@@ -35,7 +40,8 @@ Flags of create
                     operations:manage. Required.
   --owner O         Owner of the key, such as group:payments. Required.
   --expires T       A duration such as 90d, or an RFC 3339 time; at most 400 days from now. Required.
-  --environment E   1 to 16 characters of a-z and 0-9, part of the key's text. Default: production.
+  --key-environment E
+                    1 to 16 characters of a-z and 0-9, part of the key's text. Default: production.
   --workload X      The workload it is for.
   --labels A,B      Labels that policies can read.
 ${GRANT_HELP}
@@ -45,7 +51,7 @@ Flags of rotate
 
 Flags of all
   --workspace W     (list) Only keys of this workspace.
-  --json            Prints JSON.
+  --format FORMAT   ${TABLE_FORMAT_HELP}
   --quiet           Prints nothing on stderr when all went well.
   --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
@@ -54,14 +60,14 @@ Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
 const FLAGS = {
-  json: { type: "boolean" },
+  format: { type: "string" },
   quiet: { type: "boolean" },
   database: { type: "string" },
   workspace: { type: "string" },
   scopes: { type: "string" },
   owner: { type: "string" },
   expires: { type: "string" },
-  environment: { type: "string" },
+  "key-environment": { type: "string" },
   workload: { type: "string" },
   labels: { type: "string" },
   overlap: { type: "string" },
@@ -86,7 +92,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
         "scopes",
         "owner",
         "expires",
-        "environment",
+        "key-environment",
         "workload",
         "labels",
         "quiet",
@@ -109,26 +115,30 @@ export function keys(argv: readonly string[], io: CommandIo): Promise<number> {
       throw noSuchCommand(name, [...COMMANDS.keys()]);
     }
     for (const flag of Object.keys(values)) {
-      if (!["help", "json", "database", ...command.flags].includes(flag)) {
-        throw new UsageError(`--${flag}: has no meaning for keys ${name}`);
+      if (!["format", "database", ...command.flags].includes(flag)) {
+        throw new UsageError(`--${flag}: has no effect on keys ${name}; leave it out`);
       }
     }
+    // Before anything is done: a key that was made and not printed is lost.
+    wantsJson(values.format);
     return await command.run(values, rest, io);
   });
 }
 
 async function create(values: Values, positionals: readonly string[], io: CommandIo): Promise<number> {
-  if (positionals.length > 0) throw new UsageError("create: takes flags only");
+  noArguments(positionals);
   const options = {
     workspace: required(values.workspace, "--workspace", "acme-prod"),
-    scopes: listItems(required(values.scopes, "--scopes", "inference")),
+    scopes: listItems(required(values.scopes, "--scopes", "inference")).map((scope) =>
+      readValue("--scopes", scope, SCOPES),
+    ),
     owner: required(values.owner, "--owner", "group:payments"),
     expiresAt: readExpiry(required(values.expires, "--expires", "90d")),
     labels: listItems(values.labels),
     exchange: readExchange(values),
     limits: readLimits(values),
     createdBy: "cli",
-    ...(values.environment !== undefined && { environment: values.environment }),
+    ...(values["key-environment"] !== undefined && { environment: values["key-environment"] }),
     ...(values.workload !== undefined && { workload: values.workload }),
   };
   const { text, record } = namingFlags(() => createKey(options, Date.now, randomBytes));
@@ -138,12 +148,12 @@ async function create(values: Values, positionals: readonly string[], io: Comman
 }
 
 async function list(values: Values, positionals: readonly string[], io: CommandIo): Promise<number> {
-  if (positionals.length > 0) throw new UsageError("list: takes flags only");
+  noArguments(positionals);
   const filter = values.workspace === undefined ? {} : { workspace: values.workspace };
   const records = await withStore(databasePath(values.database, io), false, (store) => store.keys.list(filter));
   const now = Date.now();
   io.stdout(
-    values.json === true ? toJson(records.map((record) => describeKey(record, now))) : formatKeys(records, now),
+    wantsJson(values.format) ? toJson(records.map((record) => describeKey(record, now))) : formatKeys(records, now),
   );
   return EXIT.ok;
 }
@@ -153,7 +163,7 @@ async function revoke(values: Values, positionals: readonly string[], io: Comman
   const now = Date.now();
   const record = await withStore(databasePath(values.database, io), false, (store) => store.keys.revoke(id, now));
   if (record === null) throw noSuchKey();
-  if (values.json === true) io.stdout(toJson(describeKey(record, now)));
+  if (wantsJson(values.format)) io.stdout(toJson(describeKey(record, now)));
   else if (values.quiet !== true) {
     io.stderr(`Revoked ${record.id} of ${record.workspace}. Running servers refuse it within one second.\n`);
   }
@@ -191,7 +201,7 @@ async function rotate(values: Values, positionals: readonly string[], io: Comman
 
 /** The only place where a key's text leaves the process. */
 function printSecret(text: string, record: KeyRecord, values: Values, io: CommandIo, remark: string): void {
-  if (values.json === true) {
+  if (wantsJson(values.format)) {
     io.stdout(toJson({ key: text, ...describeKey(record, record.createdAt) }));
     return;
   }
@@ -219,7 +229,7 @@ const FLAG_OF = {
   scopes: "--scopes",
   owner: "--owner",
   expires_at: "--expires",
-  environment: "--environment",
+  environment: "--key-environment",
   workload: "--workload",
   labels: "--labels",
   "exchange.maximum_lifetime": "--exchange",

@@ -3,7 +3,8 @@ import { resolve } from "node:path";
 import { compileTable } from "../compile/compile-table.ts";
 import { furtherSources, loadConfiguration } from "../compile/load.ts";
 import { limitRows, type LimitRow } from "../limits/usage.ts";
-import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
+import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
+import { noArguments, TABLE_FORMAT_HELP, wantsJson } from "./terminal/arguments.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
 import { shownPath } from "./terminal/shown-path.ts";
 import { runFlagCommand } from "./terminal/run.ts";
@@ -15,9 +16,11 @@ count as used.
 
 Flags
   --workspace W     Only this workspace.
-  --json            One JSON object a line; money in millionths of a US dollar, times in milliseconds since the epoch.
+  --format FORMAT   ${TABLE_FORMAT_HELP}
+                    json: one object a line; money in millionths of a US dollar, times in milliseconds since the epoch
   --config FILE     routes.yaml with the limits. Default: routes.yaml.
-  --environment NAME  merge routes.NAME.yaml over it. Default: SIGNALBOX_ENVIRONMENT, else none.
+  --environment NAME
+                    merge routes.NAME.yaml over it. Default: SIGNALBOX_ENVIRONMENT, else none.
   --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
 
@@ -25,7 +28,7 @@ Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
 const FLAGS = {
-  json: { type: "boolean" },
+  format: { type: "string" },
   workspace: { type: "string" },
   config: { type: "string", default: "routes.yaml" },
   environment: { type: "string" },
@@ -35,9 +38,10 @@ const FLAGS = {
 /** `signalbox limits`; gives the exit code. */
 export function limits(argv: readonly string[], io: CommandIo): Promise<number> {
   return runFlagCommand({ name: "limits", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
-    if (positionals.length > 0) throw new UsageError("takes flags only");
+    noArguments(positionals);
+    const json = wantsJson(values.format);
     const rows = await readRows(io, values);
-    if (values.json === true) for (const row of rows) io.stdout(`${JSON.stringify(row)}\n`);
+    if (json) for (const row of rows) io.stdout(`${JSON.stringify(row)}\n`);
     else if (rows.length === 0) io.stdout("no limits\n");
     else for (const row of rows) io.stdout(`${formatRow(row)}\n`);
     return EXIT.ok;

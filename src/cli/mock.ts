@@ -1,9 +1,9 @@
 import { listenFailure } from "../server/listen-failure.ts";
 import { loadSimulatedProvider, type MockServer, type SimulatedProvider } from "../server/simulated-provider.ts";
-import { readArguments, readPort } from "./terminal/arguments.ts";
-import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
+import { noArguments, readPort } from "./terminal/arguments.ts";
+import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
 import { stopRequested } from "./terminal/listening.ts";
-import { runCommand } from "./terminal/run.ts";
+import { runFlagCommand } from "./terminal/run.ts";
 
 function help({ vocabulary }: SimulatedProvider): string {
   return `Usage: signalbox mock [flags]
@@ -22,24 +22,26 @@ Exit codes: 0 stopped as requested, 1 cannot listen, 2 the command line cannot b
 `;
 }
 
+const FLAGS = {
+  quiet: { type: "boolean" },
+  host: { type: "string", default: "127.0.0.1" },
+  port: { type: "string", default: "8089" },
+} as const;
+
 /** `signalbox mock`: serves until the signal to stop (SIGINT, SIGTERM, `io.signal`). */
 export function mock(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runCommand("mock", io, () => runMock(argv, io));
+  const line = { name: "mock", help: async () => help(await loadSimulatedProvider()), flags: FLAGS };
+  return runFlagCommand(line, argv, io, ({ values, positionals }) => {
+    noArguments(positionals);
+    return runMock(values, io);
+  });
 }
 
-async function runMock(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { values, positionals } = readArguments(argv, {
-    help: { type: "boolean", short: "h" },
-    quiet: { type: "boolean" },
-    host: { type: "string", default: "127.0.0.1" },
-    port: { type: "string", default: "8089" },
-  });
+async function runMock(
+  values: { readonly quiet?: boolean; readonly host: string; readonly port: string },
+  io: CommandIo,
+): Promise<number> {
   const provider = await loadSimulatedProvider();
-  if (values.help === true) {
-    io.stdout(help(provider));
-    return EXIT.ok;
-  }
-  if (positionals.length > 0) throw new UsageError("mock takes flags only; there is an argument too many");
   const address = { host: values.host, port: readPort(values.port, "--port") };
   const log = values.quiet === true ? {} : { log: (line: string) => io.stdout(`${line}\n`) };
   const server = await start(provider, { ...address, ...log });

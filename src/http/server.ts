@@ -7,6 +7,7 @@ import { handleControl, type ServedControl } from "./control/handle.ts";
 import type { Console } from "./console/console-port.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
 import { ENDPOINTS } from "./contract/endpoints.ts";
+import { nearestPath } from "./nearest-path.ts";
 import { handleInference } from "./pipeline.ts";
 import { boundWriting } from "./node-answer.ts";
 import { Capacity } from "./capacity.ts";
@@ -41,19 +42,22 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 
   }
   const capacity = new Capacity(runtime.limits);
   const console = runtime.console?.listener === listener ? runtime.console : null;
-  for (const endpoint of ENDPOINTS) {
-    // The console's page calls the API at its own origin.
-    if (endpoint.listener !== listener && !(console !== null && isOfConsole(endpoint))) continue;
+  // The console's page calls the API at its own origin.
+  const served = ENDPOINTS.filter(
+    (endpoint) => endpoint.listener === listener || (console !== null && isOfConsole(endpoint)),
+  );
+  const unknown = notFound(runtime, served);
+  for (const endpoint of served) {
     const validate = validators.get(endpoint) ?? null;
     const handler = exactPath(
-      runtime,
+      unknown,
       endpoint.path,
       nodeHandler({ runtime, validate, operations, capacity, console }, endpoint),
     );
     app.on(endpoint.method, endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"), (event) => run(runtime, handler, event));
   }
-  if (console !== null) addConsole(app, runtime, console);
-  app.all("/**", (event) => run(runtime, notFound(runtime), event));
+  if (console !== null) addConsole(app, runtime, console, unknown);
+  app.all("/**", (event) => run(runtime, unknown, event));
   return app;
 }
 
@@ -61,8 +65,7 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 
  * h3 takes a path with a slash at its end, with dot segments or with escaped letters for the one without; in OpenAPI, and for whoever guards paths in front of
  * us, it is another.
  */
-function exactPath(runtime: Runtime, path: string, handler: NodeHandler): NodeHandler {
-  const unknown = notFound(runtime);
+function exactPath(unknown: NodeHandler, path: string, handler: NodeHandler): NodeHandler {
   // RFC 9112 §3.2.2: the target may be a whole URL; its host is not looked at.
   const target = new RegExp(`^(?:[Hh][Tt][Tt][Pp][Ss]?://[^/?#]*)?${path.replaceAll(/\{\w+\}/g, "[^/?#]+")}(?:[?#]|$)`);
   return (incoming, response) => {
@@ -77,14 +80,14 @@ function isOfConsole({ kind, listener }: Endpoint): boolean {
 }
 
 /** The page is loaded with the first request for it. */
-function addConsole(app: H3, runtime: Runtime, console: Console): void {
+function addConsole(app: H3, runtime: Runtime, console: Console, unknown: NodeHandler): void {
   const handler: NodeHandler = async (incoming, response) => {
     const { serveConsole } = await import("./console/serve-console.ts");
     await serveConsole(runtime, console, incoming, response);
   };
   for (const path of ["/", "/console", "/console/**"]) app.get(path, (event) => run(runtime, handler, event));
   for (const path of ["/console/session", "/console/session/end"]) {
-    app.post(path, (event) => run(runtime, exactPath(runtime, path, handler), event));
+    app.post(path, (event) => run(runtime, exactPath(unknown, path, handler), event));
   }
 }
 
@@ -163,7 +166,12 @@ function refuseWith(runtime: Runtime, error: ServiceError): NodeHandler {
   };
 }
 
-function notFound(runtime: Runtime): NodeHandler {
+function unknownPath(near: string | null): ServiceError {
+  const fix = near === null ? "" : ` Did you mean ${near}?`;
+  return serviceError(404, "not_found", "unknown_path", `No such path and method.${fix} GET /openapi.json lists them.`);
+}
+
+function notFound(runtime: Runtime, served: readonly Endpoint[]): NodeHandler {
   return (incoming, response) => {
     const path = incoming.url ?? "/";
     const stored =
@@ -177,7 +185,7 @@ function notFound(runtime: Runtime): NodeHandler {
           "not_supported",
           "The router stores no objects, so this path does not exist here.",
         )
-      : serviceError(404, "not_found", "unknown_path", "No such path and method; GET /openapi.json lists them.");
+      : unknownPath(nearestPath(incoming.method ?? "", path, served));
     answerError(runtime, incoming, response, error);
     return Promise.resolve();
   };

@@ -209,7 +209,7 @@ function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArgu
     base: name,
     head: head.commit?.slice(0, 12) ?? (head.name === "." ? null : head.name),
     config: head.files.routes.path === "routes.yaml" ? null : head.files.routes.path,
-    overlay: head.environment ?? null,
+    environment: head.environment ?? null,
   };
   return (sample) => explainArguments(sample, files);
 }

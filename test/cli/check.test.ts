@@ -121,7 +121,7 @@ describe("signalbox check", () => {
   test.each([
     [["--format", "xml"], "--format: must be one of terminal, json, github, sarif"],
     [["--colour"], "--colour: there is no such flag"],
-    [["routes.yaml"], "takes a folder; name a file with --config"],
+    [["routes.yaml"], "DIRECTORY: must be a folder; name a file with --config"],
     [["--config"], "--config: needs a value"],
   ])("%j: exit 2", async (argv, message) => {
     const { code, stdout, stderr } = await run(CLEAN, ...argv);

@@ -154,7 +154,7 @@ describe("signalbox explain, against files", () => {
       "chat-large",
       "--region",
       "eu-wst",
-      "--environment",
+      "--key-environment",
       "prodction",
     ];
     expect(await notes(...elsewhere)).toEqual([

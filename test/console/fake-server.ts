@@ -96,7 +96,7 @@ export class FakeServer {
     ) {
       return null;
     }
-    return fault(404, "unknown_path", "No such path and method; GET /openapi.json lists them.");
+    return fault(404, "unknown_path", "No such path and method. GET /openapi.json lists them.");
   }
 
   #serveFile(path: string, response: ServerResponse): void {

@@ -46,7 +46,7 @@ describe("evidence tail", () => {
     for (const id of ["r1", "r2", "r3"]) {
       await store.evidence.decide(decisionRecord(id, { workspace: asWord(id === "r3" ? "beta" : "acme") }));
     }
-    const { stdout } = await run("tail", "--json", "--workspace", "acme", "--limit", "1");
+    const { stdout } = await run("tail", "--format", "json", "--workspace", "acme", "--limit", "1");
     const entry = JSON.parse(stdout) as EvidenceEntry;
     expect(entry.decision.requestId).toBe("r2");
   });
@@ -58,7 +58,7 @@ describe("evidence tail", () => {
     await store.evidence.flush();
     const stop = new AbortController();
     let printed = "";
-    const ended = runCommand(evidence, ["tail", "--follow", "--json"], {
+    const ended = runCommand(evidence, ["tail", "--follow", "--format", "json"], {
       cwd,
       signal: stop.signal,
       stdout: (text) => (printed += text),
@@ -84,13 +84,13 @@ describe("evidence tail", () => {
   });
 
   it.each([
-    [[], "command: is missing"],
+    [[], "command: give one of tail, verify"],
     [["head"], "command: give one of tail"],
     [["tail", "--limit", "0"], "--limit: give a whole number from 1 to 10000"],
     [["tail", "--limit", "10001"], "--limit: give a whole number"],
     [["tail", "--limit", "many"], "--limit: give a whole number"],
-    [["tail", "--yes"], "--yes: is no flag of tail"],
-    [["verify", "--follow"], "--follow: is no flag of verify"],
+    [["tail", "--yes"], "--yes: has no effect on evidence tail"],
+    [["verify", "--follow"], "--follow: has no effect on evidence verify"],
     [["verify", "--expect-head", "1"], "--expect-head: give POSITION:HASH"],
     [["verify", "--anchor", "x:y"], "--anchor: give POSITION:HASH"],
     [["export", "--after", "-1"], "--after: "],

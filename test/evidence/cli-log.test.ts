@@ -202,7 +202,7 @@ describe("evidence verify", () => {
   it("prints the same as JSON", async () => {
     await fill();
     const { position, hash } = await store.evidence.head();
-    const verified = await run("verify", "--json");
+    const verified = await run("verify", "--format", "json");
     expect([verified.code, JSON.parse(verified.stdout)]).toMatchObject([
       0,
       {
@@ -215,10 +215,10 @@ describe("evidence verify", () => {
         policies: { verified: true, rows: 0, end: { witnessed: false } },
       },
     ]);
-    const anchored = await run("verify", "--json", "--anchor", `${position}:${hash}`);
+    const anchored = await run("verify", "--format", "json", "--anchor", `${position}:${hash}`);
     expect(JSON.parse(anchored.stdout)).toMatchObject({ log: { end: { witnessed: true, witnessed_to: 5 } } });
     const longer = `9:${"f".repeat(64)}`;
-    const cut = await run("verify", "--json", "--anchor", longer);
+    const cut = await run("verify", "--format", "json", "--anchor", longer);
     expect([cut.code, cut.stderr, JSON.parse(cut.stdout)]).toMatchObject([
       1,
       "",

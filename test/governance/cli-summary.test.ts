@@ -109,7 +109,7 @@ describe("signalbox summary", () => {
         "",
       ].join("\n"),
     );
-    const answer: unknown = JSON.parse((await run("--json", "--workspace", "acme-prod", ...WINDOW)).stdout);
+    const answer: unknown = JSON.parse((await run("--format", "json", "--workspace", "acme-prod", ...WINDOW)).stdout);
     const candidate = {
       revision: "r3",
       digest: digestOf("C"),
@@ -136,7 +136,15 @@ describe("signalbox summary", () => {
 
   it("prints JSON lines of one workspace", async () => {
     await writeSome();
-    const { stdout } = await run("--json", "--workspace", "acme-prod", "--group-by", "policy,reason_code", ...WINDOW);
+    const { stdout } = await run(
+      "--format",
+      "json",
+      "--workspace",
+      "acme-prod",
+      "--group-by",
+      "policy,reason_code",
+      ...WINDOW,
+    );
     const answer: unknown = JSON.parse(stdout);
     expect(answer).toMatchObject({
       object: "governance.summary",
@@ -160,9 +168,9 @@ describe("signalbox summary", () => {
 
   it.each([
     [["now"], "takes flags only"],
-    [["--start", "yesterday"], "--start must be a time"],
-    [["--group-by", "colour"], "--group-by must be one of operation"],
-    [["--group-by", "route,key"], "--group-by can combine"],
+    [["--start", "yesterday"], "--start: must be a time"],
+    [["--group-by", "colour"], "--group-by: must be one of operation"],
+    [["--group-by", "route,key"], "--group-by: can combine"],
     [["--nothing"], "--nothing"],
   ])("refuses %j with exit 2", async (argv, message) => {
     const { code, stderr } = await run(...argv);

@@ -311,6 +311,14 @@ describe("paths", () => {
       });
   });
 
+  it("a client with another base URL is told of the path, and what it sent is not repeated", async () => {
+    const { router } = await plainRouter();
+    const response = await fetch(`${router.url}/v1/messages?note=${SECRET}`, { method: "POST", body: "{}" });
+    const text = await response.text();
+    expect([response.status, text]).toEqual([404, expect.stringContaining("Did you mean POST /api/v1/messages?")]);
+    expect(text).not.toContain(SECRET);
+  });
+
   it("status and readyz are open to anybody, and no figure in them moves with traffic but the time", async () => {
     const { router } = await plainRouter({
       runtime: {

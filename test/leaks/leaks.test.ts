@@ -127,7 +127,7 @@ beforeAll(async () => {
   const store = await openSqliteStore({ path: server.database });
   sinks.set("evidence", JSON.stringify(await store.evidence.read({ after: 0, limit: 10_000 })));
   await store.close();
-  for (const flags of [[], ["--json"]]) {
+  for (const flags of [[], ["--format", "json"]]) {
     const argv = [
       join(ROOT, "src/main.ts"),
       "evidence",
@@ -245,7 +245,7 @@ describe("secrets", () => {
   it("would be found: every sink holds what it should, and a secret planted in it is seen in every form", () => {
     const known = answers.find(({ status, question }) => status === 200 && question.method === "POST");
     const requestId = /x-request-id\n(req_\w+)/i.exec(known?.head ?? "")?.[1] ?? "none";
-    for (const sink of ["stdout", "OTLP", "evidence", "evidence tail ", "evidence tail --json"])
+    for (const sink of ["stdout", "OTLP", "evidence", "evidence tail ", "evidence tail --format json"])
       expect(sinks.get(sink)?.includes(requestId), sink).toBe(true);
     expect([...sinks].some(([name, text]) => /\.db/.test(name) && text.includes(requestId))).toBe(true);
     expect([...sinks.keys()].some((name) => /\.db-wal \(running\)/.test(name))).toBe(true);

@@ -78,7 +78,7 @@ describe("signalbox limits", () => {
   });
 
   it("prints JSON lines, narrowed", async () => {
-    const { stdout } = await run("--json", "--workspace", "acme");
+    const { stdout } = await run("--format", "json", "--workspace", "acme");
     expect(
       stdout
         .trim()

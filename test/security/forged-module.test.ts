@@ -131,7 +131,7 @@ describe("a store of an older version", { timeout: 180_000 }, () => {
     const first = await poisoned(storedContent(honest.policy, honest.module, null), "nothing");
     const replica = await Replica.over(first.folder, first.database);
     await replica.server.close();
-    const verified = await run(policyCommand, ["verify", "--json", "--strict"], first);
+    const verified = await run(policyCommand, ["verify", "--format", "json", "--strict"], first);
     expect(verified.code).toBe(0);
     const { contents }: { contents: readonly { result: string }[] } = JSON.parse(verified.stdout);
     expect(contents.map(({ result }) => result)).toEqual(["matches", "matches"]);

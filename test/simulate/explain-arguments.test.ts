@@ -110,7 +110,7 @@ describe("the command line that explains a point", () => {
     [
       "a key",
       { key: { environment: "test", workload: "web", labels: ["eu"] } },
-      " --environment test --workload web --labels eu",
+      " --key-environment test --workload web --labels eu",
     ],
     [
       "preferences",
@@ -135,7 +135,12 @@ describe("the command line that explains a point", () => {
     );
     fc.assert(
       fc.property(points, tree, tree, (asked, base, head) => {
-        const [, ...argv] = explainArguments(asked, { base, head, config: "infra/routes.yaml", overlay: "production" });
+        const [, ...argv] = explainArguments(asked, {
+          base,
+          head,
+          config: "infra/routes.yaml",
+          environment: "production",
+        });
         const { source, sample: read } = readOptions(argv, 0);
         expect(read).toEqual(asked);
         expect(source).toMatchObject({

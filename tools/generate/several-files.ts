@@ -14,7 +14,7 @@ both sides, from commits too. The revision of the table covers what all files sa
 ## Environments
 
 \`routes.production.yaml\` beside routes.yaml is the overlay of the environment \`production\`. \`--environment production\`, or
-\`SIGNALBOX_ENVIRONMENT=production\`, lays it upon routes.yaml and what that includes, for \`serve\`, \`check\`, \`simulate\` and \`limits\`; \`explain\` takes \`--overlay\`, because its \`--environment\` is that of the caller's key. Without either,
+\`SIGNALBOX_ENVIRONMENT=production\`, lays it upon routes.yaml and what that includes, for \`serve\`, \`check\`, \`simulate\`, \`explain\` and \`limits\`. Without either,
 no overlay is read. An unknown environment is an error that names those there are.
 
 - Mappings merge, key by key, at any depth.

@@ -1,7 +1,8 @@
-import { onlyArgument, readArguments } from "../terminal/arguments.ts";
+import { asTyped } from "../terminal/as-typed.ts";
+import { didYouMean, onlyArgument } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type Command, type CommandTable } from "../terminal/command-io.ts";
-import { runCommand } from "../terminal/run.ts";
-import { completionScript, isShell, SHELLS } from "./scripts.ts";
+import { runFlagCommand } from "../terminal/run.ts";
+import { completionScript, type Shell, SHELLS } from "./scripts.ts";
 import { wordsOf, type CommandWords } from "./words.ts";
 
 const HELP = `Usage: signalbox completion ${SHELLS.join("|")}
@@ -18,18 +19,18 @@ Exit codes: 0 printed, 2 usage.
 /** Gives `signalbox completion`, which prints a script for these commands. */
 export function completionOf(commands: CommandTable): Command {
   return (argv, io) =>
-    runCommand("completion", io, async () => {
-      const { values, positionals } = readArguments(argv, { help: { type: "boolean", short: "h" } });
-      if (values.help === true) {
-        io.stdout(HELP);
-        return EXIT.ok;
-      }
-      const shell = onlyArgument(positionals, "the shell");
-      if (!isShell(shell)) throw new UsageError(`the shell: must be one of ${SHELLS.join(", ")}`);
+    runFlagCommand({ name: "completion", help: HELP, flags: {} }, argv, io, async ({ positionals }) => {
+      const shell = readShell(onlyArgument(positionals, "SHELL"));
       const words = new Map<string, CommandWords>();
       for (const [name, { summary, load }] of Object.entries(commands))
         words.set(name, await wordsOf(summary, await load()));
       io.stdout(completionScript(shell, words));
       return EXIT.ok;
     });
+}
+
+function readShell(text: string): Shell {
+  const shell = SHELLS.find((one) => one === text);
+  if (shell !== undefined) return shell;
+  throw new UsageError(`SHELL: must be one of ${SHELLS.join(", ")}${didYouMean(text, SHELLS)}${asTyped([text])}`);
 }

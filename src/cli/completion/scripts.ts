@@ -3,10 +3,6 @@ import type { CommandWords } from "./words.ts";
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
-export function isShell(value: string): value is Shell {
-  return SHELLS.some((shell) => shell === value);
-}
-
 type Commands = ReadonlyMap<string, CommandWords>;
 
 /** The script that a shell reads; every string in it is one of ours. */

@@ -1,7 +1,15 @@
 import { resolve } from "node:path";
 
 import type { EvidenceStore } from "../../evidence/evidence-store.ts";
-import { noSuchCommand, onlyArgument, readTime, required, type readArguments } from "../terminal/arguments.ts";
+import {
+  noArguments,
+  noSuchCommand,
+  readTime,
+  required,
+  TABLE_FORMAT_HELP,
+  wantsJson,
+  type readArguments,
+} from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runFlagCommand } from "../terminal/run.ts";
@@ -31,7 +39,8 @@ Flags of tail
   --limit N         How many, 1 to 10000. Default: 20.
   --workspace W     Only this workspace.
   --follow, -f      Prints new requests as they end, until interrupted.
-  --json            One JSON object a line: sequence, decision, outcome.
+  --format FORMAT   ${TABLE_FORMAT_HELP}
+                    json: one object a line, with sequence, decision and outcome
 
 Flags of verify
   --expect-head P:H The log must have this hash at this position; it may have more rows. May be repeated.
@@ -39,7 +48,8 @@ Flags of verify
                     line for each: --anchor FILE. A log that ends before one of them does not verify.
   --policy-head P:H The same for the policy log, such as verify prints it. May be repeated.
   --file FILE       An export instead of the database.
-  --json            One JSON object: log and policies, or file; each with verified, head and end.
+  --format FORMAT   ${TABLE_FORMAT_HELP}
+                    json: one object, with log and policies, or file; each with verified, head and end
 
 Flags of export
   --after N         Only rows after this position.
@@ -60,7 +70,7 @@ Exit codes: 0 done, 1 not done or not verified, 2 the command line cannot be use
 `;
 
 const FLAGS = {
-  json: { type: "boolean" },
+  format: { type: "string" },
   follow: { type: "boolean", short: "f" },
   yes: { type: "boolean" },
   database: { type: "string" },
@@ -86,8 +96,8 @@ interface Command {
 }
 
 const COMMANDS: Readonly<Record<string, Command>> = {
-  tail: { flags: ["limit", "workspace", "follow", "json"], run: runTail },
-  verify: { flags: ["expect-head", "anchor", "policy-head", "file", "json"], run: runVerify },
+  tail: { flags: ["limit", "workspace", "follow", "format"], run: runTail },
+  verify: { flags: ["expect-head", "anchor", "policy-head", "file", "format"], run: runVerify },
   export: { flags: ["after", "until", "workspace", "policies", "output"], run: runExport },
   anchor: { flags: [], run: runAnchor },
   prune: { flags: ["before", "yes"], run: runPrune },
@@ -96,12 +106,13 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 /** `signalbox evidence`; gives the exit code. */
 export function evidence(argv: readonly string[], io: CommandIo): Promise<number> {
   return runFlagCommand({ name: "evidence", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
-    const name = onlyArgument(positionals, "command");
-    const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+    const [name, ...rest] = positionals;
+    const command = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (command === undefined) throw noSuchCommand(name, Object.keys(COMMANDS));
+    noArguments(rest);
     for (const flag of Object.keys(values)) {
       if (flag !== "database" && !command.flags.some((known) => known === flag)) {
-        throw new UsageError(`--${flag}: is no flag of ${name}`);
+        throw new UsageError(`--${flag}: has no effect on evidence ${name}; leave it out`);
       }
     }
     return command.run(values, io);
@@ -121,7 +132,7 @@ async function runTail(values: Values, io: CommandIo): Promise<number> {
   const options = {
     limit: readLimit(values.limit),
     workspace: values.workspace === undefined ? {} : { workspace: values.workspace },
-    json: values.json === true,
+    json: wantsJson(values.format),
     follow: values.follow === true,
   };
   await withEvidence(values, io, (store) => tail(store, options, io));
@@ -134,7 +145,7 @@ async function runVerify(values: Values, io: CommandIo): Promise<number> {
     ...(values.anchor ?? []).flatMap((text) => readAnchors(text, io.cwd)),
   ];
   const policies = (values["policy-head"] ?? []).map((text) => readLink(text, "--policy-head"));
-  const json = values.json === true;
+  const json = wantsJson(values.format);
   if (values.file !== undefined) {
     const file = await verifyFile(resolve(io.cwd, values.file), { evidence: noted, policies });
     return printVerified({ file }, json, io);

@@ -19,7 +19,7 @@ that declares it. Calls no provider and reserves nothing.
 
 Source of the decision
   --config FILE            routes.yaml, with the policies beside it. Default: routes.yaml. Opens no store, reads no secret.
-  --overlay NAME           Merge routes.NAME.yaml over it. Default: SIGNALBOX_ENVIRONMENT, else none.
+  --environment NAME       Merge routes.NAME.yaml over it. Default: SIGNALBOX_ENVIRONMENT, else none.
   --cache DIRECTORY        Compiled policies. Default: ${DEFAULT_CACHE_TEXT}.
   --base REF|FOLDER        The files that a server runs now: each of its policies stays enforced until its change or its
                            removal is promoted. Default: a new server. As --base of signalbox simulate.
@@ -51,7 +51,7 @@ What the caller prefers
 
 Caller (a server reads it from the key)
   --workspace W
-  --environment E          Default: production.
+  --key-environment E      Environment of the key. Default: production.
   --workload W
   --labels A,B
 
@@ -70,12 +70,8 @@ const LONGEST_BODY = 32 * 1024 * 1024;
 
 /** `signalbox explain`; gives the exit code. */
 export function explainRequest(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runCommand("explain", io, async () => {
+  return runCommand({ name: "explain", help: HELP }, argv, io, async () => {
     const options = readOptions(argv, Date.now(), io);
-    if (options.help) {
-      io.stdout(HELP);
-      return EXIT.ok;
-    }
     const { source } = options;
     const body = options.request === null ? null : await readBody(options.request, io);
     const { explanation, notes } =

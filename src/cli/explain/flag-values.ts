@@ -1,15 +1,7 @@
-import { suggest } from "../../compile/findings/suggest.ts";
-import { listItems, readTime } from "../terminal/arguments.ts";
+import { listItems, readTime, readValue } from "../terminal/arguments.ts";
 import { UsageError } from "../terminal/command-io.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
 import { timeWindow } from "../../decide/time-window.ts";
-
-/** One of a flag's values. @throws {UsageError} that names the flag and the value that was probably meant. */
-export function readValue<Value extends string>(flag: string, text: string, values: readonly Value[]): Value {
-  const found = values.find((one) => one === text);
-  if (found === undefined) throw new UsageError(`${flag}: is not an allowed value; ${suggest(text, values)}`);
-  return found;
-}
 
 /** Values separated by commas, sorted, each once. */
 export function readValues<Value extends string>(

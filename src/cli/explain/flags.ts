@@ -6,13 +6,13 @@ import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { ALWAYS_USED, REASONING_EFFORTS, TOKEN_BUCKETS, tokenBucket, type TokenBucket } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 import { DEFAULT_ENVIRONMENT } from "../../simulate/explain/explain-arguments.ts";
-import { PLAIN_SAMPLE, type SampleRequest } from "../../simulate/sample-request.ts";
+import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { readPath, readTree, type TreeOption } from "../simulate/options.ts";
-import { listItems, readArguments, required } from "../terminal/arguments.ts";
+import { listItems, noArguments, readArguments, readValue, required } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { readEnvironment } from "../terminal/environment.ts";
 import { readSampleJson, readPreferencesJson } from "./sample-json.ts";
-import { readCount, readWindow, readValue, readValues } from "./flag-values.ts";
+import { readCount, readWindow, readValues } from "./flag-values.ts";
 
 const text = { type: "string" } as const;
 const yes = { type: "boolean" } as const;
@@ -40,7 +40,7 @@ const PREFERENCE_FLAGS = {
 } as const;
 
 /** The attributes of the caller's key; a server reads its own. */
-const KEY_FLAGS = { workspace: text, environment: text, workload: text, labels: text } as const;
+const KEY_FLAGS = { workspace: text, "key-environment": text, workload: text, labels: text } as const;
 
 const SAMPLE_FLAGS = {
   ...KEY_FLAGS,
@@ -54,9 +54,8 @@ const SAMPLE_FLAGS = {
 } as const;
 
 const FLAGS = {
-  help: { type: "boolean", short: "h" },
   config: text,
-  overlay: text,
+  environment: text,
   cache: text,
   base: text,
   head: text,
@@ -85,7 +84,6 @@ export interface FilesSource {
 
 /** The options of a command line. */
 export interface ExplainOptions {
-  readonly help: boolean;
   readonly source: FilesSource | { readonly server: string };
   readonly format: (typeof EXPLAIN_FORMATS)[number];
   readonly promoted: boolean;
@@ -112,13 +110,12 @@ export function readOptions(
   io: Pick<CommandIo, "environment"> = { environment: {} },
 ): ExplainOptions {
   const { values, positionals } = readArguments(argv, FLAGS);
-  if (positionals.length > 0) throw new UsageError("takes flags only; a request's body is named with --request");
+  noArguments(positionals, "a request's body is named with --request");
   refuseTogether(values);
   const time = readWindow(values.time, values.at);
   const sample =
     values.point === undefined ? readSample(values, time ?? timeWindow(now)) : readSampleJson(values.point);
   return {
-    help: values.help === true,
     source: values.server === undefined ? readFiles(values, io) : { server: values.server },
     format: readValue("--format", values.format ?? "terminal", EXPLAIN_FORMATS),
     promoted: values.promoted === true,
@@ -131,8 +128,7 @@ export function readOptions(
 
 function readFiles(values: Values, io: Pick<CommandIo, "environment">): FilesSource {
   const { config = "routes.yaml", cache, base, head } = values;
-  // `--environment` is that of the caller's key here.
-  const environment = readEnvironment(values.overlay, io, "--overlay");
+  const environment = readEnvironment(values.environment, io);
   if (base === undefined && head === undefined) return { config, environment, cache, base: null, head: null };
   return {
     // Both have it at the same path.
@@ -160,7 +156,7 @@ function refuseTogether(values: Values): void {
   if (values.server !== undefined) {
     refuse(
       "--server",
-      given({ config: text, overlay: text, cache: text, base: text, head: text }),
+      given({ config: text, environment: text, cache: text, base: text, head: text }),
       "ask files or a server; give one of them",
     );
     refuse("--server", given(KEY_FLAGS), "the server reads it from the key in SIGNALBOX_KEY; leave the flag out");
@@ -169,7 +165,6 @@ function refuseTogether(values: Values): void {
 
 /** The sample of the flags, with defaults for the rest. */
 function readSample(values: Values, time: PolicyTime): SampleRequest {
-  if (values.help === true) return { ...NOTHING, time };
   const operation = readValue("--operation", required(values.operation, "--operation", "chat.completions"), OPERATIONS);
   const isRouteOptional = operation === "moderations" || values.request !== undefined;
   const features = readValues("--features", values.features, FEATURE_NAMES);
@@ -178,7 +173,7 @@ function readSample(values: Values, time: PolicyTime): SampleRequest {
     model: isRouteOptional ? (values.model ?? "") : required(values.model, "--model", "chat-small"),
     operation,
     key: {
-      environment: values.environment ?? DEFAULT_ENVIRONMENT,
+      environment: values["key-environment"] ?? DEFAULT_ENVIRONMENT,
       workload: values.workload ?? "",
       labels: listItems(values.labels),
     },
@@ -194,8 +189,6 @@ function readSample(values: Values, time: PolicyTime): SampleRequest {
     time,
   };
 }
-
-const NOTHING: SampleRequest = { ...PLAIN_SAMPLE, key: { ...PLAIN_SAMPLE.key, environment: DEFAULT_ENVIRONMENT } };
 
 /** A bucket by name, or the one that a number of tokens falls in. */
 function readBucket(flag: string, value: string | undefined): TokenBucket {

@@ -5,6 +5,7 @@ import { createInterface } from "node:readline/promises";
 import { PRESET_NAMES } from "../../compile/presets/presets.ts";
 import { createFiles, type FileToWrite } from "../policy/write-file.ts";
 import { listItems } from "../terminal/arguments.ts";
+import { asTyped } from "../terminal/as-typed.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { shownPath } from "../terminal/shown-path.ts";
 import { runFlagCommand } from "../terminal/run.ts";
@@ -45,7 +46,7 @@ export type Ask = (question: string) => Promise<string>;
 export function init(argv: readonly string[], io: CommandIo, ask: Ask = askOnTerminal): Promise<number> {
   return runFlagCommand({ name: "init", help: INIT_HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     const [directory = ".", ...others] = positionals;
-    if (others.length > 0) throw new UsageError("takes one folder");
+    if (others.length > 0) throw new UsageError(`DIRECTORY: give one folder at most${asTyped(positionals)}`);
     const asks = io.terminal === true && !values.yes;
     const answer = async (given: string | undefined, question: string): Promise<string> =>
       given ?? (asks ? (await ask(question)).trim() : "");

@@ -1,8 +1,9 @@
 import { compilePolicies } from "../../policy/compile-policies.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
-import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { noArguments, readValue } from "../terminal/arguments.ts";
+import { EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "../compile-cache.ts";
-import { formatDiagnostics, isReportFormat, REPORT_FORMATS } from "../terminal/report.ts";
+import { formatDiagnostics, REPORT_FORMATS } from "../terminal/report.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import { amountOf, DEFAULT_DIRECTORY, readPolicyFolder } from "./policy-folder.ts";
 import { wantsColour } from "../terminal/printing.ts";
@@ -34,9 +35,8 @@ export function checkPolicies(argv: readonly string[], io: CommandIo): Promise<n
     argv,
     io,
     async ({ values, positionals }) => {
-      if (positionals.length > 0) throw new UsageError("takes flags only; name the folder with --dir");
-      const { format } = values;
-      if (!isReportFormat(format)) throw new UsageError(`--format: must be one of ${REPORT_FORMATS.join(", ")}`);
+      noArguments(positionals, "name the folder with --dir");
+      const format = readValue("--format", values.format, REPORT_FORMATS);
       const { shown, sources } = await readPolicyFolder(io, values.dir);
       const cache = await openCache(values.cache, io);
       const { policies, diagnostics } = await compilePolicies(sources, { cache });

@@ -3,7 +3,8 @@ import { resolve } from "node:path";
 import type { Source } from "../../canon/diagnostic.ts";
 import { diagnosticOf } from "../../policy/contract/failures.ts";
 import { createToolchain } from "../../policy/toolchain/toolchain.ts";
-import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { noArguments } from "../terminal/arguments.ts";
+import { EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import { DEFAULT_DIRECTORY, readPolicyFolder, usingToolchain } from "./policy-folder.ts";
@@ -29,7 +30,7 @@ const FLAGS = {
 /** `signalbox policy fmt`; gives the exit code. Names of files go to stdout, what cannot be read to stderr. */
 export function formatPolicies(argv: readonly string[], io: CommandIo): Promise<number> {
   return runFlagCommand({ name: "policy fmt", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
-    if (positionals.length > 0) throw new UsageError("takes flags only; name the folder with --dir");
+    noArguments(positionals, "name the folder with --dir");
     const { sources } = await readPolicyFolder(io, values.dir);
     const toolchain = createToolchain({ cache: null });
     const { modules, errors } = await usingToolchain(() => toolchain.format({ modules: sources }));

@@ -3,7 +3,7 @@ import { join, posix } from "node:path";
 import { CONSTRAINT_EFFECTS, type ConstraintEffect } from "../../canon/policy.ts";
 import { CONTRACT_SCHEMA } from "../../policy/contract/contract-schema.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
-import { listItems, onlyArgument } from "../terminal/arguments.ts";
+import { listItems, onlyArgument, readValue } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import { DEFAULT_DIRECTORY, directoryOf } from "./policy-folder.ts";
@@ -67,9 +67,7 @@ function readId(positionals: readonly string[]): string {
 }
 
 function readEffect(value: string): ConstraintEffect {
-  const effect = CONSTRAINT_EFFECTS.find((one) => one === value);
-  if (effect === undefined) throw new UsageError(`--effect: must be one of ${CONSTRAINT_EFFECTS.join(", ")}`);
-  return effect;
+  return readValue("--effect", value, CONSTRAINT_EFFECTS);
 }
 
 function readOwners(value: string): readonly string[] {

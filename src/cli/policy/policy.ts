@@ -1,4 +1,4 @@
-import { EXIT, type CommandIo } from "../terminal/command-io.ts";
+import type { CommandIo } from "../terminal/command-io.ts";
 import { noSuchCommand } from "../terminal/arguments.ts";
 import { runCommand } from "../terminal/run.ts";
 
@@ -49,15 +49,11 @@ async function ofAServer(): Promise<readonly Row[]> {
 /** `signalbox policy`; gives the exit code. */
 export async function policy(argv: readonly string[], io: CommandIo): Promise<number> {
   const [name, ...rest] = argv;
-  if (name === "--help" || name === "-h") {
-    io.stdout(await help());
-    return EXIT.ok;
-  }
   const local = [...OF_FILES, ...OF_A_STORE];
   const rows = local.some((row) => row.name === name) ? local : [...local, ...(await ofAServer())];
   const row = rows.find((one) => one.name === name);
   if (row !== undefined) return row.run(rest, io);
-  return runCommand("policy", io, () => {
+  return runCommand({ name: "policy", help }, name?.startsWith("-") === true ? argv : [], io, () => {
     throw noSuchCommand(
       name,
       rows.map((one) => one.name),

@@ -5,7 +5,8 @@ import { KeptContentError, readStoredContent } from "../../policy/kept-content.t
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import { verifiedContents } from "../evidence/policies.ts";
-import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { noArguments, TABLE_FORMAT_HELP, wantsJson } from "../terminal/arguments.ts";
+import { EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import { formatTable } from "../terminal/table.ts";
@@ -20,7 +21,7 @@ forged.
   --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
   --strict          Fails for contents of another compiler, too.
-  --json            Prints JSON.
+  --format FORMAT   ${TABLE_FORMAT_HELP}
   -h, --help        This text.
 
 Results: matches; other compiler (another version of Signalbox compiled it, so the bytes cannot be compared); differs;
@@ -31,7 +32,7 @@ not verify; 2 usage.
 
 const FLAGS = {
   database: { type: "string" },
-  json: { type: "boolean" },
+  format: { type: "string" },
   strict: { type: "boolean" },
 } as const;
 
@@ -55,11 +56,12 @@ export function verifyPolicies(argv: readonly string[], io: CommandIo): Promise<
     argv,
     io,
     async ({ values, positionals }) => {
-      if (positionals.length > 0) throw new UsageError("takes flags only; name the store with --database");
+      noArguments(positionals, "name the store with --database");
+      const json = wantsJson(values.format);
       const verified = await withStore(databasePath(values.database, io), "read", ({ policyLog }) =>
         verifyAll(policyLog),
       );
-      io.stdout(values.json === true ? formatJson(verified) : formatVerified(verified));
+      io.stdout(json ? formatJson(verified) : formatVerified(verified));
       const failing = new Set(["differs", "damaged", ...(values.strict === true ? ["other_compiler"] : [])]);
       return verified.some(({ result }) => failing.has(result)) ? EXIT.failed : EXIT.ok;
     },

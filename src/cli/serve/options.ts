@@ -3,7 +3,7 @@ import { ENVIRONMENT_HELP, readEnvironment } from "../terminal/environment.ts";
 import { availableParallelism, totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { readArguments, readPort } from "../terminal/arguments.ts";
+import { noArguments, readArguments, readPort, readValue } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { compileCacheAt, DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
 import { LOG_LEVELS } from "../../telemetry/logs/log-record.ts";
@@ -70,13 +70,6 @@ Exit codes: 0 stopped as requested, 1 configuration or start failed, 2 usage.
 `;
 
 const LOG_FORMATS = ["text", "json"] as const;
-
-/** @throws {UsageError} naming the flag, without the value. */
-function oneOf<const Values extends readonly string[]>(values: Values, flag: string, given: string): Values[number] {
-  const found = values.find((value) => value === given);
-  if (found === undefined) throw new UsageError(`${flag}: must be one of ${values.join(", ")}`);
-  return found;
-}
 
 /** Milliseconds. @throws {UsageError} naming the flag. */
 function readSeconds(given: string, flag: string): number {
@@ -164,7 +157,7 @@ function readConsole(
 ): ConsoleListener {
   const isNear = isLoopback(adminHost);
   if (given === undefined) return isNear ? "admin" : "off";
-  const listener = oneOf(CONSOLE_LISTENERS, "--console", given);
+  const listener = readValue("--console", given, CONSOLE_LISTENERS);
   if (listener !== "admin" || isNear || flags.behindProxy || flags.insecureHttp) return listener;
   throw new UsageError(
     "--console: --admin-host is reached from other machines, and the admin listener has no TLS: serve the console on the " +
@@ -202,7 +195,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     "no-watch": { type: "boolean", default: false },
     demo: { type: "boolean", default: false },
   });
-  if (positionals.length > 0) throw new UsageError("takes flags only; name the file with --config");
+  noArguments(positionals, "name the file with --config");
   const port = readPort(values.port ?? io.environment["PORT"] ?? "8080", "--port");
   const own = resolve(io.cwd, values.config ?? "routes.yaml");
   const example = values.demo && values.config === undefined && !existsSync(own);
@@ -240,12 +233,16 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
       readRetention(values["evidence-retention"], "--evidence-retention") ??
       readRetention(io.environment[RETENTION_VARIABLE], RETENTION_VARIABLE),
     log: {
-      format: oneOf(
-        LOG_FORMATS,
+      format: readValue(
         "--log-format",
         values["log-format"] ?? io.environment["SIGNALBOX_LOG_FORMAT"] ?? "text",
+        LOG_FORMATS,
       ),
-      level: oneOf(LOG_LEVELS, "--log-level", values["log-level"] ?? io.environment["SIGNALBOX_LOG_LEVEL"] ?? "info"),
+      level: readValue(
+        "--log-level",
+        values["log-level"] ?? io.environment["SIGNALBOX_LOG_LEVEL"] ?? "info",
+        LOG_LEVELS,
+      ),
     },
   };
 }

@@ -28,11 +28,7 @@ export async function serve(argv: readonly string[], io: CommandIo): Promise<num
   const reloads = new ReloadRequests();
   process.on("SIGHUP", reloads.request);
   try {
-    if (argv.includes("--help") || argv.includes("-h")) {
-      io.stdout(SERVE_HELP);
-      return EXIT.ok;
-    }
-    return await runCommand("serve", io, () => {
+    return await runCommand({ name: "serve", help: SERVE_HELP }, argv, io, () => {
       const options = parseServeOptions(argv, io);
       // Standard output is the log's alone, so that every line of it is an object.
       const messageIo = { ...io, stdout: io.stderr, terminal: io.stderrTerminal === true };

@@ -2,7 +2,7 @@ import { CHANGE_KINDS, type ChangeKind } from "../../simulate/change-kind.ts";
 import { SETTING_EFFECTS } from "../../simulate/settings/setting-effect.ts";
 import type { ComparisonReport, SideReport, SimulationReport } from "../../simulate/report/report.ts";
 
-/** Exit codes of `signalbox simulate`. A command line that cannot be used is an error: 2 means something else here. */
+/** Exit codes of `signalbox simulate`. With `--detailed-exitcode`, a command line that cannot be used is an error too: 2 means something else then. */
 export const SIMULATE_EXIT = { ok: 0, error: 1, differences: 2, failed: 3, incomplete: 4 } as const;
 
 /** What `--fail-on` takes. */

@@ -73,9 +73,10 @@ What fails
                         an incomparable change counts as more_permissive and as less_permissive
   --help                this text
 
-Exit codes: 0 no difference, or differences without --detailed-exitcode; 2 differences with it, as declared or as if
-promoted; 3 an assertion, a coverage gate or --fail-on failed; 4 not every class was decided, or a policy newly cannot
-be evaluated; 1 an error, such as an unknown ref, a side that does not compile, or a bad flag. If several apply: 1,
-then 3, then 4, then 2.
+Exit codes: 0 no difference, or differences without --detailed-exitcode; 1 an error, such as an unknown ref or a side
+that does not compile; 2 the command line cannot be used; 3 an assertion, a coverage gate or --fail-on failed; 4 not
+every class was decided, or a policy newly cannot be evaluated. With --detailed-exitcode, 2 means differences, as
+declared or as if promoted, and a command line that cannot be used ends with 1. If several apply: 1, then 3, then 4,
+then 2.
 `;
 }

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 
 import type { Promotion } from "../../simulate/request.ts";
-import { listItems, readArguments, readDuration, readTime } from "../terminal/arguments.ts";
+import { didYouMean, listItems, noArguments, readArguments, readDuration, readTime } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { compileCacheAt } from "../compile-cache.ts";
@@ -86,7 +86,7 @@ export function readSimulateOptions(
   io: Pick<CommandIo, "environment"> = { environment: {} },
 ): SimulateOptions {
   const { values, positionals } = readArguments(argv, FLAGS);
-  if (positionals.length > 0) throw new UsageError("takes flags only; name the sides with --base and --head");
+  noArguments(positionals, "name the sides with --base and --head");
   const base = readTree(values.base, "--base");
   const head = readTree(values.head, "--head");
   if (values["merge-base"] && base.kind === "directory") {
@@ -140,7 +140,9 @@ export function readOutputs(values: readonly string[], cwd: string): readonly Ou
     const cut = value.indexOf("=");
     const format = cut === -1 ? value : value.slice(0, cut);
     if (!isFormat(format)) {
-      throw new UsageError(`--format: must be one of ${Object.keys(FORMATS).join(", ")}, each also as FORMAT=FILE`);
+      throw new UsageError(
+        `--format: must be one of ${Object.keys(FORMATS).join(", ")}, each also as FORMAT=FILE${didYouMean(format, Object.keys(FORMATS))}`,
+      );
     }
     const file = cut === -1 ? null : value.slice(cut + 1);
     if (file === "" || file === "-") {
@@ -181,7 +183,10 @@ function readFailOn(values: readonly string[]): readonly FailOnValue[] {
   if (renamed !== undefined) throw new UsageError(`--fail-on: ${renamed} is named ${RENAMED_FAIL_ON[renamed]} now`);
   const known = (value: string): boolean => FAIL_ON_VALUES.some((own) => own === value);
   if (!requested.every((list) => list.length > 0 && list.every(known))) {
-    throw new UsageError(`--fail-on: must be a list, separated by commas, of ${FAIL_ON_VALUES.join(", ")}`);
+    const slip = requested.flat().find((value) => !known(value)) ?? "";
+    throw new UsageError(
+      `--fail-on: must be a list, separated by commas, of ${FAIL_ON_VALUES.join(", ")}${didYouMean(slip, FAIL_ON_VALUES)}`,
+    );
   }
   return wanted;
 }

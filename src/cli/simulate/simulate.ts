@@ -29,11 +29,10 @@ export async function simulate(
   io: CommandIo,
   run: RunSimulation = runSimulation,
 ): Promise<number> {
-  if (argv.includes("--help") || argv.includes("-h")) {
-    io.stdout(simulateHelp());
-    return EXIT.ok;
-  }
-  return runCommand("simulate", io, () => compare(readSimulateOptions(argv, io.cwd, io), io, run), SIMULATE_EXIT.error);
+  // With the flag, 2 means differences, which a pipeline may take for a success.
+  const usage = argv.includes("--detailed-exitcode") ? SIMULATE_EXIT.error : EXIT.usage;
+  const line = { name: "simulate", help: simulateHelp, usage };
+  return runCommand(line, argv, io, () => compare(readSimulateOptions(argv, io.cwd, io), io, run));
 }
 
 async function compare(requested: SimulateOptions, io: CommandIo, run: RunSimulation): Promise<number> {

@@ -1,20 +1,15 @@
-import { readGrouping } from "../../governance/dimensions.ts";
-import {
-  isSpendDimension,
-  SPEND_DIMENSIONS,
-  spendAnswer,
-  spendCsv,
-  type SpendAnswer,
-} from "../../governance/spend-answer.ts";
+import { SPEND_DIMENSIONS, spendAnswer, spendCsv, type SpendAnswer } from "../../governance/spend-answer.ts";
 import type { SpendMeasures } from "../../governance/spend-measures.ts";
 import { summarise } from "../../governance/summarise.ts";
-import { readWindow, windowTooFine } from "../../governance/window.ts";
-import { listItems } from "../terminal/arguments.ts";
+import { noArguments, readValue, TABLE_FORMATS } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { printable } from "../terminal/printing.ts";
 import { runFlagCommand } from "../terminal/run.ts";
+import { readSelection, SELECTION_FLAGS } from "./selection.ts";
 import { aligned } from "./summary-table.ts";
+
+const FORMATS = [...TABLE_FORMATS, "csv"] as const;
 
 const HELP = `Usage: signalbox spend [flags]
 
@@ -26,8 +21,9 @@ Flags
   --start TIME      RFC 3339, such as 2026-11-21T00:00:00Z. Default: a day before the end.
   --end TIME        Default: now. Whole hours are counted.
   --group-by A,B    operation, route; provider, region, model; key. Each also with day or hour; hour for at most 31 days.
-  --csv             CSV of one workspace, which --workspace names.
-  --json            One JSON object a line: the answer of GET /v1/spend, without budgets.
+  --format FORMAT   ${FORMATS.join(", ")} (default: terminal)
+                    json: one object a line, the answer of GET /v1/spend without budgets
+                    csv: of one workspace, which --workspace names
   --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
 
@@ -35,36 +31,27 @@ Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
 const FLAGS = {
-  csv: { type: "boolean" },
-  json: { type: "boolean" },
+  format: { type: "string" },
   database: { type: "string" },
   workspace: { type: "string" },
-  start: { type: "string" },
-  end: { type: "string" },
-  "group-by": { type: "string", multiple: true },
+  ...SELECTION_FLAGS,
 } as const;
 
 /** `signalbox spend`; gives the exit code. */
 export function spend(argv: readonly string[], io: CommandIo): Promise<number> {
   return runFlagCommand({ name: "spend", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
-    if (positionals.length > 0) throw new UsageError("arguments: spend takes flags only");
-    if (values.csv === true && (values.json === true || values.workspace === undefined))
-      throw new UsageError("--csv: needs --workspace, and not --json");
-    const window = readWindow(values.start ?? null, values.end ?? null, Date.now());
-    if ("problem" in window) throw new UsageError(`--${window.problem}`);
-    const grouping = readGrouping((values["group-by"] ?? []).flatMap((list) => listItems(list)));
-    if ("problem" in grouping) throw new UsageError(grouping.problem.replace("group_by", "--group-by"));
-    if (!grouping.dimensions.every(isSpendDimension))
-      throw new UsageError(`--group-by must be one of ${SPEND_DIMENSIONS.join(", ")}`);
-    const tooFine = windowTooFine(window, grouping.time);
-    if (tooFine !== null) throw new UsageError(tooFine.replace("group_by", "--group-by"));
+    noArguments(positionals);
+    const format = readValue("--format", values.format ?? "terminal", FORMATS);
+    if (format === "csv" && values.workspace === undefined)
+      throw new UsageError("--workspace: is missing; CSV is of one workspace");
+    const { window, grouping } = readSelection(values, SPEND_DIMENSIONS, Date.now());
     return await withStore(databasePath(values.database, io), false, async (store) => {
       const workspaces = values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
       for (const workspace of workspaces) {
         const found = await summarise((facet) => store.summary.read({ workspace, facet, ...window }), grouping);
         const answer = spendAnswer(workspace, window, grouping, found, []);
-        if (values.csv === true) io.stdout(spendCsv(answer));
-        else io.stdout(values.json === true ? `${JSON.stringify(answer)}\n` : spendTable(answer));
+        if (format === "csv") io.stdout(spendCsv(answer));
+        else io.stdout(format === "json" ? `${JSON.stringify(answer)}\n` : spendTable(answer));
       }
       if (workspaces.length === 0) io.stderr("signalbox: nothing has been counted yet\n");
       return EXIT.ok;

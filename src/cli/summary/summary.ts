@@ -1,16 +1,17 @@
 import { storedPolicies, type StoredPolicy } from "../../governance/policies/stored-policies.ts";
-import { readGrouping, type Grouping } from "../../governance/dimensions.ts";
+import { DIMENSIONS, type Grouping } from "../../governance/dimensions.ts";
 import { summarise } from "../../governance/summarise.ts";
 import { summaryAnswer, type SummaryAnswer } from "../../governance/summary-answer.ts";
-import { readWindow, windowTooFine, type Window } from "../../governance/window.ts";
+import type { Window } from "../../governance/window.ts";
 import { PolicyLogError } from "../../lifecycle/fold.ts";
 import { openLifecycle } from "../../lifecycle/open-lifecycle.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { Store } from "../../store/port.ts";
-import { listItems } from "../terminal/arguments.ts";
-import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { noArguments, TABLE_FORMAT_HELP, wantsJson } from "../terminal/arguments.ts";
+import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runFlagCommand } from "../terminal/run.ts";
+import { readSelection, SELECTION_FLAGS } from "./selection.ts";
 import { summaryTable } from "./summary-table.ts";
 
 const HELP = `Usage: signalbox summary [flags]
@@ -24,7 +25,8 @@ Flags
   --end TIME        Default: now. Whole hours are counted.
   --group-by A,B    operation, route; provider, region, model; policy, constraint, reason_code; key. Each also with day
                     or hour; hour for at most 31 days.
-  --json            One JSON object a line: the answer of GET /v1/governance/summary, without the server's part.
+  --format FORMAT   ${TABLE_FORMAT_HELP}
+                    json: one object a line, the answer of GET /v1/governance/summary, without the server's part.
   --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
 
@@ -32,30 +34,24 @@ Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
 const FLAGS = {
-  json: { type: "boolean" },
+  format: { type: "string" },
   database: { type: "string" },
   workspace: { type: "string" },
-  start: { type: "string" },
-  end: { type: "string" },
-  "group-by": { type: "string", multiple: true },
+  ...SELECTION_FLAGS,
 } as const;
 
 /** `signalbox summary`; gives the exit code. */
 export function summary(argv: readonly string[], io: CommandIo): Promise<number> {
   return runFlagCommand({ name: "summary", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
-    if (positionals.length > 0) throw new UsageError("arguments: summary takes flags only");
+    noArguments(positionals);
+    const json = wantsJson(values.format);
     const now = Date.now();
-    const window = readWindow(values.start ?? null, values.end ?? null, now);
-    if ("problem" in window) throw new UsageError(`--${window.problem}`);
-    const grouping = readGrouping((values["group-by"] ?? []).flatMap((list) => listItems(list)));
-    if ("problem" in grouping) throw new UsageError(grouping.problem.replace("group_by", "--group-by"));
-    const tooFine = windowTooFine(window, grouping.time);
-    if (tooFine !== null) throw new UsageError(tooFine.replace("group_by", "--group-by"));
+    const { window, grouping } = readSelection(values, DIMENSIONS, now);
     return await withStore(databasePath(values.database, io), false, async (store) => {
       const workspaces = values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
       for (const workspace of workspaces) {
         const answer = await answerOf(store, workspace, window, grouping, now);
-        io.stdout(values.json === true ? `${JSON.stringify(answer)}\n` : summaryTable(answer));
+        io.stdout(json ? `${JSON.stringify(answer)}\n` : summaryTable(answer));
       }
       if (workspaces.length === 0) io.stderr("signalbox: nothing has been counted yet\n");
       return EXIT.ok;

@@ -1,6 +1,7 @@
 import { parseArgs, type ParseArgsConfig } from "node:util";
 
-import { nearestName } from "../../compile/findings/suggest.ts";
+import { nearestName, suggest } from "../../compile/findings/suggest.ts";
+import { asTyped } from "./as-typed.ts";
 import { UsageError } from "./command-io.ts";
 
 export { readTime } from "../../canon/rfc3339.ts";
@@ -10,29 +11,73 @@ export type Options = NonNullable<ParseArgsConfig["options"]>;
 /** `util.parseArgs`, with errors that name the flag and never repeat a value: somebody may have typed a key there. */
 export function readArguments<const Given extends Options>(argv: readonly string[], options: Given) {
   try {
-    // `-h` is everywhere what `--help` is.
-    const help = Object.hasOwn(options, "help") ? { help: { type: "boolean", short: "h" } as const } : {};
-    return parseArgs({ args: [...argv], options: { ...options, ...help }, allowPositionals: true, strict: true });
+    return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
   } catch (error) {
     throw new UsageError(describeError(error, Object.keys(options)));
   }
 }
+
+/** Former flags, with what is written now; the first one that the command has. */
+const RENAMED: ReadonlyMap<string, readonly string[]> = new Map([
+  ["--json", ["--format json"]],
+  ["--csv", ["--format csv"]],
+  ["--overlay", ["--environment"]],
+  ["--environment", ["--key-environment"]],
+]);
 
 function describeError(error: unknown, known: readonly string[]): string {
   const text = error instanceof Error ? error.message : "";
   const flag = /'(?:-[a-z], )?(--?[a-z][a-z-]{0,40})(?:[ =][^']*)?'/.exec(text)?.[1] ?? "a flag";
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
-    const near = nearestName(flag.replace(/^-+/, ""), known);
-    return `${flag}: there is no such flag${near === null ? "" : `; did you mean --${near}?`}`;
+    const now = RENAMED.get(flag)?.find((form) => known.some((name) => form.split(" ")[0] === `--${name}`));
+    if (now !== undefined) return `${flag}: is now ${now}`;
+    const flags = known.map((name) => `--${name}`);
+    return `${flag}: there is no such flag${didYouMean(flag, flags)}`;
   }
   return /does not take an argument/.test(text) ? `${flag}: takes no value` : `${flag}: needs a value`;
 }
 
 /** For a command that has others below it, where the one on the command line is none of them. */
 export function noSuchCommand(name: string | undefined, known: readonly string[]): UsageError {
-  const near = name === undefined ? null : nearestName(name, known);
-  return new UsageError(`command: give one of ${known.join(", ")}${near === null ? "" : `; did you mean ${near}?`}`);
+  const shown = asTyped(name === undefined ? [] : [name]);
+  return new UsageError(
+    `command: give one of ${known.join(", ")}${name === undefined ? "" : didYouMean(name, known)}${shown}`,
+  );
+}
+
+/** Longest list of values that a message still has whole. */
+const LISTED = 16;
+
+/** One of a flag's values. @throws {UsageError} that names the flag, its values, and the one that was probably meant. */
+export function readValue<Value extends string>(flag: string, text: string, values: readonly Value[]): Value {
+  const found = values.find((one) => one === text);
+  if (found !== undefined) return found;
+  if (values.length > LISTED) throw new UsageError(`${flag}: is not an allowed value; ${suggest(text, values)}`);
+  throw new UsageError(`${flag}: must be one of ${values.join(", ")}${didYouMean(text, values)}`);
+}
+
+/** For the end of a message; empty where no value is near. */
+export function didYouMean(text: string, values: readonly string[]): string {
+  const near = nearestName(text, values);
+  return near === null ? "" : `; did you mean ${near}?`;
+}
+
+/** Formats of commands that print a table for people and JSON for programs. */
+export const TABLE_FORMATS = ["terminal", "json"] as const;
+
+/** The line of the help about `--format`, without its indentation. */
+export const TABLE_FORMAT_HELP = `${TABLE_FORMATS.join(", ")} (default: terminal)`;
+
+/** Whether `--format json` was given. @throws {UsageError} */
+export function wantsJson(format: string | undefined): boolean {
+  return readValue("--format", format ?? "terminal", TABLE_FORMATS) === "json";
+}
+
+/** For a command that takes flags only. @param instead how what was meant is given. @throws {UsageError} */
+export function noArguments(positionals: readonly string[], instead: string = ""): void {
+  if (positionals.length === 0) return;
+  throw new UsageError(`takes flags only${instead === "" ? "" : `; ${instead}`}${asTyped(positionals)}`);
 }
 
 /** The value of a flag that must be there. */
@@ -54,7 +99,7 @@ export function listItems(value: string | undefined): readonly string[] {
 export function onlyArgument(positionals: readonly string[], name: string): string {
   const [first, ...rest] = positionals;
   if (first === undefined) throw new UsageError(`${name}: is missing`);
-  if (rest.length > 0) throw new UsageError(`${name}: give exactly one`);
+  if (rest.length > 0) throw new UsageError(`${name}: give exactly one${asTyped(positionals)}`);
   return first;
 }
 

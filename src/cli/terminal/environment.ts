@@ -10,14 +10,12 @@ export const ENVIRONMENT_HELP = `  --environment NAME  merge routes.NAME.yaml ov
  * The environment whose overlay is meant; `null` for none.
  *
  * @param flag its value; `undefined` where it was not given.
- * @param name the flag, for messages.
  */
 export function readEnvironment(
   flag: string | undefined,
   { environment }: Pick<CommandIo, "environment">,
-  name: string = "--environment",
 ): string | null {
-  if (flag === "") throw new UsageError(`${name}: needs a name, such as ${name} production`);
+  if (flag === "") throw new UsageError("--environment: needs a name, such as --environment production");
   const variable = environment[ENVIRONMENT_VARIABLE] ?? "";
   return flag ?? (variable === "" ? null : variable);
 }

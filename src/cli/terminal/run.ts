@@ -3,24 +3,37 @@ import { StartError } from "../../server/start-error.ts";
 import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-errors.ts";
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import { readArguments, type Options } from "./arguments.ts";
+import { flagAsTyped } from "./as-typed.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts";
 
-/**
- * Runs a command's work and turns the errors made for people into one line on stderr and the exit code.
- *
- * @param usage the exit code of a command line that cannot be used, for commands whose 2 means something else
- */
+/** A command as its line is read. */
+export interface CommandLine {
+  /** As it is typed after `signalbox`. */
+  readonly name: string;
+  readonly help: string | (() => string | Promise<string>);
+  /** Exit code of a line that cannot be used; 2 unless given. */
+  readonly usage?: number;
+}
+
+/** Prints the help where the line requests it; else runs the command's work, and turns errors made for people into one line on stderr and the exit code. */
 export async function runCommand(
-  name: string,
+  { name, help, usage = EXIT.usage }: CommandLine,
+  argv: readonly string[],
   io: CommandIo,
   work: () => Promise<number>,
-  usage: number = EXIT.usage,
 ): Promise<number> {
+  // Before anything is read: help is for a person whose line is not right yet.
+  if (requestsHelp(argv)) {
+    io.stdout(typeof help === "string" ? help : await help());
+    return EXIT.ok;
+  }
   try {
     return await work();
   } catch (error) {
     if (error instanceof UsageError) {
-      io.stderr(`signalbox ${name}: ${error.message}\nRun "signalbox ${name} --help" for help.\n`);
+      io.stderr(
+        `signalbox ${name}: ${error.message}${flagAsTyped(error, argv)}\nRun "signalbox ${name} --help" for help.\n`,
+      );
       return usage;
     }
     if (
@@ -39,26 +52,18 @@ export async function runCommand(
   }
 }
 
-const HELP_FLAG = { help: { type: "boolean", short: "h" } } as const;
-
-/** A command with one set of flags; `-h, --help` besides. */
-interface FlagCommand<Given extends Options> {
-  readonly name: string;
-  readonly help: string;
-  readonly flags: Given;
+function requestsHelp(argv: readonly string[]): boolean {
+  const end = argv.indexOf("--");
+  const read = end === -1 ? argv : argv.slice(0, end);
+  return read.includes("--help") || read.includes("-h");
 }
 
-/** Runs a command with its flags read, or prints its help. */
+/** Runs a command with its flags read. */
 export function runFlagCommand<const Given extends Options>(
-  { name, help, flags }: FlagCommand<Given>,
+  { flags, ...line }: CommandLine & { readonly flags: Given },
   argv: readonly string[],
   io: CommandIo,
-  work: (read: ReturnType<typeof readArguments<Given & typeof HELP_FLAG>>) => Promise<number>,
+  work: (read: ReturnType<typeof readArguments<Given>>) => Promise<number>,
 ): Promise<number> {
-  return runCommand(name, io, async () => {
-    const read = readArguments(argv, { ...flags, ...HELP_FLAG });
-    if (Reflect.get(read.values, "help") !== true) return work(read);
-    io.stdout(help);
-    return EXIT.ok;
-  });
+  return runCommand(line, argv, io, () => work(readArguments(argv, flags)));
 }

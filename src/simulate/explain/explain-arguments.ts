@@ -16,17 +16,17 @@ export interface ExplainedFiles {
   /** `null`: `routes.yaml`. */
   readonly config: string | null;
   /** Whose overlay is merged over it; `null` for none. */
-  readonly overlay: string | null;
+  readonly environment: string | null;
 }
 
-const FILES_HERE: ExplainedFiles = { base: null, head: null, config: null, overlay: null };
+const FILES_HERE: ExplainedFiles = { base: null, head: null, config: null, environment: null };
 
 /**
  * The command line that explains a sample, without the program's name: `explain --workspace demo --operation …`. Flags where they can express it,
  * otherwise `--point` with its JSON; `signalbox explain` reads the same sample from either.
  */
 export function explainArguments(sample: SampleRequest, files: ExplainedFiles = FILES_HERE): readonly string[] {
-  const following = (["config", "overlay", "base", "head"] as const).flatMap((name) => {
+  const following = (["config", "environment", "base", "head"] as const).flatMap((name) => {
     const value = files[name];
     return value === null ? [] : flag(name, value);
   });
@@ -47,7 +47,7 @@ export function explainArguments(sample: SampleRequest, files: ExplainedFiles = 
     }).flat(),
     ...(sample.dimensions === null ? [] : flag("dimensions", String(sample.dimensions))),
     ...list("signature-families", sample.signatureFamilies),
-    ...(key.environment === DEFAULT_ENVIRONMENT ? [] : flag("environment", key.environment)),
+    ...(key.environment === DEFAULT_ENVIRONMENT ? [] : flag("key-environment", key.environment)),
     ...(key.workload === "" ? [] : flag("workload", key.workload)),
     ...list("labels", key.labels),
     ...(preferences === null ? [] : preferenceFlags(preferences)),

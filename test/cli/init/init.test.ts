@@ -185,7 +185,7 @@ describe("signalbox init", () => {
     [["--providers", "opnai"], "did you mean `openai`?"],
     [["--providers", "openai", "--workspace", "Two Words"], "--workspace: must be"],
     [["--providers", "openai", "--regions", "E U"], "--regions: must be"],
-    [["a", "b"], "takes one folder"],
+    [["a", "b"], "DIRECTORY: give one folder at most (given: `a`, `b`)"],
   ])("%j: exit 2", async (argv, message) => {
     const { code, stderr } = await run(init, [...argv, "--yes"]);
     expect(code).toBe(2);

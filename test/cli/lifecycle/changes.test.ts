@@ -270,8 +270,7 @@ describe("signalbox policy approve --report", () => {
     const server = await changing(view(), "approvals", view());
     const { code, stderr } = await server.run(["approve", "eu-residency", "--report", "/nowhere/r.json"]);
     expect(code).toBe(2);
-    expect(stderr).toContain("--report: the file cannot be read");
-    expect(stderr).not.toContain("/nowhere");
+    expect(stderr).toMatch(/--report: the file cannot be read.*\(given: `\/nowhere\/r\.json`\)/);
   });
 });
 

@@ -113,7 +113,7 @@ describe("signalbox policy diff", () => {
   it("gives both contents, the words and a patch as JSON", async () => {
     const from = content(1, DIGESTS.r1);
     const server = await fakeServer({ [GET]: { body: view() }, [at(DIGESTS.r1)]: from, [at(DIGESTS.r2)]: after });
-    const said: JsonObject = JSON.parse((await server.run(["diff", "eu-residency", "--json"])).stdout);
+    const said: JsonObject = JSON.parse((await server.run(["diff", "eu-residency", "--format", "json"])).stdout);
     expect(said).toMatchObject({ from: from.body, to: after.body });
     expect(said["contract"]).toEqual([
       {

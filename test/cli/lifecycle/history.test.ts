@@ -87,7 +87,7 @@ describe("signalbox policy history", () => {
       [ROWS(0)]: { body: { object: "list", data: [first], has_more: true } },
       [ROWS(3)]: { body: { object: "list", data: [second], has_more: false } },
     });
-    const { stdout } = await server.run(["history", "eu-residency", "--json"]);
+    const { stdout } = await server.run(["history", "eu-residency", "--format", "json"]);
     expect(JSON.parse(stdout)).toEqual([first, second]);
   });
 

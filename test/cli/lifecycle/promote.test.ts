@@ -101,7 +101,7 @@ describe("signalbox policy promote", () => {
 
   it("prints the answer alone as JSON", async () => {
     const server = await fakeServer({ [GET]: { body: view() }, [POST]: { body: PROMOTED } });
-    const { stdout } = await server.run(["promote", "eu-residency", "--json"]);
+    const { stdout } = await server.run(["promote", "eu-residency", "--format", "json"]);
     expect(JSON.parse(stdout)).toEqual(PROMOTED);
   });
 });

@@ -46,7 +46,7 @@ describe("signalbox policy list", () => {
     expect((await server.run(["list", "--ended"])).stdout).toBe(
       "No policies (policy set 0123456789abcdef, table cdcdcdcdcdcd).\n",
     );
-    expect(JSON.parse((await server.run(["list", "--ended", "--json"])).stdout)).toEqual(body);
+    expect(JSON.parse((await server.run(["list", "--ended", "--format", "json"])).stdout)).toEqual(body);
   });
 });
 
@@ -236,7 +236,7 @@ describe("signalbox policy show", () => {
 
   it("gives both answers as JSON", async () => {
     const server = await fakeServer(paths(view()));
-    const { stdout } = await server.run(["show", "eu-residency", "--json"]);
+    const { stdout } = await server.run(["show", "eu-residency", "--format", "json"]);
     expect(JSON.parse(stdout)).toEqual({ policy: view(), shadow: shadow() });
   });
 

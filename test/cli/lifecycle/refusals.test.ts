@@ -75,7 +75,7 @@ describe("a server that refuses", () => {
     ["a redirection", { status: 307, body: "", headers: { location: "/elsewhere" } }, 1, "a key is not sent after it"],
   ])("is told in words where something was to change: %s", async (_name, reply, exit, told) => {
     const server = await fakeServer({ [GET]: { body: view() }, [POST]: reply });
-    const { code, stderr } = await server.run(["promote", "eu-residency", "--json"]);
+    const { code, stderr } = await server.run(["promote", "eu-residency", "--format", "json"]);
     expect(code).toBe(exit);
     expect(stderr).toContain(told);
     expect(stderr.trim().split("\n")).toHaveLength(1);

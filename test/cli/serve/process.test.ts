@@ -59,7 +59,9 @@ describe("signalbox serve in a process of its own", () => {
       rmSync(folder, { recursive: true, force: true });
     });
     expect(await Promise.race([running.ended, delay(40_000, "still running")])).toBe(1);
-    expect(running.printed.all).toContain("the port is in use; choose another with --admin-port");
+    expect(running.printed.all).toContain(
+      "in use; stop the program that uses it, or choose another port with --admin-port",
+    );
     expect(running.printed.all).not.toMatch(/listening|\n\s+at /);
   });
 

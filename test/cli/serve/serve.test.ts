@@ -68,7 +68,7 @@ describe("a server that watches its files", () => {
       expect(performance.now() - revokedAt).toBeLessThan(1_000);
       await delay(20);
     }
-    const tail = run(folder, ["evidence", "tail", "--json"]);
+    const tail = run(folder, ["evidence", "tail", "--format", "json"]);
     expect(await tail.ended).toBe(0);
     expect(tail.printed.all.trim().split("\n").length).toBeGreaterThan(1);
     // The first call that was refused may have been under way when the key was revoked.
@@ -117,7 +117,7 @@ describe("a server that watches its files", () => {
     const argv = ["serve", "--port", new URL(server.url).port, "--admin-port", admin];
     const second = run(folderOfTest(), argv);
     expect(await second.ended).toBe(1);
-    expect(second.printed.all).toContain("the port is in use; choose another with --port");
+    expect(second.printed.all).toContain("in use; stop the program that uses it, or choose another port with --port");
     expect(second.printed.all).not.toMatch(/listening|\n\s+at /);
     await expect(fetch(`http://127.0.0.1:${admin}/status`)).rejects.toThrow("fetch failed");
   });

@@ -7,6 +7,11 @@ import { defaultWorkers, readSimulateOptions, type SimulateOptions } from "../..
 import { UsageError } from "../../../src/cli/terminal/command-io.ts";
 import { compileCacheAt } from "../../../src/cli/compile-cache.ts";
 
+/** What a value of `--fail-on` was meant to be. */
+const NEAR: ReadonlyMap<string, string> = new Map([
+  ["Any", "; did you mean any?"],
+  ["newly-denied", "; did you mean newly_denied?"],
+]);
 const CWD = "/home/somebody/checkout";
 const read = (...argv: readonly string[]): SimulateOptions => readSimulateOptions(argv, CWD);
 
@@ -121,7 +126,7 @@ describe("options of simulate", () => {
   });
 
   test.for<[readonly string[], string]>([
-    [["main"], "takes flags only; name the sides with --base and --head"],
+    [["main"], "takes flags only; name the sides with --base and --head (given: `main`)"],
     [["--from", "main"], "--from: there is no such flag"],
     [["--base"], "--base: needs a value"],
     [["--base="], `--base: ${TREE}`],
@@ -180,7 +185,7 @@ describe("options of simulate", () => {
     ...["", ",", "all", "Any", "newly-denied", "constructor", "newly_denied;any"].map(
       (value): [readonly string[], string] => [
         [`--fail-on=${value}`],
-        `--fail-on: must be a list, separated by commas, of ${FAIL_ON_VALUES.join(", ")}`,
+        `--fail-on: must be a list, separated by commas, of ${FAIL_ON_VALUES.join(", ")}${NEAR.get(value) ?? ""}`,
       ],
     ),
     [

@@ -93,7 +93,7 @@ describe.skipIf(NO_GIT !== null)("simulation of several files from git", { timeo
     expect(plain.stderr).toBe("");
     expect(plain.stdout).toContain('"teams/supply.yaml"');
     expect(plain.stdout).toContain("large-us");
-    const production = await ask("--overlay", "production");
+    const production = await ask("--environment", "production");
     expect(production.code).toBe(0);
     expect(production.stdout).not.toContain("large-us");
   });

@@ -77,7 +77,7 @@ describe.skipIf(NO_POSTGRES !== null)(`commands over PostgreSQL ${NO_POSTGRES ??
     const io = { cwd: temporaryFolder(), environment: { SIGNALBOX_DATABASE_URL: url } };
     expect(await runCommand(keys, ["list"], io)).toMatchObject({ code: 1 });
     expect((await runCommand(keys, CREATE, io)).code).toBe(0);
-    const listed = JSON.parse((await runCommand(keys, ["list", "--json"], io)).stdout) as { id: string }[];
+    const listed = JSON.parse((await runCommand(keys, ["list", "--format", "json"], io)).stdout) as { id: string }[];
     expect(listed).toMatchObject([{ workspace: "acme", status: "active" }]);
     expect((await runCommand(keys, ["revoke", listed[0]?.id ?? ""], io)).code).toBe(0);
     const store = await openPostgresStore({ url });
@@ -88,7 +88,7 @@ describe.skipIf(NO_POSTGRES !== null)(`commands over PostgreSQL ${NO_POSTGRES ??
     expect(await runCommand(evidence, ["verify"], io)).toMatchObject({ code: 0 });
     const at = decisionRecord("req_1").at;
     const window = ["--start", new Date(at - 3_600_000).toISOString(), "--end", new Date(at + 3_600_000).toISOString()];
-    const asked = await runCommand(summary, ["--workspace", "acme-prod", "--json", ...window], io);
+    const asked = await runCommand(summary, ["--workspace", "acme-prod", "--format", "json", ...window], io);
     expect(asked).toMatchObject({ code: 0, stderr: "" });
     expect(asked.stdout).toMatch(/"requests": ?1\b/);
     const routes = join(import.meta.dirname, "../../../routes.yaml");

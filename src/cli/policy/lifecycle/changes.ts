@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { formatRevision } from "../../../canon/policy.ts";
 import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
-import { readValue } from "../../explain/flag-values.ts";
 import { line, span, type Line } from "../../terminal/layout.ts";
+import { readValue } from "../../terminal/arguments.ts";
 import { UsageError } from "../../terminal/command-io.ts";
 import { lifecycleCommand, printJson, printLines, type Flags, type Values } from "./command.ts";
 import { EXPECT_FLAGS, readExpected, readRevision, refuseUnexpected } from "./expected.ts";

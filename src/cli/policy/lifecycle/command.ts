@@ -1,4 +1,4 @@
-import { onlyArgument, readArguments } from "../../terminal/arguments.ts";
+import { noArguments, onlyArgument, readArguments, TABLE_FORMAT_HELP, wantsJson } from "../../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import { wantsColour } from "../../terminal/printing.ts";
 import { runCommand } from "../../terminal/run.ts";
@@ -35,7 +35,7 @@ export type Values<Given extends Flags> = {
 /** Flags of all commands that call a server about policies; `-h, --help` besides. */
 const COMMON_FLAGS = {
   server: { type: "string", value: "URL", help: `The server. Default: SIGNALBOX_SERVER, else ${DEFAULT_SERVER}.` },
-  json: { type: "boolean", help: "Prints JSON." },
+  format: { type: "string", value: "FORMAT", help: `${TABLE_FORMAT_HELP}.` },
 } as const satisfies Flags;
 
 /** What the help of a command says of the key and of the exit codes, by what the command may do. */
@@ -63,7 +63,7 @@ export interface CommandRow<Given extends Flags> {
   /** The paragraphs below the usage line. */
   readonly about: string;
   readonly flags: Given;
-  /** What `--json` prints, where it is not the answer of the server alone. */
+  /** What `--format json` prints, where it is not the answer of the server alone. */
   readonly json?: string;
   /** Whether the command is about all policies and takes no ID. */
   readonly ofAll?: true;
@@ -102,20 +102,18 @@ function runRow<const Given extends Flags>(
   io: CommandIo,
 ): Promise<number> {
   const command = `policy ${row.name}`;
-  return runCommand(command, io, async () => {
-    const flags: Flags = { ...row.flags, ...COMMON_FLAGS };
-    const read = readArguments(argv, { ...flags, help: { type: "boolean", short: "h" } });
+  return runCommand({ name: command, help: () => helpOf(row) }, argv, io, async () => {
+    const read = readArguments(argv, flagsOf(row));
     const given: Readonly<Record<string, unknown>> = read.values;
-    if (given["help"] === true) {
-      io.stdout(helpOf(row));
-      return EXIT.ok;
-    }
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the arguments were read by these flags
     const values = given as Values<Given>;
     const id = row.ofAll === true ? noPolicy(read.positionals) : policyId(read.positionals);
     try {
       const server = new PolicyServer(typeof given["server"] === "string" ? given["server"] : undefined, io);
-      await row.work({ id, values, json: given["json"] === true, server, io });
+      const { format } = given;
+      // A row with formats of its own reads them itself.
+      const json = typeof format === "string" && wantsJson(format);
+      await row.work({ id, values, json, server, io });
     } catch (error) {
       if (!(error instanceof NotNowError)) throw error;
       io.stderr(`signalbox ${command}: ${error.message}\n`);
@@ -125,9 +123,13 @@ function runRow<const Given extends Flags>(
   });
 }
 
+function flagsOf({ flags }: Pick<CommandRow<Flags>, "flags">): Flags {
+  return { ...flags, ...COMMON_FLAGS, ...(flags["format"] !== undefined && { format: flags["format"] }) };
+}
+
 function helpOf({ name, access, about, flags, json, ofAll }: Omit<CommandRow<Flags>, "work">): string {
   const { key, codes } = ACCESS[access];
-  const lines = Object.entries({ ...flags, ...COMMON_FLAGS }).map(flagHelp);
+  const lines = Object.entries(flagsOf({ flags })).map(flagHelp);
   return `Usage: signalbox policy ${name}${ofAll === true ? "" : " ID"} [options]
 
 ${about}
@@ -135,7 +137,7 @@ ${about}
 ${lines.join("")}  -h, --help            This text.
 
 ${key}
-${json === undefined ? "" : `With --json: ${json}\n`}${codes}`;
+${json === undefined ? "" : `With --format json: ${json}\n`}${codes}`;
 }
 
 /** The name in the first 24 columns, and the help beside it. */
@@ -154,7 +156,7 @@ function policyId(positionals: readonly string[]): string {
 }
 
 function noPolicy(positionals: readonly string[]): string {
-  if (positionals.length > 0) throw new UsageError("takes flags only; one policy is shown by: signalbox policy show");
+  noArguments(positionals, "one policy is shown by: signalbox policy show");
   return "";
 }
 

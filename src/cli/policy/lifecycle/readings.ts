@@ -117,7 +117,7 @@ approve --report) satisfies a promotion that requires one.`,
 for --report.`,
     },
   },
-  work: async ({ id, values, json, server, io }) => {
+  work: async ({ id, values, server, io }) => {
     // Loaded here: the other commands need none of the formats.
     const { readOutputs } = await import("../../simulate/options.ts");
     const { checkOutputs, writeOutputs } = await import("../../simulate/outputs.ts");
@@ -126,7 +126,6 @@ for --report.`,
     const { view } = await server.policy(id);
     const content = await requestedContent(server, view, values.digest);
     const made = await server.simulation(id, content.digest);
-    if (json) return printJson(made.json, io);
     const report = readableReport(made);
     try {
       await writeOutputs(report, outputs, io);
@@ -145,7 +144,7 @@ export const policyHistory = lifecycleCommand({
   about: `Lists what happened to a policy, oldest first: content from files, approvals, promotions, rollbacks, withdrawals and releases, each
 with its key and the shadow figures at that time.`,
   flags: {},
-  json: "the unchanged rows of the log, each with its position and hash; signalbox evidence verify checks the whole chain.",
+  json: "the rows of the log, each with its position and hash; signalbox evidence verify checks the whole chain.",
   work: async ({ id, json, server, io }) => {
     const rows = await Array.fromAsync(server.transitions(id));
     if (json) return printJson(rows, io);

@@ -3,7 +3,7 @@ import { compilePolicies } from "../../../policy/compile-policies.ts";
 import type { CompileCache } from "../../../policy/toolchain/compile-cache.ts";
 import { ToolchainError } from "../../../policy/toolchain/error.ts";
 import { createToolchain } from "../../../policy/toolchain/toolchain.ts";
-import type { readArguments } from "../../terminal/arguments.ts";
+import { noArguments, readValue, type readArguments } from "../../terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "../../compile-cache.ts";
 import { formatDiagnostics } from "../../terminal/report.ts";
@@ -77,8 +77,7 @@ export function testPolicies(argv: readonly string[], io: CommandIo): Promise<nu
     argv,
     io,
     async ({ values, positionals }) => {
-      if (positionals.length > 0)
-        throw new UsageError("takes flags only; name tests with --run, the folder with --dir");
+      noArguments(positionals, "name tests with --run, the folder with --dir");
       return await run(readOptions(values), io);
     },
   );
@@ -87,8 +86,7 @@ export function testPolicies(argv: readonly string[], io: CommandIo): Promise<nu
 type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
 
 function readOptions(values: Values): TestOptions {
-  const format = FORMATS.find((one) => one === values.format);
-  if (format === undefined) throw new UsageError(`--format: must be one of ${FORMATS.join(", ")}`);
+  const format = readValue("--format", values.format, FORMATS);
   const coverage = values.coverage || values.strict || values.threshold !== undefined;
   if (coverage && values.run !== undefined) {
     throw new UsageError(
