@@ -10,7 +10,7 @@ import { makeStages, type Stage } from "./stages.ts";
 import { startRouter, type StartedRouter } from "./started-router.ts";
 
 /**
- * What each stage of a small chat costs the main thread, against its budget (docs/benchmarks.md): CPU time of the thread and bytes allocated, both of the
+ * What each stage of a small chat costs the main thread, against its budget (docs/how-we-know.md): CPU time of the thread and bytes allocated, both of the
  * best of several rounds, because other programs can only add to them. The last line is a whole request over sockets, with what no stage has: node:http, h3,
  * undici, the event loop, and handing the records to the store's thread. `npm run bench:stages`; a stage's name runs that one only.
  */

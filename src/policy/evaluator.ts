@@ -14,7 +14,7 @@ const MEMORY = { initial: 5, maximum: 1024 };
 
 /**
  * What one evaluation may use: calls and rounds of loops, long ones counted several times. Not a time, so that every machine stops at the same
- * point. Measured over all kinds of built-ins it is 1 to 10 ms, and up to 41 ms the first time (docs/benchmarks.md).
+ * point. Measured over all kinds of built-ins it is 1 to 10 ms, and up to 41 ms the first time (docs/how-we-know.md).
  */
 export const EVALUATION_FUEL = 1_000_000;
 

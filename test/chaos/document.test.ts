@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { withNavigationOf } from "../../tools/generate/navigation.ts";
 import { chaosDocument } from "./document.ts";
 
-const FILE = new URL("../../docs/chaos.md", import.meta.url);
+const FILE = new URL("../../docs/faults.md", import.meta.url);
 
 // When this fails: `npm run generate`, and read what has changed.
-test("docs/chaos.md says what the matrix expects", () => {
+test("docs/faults.md says what the matrix expects", () => {
   const made = withNavigationOf(readFileSync(FILE, "utf8"), chaosDocument());
   if (process.env["UPDATE_DOCS"] === "1") writeFileSync(FILE, made);
   expect(readFileSync(FILE, "utf8")).toBe(made);

@@ -2,32 +2,25 @@ import { COLUMNS, type Column } from "./columns.ts";
 import { faultsOf, type Expected, type Fault } from "./faults.ts";
 import { WAYS } from "./raw-upstream.ts";
 
-const BEGINNING = `# Under every fault
+const BEGINNING = `# Faults
 
-What a client gets when a provider misbehaves. \`test/chaos/\` plays every line of these tables over real sockets: through a whole server with a real store, against
-the [simulated provider](mock.md), over every surface, in the surface's own protocol and in foreign ones, alone and with a healthy fallback.
-This file is generated from what those tests expect (\`npm run generate\`).
+What a client gets for each fault of a provider, without and with a healthy fallback.
+Generated from what \`test/chaos/\` expects (\`npm run generate\`); [How we know](how-we-know.md#faults) says how it is tested.
 
-Of every request the tests demand besides:
+- **answer**: the whole answer.
+- **error**: an error in the surface's shape. A stream that has begun ends with the error of its own grammar.
+- **fallback**: the fallback's whole answer.
+- **fallback or error**: the fallback's answer if nothing of the first has left yet, which is usual.
+- **answer or error**: the provider sent everything, and did not end as its protocol or HTTP demands.
 
-- it ends, in the time that its providers have, with exactly one terminal of its surface's grammar;
-- a success is the undamaged answer: the same text, the same reason to end, the same usage;
-- a stream that fails after its beginning has sent a beginning of that answer, and nothing else;
-- one decision record and one outcome record, whose terminal, status and attempts are what the client saw;
-- nothing that the provider said of its failure stands in the body or the headers;
-- no call is left under way, no connection open whose answer was not complete, no redirect followed, no exception unhandled.
-
-**answer**: the whole one. **error**: an error in the surface's shape; a stream that has begun says in its own grammar that it failed. **fallback**: the
-fallback's whole answer. **fallback or error**: the fallback's where nothing of the first answer has left yet, which it usually has. **answer or error**: the
-provider had said everything, and not ended as its protocol or HTTP demands. A **duplicate** is an event sent twice: nobody can tell a piece of text that was said twice
-from one that was meant twice, so an answer may have it twice.
+A **duplicate** is an event that is sent twice. A router cannot tell it from text that is meant twice, so an answer may contain it twice.
 `;
 
 const ENDING = `
-\`npm run soak\` asks a server at random for minutes, with faults of these at random, and measures its memory.
+\`npm run soak\` plays such faults at random for minutes, and measures the memory.
 `;
 
-/** docs/chaos.md. */
+/** docs/faults.md. */
 export function chaosDocument(): string {
   return [
     BEGINNING,

@@ -18,7 +18,7 @@ Runs OPA's compliance cases through the compiler and the evaluator that policies
   --every N    only every Nth case
   --only TEXT  only cases whose note contains the text
 
-Exit code: 0 as known, 1 a result that docs/conformance.md does not know about, 2 nothing was run.
+Exit code: 0 as known, 1 a result that docs/how-we-know.md does not know about, 2 nothing was run.
 `;
 
 interface Options {

@@ -92,7 +92,7 @@ export function siteConfiguration() {
       "AGENTS.md",
       "CLAUDE.md",
     ],
-    outDir: resolve(import.meta.dirname, "dist"),
+    outDir: resolve(ROOT, ".signalbox/docs"),
     rewrites: Object.fromEntries(pages().map((page) => [page, addressOf(page)])),
     cleanUrls: false,
     metaChunk: true,

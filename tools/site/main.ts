@@ -1,4 +1,4 @@
-// `npm run docs` serves the site of `docs/`, and `npm run docs:build` builds it into tools/site/dist and checks every link and anchor.
+// `npm run docs` serves the site of `docs/`, and `npm run docs:build` builds it into .signalbox/docs and checks every link and anchor.
 // The generator has a lockfile of its own: only who asks for the site installs it (100 MB).
 import { spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
@@ -17,7 +17,7 @@ const [command = "serve", ...rest] = process.argv.slice(2);
 if (command === "serve") run("npm", "exec", "--", "vitepress", "dev", ".", ...rest);
 else {
   run("npm", "exec", "--", "vitepress", "build", ".");
-  const dead = deadLinks(join(HERE, "dist"), BASE);
+  const dead = deadLinks(join(HERE, "../../.signalbox/docs"), BASE);
   if (dead.length > 0) {
     process.stderr.write(`links that lead nowhere:\n${dead.join("\n")}\n`);
     process.exitCode = 1;

@@ -5,7 +5,7 @@ import { posix, resolve } from "node:path";
 export const ROOT = resolve(import.meta.dirname, "../..");
 const INDEX = "docs/README.md";
 
-/** Pages outside of `docs/`, which pages in it link to, and their addresses: `security.md` is another page. */
+/** Pages outside of `docs/`, which pages in it link to, and their addresses: `docs/security.md` is another page. */
 export const OUTSIDE: ReadonlyMap<string, string> = new Map([
   ["README.md", "readme.md"],
   ["CONTRIBUTING.md", "contributing.md"],

@@ -123,7 +123,7 @@ function meteredCode(content: Uint8Array, globals: number): readonly Uint8Array[
 }
 
 /**
- * Measured (docs/benchmarks.md): a call or a round takes about as long whether its code is long or short, because most of
+ * Measured (docs/how-we-know.md): a call or a round takes about as long whether its code is long or short, because most of
  * long code is passed over. With the instructions themselves as fuel, the same fuel took up to 22 times as long in one policy as in
  * another, with this up to 10 times; and fuel still bounds the instructions.
  */
