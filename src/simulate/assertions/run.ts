@@ -47,7 +47,8 @@ export class AssertionRun {
 
   visit(comparison: ClassComparison): void {
     for (const running of this.#running) {
-      if (running.means(comparison.sample) && !isOwnDoing(running, comparison)) judgeClass(running, comparison);
+      if (running.means(comparison.sample) && !isOwnDoing(running.assertion, comparison.sample))
+        judgeClass(running, comparison);
     }
   }
 
@@ -71,8 +72,8 @@ export function meaningOf(
 }
 
 /** A caller that excludes endpoints may have fewer left, or none. */
-function isOwnDoing({ assertion }: Running, { sample }: ClassComparison): boolean {
-  return assertion.kind === "always_routable" && isNarrowed(sample.preferences);
+export function isOwnDoing({ kind }: Pick<Assertion, "kind">, { preferences }: SampleRequest): boolean {
+  return kind === "always_routable" && isNarrowed(preferences);
 }
 
 /** A class counts once, whether one or both views violate the assertion. */

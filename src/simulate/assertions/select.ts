@@ -1,6 +1,7 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { PLAIN_SAMPLE, type Member, type PlannedEndpoint, type SampleRequest } from "../sample-request.ts";
+import type { Aspect } from "../space/approval-starts.ts";
 import type { Assertion, OfSides } from "./assertion.ts";
 import type { EndpointSelector, RequestSelector, SetCondition } from "./file/schema-selectors.ts";
 
@@ -46,6 +47,33 @@ export function concernTest(
   };
   const test = requestTest({ for: whose, except: null }, tables, ["base", "head"]);
   return (member, operation) => test({ ...PLAIN_SAMPLE, ...member, operation });
+}
+
+/** Members of a selector that look at the words of a request. */
+const WORDS = ["needs", "features", "signature_families"] as const;
+/** Members of a selector that look at its preferences and the length of vectors. */
+const PREFERENCES = ["dimensions", "allow_fallbacks", "data_collection", "zdr"] as const;
+
+/** How an assertion sees parts of a request: each part has to fit all conditions on it. No table has a say in them. */
+export interface SelectionAspects {
+  readonly ofWords: (sample: SampleRequest) => Aspect;
+  readonly ofPreferences: (sample: SampleRequest) => Aspect;
+}
+
+export function selectionAspects(
+  selection: { readonly for: RequestSelector; readonly except: RequestSelector | null },
+  table: RoutingTable,
+): SelectionAspects {
+  const aspectOf = (members: readonly (keyof RequestSelector)[]): ((sample: SampleRequest) => Aspect) => {
+    const meant = selectorTest(membersOf(selection.for, members), table);
+    const excepted = selection.except === null ? null : selectorTest(membersOf(selection.except, members), table);
+    return (sample) => (!meant(sample) ? "not meant" : excepted?.(sample) === true ? "excepted" : "meant");
+  };
+  return { ofWords: aspectOf(WORDS), ofPreferences: aspectOf(PREFERENCES) };
+}
+
+function membersOf(selector: RequestSelector, members: readonly (keyof RequestSelector)[]): RequestSelector {
+  return Object.fromEntries(Object.entries(selector).filter(([name]) => members.some((member) => member === name)));
 }
 
 /** A request as one table sees it: every member of the selector must match. */

@@ -14,13 +14,11 @@ interface LevelAssertion {
 /** Which assertions mean a request, as diagrams: only those that select by members which levels have. */
 export class AssertionDiagrams {
   readonly #shared: OperationDiagrams;
-  readonly #all: readonly AssertionReader[];
   readonly #byLevels: readonly LevelAssertion[];
   readonly #pairs: PairedLeaves;
 
   constructor(space: Space, shared: OperationDiagrams) {
     this.#shared = shared;
-    this.#all = space.assertions;
     this.#pairs = new PairedLeaves(shared.diagrams);
     const none = new AmbiguousNames(null);
     this.#byLevels = space.assertions.flatMap((assertion) => {
@@ -31,14 +29,6 @@ export class AssertionDiagrams {
       );
       return seen.every(isBlind) ? [] : [{ assertion, seen }];
     });
-  }
-
-  /** Whether an assertion looks at what requests of the job reach on both sides. */
-  comparesReach({ job }: JobSpace): boolean {
-    return this.#all.some(
-      ({ comparesReach, concerns }) =>
-        comparesReach && job.pair.members.some((member) => concerns(member, job.operation)),
-    );
   }
 
   /** A root whose leaves differ where one assertion means a request and not another. @param sample of a state. */

@@ -3,8 +3,7 @@ import type { UsageTally } from "../compare/usage-tally.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { SideDecider, SideOutcomes } from "../side-decider.ts";
 import type { ApprovalState } from "../space/approval-state.ts";
-import { comparedRequest } from "../space/compared-request.ts";
-import type { ClassDetails, JobSpace, Space } from "../space/job-space.ts";
+import type { ClassDetails, Job, JobSpace, Space } from "../space/job-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
 import { candidatesKey, stateKey, type SideState } from "../space/side-state.ts";
 import type { LoadedPolicy, LoadedViews } from "../views.ts";
@@ -13,6 +12,7 @@ import type { Budget } from "./budget.ts";
 import { Diagrams, leafOf, type Node, PairedLeaves } from "./diagrams.ts";
 import { KEY_LABELS, levelsOf } from "./levels.ts";
 import type { OperationDiagrams } from "./operation-diagrams.ts";
+import { PossibleVerdicts, type Possible } from "./possible-verdicts.ts";
 import { Profiles, type LeafProfile } from "./profiles.ts";
 import { requestAt, SideDiagrams, type StateVerdicts } from "./side-diagrams.ts";
 import { DiagramUsage } from "./usage.ts";
@@ -67,13 +67,20 @@ export class DecidedClasses {
 
   /** In an order that depends on the job alone. @param usage receives what the policies' verdicts come to. @throws {TimeUpError} */
   of(job: JobSpace, usage: OfSides<UsageTally>): Generator<DecidedClass> {
-    const { operation } = job.job;
-    let own = this.#operations.get(operation);
-    if (own === undefined || own.size > MOST_NODES) {
-      own = new OperationClasses(this.#space, operation, this.#sides, this.#budget, this.#isPassedOver);
-      this.#operations.set(operation, own);
-    }
-    return own.of(job, usage);
+    return this.#of(job.job.operation).of(job, usage);
+  }
+
+  /** What a policy of head may say of the requests of a job. @throws {TimeUpError} */
+  possible(job: Job, position: number): Possible | null {
+    return this.#of(job.operation).possible.of(job, position);
+  }
+
+  #of(operation: Operation): OperationClasses {
+    const known = this.#operations.get(operation);
+    if (known !== undefined && known.size <= MOST_NODES) return known;
+    const made = new OperationClasses(this.#space, operation, this.#sides, this.#budget, this.#isPassedOver);
+    this.#operations.set(operation, made);
+    return made;
   }
 
   /** Verdicts are noted once for each tally. */
@@ -83,6 +90,7 @@ export class DecidedClasses {
 }
 
 class OperationClasses {
+  readonly possible: PossibleVerdicts;
   readonly #shared: OperationDiagrams;
   readonly #deciders: OfSides<SideDecider>;
   readonly #sides: OfSides<SideDiagrams>;
@@ -115,6 +123,7 @@ class OperationClasses {
     ): SideDiagrams => new SideDiagrams({ decider, views, ambiguous }, this.#shared);
     this.#deciders = { base: sides.base.decider, head: sides.head.decider };
     this.#sides = { base: sideOf(sides.base, baseSpace?.ambiguous), head: sideOf(sides.head, headSpace?.ambiguous) };
+    this.possible = new PossibleVerdicts(space, sides.head.views, this.#sides.head, diagrams);
     const usageOf = (at: "base" | "head"): DiagramUsage =>
       new DiagramUsage(this.#sides[at], sides[at].views.policies, diagrams, isPassedOver[at]);
     this.#usage = { base: usageOf("base"), head: usageOf("head") };
@@ -135,16 +144,19 @@ class OperationClasses {
 
   *of(job: JobSpace, usage: OfSides<UsageTally>): Generator<DecidedClass> {
     const verdicts = { base: new Map<string, StateVerdicts>(), head: new Map<string, StateVerdicts>() };
-    const compares = this.#assertions.comparesReach(job);
+    const reachVerdicts = new Map<string, StateVerdicts>();
     for (const state of job.states) {
       this.#shared.budget.check();
       const sample = job.sampleOf(state);
-      const [base, head] = state.sides;
+      const [base, head, reach] = state.sides;
       if (base === undefined || head === undefined) throw new Error("simulation: a state has two sides");
       const rootOf = (at: "base" | "head", side: SideState): Node =>
         this.#rootOf(at, side, sample, verdicts[at], usage[at]);
       const outcomes = this.#outcomes.of(rootOf("base", base), rootOf("head", head));
-      const reached = compares ? this.#reachedRoot(base, sample) : null;
+      const reached =
+        reach === undefined || state.reachingPreferences === sample.preferences
+          ? null
+          : this.#rootOf("base", reach, job.reachingSampleOf(state), reachVerdicts, null);
       const joined = this.#withReached.of(outcomes, reached ?? leafOf(0));
       const root = this.#withAssertions.of(joined, this.#assertions.of(job, sample));
       for (const leaf of this.#shared.profiles.of(root)) {
@@ -178,7 +190,7 @@ class OperationClasses {
     side: SideState,
     sample: SampleRequest,
     known: Map<string, StateVerdicts>,
-    usage: UsageTally,
+    usage: UsageTally | null,
   ): Node {
     if (side.denied !== null) {
       // Why a route is refused depends on workspace and route.
@@ -192,22 +204,11 @@ class OperationClasses {
       const input = this.#deciders[at].inputOf(sample);
       if (input === null) throw new Error("simulation: the table denies a request that its approvals let through");
       verdicts = this.#sides[at].verdictsOf(input, sample);
-      this.#usage[at].note(usage, verdicts);
+      if (usage !== null) this.#usage[at].note(usage, verdicts);
       known.set(key, verdicts);
     }
     const onePlace = sample.preferences?.allow_fallbacks === false ? "one" : "";
     return this.#sides[at].outcomesOf({ key: `${candidatesKey(side.candidates)}|${onePlace}`, sample }, verdicts);
-  }
-
-  /** `null` where base is compared as it is. */
-  #reachedRoot(base: SideState, sample: SampleRequest): Node | null {
-    const decider = this.#deciders.base;
-    const isMisnamed = base.denied?.endsWith("/unknown_preference") === true;
-    const compared = comparedRequest(decider.table, sample, isMisnamed);
-    if (compared === null) return null;
-    const input = decider.inputOf(compared);
-    const verdicts = input === null ? null : this.#sides.base.verdictsOf(input, compared);
-    return this.#sides.base.outcomesOf({ key: JSON.stringify(compared), sample: compared }, verdicts);
   }
 
   #detailsOf(state: ApprovalState, root: Node, leaf: number): ClassDetails {

@@ -80,10 +80,20 @@ export class SideDiagrams {
 
   /** What the policies say of a state. */
   verdictsOf(input: PolicyInput, sample: SampleRequest): StateVerdicts {
+    return { input, policies: this.#policies.map(this.#asking(input, sample)) };
+  }
+
+  /** What one policy says. @param position of the policy on the side. */
+  answersOf(position: number, input: PolicyInput, sample: SampleRequest): Node {
+    const policy = this.#policies[position];
+    if (policy === undefined) throw new RangeError(`simulation: a side has no policy ${position}`);
+    return this.#asking(input, sample)(policy);
+  }
+
+  #asking(input: PolicyInput, sample: SampleRequest): (policy: PolicyDiagrams) => Node {
     const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`);
     const inputOf = (other: PolicyOnly): PolicyInput => this.#side.decider.inputLike(input, { ...sample, ...other });
-    const start: PolicyOnly = sample;
-    return { input, policies: this.#policies.map((policy) => policy.of(input, candidates, inputOf, start)) };
+    return (policy) => policy.of(input, candidates, inputOf, sample);
   }
 
   /** The root whose leaves are outcomes of the state's requests. @param verdicts `null` where the table denies them. */

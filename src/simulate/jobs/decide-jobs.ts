@@ -2,6 +2,7 @@ import { mergeTally, type SimulationTally } from "../compare/simulation-tally.ts
 import type { DimensionCut } from "../report/report.ts";
 import type { SimulationRequest, SimulationWatch } from "../request.ts";
 import { JobShapes } from "../space/job-shapes.ts";
+import type { Possible } from "../diagram/possible-verdicts.ts";
 import type { Job } from "../space/job-space.ts";
 import { costliestPolicy } from "./costliest-policy.ts";
 import type { JobInput } from "./job-input.ts";
@@ -42,7 +43,8 @@ export async function decideJobs(
     const { tally, done } = await pool.run(first, (jobs) => onProgress({ done: jobs, of }));
     tally.assertions.set(-1, runner.noAssertions());
     await runner.load();
-    const needed = new LeftJobs(runner.plan, input.head, left).needed(tally, needsUsage);
+    const possible = (job: Job, position: number): Possible | null => runner.possible(job, position);
+    const needed = new LeftJobs(runner.plan, input.head, left, possible).needed(tally, needsUsage);
     const decided = await decideLeft(runner, tally, needed, signal);
     addShapes(tally, runner, left, decided ?? new Set());
     const missing = decided === null ? of - done : first.length - done;

@@ -1,7 +1,8 @@
 import type { Assertion } from "../assertions/assertion.ts";
 import { distinctionsOf } from "../assertions/distinctions.ts";
-import { meaningOf } from "../assertions/run.ts";
-import { concernTest } from "../assertions/select.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { isOwnDoing, meaningOf } from "../assertions/run.ts";
+import { concernTest, selectionAspects, type SelectionAspects } from "../assertions/select.ts";
 import { planSpace, type AssertionDistinctions, type PlannedSpace } from "../space/make-space.ts";
 import type { CompiledSides } from "../side-contents.ts";
 
@@ -28,8 +29,15 @@ export function assertionDistinctions(
     ...distinctionsOf([assertion], tables),
     concerns: concernTest(assertion, tables),
     means: assertion.kind === "cases" ? () => false : meaningOf(assertion, tables),
+    aspects: aspectsOf(assertion, head.table),
     id: assertion.id,
     comparesSides: assertion.kind === "no_new_access" || assertion.kind === "equivalent",
     comparesReach: assertion.kind === "no_new_access",
   }));
+}
+
+function aspectsOf(assertion: Assertion, table: RoutingTable): SelectionAspects {
+  if (assertion.kind === "cases") return { ofWords: () => "not meant", ofPreferences: () => "not meant" };
+  const { ofWords, ofPreferences } = selectionAspects(assertion, table);
+  return { ofWords, ofPreferences: (sample) => (isOwnDoing(assertion, sample) ? "not meant" : ofPreferences(sample)) };
 }

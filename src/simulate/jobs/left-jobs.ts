@@ -4,6 +4,7 @@ import { routeCandidates } from "../../decide/candidates.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
 import { hostOf } from "../compare/change-kinds.ts";
+import type { Possible } from "../diagram/possible-verdicts.ts";
 import type { PathTallies } from "../compare/path-tally.ts";
 import type { SimulationTally } from "../compare/simulation-tally.ts";
 import { routeOf, type UsageTally } from "../compare/usage-tally.ts";
@@ -12,6 +13,8 @@ import type { CompiledSide, SideContent } from "../side-contents.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import type { Job } from "../space/job-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
+
+type PossibleOf = (job: Job, position: number) => Possible | null;
 
 /**
  * Of jobs whose requests no change meets, those that have to be decided nevertheless: because a report says what no request of head meets, whether another
@@ -22,9 +25,14 @@ export class LeftJobs {
   readonly #head: CompiledSide;
   readonly #left: readonly number[];
   readonly #ambiguous: AmbiguousNames;
+  readonly #possible: PossibleOf;
 
-  /** @param left unchanged jobs, about whose requests no assertion demands anything of head alone. */
-  constructor(plan: PlannedSpace, head: CompiledSide, left: readonly number[]) {
+  /**
+   * @param left unchanged jobs, about whose requests no assertion demands anything of head alone.
+   * @param possible what the content at a position of head may say of a job's requests; `null` where that is not known.
+   */
+  constructor(plan: PlannedSpace, head: CompiledSide, left: readonly number[], possible: PossibleOf) {
+    this.#possible = possible;
     this.#plan = plan;
     this.#head = head;
     this.#left = left;
@@ -110,8 +118,9 @@ export class LeftJobs {
         route.fallbacks.every((id) => usage.fallbacks.has(`${route.id} → ${id}`));
       return isMet ? [] : [`route ${index}`];
     });
+    const job = this.#jobAt(index);
     const verdicts = this.#head.contents.flatMap((content, position) =>
-      isMissing(content, usage) ? this.#sightOf(index, content, position) : [],
+      isMissing(content, usage, () => this.#possible(job, position)) ? this.#sightOf(index, content, position) : [],
     );
     return [...routes, ...verdicts];
   }
@@ -189,17 +198,30 @@ function without(paths: PathTallies, others: PathTallies): readonly string[] {
   return [...paths.keys()].filter((key) => !others.has(key));
 }
 
-/** Whether a report would say of a content that something of it is never met. */
-function isMissing({ contract, rules, isKept }: SideContent, usage: UsageTally): boolean {
+/** Whether a report would say of a content that something of it is never met, and requests may meet it that have these verdicts. */
+function isMissing(
+  { contract, rules, isKept }: SideContent,
+  usage: UsageTally,
+  possibleOf: () => Possible | null,
+): boolean {
   if (rules === null || isKept) return false;
+  const isComplete =
+    usage.effective.has(contract.id) &&
+    contract.constraints.every(({ name, reasons }) => {
+      const id = `${contract.id}/${name}`;
+      return usage.passed.has(id) && usage.failed.has(id) && reasons.every((one) => usage.reasons.has(`${id}/${one}`));
+    });
+  if (isComplete) return false;
+  const possible = possibleOf();
+  if (possible === null) return true;
   return (
-    !usage.effective.has(contract.id) ||
+    (possible.hasEffect && !usage.effective.has(contract.id)) ||
     contract.constraints.some(({ name, reasons }) => {
       const id = `${contract.id}/${name}`;
+      const isReasonMissing = reasons.some((reason) => !usage.reasons.has(`${id}/${reason}`));
       return (
-        !usage.failed.has(id) ||
-        !usage.passed.has(id) ||
-        reasons.some((reason) => !usage.reasons.has(`${id}/${reason}`))
+        (possible.passes.has(name) && !usage.passed.has(id)) ||
+        (possible.fails.has(name) && (isReasonMissing || !usage.failed.has(id)))
       );
     })
   );

@@ -1,32 +1,50 @@
-import type { Capability } from "../../canon/capability.ts";
-import type { Feature } from "../../canon/generate/feature.ts";
-import { routeCandidates } from "../../decide/candidates.ts";
-import { capabilityApprovals, featureApproval, endpointApprovals, type Approval } from "../../decide/approvals.ts";
-import { isNarrowed, NARROWED, type SampleRequest } from "../sample-request.ts";
-import { lateDetails, merged, StateNumbers, type ApprovalState, type Common, type Details } from "./approval-state.ts";
-import { joinedNames } from "./blocks.ts";
+import type { SampleRequest } from "../sample-request.ts";
+import type { ApprovalPart, ApprovalState, StateDetails } from "./approval-state.ts";
+import { alikeStarts, joinedAspects, plainness, type AlikeStarts, type Aspect, type Start } from "./approval-starts.ts";
+import { approvalSteps, type Step } from "./approval-steps.ts";
+import { ApprovalWalk, type Walked } from "./approval-walk.ts";
+import { preferenceValues } from "./preference-effects.ts";
 import type { Sight } from "./readers.ts";
-import { preferenceValues, type PreferenceEffect } from "./preference-effects.ts";
-import { approveSide, needToken, seeNeed, startSide, type SideView } from "./side-state.ts";
+import { startSide, stateKey, type SideState, type SideView } from "./side-state.ts";
+import { SideWalk, type Place } from "./side-walk.ts";
+import { StepSets } from "./step-sets.ts";
 import type { OperationUniverse } from "./universe.ts";
+import type { ViewedPreferences } from "./viewed-preferences.ts";
 
-/** What one step makes of a request that takes it. */
-interface Step {
-  readonly needed: Capability | Feature;
-  readonly kind: "needs" | "features";
-  readonly asserted: string;
-  readonly isForced: boolean;
-  /** Nothing that anybody looks at changes: only the number of requests does. */
-  readonly isIdle: boolean;
-  /** For each view: the requirements on candidates, and what policies see. */
-  readonly approvals: readonly (readonly Approval[])[];
-  readonly tokens: readonly string[];
+/** How assertions see the requests of a job. */
+export interface JobAssertions {
+  readonly sight: Sight;
+  /** Of each assertion that may mean a request of the job, by the request's needs, features and families. */
+  readonly ofWords: (sample: SampleRequest) => readonly Aspect[];
+  /** The same by its preferences and length of vectors. */
+  readonly ofPreferences: (sample: SampleRequest) => readonly Aspect[];
+}
+
+/** Starts from which requests go the same way. */
+interface Beginning {
+  readonly places: readonly Place[];
+  readonly starts: readonly Start[];
+}
+
+/** A state in the making. */
+interface Part {
+  readonly sides: readonly SideState[];
+  readonly members: Member[];
+}
+
+interface Member {
+  readonly walked: Walked;
+  readonly starts: AlikeStarts;
+  readonly families: readonly string[];
+  readonly aspects: readonly Aspect[];
+  /** Steps, families and preferences. */
+  readonly plainness: number;
+  readonly steps: readonly Step[];
 }
 
 /**
- * Every state that requests of one workspace, route and operation can reach, with the number of requests in each. Needs and features are taken one
- * by one, in the order in which approvals are asked, and requests that have come to the same state go on as one: so the subsets of a hundred words
- * need not be written out.
+ * Every state that requests of one workspace, route and operation can reach, with the number of requests in each. Needs and features are walked once for
+ * each set of candidates that preferences leave ({@link ApprovalWalk}); whose order it is, and what preferences mean besides, is joined afterwards.
  *
  * @param matters receives the needs and features by which requests reach different states.
  * @param check called for every step.
@@ -34,199 +52,214 @@ interface Step {
 export function approvalStates(
   sample: SampleRequest,
   universe: OperationUniverse,
-  preferences: readonly PreferenceEffect[],
+  preferences: readonly ViewedPreferences[],
   views: readonly SideView[],
-  assertions: Sight,
+  assertions: JobAssertions,
   matters: Set<string>,
   check: () => void,
 ): readonly ApprovalState[] {
   const emulates = views.some(({ opened }) => opened?.route.emulateSchema === true);
   const couples = emulates && universe.features.includes("constrained_schema");
-  const numbers = new StateNumbers();
-  const walks = (couples ? [false, true] : [null]).map(
-    (constrained) => new Walk(sample, universe, preferences, views, assertions, constrained, numbers),
-  );
-  return merged(
-    walks.flatMap((walk) => walk.states(matters, check)),
-    numbers,
-    () => "",
-  );
+  const states = new StatesOfJob(sample, universe, preferences, views, assertions);
+  for (const constrained of couples ? [false, true] : [null]) {
+    const steps = approvalSteps(sample, universe, views, assertions.sight, constrained);
+    for (const { isIdle, isForced, need, feature } of steps) {
+      if (!isIdle && !isForced) matters.add(need === null ? `features ${feature}` : `needs ${need}`);
+    }
+    states.walk(steps, check);
+  }
+  return states.all();
 }
 
-class Walk {
+class StatesOfJob {
   readonly #sample: SampleRequest;
   readonly #universe: OperationUniverse;
-  readonly #preferences: readonly PreferenceEffect[];
-  readonly #views: readonly SideView[];
-  readonly #assertions: Sight;
-  /** Whether these requests have a response schema that no tool can stand in for; `null` where it does not matter. */
-  readonly #constrained: boolean | null;
-  readonly #numbers: StateNumbers;
+  readonly #assertions: JobAssertions;
+  readonly #sides: readonly SideWalk[];
+  readonly #beginnings: readonly Beginning[];
+  readonly #sets = new StepSets();
+  readonly #parts = new Map<string, Part>();
+  readonly #numbers = new Map<SideState, number>();
+  readonly #numbersByKey = new Map<string, number>();
 
   constructor(
     sample: SampleRequest,
     universe: OperationUniverse,
-    preferences: readonly PreferenceEffect[],
+    preferences: readonly ViewedPreferences[],
     views: readonly SideView[],
-    assertions: Sight,
-    constrained: boolean | null,
-    numbers: StateNumbers,
+    assertions: JobAssertions,
   ) {
     this.#sample = sample;
     this.#universe = universe;
-    this.#preferences = preferences;
-    this.#views = views;
     this.#assertions = assertions;
-    this.#constrained = constrained;
-    this.#numbers = numbers;
+    this.#sides = views.map((view) => new SideWalk(view));
+    this.#beginnings = this.#begun(this.#starts(preferences, views));
   }
 
-  states(matters: Set<string>, check: () => void): readonly ApprovalState[] {
-    let states = merged(this.#starts(), this.#numbers);
-    for (const step of this.#steps()) {
-      check();
-      if (!step.isIdle && !step.isForced) matters.add(`${step.kind} ${step.needed}`);
-      const taken = step.isIdle ? [] : states.map((state) => this.#take(state, step));
-      if (step.isForced) states = merged(taken, this.#numbers);
-      else if (step.isIdle) states = states.map((state) => ({ ...state, size: state.size * 2n }));
-      else states = merged([...states, ...taken], this.#numbers);
-    }
-    return states.flatMap((state) => this.#finish(state));
+  walk(steps: readonly Step[], check: () => void): void {
+    const walk = new ApprovalWalk(this.#sides, steps, this.#sets, check);
+    const members = this.#beginnings.flatMap((beginning) => this.#members(beginning, walk, check));
+    // The order of the first requests: first those without the last steps, and of these in the order of preferences.
+    members.sort(
+      (left, right) =>
+        this.#sets.order(left.walked.first, right.walked.first) ||
+        (left.starts.all[0]?.order ?? 0) - (right.starts.all[0]?.order ?? 0),
+    );
+    for (const member of members) this.#add(member);
   }
 
-  #starts(): readonly ApprovalState[] {
-    return this.#preferences.flatMap(({ preferences, sides, size }) =>
-      this.#universe.dimensions.map((dimensions): ApprovalState => {
-        const request = "input.request";
-        const asserted = [
-          this.#asserts(`${request}.allow_fallbacks`, preferences?.allow_fallbacks !== false),
-          this.#asserts(`${request}.data_collection`, preferences?.data_collection ?? "deny"),
-          this.#asserts(`${request}.zdr`, preferences?.zdr === true),
-          this.#asserts(`${request}.dimensions`, dimensions),
-          this.#asserts(NARROWED, isNarrowed(preferences)),
-        ];
+  all(): readonly ApprovalState[] {
+    return [...this.#parts.values()].map(({ sides, members }) => {
+      let [plainest] = members;
+      let size = 0n;
+      for (const member of members) {
+        size += member.walked.size * member.starts.size;
+        if (plainest === undefined || member.plainness < plainest.plainness) plainest = member;
+      }
+      if (plainest === undefined) throw new Error("simulation: a state without requests");
+      let details: StateDetails | null = null;
+      const { preferences, sides: preferred } = plainest.starts.plainest.effect;
+      return {
+        part: this.#partOf(plainest),
+        reachingPreferences: (preferred[REACHED] ?? { preferences }).preferences,
+        sides,
+        size,
+        details: () => (details ??= this.#detailsOf(members)),
+      };
+    });
+  }
+
+  #starts(preferences: readonly ViewedPreferences[], views: readonly SideView[]): readonly Start[] {
+    return preferences.flatMap((effect, index) =>
+      this.#universe.dimensions.map((dimensions, position): Start => {
+        const sides = effect.sides.flatMap(({ state, preferences: given }, side) => {
+          const view = views[side];
+          return view === undefined ? [] : [startSide(view, state, given, dimensions)];
+        });
+        const sample = { ...this.#sample, preferences: effect.preferences, dimensions };
         return {
-          part: { needs: [], features: [], signatureFamilies: [], dimensions, preferences },
-          sides: sides.flatMap((side, index) => {
-            const view = this.#views[index];
-            return view === undefined ? [] : [startSide(view, side, preferences, dimensions)];
-          }),
-          asserted: asserted.join("|"),
-          details: lateDetails(() => ({
-            common: { needs: [], features: [] },
-            taken: new Map([...preferenceValues(preferences), ["dimensions", [String(dimensions ?? "none")]]]),
-          })),
-          size,
+          order: index * this.#universe.dimensions.length + position,
+          effect,
+          dimensions,
+          sides,
+          numbers: sides.map((side) => this.#numberOf(side)),
+          aspects: this.#assertions.ofPreferences(sample),
+          size: effect.size,
         };
       }),
     );
   }
 
-  #asserts(path: string, value: string | number | boolean | null): string {
-    return this.#assertions.sees(path) ? String(value) : "";
-  }
-
-  #steps(): readonly Step[] {
-    const { needs, features, always } = this.#universe;
-    const steps: Step[] = [];
-    for (const needed of needs) {
-      const asserted = this.#assertedName("needs", needed);
-      const approvals = this.#views.map((view) => this.#needed(view, needed));
-      const tokens = this.#views.map((view) => needToken(view, needed));
-      const isIdle = asserted === "" && tokens.every((token) => token === "") && this.#passesAll(approvals);
-      steps.push({ needed, kind: "needs", asserted, isForced: false, isIdle, approvals, tokens });
+  #begun(starts: readonly Start[]): readonly Beginning[] {
+    const found = new Map<string, { places: readonly Place[]; starts: Start[] }>();
+    for (const start of starts) {
+      const places = start.sides.map((side, index) => this.#sides[index]?.placeOf(side) ?? 0);
+      const same = found.get(places.join());
+      if (same === undefined) found.set(places.join(), { places, starts: [start] });
+      else same.starts.push(start);
     }
-    for (const needed of [...features, ...always].toSorted()) {
-      if (needed === "constrained_schema" && this.#constrained === false) continue;
-      const isSigned = needed === "signed_reasoning" && this.#universe.signatureFamilies.length > 0;
-      if (needed === "signed_reasoning" && !isSigned) continue;
-      const asserted = this.#assertedName("features", needed);
-      const isForced = always.includes(needed) || (needed === "constrained_schema" && this.#constrained === true);
-      const approvals = this.#views.map(() => [featureApproval(this.#sample.operation, needed)]);
-      const isIdle = asserted === "" && !isForced && !isSigned && this.#passesAll(approvals);
-      steps.push({ needed, kind: "features", asserted, isForced, isIdle, approvals, tokens: [] });
-    }
-    return steps;
+    return [...found.values()];
   }
 
-  /** Names that no assertion has are equal to it; but it may see that there is one. */
-  #assertedName(kind: Step["kind"], needed: string): string {
-    const path = `input.request.${kind}`;
-    if (!this.#assertions.sees(path)) return "";
-    return this.#assertions.names(needed) ? `${kind} ${needed}` : `${kind} ~`;
-  }
-
-  /** @param approvals of each view */
-  #passesAll(approvals: readonly (readonly Approval[])[]): boolean {
-    return this.#views.every(({ table, opened }, index) => {
-      if (opened === null) return true;
-      const candidates = routeCandidates(table, opened.route);
-      return (approvals[index] ?? []).every((approval) => candidates.every((candidate) => approval.passes(candidate)));
+  #members({ places, starts }: Beginning, walk: ApprovalWalk, check: () => void): readonly Member[] {
+    const known = new Map<string, readonly AlikeStarts[]>();
+    return walk.from(places).flatMap((walked) => {
+      check();
+      const live = walked.places.map((place, side) => this.#sides[side]?.isDenied(place) !== true);
+      const alike = known.get(live.join()) ?? alikeStarts(starts, live);
+      known.set(live.join(), alike);
+      const { steps } = walk;
+      const families = (walked.isSigned ? this.#universe.signatureFamilies : NO_FAMILIES).map((signatureFamilies) => ({
+        walked,
+        steps,
+        families: signatureFamilies,
+        aspects: this.#assertions.ofWords({
+          ...this.#sample,
+          ...this.#namesOf(walked.part, steps),
+          signatureFamilies,
+        }),
+        words: this.#sets.sizeOf(walked.part) + signatureFamilies.length,
+      }));
+      return alike.flatMap((own) =>
+        families.map(({ words, ...family }): Member => ({
+          ...family,
+          starts: own,
+          plainness: words + plainness(own.plainest),
+        })),
+      );
     });
   }
 
-  #needed({ opened }: SideView, capability: Capability): readonly Approval[] {
-    if (opened === null) return [];
+  #add(member: Member): void {
+    const { walked, starts, families } = member;
+    const { plainest } = starts;
     const shape = {
-      needs: [capability],
-      features: this.#constrained === true ? (["constrained_schema"] as const) : [],
+      operation: this.#sample.operation,
+      dimensions: plainest.dimensions,
+      signatureFamilies: families,
     };
-    return capabilityApprovals(opened.workspace, opened.route, shape, capability);
+    const sides = walked.places.flatMap((place, index) => {
+      const [side, start, number] = [this.#sides[index], plainest.sides[index], plainest.numbers[index]];
+      if (side === undefined || start === undefined || number === undefined) return [];
+      return [side.stateAt(side.last(place, shape), start, number)];
+    });
+    const meanings = member.aspects.map((aspect, index) => joinedAspects(aspect, plainest.aspects[index]));
+    const key = [...sides.map((side) => this.#numberOf(side)), ...meanings].join();
+    const same = this.#parts.get(key);
+    if (same === undefined) this.#parts.set(key, { sides, members: [member] });
+    else same.members.push(member);
   }
 
-  #take(state: ApprovalState, step: Step): ApprovalState {
-    const { kind, needed } = step;
-    const { needs, features } = this.#universe;
-    const capability = kind === "needs" ? needs.find((name) => name === needed) : undefined;
-    const feature =
-      kind === "features" ? [...features, ...this.#universe.always].find((name) => name === needed) : undefined;
-    const sides = state.sides.map((side, index) => {
-      const view = this.#views[index];
-      if (view === undefined) return side;
-      return seeNeed(approveSide(view, side, step.approvals[index] ?? []), step.tokens[index] ?? "");
-    });
+  #numberOf(state: SideState): number {
+    const known = this.#numbers.get(state);
+    if (known !== undefined) return known;
+    const key = stateKey(state);
+    const number = this.#numbersByKey.get(key) ?? this.#numbersByKey.size;
+    this.#numbersByKey.set(key, number);
+    this.#numbers.set(state, number);
+    return number;
+  }
+
+  #partOf({ walked, starts: { plainest }, families, steps }: Member): ApprovalPart {
     return {
-      ...state,
-      part: named(state.part, capability ?? null, feature ?? null),
-      details: withName(state.details, capability ?? null, feature ?? null),
-      sides,
-      asserted: state.asserted.split("\n").includes(step.asserted)
-        ? state.asserted
-        : joinedNames(state.asserted, step.asserted),
+      ...this.#namesOf(walked.part, steps),
+      signatureFamilies: families,
+      dimensions: plainest.dimensions,
+      preferences: plainest.effect.preferences,
     };
   }
 
-  /** Signed reasoning has a family; then the places are looked at. */
-  #finish(state: ApprovalState): readonly ApprovalState[] {
-    const isSigned = state.part.features.includes("signed_reasoning");
-    const families = isSigned ? this.#universe.signatureFamilies : [[]];
-    return families.map((signatureFamilies) => {
-      const { operation } = this.#sample;
-      const shape = { operation, dimensions: state.part.dimensions, signatureFamilies };
-      const sides = state.sides.map((side, index) => {
-        const view = this.#views[index];
-        if (view?.opened == null) return side;
-        return approveSide(view, side, endpointApprovals(view.table, view.opened.workspace, shape));
-      });
-      const seen = this.#assertions.sees("input.request.signature_families") ? signatureFamilies : [];
-      const asserted = seen.reduce((text, family) => joinedNames(text, `family ${family}`), state.asserted);
-      return { ...state, part: { ...state.part, signatureFamilies }, sides, asserted };
-    });
+  #namesOf(set: Walked["part"], steps: readonly Step[]): Pick<ApprovalPart, "needs" | "features"> {
+    const taken = this.#sets.at(set).map((index) => steps[index]);
+    return {
+      needs: taken.flatMap((step) => step?.need ?? []),
+      features: taken.flatMap((step) => step?.feature ?? []),
+    };
+  }
+
+  #detailsOf(members: readonly Member[]): StateDetails {
+    const names = members.map(({ walked, steps }) => this.#namesOf(walked.common, steps));
+    const [first = { needs: [], features: [] }] = names;
+    const starts = new Set(members.flatMap((member) => member.starts.all));
+    const taken = new Map<string, Set<string>>();
+    for (const { effect, dimensions } of starts) {
+      const values = [...preferenceValues(effect.preferences), ["dimensions", [String(dimensions ?? "none")]] as const];
+      for (const [name, own] of values) {
+        const all = taken.get(name) ?? new Set();
+        for (const value of own) all.add(value);
+        taken.set(name, all);
+      }
+    }
+    return {
+      common: {
+        needs: first.needs.filter((need) => names.every(({ needs }) => needs.includes(need))),
+        features: first.features.filter((feature) => names.every(({ features }) => features.includes(feature))),
+      },
+      taken: new Map([...taken].map(([name, values]) => [name, [...values].toSorted()])),
+    };
   }
 }
 
-/** The same with one more name. */
-function named<Words extends Common>(words: Words, need: Capability | null, feature: Feature | null): Words {
-  return {
-    ...words,
-    needs: need === null ? words.needs : [...words.needs, need],
-    features: feature === null ? words.features : [...words.features, feature],
-  };
-}
-
-function withName(details: Details, need: Capability | null, feature: Feature | null): Details {
-  return lateDetails(() => {
-    const { common, taken } = details();
-    return { common: named(common, need, feature), taken };
-  });
-}
+/** The view of base as it is asked for what it lets callers reach. */
+const REACHED = 2;
+const NO_FAMILIES: readonly (readonly string[])[] = [[]];

@@ -2,13 +2,15 @@ import type { Operation } from "../../canon/operation.ts";
 import { SOME_TIME } from "../decide-sample.ts";
 import { PLAIN_SAMPLE, type Member, type SampleRequest } from "../sample-request.ts";
 import type { ApprovalState, Common as ApprovalCommon, Taken } from "./approval-state.ts";
-import { approvalStates } from "./approval-states.ts";
+import type { Aspect } from "./approval-starts.ts";
+import { approvalStates, type JobAssertions } from "./approval-states.ts";
 import type { Eyes } from "./blocks.ts";
 import type { PairClass } from "./pairs.ts";
 import { preferenceEffects } from "./preference-effects.ts";
 import type { AmbiguousNames, Reader, Sight } from "./readers.ts";
 import { openSide } from "./side-state.ts";
 import { OUTSIDE_VOCABULARY, type Universe } from "./universe.ts";
+import { viewedPreferences, withReach } from "./viewed-preferences.ts";
 
 /** One class of pairs under one operation: what is enumerated at a time. */
 export interface Job {
@@ -44,6 +46,8 @@ export interface AssertionReader {
   readonly concerns: (member: Member, operation: Operation) => boolean;
   /** Whether it means a request. */
   readonly means: (sample: SampleRequest) => boolean;
+  /** How it sees parts of a request. */
+  readonly aspects: { readonly [Part in "ofWords" | "ofPreferences"]: (sample: SampleRequest) => Aspect };
   /** Whether it holds wherever a request has the same result on both sides. */
   readonly comparesSides: boolean;
   /** Whether it compares what requests reach on both sides. */
@@ -56,8 +60,19 @@ export interface Space {
   readonly sides: readonly SpaceSide[];
   /** Whether an obligation of either side puts candidates of a region first. */
   readonly prefersRegion: boolean;
-  /** Of the assertions that may mean a request of the job. */
+  /** The assertions that may mean a request of the job. */
+  readonly concerning: (job: Job) => readonly AssertionReader[];
+  /** What they see. */
   readonly assertionsOf: (job: Job) => Sight;
+}
+
+function jobAssertions(space: Space, job: Job): JobAssertions {
+  const aspects = space.concerning(job).map((assertion) => assertion.aspects);
+  return {
+    sight: space.assertionsOf(job),
+    ofWords: (sample) => aspects.map(({ ofWords }) => ofWords(sample)),
+    ofPreferences: (sample) => aspects.map(({ ofPreferences }) => ofPreferences(sample)),
+  };
 }
 
 /** The requests of one job, as the table treats them; what only policies and assertions look at is left open. */
@@ -65,7 +80,10 @@ export class JobSpace {
   readonly job: Job;
   /** A request of the job that says nothing else. */
   readonly start: SampleRequest;
+  /** Of base and head; and of base as it is asked for what it lets callers reach, where an assertion compares that. */
   readonly states: readonly ApprovalState[];
+  /** Whether an assertion looks at what requests of the job reach on both sides. */
+  readonly comparesReach: boolean;
   /** `needs tools`, `features sampling`: names that distinguish requests. */
   readonly matters: ReadonlySet<string>;
 
@@ -77,17 +95,27 @@ export class JobSpace {
     const [member] = pair.members;
     this.job = job;
     this.start = startSample(member, operation, space.universe);
-    const views = space.sides.map(({ table, sightOf }) => openSide(table, sightOf(operation), this.start));
+    const sides = space.sides.map(({ table, sightOf }) => openSide(table, sightOf(operation), this.start));
+    const [base] = sides;
     const matters = new Set<string>();
     this.matters = matters;
-    const readers = { seesOrder: views.some(({ sight }) => sight.seesOrder), prefersRegion: space.prefersRegion };
-    const preferences = preferenceEffects(space.universe.preferences, views, readers);
-    this.states = approvalStates(this.start, own, preferences, views, space.assertionsOf(job), matters, check);
+    const readers = { seesOrder: sides.some(({ sight }) => sight.seesOrder), prefersRegion: space.prefersRegion };
+    const effects = viewedPreferences(preferenceEffects(space.universe.preferences, sides, readers));
+    this.comparesReach = space.concerning(job).some((assertion) => assertion.comparesReach);
+    const reaches = this.comparesReach && base !== undefined;
+    const preferences = reaches ? withReach(effects, base, this.start) : effects;
+    const views = reaches ? [...sides, base] : sides;
+    this.states = approvalStates(this.start, own, preferences, views, jobAssertions(space, job), matters, check);
   }
 
   /** One request of a state. */
   sampleOf({ part }: ApprovalState): SampleRequest {
     return { ...this.start, ...part };
+  }
+
+  /** The same as base is asked for what it lets the caller reach: the state's third side. */
+  reachingSampleOf(state: ApprovalState): SampleRequest {
+    return { ...this.sampleOf(state), preferences: state.reachingPreferences };
   }
 }
 

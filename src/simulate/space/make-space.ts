@@ -44,6 +44,8 @@ export function planSpace(
     assertions.map(({ reader }) => reader),
   );
   const none = new AmbiguousNames(null);
+  const concerning = ({ pair, operation }: Job): readonly AssertionReader[] =>
+    assertions.filter(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
   const space: Space = {
     universe,
     assertions,
@@ -55,14 +57,13 @@ export function planSpace(
     prefersRegion: [base, head].some(({ contents }) =>
       contents.some(({ contract }) => contract.obligations.some(({ kind }) => kind === "prefer_region")),
     ),
-    assertionsOf: ({ pair, operation }) => {
-      const concerned = assertions.filter(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
-      return new Sight(
-        concerned.map(({ reader }) => reader),
-        operation,
+    concerning,
+    assertionsOf: (job) =>
+      new Sight(
+        concerning(job).map(({ reader }) => reader),
+        job.operation,
         none,
-      );
-    },
+      ),
   };
   const jobs = pairs.flatMap((pair) =>
     OPERATIONS.filter((operation) => universe.operations.has(operation))

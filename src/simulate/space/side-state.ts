@@ -10,7 +10,6 @@ import { applyPreferences, orderCandidates } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
 import { identityOf } from "../decide-sample.ts";
 import type { SampleRequest } from "../sample-request.ts";
-import { joinedNames } from "./blocks.ts";
 import type { Sight } from "./readers.ts";
 
 /** One side, looked at for one workspace and route. */
@@ -86,13 +85,6 @@ export function approveSide({ opened }: SideView, state: SideState, approvals: r
   return candidates === state.candidates ? state : { ...state, candidates };
 }
 
-/** The request has one more need; the policies may see it. */
-export function seeNeed(state: SideState, token: string): SideState {
-  if (token === "" || state.denied !== null) return state;
-  const [head = "", needs = ""] = state.seen.split("#");
-  return { ...state, seen: `${head}#${joinedNames(needs, token)}` };
-}
-
 /** What the policies of a side see of a capability: nothing, which one, or only its facts in the table. */
 export function needToken({ table, sight, opened }: SideView, capability: Capability): string {
   if (opened === null || !sight.sees("input.request.needs")) return "";
@@ -152,7 +144,7 @@ function tierKey(tier: readonly Candidate[]): string {
 /** One object for each denial: there are not many, and most requests come to one of them. */
 const deniedStates = new Map<string, SideState>();
 
-function deniedState(denied: string): SideState {
+export function deniedState(denied: string): SideState {
   const known = deniedStates.get(denied);
   if (known !== undefined) return known;
   const made: SideState = { denied, candidates: [], seen: "" };
