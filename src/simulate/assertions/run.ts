@@ -5,6 +5,7 @@ import {
   type OutcomePair,
   type SampleRequest,
   type View,
+  VIEWS,
 } from "../sample-request.ts";
 import type { Assertion, OfSides } from "./assertion.ts";
 import { type Judge, judgeOf } from "./judge.ts";
@@ -80,17 +81,15 @@ export function isOwnDoing({ kind }: Pick<Assertion, "kind">, { preferences }: S
 function judgeClass(running: Running, comparison: ClassComparison): void {
   const { assertion, judge } = running;
   const { sample, reaching } = comparison;
-  // What base makes of a name that it does not have, or of a caller's own order, is not all that it lets the caller reach.
-  const { declared, promoted } = assertion.kind === "no_new_access" ? (reaching ?? comparison) : comparison;
-  const pairs: readonly (readonly [View, OutcomePair])[] = [
-    ["declared", declared],
-    ["promoted", promoted],
-  ];
   let met = false;
   let message: string | null = null;
-  for (const [standpoint, pair] of pairs) {
+  for (const standpoint of VIEWS) {
     if (assertion.standpoint !== "both" && assertion.standpoint !== standpoint) continue;
-    const judgement = judge(pair);
+    const pair = comparison[standpoint];
+    const own = judge(pair);
+    // What base makes of a name that it does not have, or of a caller's own order, is not all that it lets the caller reach.
+    const isAll = own.violation === null || reaching === null || assertion.kind !== "no_new_access";
+    const judgement = isAll ? own : judge(withReach(pair, reaching[standpoint]));
     met ||= judgement.met;
     if (judgement.violation !== null) message ??= `${VIEW_TITLES[standpoint]}, ${judgement.violation}`;
   }
@@ -98,6 +97,11 @@ function judgeClass(running: Running, comparison: ClassComparison): void {
   if (message === null) return;
   running.violations += 1;
   running.first ??= { sample, message };
+}
+
+/** With everything that base lets the caller reach: by the request itself, and by the one that it is compared with. */
+function withReach(pair: OutcomePair, { base }: OutcomePair): OutcomePair {
+  return { ...pair, base: { ...pair.base, plan: [...pair.base.plan, ...base.plan] } };
 }
 
 /** The view, as messages name it. */

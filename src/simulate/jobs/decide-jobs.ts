@@ -3,7 +3,7 @@ import type { DimensionCut } from "../report/report.ts";
 import type { SimulationRequest, SimulationWatch } from "../request.ts";
 import { JobShapes } from "../space/job-shapes.ts";
 import type { Possible } from "../diagram/possible-verdicts.ts";
-import type { Job } from "../space/job-space.ts";
+import { jobsTogether, type Job } from "../space/job-space.ts";
 import { costliestPolicy } from "./costliest-policy.ts";
 import type { JobInput } from "./job-input.ts";
 import { localPool, pause, threadPool } from "./job-pool.ts";
@@ -69,7 +69,7 @@ function jobsInOrder(
   const first: number[] = [];
   const left: number[] = [];
   for (const [index, job] of jobs.entries()) (unchanged.has(job) && !isDemanded(job) ? left : first).push(index);
-  return { first, left };
+  return { first: jobsTogether(space, jobs, first), left };
 }
 
 /** @returns the jobs that were decided; `null` where the time was not enough. */

@@ -1,4 +1,5 @@
 import type { Operation } from "../../canon/operation.ts";
+import type { RouteRow } from "../../canon/table.ts";
 import { SOME_TIME } from "../decide-sample.ts";
 import { PLAIN_SAMPLE, type Member, type SampleRequest } from "../sample-request.ts";
 import type { ApprovalState, Common as ApprovalCommon, Taken } from "./approval-state.ts";
@@ -6,9 +7,10 @@ import type { Aspect } from "./approval-starts.ts";
 import { approvalStates, type JobAssertions } from "./approval-states.ts";
 import type { Eyes } from "./blocks.ts";
 import type { PairClass } from "./pairs.ts";
-import { preferenceEffects } from "./preference-effects.ts";
+import { preferenceEffects, type PreferenceEffect } from "./preference-effects.ts";
 import type { AmbiguousNames, Reader, Sight } from "./readers.ts";
-import { openSide } from "./side-state.ts";
+import type { Recent } from "./recent.ts";
+import { openSide, type SideView } from "./side-state.ts";
 import { OUTSIDE_VOCABULARY, type Universe } from "./universe.ts";
 import { viewedPreferences, withReach } from "./viewed-preferences.ts";
 
@@ -60,10 +62,62 @@ export interface Space {
   readonly sides: readonly SpaceSide[];
   /** Whether an obligation of either side puts candidates of a region first. */
   readonly prefersRegion: boolean;
+  readonly recent: RecentSpaces;
   /** The assertions that may mean a request of the job. */
   readonly concerning: (job: Job) => readonly AssertionReader[];
   /** What they see. */
   readonly assertionsOf: (job: Job) => Sight;
+}
+
+/** What was made for jobs: many of them differ only in what policies see of the workspace. */
+export interface RecentSpaces {
+  readonly states: Recent<Pick<JobSpace, "states" | "matters">>;
+  readonly preferences: Recent<readonly PreferenceEffect[]>;
+}
+
+/** Jobs in an order in which most come behind one that is {@link RecentSpaces alike}. */
+export function jobsTogether(space: Space, jobs: readonly Job[], indices: readonly number[]): readonly number[] {
+  const alike = Map.groupBy(indices, (index) => {
+    const job = jobs[index];
+    return job === undefined
+      ? ""
+      : alikeKey(space, job, openedSides(space, job, startSample(job.pair.members[0], job.operation, space.universe)));
+  });
+  return [...alike.values()].flat();
+}
+
+function openedSides(space: Space, { operation }: Job, start: SampleRequest): readonly SideView[] {
+  return space.sides.map(({ table, sightOf }) => openSide(table, sightOf(operation), start));
+}
+
+/** Everything that the states of a job depend on. */
+function alikeKey(space: Space, job: Job, sides: readonly SideView[]): string {
+  const facts = sides.map(({ opened }) => {
+    if (opened === null) return null;
+    const { routes: _routes, ...approve } = opened.workspace.approve;
+    return [approve, routeFacts(opened.route), opened.route.onGap, opened.route.emulateSchema];
+  });
+  return JSON.stringify([job.operation, facts, space.concerning(job).map(({ id }) => id)]);
+}
+
+function routeFacts({ tiers, primary }: RouteRow): unknown {
+  return [tiers, primary];
+}
+
+/** What callers' preferences do to the requests of a job. */
+function preferencesOf(
+  { universe, prefersRegion, recent }: Space,
+  sides: readonly SideView[],
+): readonly PreferenceEffect[] {
+  const readers = { seesOrder: sides.some(({ sight }) => sight.seesOrder), prefersRegion };
+  const facts = sides.map(({ opened }) => {
+    if (opened === null) return null;
+    const { routes: _, capabilities: _capabilities, dimensions: _dimensions, ...approve } = opened.workspace.approve;
+    return [approve, routeFacts(opened.route)];
+  });
+  return recent.preferences.of(JSON.stringify([readers.seesOrder, facts]), () =>
+    preferenceEffects(universe.preferences, sides, readers),
+  );
 }
 
 function jobAssertions(space: Space, job: Job): JobAssertions {
@@ -95,17 +149,20 @@ export class JobSpace {
     const [member] = pair.members;
     this.job = job;
     this.start = startSample(member, operation, space.universe);
-    const sides = space.sides.map(({ table, sightOf }) => openSide(table, sightOf(operation), this.start));
-    const [base] = sides;
-    const matters = new Set<string>();
-    this.matters = matters;
-    const readers = { seesOrder: sides.some(({ sight }) => sight.seesOrder), prefersRegion: space.prefersRegion };
-    const effects = viewedPreferences(preferenceEffects(space.universe.preferences, sides, readers));
+    const sides = openedSides(space, job, this.start);
     this.comparesReach = space.concerning(job).some((assertion) => assertion.comparesReach);
-    const reaches = this.comparesReach && base !== undefined;
-    const preferences = reaches ? withReach(effects, base, this.start) : effects;
-    const views = reaches ? [...sides, base] : sides;
-    this.states = approvalStates(this.start, own, preferences, views, jobAssertions(space, job), matters, check);
+    const { states, matters } = space.recent.states.of(alikeKey(space, job, sides), () => {
+      const [base] = sides;
+      const names = new Set<string>();
+      const effects = viewedPreferences(preferencesOf(space, sides));
+      const reaches = this.comparesReach && base !== undefined;
+      const preferences = reaches ? withReach(effects, base, this.start) : effects;
+      const views = reaches ? [...sides, base] : sides;
+      const assertions = jobAssertions(space, job);
+      return { states: approvalStates(this.start, own, preferences, views, assertions, names, check), matters: names };
+    });
+    this.states = states;
+    this.matters = matters;
   }
 
   /** One request of a state. */

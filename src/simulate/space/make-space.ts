@@ -4,6 +4,7 @@ import type { Distinctions } from "../sample-request.ts";
 import type { CompiledSide } from "../side-contents.ts";
 import type { AssertionReader, Job, Space } from "./job-space.ts";
 import { pairClasses, type PairSide } from "./pairs.ts";
+import { Recent } from "./recent.ts";
 import { AmbiguousNames, distinctionReader, policyReader, Sight, type Reader } from "./readers.ts";
 import { universeOf, type Universe } from "./universe.ts";
 
@@ -13,6 +14,10 @@ export interface PlannedSpace {
   readonly jobs: readonly Job[];
   readonly readers: readonly Reader[];
 }
+
+/** Jobs that are alike are decided one after the other; each has some hundred states, and what they were made of. */
+const KEPT_STATES = 4;
+const KEPT_PREFERENCES = 256;
 
 /** What one assertion distinguishes, and among which requests. */
 export interface AssertionDistinctions extends Distinctions, Omit<AssertionReader, "reader"> {}
@@ -57,6 +62,7 @@ export function planSpace(
     prefersRegion: [base, head].some(({ contents }) =>
       contents.some(({ contract }) => contract.obligations.some(({ kind }) => kind === "prefer_region")),
     ),
+    recent: { states: new Recent(KEPT_STATES), preferences: new Recent(KEPT_PREFERENCES) },
     concerning,
     assertionsOf: (job) =>
       new Sight(

@@ -185,4 +185,25 @@ describe("an added provider and `no_new_access`", () => {
   it("fails for one that does", async () => {
     expect(await statusOf(["p", "q", "s"])).toEqual(["FAIL"]);
   });
+
+  it("passes where only a caller's own order keeps to an endpoint that can do what it needs, on both sides", async () => {
+    const unchanged = await sideOf(
+      table({
+        endpoints: [endpoint("a", { capabilities: [] }), endpoint("b", { provider: "q", region: "us-east" })],
+        routes: [route("r", "a", ["b"], { onGap: "narrow" })],
+      }),
+    );
+    const key = { environment: "production", workload: "", labels: [] };
+    const decider = new SideDecider(
+      unchanged.table,
+      await sideViews(compiledSides(unchanged, unchanged, true).base, () => false),
+    );
+    const asked = { ...PLAIN_SAMPLE, workspace: "w", model: "r", needs: ["tools" as const], key };
+    const own = { order: ["q"], allow_fallbacks: false };
+    // Without its order the request is denied: the primary has no tools.
+    expect(decider.decide({ ...asked, preferences: null }).declared.plan).toEqual([]);
+    expect(decider.decide({ ...asked, preferences: own }).declared.plan).toHaveLength(1);
+    const report = await simulate(unchanged, unchanged, { assertions });
+    expect(report.assertions?.results.map(({ status }) => status)).toEqual(["PASS"]);
+  });
 });
