@@ -1,7 +1,7 @@
 import type { SecretReference } from "./secret-reference.ts";
 
 /** What people may do on the console (docs/console.md#roles). */
-export const ROLES = ["viewer", "approver", "operator"] as const;
+export const ROLES = ["viewer", "approver", "operator", "administrator"] as const;
 
 export type Role = (typeof ROLES)[number];
 

@@ -7,9 +7,16 @@ export const SCOPES = [
   "spend:read",
   "operations:manage",
   "policies:approve",
+  "platform:manage",
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];
+
+/** Authority over every workspace's keys: it is given at the terminal or by a role, and by no key over HTTP. */
+export const PLATFORM_SCOPE = "platform:manage" satisfies Scope;
+
+/** What a key may be given over HTTP. */
+export const GRANTABLE_SCOPES = SCOPES.filter((scope) => scope !== PLATFORM_SCOPE);
 
 export function isScope(value: string): value is Scope {
   return SCOPES.some((scope) => scope === value);

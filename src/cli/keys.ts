@@ -37,7 +37,7 @@ Commands
 Flags of create
   --workspace W     The workspace that the key acts for. Required.
   --scopes A,B      inference, catalogue:read, route:simulate, governance:read, spend:read,
-                    operations:manage. Required.
+                    operations:manage, policies:approve, platform:manage. Required.
   --owner O         Owner of the key, such as group:payments. Required.
   --expires T       A duration such as 90d, or an RFC 3339 time; at most 400 days from now. Required.
   --key-environment E

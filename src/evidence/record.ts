@@ -93,13 +93,14 @@ export interface DecisionRecord {
   readonly repeated?: number;
 }
 
-/** What a request changes of the keys or of where policies stand. It is on disk before the change is. */
+/** What a request changes of keys or policies; on disk before the change is. */
 export interface ChangeRecord {
   readonly what: (typeof CHANGES)[number];
   /** Public id of the key, or of the token; id of the policy. */
   readonly id: Word;
-  /** Public id of the key that a rotation replaces. */
+  /** The key that a rotation replaces. */
   readonly replaces?: Word;
+  readonly workspace?: Word; // Of the key; absent: the caller's.
   /** Digest of the policy's content: what is approved, promoted, withdrawn, released, or rolled back. */
   readonly content?: Word;
 }

@@ -1,14 +1,15 @@
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
-import { KeyNotActiveError, KeyRotatedError } from "./key-errors.ts";
+import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "./key-errors.ts";
 import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
 import type { KeyRecord, KeyStore } from "./key-store.ts";
 import { KeyOptionError } from "./key-option-error.ts";
 import { createKey, prepareRotation, type Clock, type KeyOptions, type RotateOptions } from "./key-record.ts";
 import type { RandomBytes } from "./key-text.ts";
+import { differingField, findNamed } from "./named-key.ts";
 
 type Fault =
-  | { readonly fault: "option"; readonly field: string; readonly fix: string }
-  | { readonly fault: "absent" | "not_active" | "rotated" | "too_many" | "unavailable" };
+  | { readonly fault: "option" | "differs"; readonly field: string; readonly fix: string }
+  | { readonly fault: "absent" | "not_active" | "rotated" | "too_many" | "taken" | "unavailable" };
 
 /** Good keys of one workspace, at most: every process has all keys in memory. Some more may be made at once. */
 export const MAXIMUM_ACTIVE_KEYS = 10_000;
@@ -47,6 +48,32 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
           });
         return { text, key: withoutDigest(record), previous: null, store };
       }),
+    named: (workspace: string, name: string): Promise<readonly ServiceKey[] | Fault> =>
+      orFault(async () => {
+        const { line } = await findNamed(keys, workspace, name);
+        return line.map(withoutDigest);
+      }),
+    put: (name: string, options: KeyOptions): Promise<Prepared | Fault | { readonly existing: ServiceKey }> =>
+      orFault(async () => {
+        const { line, nextId } = await findNamed(keys, options.workspace, name);
+        const newest = line.at(-1);
+        if (newest !== undefined && isLive(newest, Math.trunc(clock()))) {
+          const wanted = createKey(options, clock, randomBytes).record;
+          const field = differingField(newest, wanted, line.length > 1);
+          if (field !== null) return fault({ fault: "differs", field, fix: KEPT_GRANTS });
+          return { existing: withoutDigest(newest) };
+        }
+        if (nextId === null)
+          return fault({ fault: "option", field: "name", fix: "take another one; it has been used too often" });
+        const { text, record } = createKey({ ...options, publicId: nextId }, clock, randomBytes);
+        if (await isFull(record.workspace)) return TOO_MANY;
+        const store = (): Promise<Stored | Fault> =>
+          orFault(async () => {
+            await keys.create(record);
+            return { previous: null };
+          });
+        return { text, key: withoutDigest(record), previous: null, store };
+      }),
     rotate: (id: string, options: RotateOptions): Promise<Prepared | Fault> =>
       orFault(async () => {
         const old = await keys.get(id);
@@ -69,6 +96,16 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
   };
 }
 
+function isLive({ status, expiresAt }: ServiceKey, now: number): boolean {
+  return status === "active" && expiresAt > now;
+}
+
+function fault(one: Fault): Fault {
+  return one;
+}
+
+const KEPT_GRANTS = "is not that of the key, whose grants never change; delete the name first, or take another one";
+
 const ABSENT = { fault: "absent" } as const;
 const TOO_MANY = { fault: "too_many" } as const;
 
@@ -85,6 +122,7 @@ function faultOf(error: unknown): Fault {
   if (error instanceof KeyOptionError) return { fault: "option", field: error.field, fix: error.fix };
   if (error instanceof KeyNotActiveError) return { fault: "not_active" };
   if (error instanceof KeyRotatedError) return { fault: "rotated" };
+  if (error instanceof DuplicateKeyError) return { fault: "taken" };
   if (error instanceof StoreUnavailableError) return { fault: "unavailable" };
   throw error;
 }

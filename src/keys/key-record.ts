@@ -48,6 +48,8 @@ export interface KeyOptions {
   readonly createdBy: string;
   /** The operator's ceiling, milliseconds. Default {@link DEFAULT_MAXIMUM_LIFETIME}. */
   readonly maximumLifetime?: number;
+  /** Default: at random. */
+  readonly publicId?: string;
 }
 
 export interface CreatedKey {
@@ -59,7 +61,7 @@ export interface CreatedKey {
 /** Makes a key; the caller stores the record. @throws {KeyOptionError} */
 export function createKey(options: KeyOptions, clock: Clock, randomBytes: RandomBytes): CreatedKey {
   const grant = checkGrant(options, clock);
-  return issue(grant, makeKeyText(randomBytes, grant.environment));
+  return issue(grant, makeKeyText(randomBytes, grant.environment, options.publicId));
 }
 
 /**
@@ -68,7 +70,11 @@ export function createKey(options: KeyOptions, clock: Clock, randomBytes: Random
  *
  * @throws {KeyOptionError}
  */
-export function importKey(text: string, options: Omit<KeyOptions, "environment">, clock: Clock): KeyRecord {
+export function importKey(
+  text: string,
+  options: Omit<KeyOptions, "environment" | "publicId">,
+  clock: Clock,
+): KeyRecord {
   const parts = parseKeyText(text);
   if (parts === null) {
     throw new KeyOptionError("key", "give a whole service key, such as signalbox keys create prints it");

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 
 /**
@@ -27,11 +28,25 @@ export interface KeyText {
 }
 
 /** @throws {RangeError} when the environment is not 1 to 16 characters of a–z and 0–9 */
-export function makeKeyText(randomBytes: RandomBytes, environment: string): KeyText {
+export function makeKeyText(
+  randomBytes: RandomBytes,
+  environment: string,
+  publicId: string = randomText(randomBytes, PUBLIC_ID_LENGTH),
+): KeyText {
   if (!isEnvironment(environment)) throw new RangeError("environment: give 1 to 16 characters of a–z and 0–9");
-  const publicId = randomText(randomBytes, PUBLIC_ID_LENGTH);
   const body = `${PREFIX}${environment}_${publicId}_${randomText(randomBytes, SECRET_LENGTH)}`;
   return { text: body + checksumText(crc32(body)), publicId };
+}
+
+/**
+ * The public id of a key with a name: the same for the same parts, so that a name finds its key without a column of its own. 71 bits: nobody finds a
+ * name whose id is that of another key.
+ *
+ * @param parts what the name is unique in, and the name.
+ */
+export function publicIdFor(parts: readonly (string | number)[]): string {
+  let round = 0;
+  return randomText(() => hash("sha256", JSON.stringify([...parts, (round += 1)]), "buffer"), PUBLIC_ID_LENGTH);
 }
 
 /** The parts that may be known, or `null` for a text that cannot be a key: wrong shape or wrong checksum. */

@@ -68,6 +68,7 @@ const CHANGE = {
   what: isOneOf(CHANGES),
   id: isText,
   replaces: isOptional(isText),
+  workspace: isOptional(isText),
   content: isOptional(isText),
 } satisfies Record<keyof ChangeRecord, Check>;
 

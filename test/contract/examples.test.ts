@@ -5,6 +5,7 @@ import {
   EXAMPLE_DECISION,
   EXAMPLE_DIGEST,
   EXAMPLE_ETAG,
+  EXAMPLE_EXPIRY,
   EXAMPLE_KEY,
 } from "../../src/http/contract/examples/example.ts";
 import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
@@ -90,6 +91,10 @@ describe("every example of the contract, sent to a server", () => {
     for (const id of ["listKeys", "retrieveKey"]) await sendExample(id, null);
     for (const id of ["exchangeKey", "rotateKey"]) await sendExample(id, "plain");
     expect((await sendExample("revokeKey", null)).text).toContain("revoked");
+    real.set(EXAMPLE_EXPIRY, new Date(Date.now() + 90 * 86_400_000).toISOString());
+    expect((await sendExample("putNamedKey", "plain")).text).toContain("sbx_");
+    expect((await sendExample("retrieveNamedKey", null)).text).not.toContain("sbx_");
+    expect((await sendExample("deleteNamedKey", null)).text).toContain("revoked");
   });
 
   it("policies, in the order of a change", async () => {

@@ -63,7 +63,7 @@ const role = object(
     role: {
       enum: ROLES,
       description:
-        "`viewer`: read. `approver`: read, approve policies and withdraw approvals. `operator`: everything that `operations:manage` may.",
+        "`viewer`: read. `approver`: read, approve policies and withdraw approvals. `operator`: everything that `operations:manage` may. `administrator`: the keys of all workspaces too, as `platform:manage` may; for `workspaces: all` only.",
     },
     workspaces: {
       description: "The workspaces in which they may, or `all`.",

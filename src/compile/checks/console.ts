@@ -17,8 +17,13 @@ export function checkConsole({ declared, file, normalised, report }: CompileCont
   if (settings.absolute > LONGEST) {
     report.value("WRONG_VALUE", absolute, `${describeSafely(absolute)} must be at most 720h`);
   }
-  for (const [index, { group, workspaces }] of (file.console?.roles ?? []).entries()) {
+  for (const [index, { group, role, workspaces }] of (file.console?.roles ?? []).entries()) {
     if (typeof workspaces === "string") continue;
+    if (role === "administrator") {
+      const path = ["console", "roles", index, "workspaces"];
+      const message = `${describeSafely(path)} must be \`all\`: an administrator manages the keys of every workspace`;
+      report.value("WRONG_VALUE", path, message, "set it to `all`, or give the role `operator`");
+    }
     for (const [place, id] of workspaces.entries()) {
       if (declared.workspaces.has(id)) continue;
       report.value(

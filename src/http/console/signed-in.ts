@@ -4,7 +4,7 @@ import { SESSION_TIMES, type Role } from "../../canon/console.ts";
 import { personId, personText, type Person } from "../../canon/credentials/session.ts";
 import { serviceError, type ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
-import { SCOPES, type Scope } from "../../canon/scope.ts";
+import { PLATFORM_SCOPE, SCOPES, type Scope } from "../../canon/scope.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { Console, Session, SessionTimes } from "./console-port.ts";
 import { orStoreError } from "./session-errors.ts";
@@ -30,14 +30,18 @@ export interface SignedIn {
 /** `inference` never passes through a session. */
 export const FOR_PEOPLE: readonly Scope[] = SCOPES.filter((scope) => scope !== "inference");
 
-const VIEWER: readonly Scope[] = FOR_PEOPLE.filter(
+/** Authority over all workspaces is a role of its own. */
+const IN_WORKSPACE: readonly Scope[] = FOR_PEOPLE.filter((scope) => scope !== PLATFORM_SCOPE);
+
+const VIEWER: readonly Scope[] = IN_WORKSPACE.filter(
   (scope) => scope !== "operations:manage" && scope !== "policies:approve",
 );
 
 const SCOPES_OF: Readonly<Record<Role, readonly Scope[]>> = {
   viewer: VIEWER,
   approver: [...VIEWER, "policies:approve"],
-  operator: FOR_PEOPLE,
+  operator: IN_WORKSPACE,
+  administrator: FOR_PEOPLE,
 };
 
 /** How long sessions last, as the configuration says now. */

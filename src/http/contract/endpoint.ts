@@ -21,7 +21,7 @@ export const TAGS = {
 } as const;
 
 export interface EndpointFacts {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** Path in the form that h3 and OpenAPI share: `{name}` for a parameter. */
   readonly path: string;
   readonly id: string;
@@ -80,6 +80,9 @@ export const CONTROL_HANDLERS = [
   "getKey",
   "rotateKey",
   "revokeKey",
+  "putNamedKey",
+  "getNamedKey",
+  "deleteNamedKey",
   "summary",
   "health",
   "spend",

@@ -5,15 +5,19 @@ import {
   CREATE_KEY_SCHEMA,
   CREATED_KEY,
   KEY_LIST,
+  NAMED_SERVICE_KEY,
+  PUT_KEY,
+  PUT_KEY_SCHEMA,
   ROTATE_KEY_SCHEMA,
   ROTATED_KEY,
   SERVICE_KEY,
 } from "./key-schemas.ts";
 
-const MANAGED = {
+const NAMED_KEY = "/v1/workspaces/{workspace}/keys/{name}";
+
+const SERVICE_KEYS = {
   kind: "control",
   listener: "public",
-  scope: "operations:manage",
   query: {},
   body: null,
   uniqueMembers: true,
@@ -21,7 +25,9 @@ const MANAGED = {
   isNeverStored: true,
 } as const;
 
-/** Service keys of the caller's own workspace (docs/keys.md#over-http). */
+const MANAGED = { ...SERVICE_KEYS, scope: "operations:manage", otherScope: "platform:manage" } as const;
+
+/** Service keys of the caller's own workspace, or of all with `platform:manage` (docs/keys.md#over-http). */
 export const KEY_ENDPOINTS: readonly ControlEndpoint[] = [
   {
     ...MANAGED,
@@ -74,6 +80,34 @@ export const KEY_ENDPOINTS: readonly ControlEndpoint[] = [
   },
   {
     ...MANAGED,
+    method: "PUT",
+    path: NAMED_KEY,
+    id: "putNamedKey",
+    summary: "Makes the key of a name, or answers the one that is there; shows a new key, once",
+    handler: "putNamedKey",
+    body: PUT_KEY_SCHEMA,
+    answer: PUT_KEY,
+  },
+  {
+    ...MANAGED,
+    method: "GET",
+    path: NAMED_KEY,
+    id: "retrieveNamedKey",
+    summary: "The key of a name; never a secret",
+    handler: "getNamedKey",
+    answer: NAMED_SERVICE_KEY,
+  },
+  {
+    ...MANAGED,
+    method: "DELETE",
+    path: NAMED_KEY,
+    id: "deleteNamedKey",
+    summary: "Revokes the key of a name, at once and for good; the name is free again",
+    handler: "deleteNamedKey",
+    answer: NAMED_SERVICE_KEY,
+  },
+  {
+    ...SERVICE_KEYS,
     method: "POST",
     path: "/v1/credentials/exchange",
     id: "exchangeKey",

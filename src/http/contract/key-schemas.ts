@@ -1,6 +1,6 @@
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import { SCOPES } from "../../canon/scope.ts";
+import { GRANTABLE_SCOPES, SCOPES } from "../../canon/scope.ts";
 import { SMALLEST_BUDGET } from "../../canon/limits.ts";
 
 const text = { type: "string" } as const;
@@ -80,8 +80,17 @@ export const CREATE_KEY_SCHEMA = {
   required: ["scopes", "owner"],
   parserRules: { oneOf: [{ required: ["expires_at"] }, { required: ["expires_in"] }] },
   properties: {
-    workspace: { ...text, description: "The caller's own workspace, which is the default; any other gets 404." },
-    scopes: { type: "array", items: { enum: SCOPES }, minItems: 1, maxItems: SCOPES.length, uniqueItems: true },
+    workspace: {
+      ...text,
+      description: "The caller's own workspace unless given; any other gets 404, unless the key has `platform:manage`.",
+    },
+    scopes: {
+      type: "array",
+      items: { enum: GRANTABLE_SCOPES },
+      minItems: 1,
+      maxItems: GRANTABLE_SCOPES.length,
+      uniqueItems: true,
+    },
     owner: { ...text, minLength: 1, maxLength: 128, description: "Owner of the key, such as group:payments." },
     ...expiry,
     environment: {
@@ -94,6 +103,17 @@ export const CREATE_KEY_SCHEMA = {
     exchange,
     limits,
   },
+} as const;
+
+const { workspace: _workspace, expires_in: _seconds, ...granted } = CREATE_KEY_SCHEMA.properties;
+
+/** JSON Schema of PUT /v1/workspaces/{workspace}/keys/{name}. The expiry is a time: a repeated request must mean the same. */
+export const PUT_KEY_SCHEMA = {
+  title: "PutKeyRequest",
+  type: "object",
+  additionalProperties: false,
+  required: ["scopes", "owner", "expires_at"],
+  properties: { ...granted, expires_at: { ...text, description: "RFC 3339, at most 400 days ahead." } },
 } as const;
 
 /** JSON Schema of POST /v1/keys/{id}/rotate, which may be sent without a body. */
@@ -186,5 +206,22 @@ export const KEY_LIST = {
     has_more: { type: "boolean" },
     first_id: nullableText,
     last_id: nullableText,
+  },
+} as const;
+
+/** A key with the name that its caller has for it. */
+export const NAMED_SERVICE_KEY = {
+  ...SERVICE_KEY,
+  title: "NamedServiceKey",
+  required: [...SERVICE_KEY.required, "name"],
+  properties: { ...SERVICE_KEY.properties, name: { ...text, description: "The name that the path has." } },
+} as const;
+
+export const PUT_KEY = {
+  ...NAMED_SERVICE_KEY,
+  title: "PutServiceKey",
+  properties: {
+    ...NAMED_SERVICE_KEY.properties,
+    key: { ...text, description: "The whole key, in the answer that makes it and in no other." },
   },
 } as const;

@@ -15,7 +15,10 @@ export interface ControlCall {
   readonly identity: Identity | null;
   readonly body: Body | null;
   readonly url: URL;
+  /** What the path has in place of the first `{name}`; `null` where it has none, or one that cannot be decoded. */
   readonly parameter: string | null;
+  /** All of them, in their order; an undecodable one is empty. */
+  readonly parameters: readonly string[];
   readonly headers: IncomingHttpHeaders;
   readonly requestId: string;
   readonly operations: ReadonlyMap<string, SimulatedOperation>;

@@ -40,6 +40,9 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   getKey: "control",
   rotateKey: "control",
   revokeKey: "control",
+  putNamedKey: "control",
+  getNamedKey: "control",
+  deleteNamedKey: "control",
   summary: "control",
   health: "control",
   spend: "control",
@@ -180,14 +183,15 @@ function callHandler(
   recordChange: ControlCall["recordChange"],
 ): ReturnType<(typeof HANDLERS)[ControlEndpoint["handler"]]> {
   const url = new URL(incoming.url ?? "/", "http://signalbox.invalid");
-  const parameter = parameterOf(endpoint.path, url.pathname);
+  const parameters = parametersOf(endpoint.path, url.pathname);
   return HANDLERS[endpoint.handler]({
     runtime,
     snapshot,
     identity,
     body,
     url,
-    parameter,
+    parameter: parameters[0] ?? null,
+    parameters: parameters.map((one) => one ?? ""),
     headers: incoming.headers,
     requestId,
     operations,
@@ -212,12 +216,15 @@ function hasNoBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0;
 }
 
-/** What stands in the path where the endpoint has `{name}`. */
-function parameterOf(template: string, pathname: string): string | null {
-  const at = template.split("/").findIndex((segment) => segment.startsWith("{"));
-  if (at < 0) return null;
+/** What stands in the path where the endpoint has `{name}`; `null` for what cannot be decoded. */
+function parametersOf(template: string, pathname: string): readonly (string | null)[] {
+  const segments = pathname.split("/");
+  return template.split("/").flatMap((segment, at) => (segment.startsWith("{") ? [decoded(segments[at] ?? "")] : []));
+}
+
+function decoded(segment: string): string | null {
   try {
-    return decodeURIComponent(pathname.split("/")[at] ?? "");
+    return decodeURIComponent(segment);
   } catch {
     return null;
   }

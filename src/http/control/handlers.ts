@@ -18,6 +18,7 @@ import { exchangeKey } from "./service-keys/exchange-handler.ts";
 import { POLICY_HANDLERS } from "./policies/policy-handlers.ts";
 import { DECISION_HANDLERS } from "./decisions/decision-handlers.ts";
 import { healthAnswer, statusFacts } from "./health.ts";
+import { NAMED_KEY_HANDLERS } from "./service-keys/named-key-handlers.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
 import { explain, policyRevisions } from "../../simulate/explain/explanation.ts";
 import { DEFAULT_SIMULATIONS_PER_MINUTE } from "./simulation-rate.ts";
@@ -25,6 +26,7 @@ import { decideFrom, simulatedDecision, simulationQuestion, simulationView } fro
 
 export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandler>> = {
   ...KEY_HANDLERS,
+  ...NAMED_KEY_HANDLERS,
   ...POLICY_HANDLERS,
   ...DECISION_HANDLERS,
   exchangeKey,

@@ -29,6 +29,7 @@ function credentials(caller: Caller, { endpoint }: Pick<FuzzedRequest, "endpoint
     "spend:read": "governance:read",
     "operations:manage": "catalogue:read",
     "policies:approve": "catalogue:read",
+    "platform:manage": "catalogue:read",
   };
   switch (caller) {
     case "fitting":

@@ -228,8 +228,8 @@ describe("a token", () => {
         server,
         token,
         method,
-        path.replace(/\{\w+\}/, parent.id),
-        method === "POST" ? (id === "exchangeKey" ? { grant_type: GRANT_TYPE } : {}) : undefined,
+        path.replaceAll(/\{\w+\}/g, parent.id),
+        method === "POST" || method === "PUT" ? (id === "exchangeKey" ? { grant_type: GRANT_TYPE } : {}) : undefined,
       );
       const isItsOwn = (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
       if (isItsOwn) expect([400, 404, 200], path).toContain(status);

@@ -149,11 +149,15 @@ interface Answer {
   readonly text: string;
 }
 
+const NAMED = { scopes: ["inference"], owner: "test", expires_at: new Date(Date.now() + 86_400_000).toISOString() };
+
 async function ask(endpoint: Endpoint, headers: Record<string, string>, id = "x"): Promise<Answer> {
-  const response = await fetch(`${server.url}${endpoint.path.replace(/\{\w+\}/, id)}`, {
+  const path = endpoint.path.replace("{workspace}", "acme-prod").replace(/\{\w+\}/, id);
+  const response = await fetch(`${server.url}${path}`, {
     method: endpoint.method,
     headers: { "content-type": "application/json", ...headers },
     ...(endpoint.method === "POST" && { body: "{}" }),
+    ...(endpoint.method === "PUT" && { body: JSON.stringify(NAMED) }),
   });
   const text = await response.text();
   const { error, error_description: description } = JSON.parse(text);
@@ -224,7 +228,13 @@ describe.each(GUARDED.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, 
 describe("what belongs to another workspace", () => {
   let own = "";
   let ownId = "";
-  beforeAll(async () => ({ text: own, id: ownId } = await makeKey(SCOPES)));
+  const ofOneWorkspace = SCOPES.filter((scope) => scope !== "platform:manage");
+  const ownName = "own-name";
+  beforeAll(async () => {
+    ({ text: own, id: ownId } = await makeKey(ofOneWorkspace));
+    const put = GUARDED.find(({ id }) => id === "putNamedKey");
+    if (put !== undefined) await ask(put, bearer(own), ownName);
+  });
 
   // Policies are the estate's, and no workspace's.
   const named = GUARDED.filter(({ path }) => path.includes("{") && !path.startsWith("/v1/policies/"));
@@ -232,11 +242,11 @@ describe("what belongs to another workspace", () => {
     "%s answers as if it were not there",
     async (_, endpoint) => {
       const isKey = endpoint.path.startsWith("/v1/keys/");
-      const id = isKey ? ownId : "chat-large-eu";
-      const stranger = await makeKey(SCOPES, "elsewhere");
+      const id = isKey ? ownId : endpoint.path.endsWith("{name}") ? ownName : "chat-large-eu";
+      const stranger = await makeKey(ofOneWorkspace, "elsewhere");
       const [there, nowhere] = [
         await ask(endpoint, bearer(stranger.text), id),
-        await ask(endpoint, bearer(stranger.text), "nobodysKey12"),
+        await ask(endpoint, bearer(stranger.text), endpoint.path.endsWith("{name}") ? "nobodys-name" : "nobodysKey12"),
       ];
       expect(there.status).toBe(404);
       const blank = ({ text }: Answer): string => text.replaceAll(/(req|dec)_\w+/g, "").replaceAll(id, "");
@@ -249,7 +259,13 @@ describe("what belongs to another workspace", () => {
     const decided = await fetch(`${server.url}/v1/models`, { headers: bearer(own) });
     const requestId = decided.headers.get("x-request-id") ?? "";
     const realId = ({ path }: Endpoint): string =>
-      path.startsWith("/v1/keys/") ? ownId : path.startsWith("/v1/decisions/") ? requestId : "chat-large-eu";
+      path.startsWith("/v1/keys/")
+        ? ownId
+        : path.endsWith("{name}")
+          ? ownName
+          : path.startsWith("/v1/decisions/")
+            ? requestId
+            : "chat-large-eu";
     for (const endpoint of named.filter(({ method }) => method === "GET")) {
       expect((await ask(endpoint, bearer(own), realId(endpoint))).status, endpoint.path).toBe(200);
     }

@@ -12,7 +12,7 @@ export interface Answered {
 export async function call(
   server: RunningServer,
   key: string,
-  method: "GET" | "POST",
+  method: "GET" | "POST" | "PUT" | "DELETE",
   path: string,
   body?: unknown,
 ): Promise<Answered> {

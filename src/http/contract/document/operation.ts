@@ -86,7 +86,7 @@ export function parametersOf(endpoint: Endpoint): readonly JsonObject[] {
     name,
     in: "path",
     required: true,
-    description: `${PATH_NAMES[endpoint.tag] ?? "Its id"}, with % escapes for characters that have a meaning in a path.`,
+    description: `${OWN_NAMES[name] ?? PATH_NAMES[endpoint.tag] ?? "Its id"}, with % escapes for characters that have a meaning in a path.`,
     schema: { type: "string", minLength: 1 },
   }));
   const inQuery = (schemas: Readonly<Record<string, JsonObject>>, required: boolean): readonly JsonObject[] =>
@@ -111,6 +111,11 @@ export function parametersOf(endpoint: Endpoint): readonly JsonObject[] {
   const { query, optionalQuery = {} } = endpoint;
   return [...inPath, ...inQuery(query, true), ...inQuery(optionalQuery, false), ...inHeaders];
 }
+
+const OWN_NAMES: Readonly<Record<string, string>> = {
+  workspace: "The workspace's id",
+  name: "The key's name: 1 to 63 lower-case letters, digits, dots or dashes",
+};
 
 const PATH_NAMES: Readonly<Partial<Record<Endpoint["tag"], string>>> = {
   Models: "The route's name",

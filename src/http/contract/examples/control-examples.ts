@@ -2,12 +2,14 @@ import {
   EXAMPLE_DECISION,
   EXAMPLE_DIGEST,
   EXAMPLE_ETAG,
+  EXAMPLE_EXPIRY,
   EXAMPLE_KEY,
   EXAMPLE_POLICY,
   type EndpointExample,
 } from "./example.ts";
 
 const ofKey = { parameters: { id: EXAMPLE_KEY } } as const;
+const ofName = { parameters: { workspace: "demo", name: "payments-checkout" } } as const;
 const ofPolicy = { parameters: { id: EXAMPLE_POLICY } } as const;
 
 export const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
@@ -41,6 +43,19 @@ export const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
   retrieveKey: ofKey,
   rotateKey: { ...ofKey, requests: { plain: { overlap_seconds: 3_600, expires_in: 7_776_000 } } },
   revokeKey: ofKey,
+  putNamedKey: {
+    ...ofName,
+    requests: {
+      plain: {
+        scopes: ["inference", "catalogue:read"],
+        owner: "group:payments",
+        expires_at: EXAMPLE_EXPIRY,
+        limits: { budget: { usd: 50, per: "day" } },
+      },
+    },
+  },
+  retrieveNamedKey: ofName,
+  deleteNamedKey: ofName,
   exchangeKey: {
     requests: {
       plain: {

@@ -27,3 +27,6 @@ export const EXAMPLE_DECISION = "req_0199d2a4f1c04b6a8f0e2d7c915b3a64";
 export const EXAMPLE_POLICY = "tool-approval";
 
 export const EXAMPLE_ETAG = '"4a7c1f02b9d35e68"';
+
+/** Stands for a time in the future; a request that is sent has another one. */
+export const EXAMPLE_EXPIRY = "2027-06-30T00:00:00Z";

@@ -71,7 +71,13 @@ function requestFacts(decision: DecisionRecord) {
     change:
       change === undefined
         ? null
-        : { what: change.what, id: change.id, replaces: change.replaces ?? null, content: change.content ?? null },
+        : {
+            what: change.what,
+            id: change.id,
+            replaces: change.replaces ?? null,
+            workspace: change.workspace ?? null,
+            content: change.content ?? null,
+          },
   };
 }
 

@@ -1,25 +1,27 @@
 import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
-import { invalidRequest, serviceError, type ServiceError } from "../../../canon/error.ts";
-import { codedError } from "../../../canon/errors/coded-error.ts";
+import type { ServiceError } from "../../../canon/error.ts";
 import type { Identity } from "../../../canon/identity.ts";
-import type { JsonObject } from "../../../canon/json.ts";
-import { asWord } from "../../../evidence/record.ts";
+import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+import { managesWorkspace, mayChangeKey } from "../../../canon/credentials/key-authority.ts";
+import { PLATFORM_SCOPE } from "../../../canon/scope.ts";
+import { asWord, type Word } from "../../../evidence/record.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
+import { faultError, noSuchKey, noSuchWorkspace, notYours } from "./key-errors.ts";
 import { describeKey } from "./key-json.ts";
 import type { KeyFault, KeyManagement, PreparedKey } from "./key-management.ts";
 import { pageOfKeys } from "./key-page.ts";
 import { readNewKey, readRotation } from "./key-request.ts";
 
 /** Answers with keys must not be cached: some contain a secret, all are out of date a moment later. */
-const NO_STORE = ["cache-control", "no-store"] as const;
+export const NO_STORE = ["cache-control", "no-store"] as const;
 
-/** Keys of the caller's own workspace; those of others look like keys that do not exist. */
+/** Keys of the workspaces that the caller manages; those of others look like keys that do not exist. */
 export const KEY_HANDLERS = {
   createKey: async (call) => {
     const { identity, keys, body } = parts(call);
-    const { workspace } = body;
-    if (workspace !== undefined && workspace !== identity.workspace) return noSuchWorkspace();
-    const requested = readNewKey(body, identity.workspace, identity.keyId, Date.now());
+    const workspace = managedWorkspace(call, textOf(body["workspace"]) ?? identity.workspace);
+    if (typeof workspace !== "string") return workspace;
+    const requested = readNewKey(body, workspace, identity.keyId, Date.now());
     if ("code" in requested) return requested;
     const prepared = await keys.create(requested);
     if ("fault" in prepared) return faultError(prepared, body);
@@ -27,18 +29,22 @@ export const KEY_HANDLERS = {
   },
   listKeys: async (call) => {
     const { identity, keys } = parts(call);
+    const { searchParams } = call.url;
+    const workspace = managedWorkspace(call, searchParams.get("workspace") ?? identity.workspace);
+    if (typeof workspace !== "string") return workspace;
     const now = Date.now();
-    const page = await pageOfKeys(keys, identity.workspace, call.url.searchParams, (key) => describeKey(key, now));
+    const page = await pageOfKeys(keys, workspace, searchParams, (key) => describeKey(key, now));
     return "fault" in page ? faultError(page) : withHeaders(page);
   },
   getKey: async (call) => {
-    const key = await ownKey(call);
+    const key = await managedKey(call);
     return "code" in key ? key : { json: describeKey(key, Date.now()), headers: NO_STORE };
   },
   rotateKey: async (call) => {
     const { identity, keys, body } = parts(call);
-    const key = await ownKey(call);
+    const key = await managedKey(call);
     if ("code" in key) return key;
+    if (!mayChangeKey(identity, key)) return notYours();
     const requested = readRotation(body, identity.keyId, Date.now());
     if ("code" in requested) return requested;
     const prepared = await keys.rotate(key.id, requested);
@@ -46,21 +52,41 @@ export const KEY_HANDLERS = {
     return stored(call, prepared, body);
   },
   revokeKey: async (call) => {
-    const { keys } = parts(call);
-    const key = await ownKey(call);
+    const { identity } = parts(call);
+    const key = await managedKey(call);
     if ("code" in key) return key;
-    const unrecorded = await call.recordChange({ what: "key_revoked", id: asWord(key.id) });
-    if (unrecorded !== null) return unrecorded;
-    const revoked = await keys.revoke(key.id);
-    if ("fault" in revoked) return faultError(revoked);
-    return { json: describeKey(revoked, Date.now()), headers: NO_STORE };
+    if (!mayChangeKey(identity, key)) return notYours();
+    const revoked = await revoke(call, key);
+    return "code" in revoked ? revoked : { json: describeKey(revoked, Date.now()), headers: NO_STORE };
   },
 } as const satisfies Record<string, ControlHandler>;
 
+/** Recorded, then done. */
+export async function revoke(call: ControlCall, { id, workspace }: ServiceKey): Promise<ServiceKey | ServiceError> {
+  const { identity, keys } = parts(call);
+  const change = { what: "key_revoked", id: asWord(id), ...elsewhere(identity, workspace) } as const;
+  const unrecorded = await call.recordChange(change);
+  if (unrecorded !== null) return unrecorded;
+  const revoked = await keys.revoke(id);
+  return "fault" in revoked ? faultError(revoked) : revoked;
+}
+
+/** The workspace of a change, where it is not that of the caller, which the record has. */
+function elsewhere(identity: Identity, workspace: string): { readonly workspace?: Word } {
+  return workspace === identity.workspace ? {} : { workspace: asWord(workspace) };
+}
+
 /** Recorded, then stored, then shown: no key may exist without a record of who made it. */
-async function stored(call: ControlCall, prepared: PreparedKey, body: JsonObject): Promise<ControlAnswer> {
+export async function stored(
+  call: ControlCall,
+  prepared: PreparedKey,
+  body: JsonObject,
+  more: { readonly name?: string } = {},
+): Promise<ControlAnswer> {
   const { text, key, previous, store } = prepared;
+  const { identity } = parts(call);
   const unrecorded = await call.recordChange({
+    ...elsewhere(identity, key.workspace),
     what: previous === null ? "key_created" : "key_rotated",
     id: asWord(key.id),
     ...(previous !== null && { replaces: asWord(previous.id) }),
@@ -72,6 +98,7 @@ async function stored(call: ControlCall, prepared: PreparedKey, body: JsonObject
   return {
     json: {
       ...describeKey(key, now),
+      ...more,
       key: text,
       ...(result.previous !== null && { previous: describeKey(result.previous, now) }),
     },
@@ -79,83 +106,48 @@ async function stored(call: ControlCall, prepared: PreparedKey, body: JsonObject
   };
 }
 
-interface Parts {
+export interface Parts {
   readonly identity: Identity;
   readonly keys: KeyManagement;
   readonly body: JsonObject;
 }
 
-function parts({ identity, runtime, body }: ControlCall): Parts {
+export function parts({ identity, runtime, body }: ControlCall): Parts {
   if (identity === null || runtime.keys === undefined) throw new Error("keys: a call without an identity or a store");
   return { identity, keys: runtime.keys, body: body?.value ?? {} };
 }
 
-/** The key that the path names, where it is one of the caller's workspace. */
-async function ownKey(call: ControlCall): Promise<ServiceKey | ServiceError> {
+/** The key that the path names, where the caller manages its workspace. */
+async function managedKey(call: ControlCall): Promise<ServiceKey | ServiceError> {
   const { identity, keys } = parts(call);
   // A whole key in a path has been written to logs on its way; it names no key here.
   if (call.parameter === null || !/^[0-9A-Za-z]{1,64}$/.test(call.parameter)) return noSuchKey();
   const key = await keys.get(call.parameter);
   if ("fault" in key) return faultError(key);
-  return key.workspace === identity.workspace ? key : noSuchKey();
+  return managesWorkspace(identity, key.workspace) ? key : noSuchKey();
 }
 
-function withHeaders(answer: { readonly json: JsonObject } | ServiceError): ControlAnswer {
-  return "code" in answer ? answer : { ...answer, headers: NO_STORE };
+/** The workspace that a request names, where the caller manages it and it exists. */
+export function managedWorkspace(call: ControlCall, workspace: string): string | ServiceError {
+  const { identity } = parts(call);
+  const managesAll = identity.scopes.has(PLATFORM_SCOPE);
+  const isManaged = managesWorkspace(identity, workspace);
+  // Of a workspace that has left the configuration, its own key still manages what it has.
+  const isKnown = workspace === identity.workspace || Object.hasOwn(call.snapshot.decider.table.workspaces, workspace);
+  return isManaged && isKnown ? workspace : noSuchWorkspace(managesAll);
 }
 
-function noSuchKey(): ServiceError {
-  return serviceError(404, "not_found", "key_not_found", "The workspace has no key with this id.");
-}
-
-/** One answer for workspaces that exist and those that do not. */
-function noSuchWorkspace(): ServiceError {
-  return serviceError(
-    404,
-    "not_found",
-    "workspace_not_found",
-    "A key manages its own workspace only; leave workspace out.",
-    { param: "workspace" },
-  );
+function textOf(value: JsonValue | undefined): string | null {
+  return typeof value === "string" ? value : null;
 }
 
 /** Where the key has been rotated already, the answer says how the key is now: who asks next finds the key that replaced it. */
 async function rotationError(call: ControlCall, fault: KeyFault, body: JsonObject): Promise<ServiceError> {
   if (fault.fault !== "rotated") return faultError(fault, body);
-  const key = await ownKey(call);
+  const key = await managedKey(call);
   return "code" in key ? key : { ...faultError(fault), facts: { service_key: describeKey(key, Date.now()) } };
 }
 
-function faultError(fault: KeyFault, body: JsonObject = {}): ServiceError {
-  switch (fault.fault) {
-    case "option": {
-      const field = fieldOf(fault.field, body);
-      return invalidRequest("invalid_value", `${field}: ${fault.fix}`, field);
-    }
-    case "absent":
-      return noSuchKey();
-    case "not_active":
-      return invalidRequest("key_not_active", "The key is revoked or expired; create a new key instead.");
-    case "rotated":
-      return codedError(
-        "key_already_rotated",
-        "The key has been rotated already. Rotate the key that replaced it (`service_key.replaced_by`), or create a new key.",
-      );
-    case "too_many":
-      return invalidRequest(
-        "too_many_keys",
-        "The workspace has reached its maximum number of valid keys; revoke unused ones, or let them expire.",
-      );
-    case "unavailable":
-      return codedError(
-        "store_unavailable",
-        "The keys cannot be read or written now; the change may or may not have been made. List the keys before you try again.",
-      );
-  }
-}
-
-/** The member of the body that a field of the core came from. */
-function fieldOf(field: string, body: JsonObject): string {
-  if (field === "overlap") return "overlap_seconds";
-  return field === "expires_at" && body["expires_in"] !== undefined ? "expires_in" : field;
+function withHeaders(answer: { readonly json: JsonObject } | ServiceError): ControlAnswer {
+  return "code" in answer ? answer : { ...answer, headers: NO_STORE };
 }

@@ -36,8 +36,8 @@ export interface Rotation {
 
 /** Why a key could not be made, read or changed. `fix` is a sentence without any value that was given. */
 export type KeyFault =
-  | { readonly fault: "option"; readonly field: string; readonly fix: string }
-  | { readonly fault: "absent" | "not_active" | "rotated" | "too_many" | "unavailable" };
+  | { readonly fault: "option" | "differs"; readonly field: string; readonly fix: string }
+  | { readonly fault: "absent" | "not_active" | "rotated" | "too_many" | "taken" | "unavailable" };
 
 /** A key that is not stored yet: it exists once `store` has resolved without a fault. */
 export interface PreparedKey {
@@ -60,6 +60,10 @@ export interface KeyManagement {
     limit: number,
   ) => Promise<readonly ServiceKey[] | KeyFault>;
   readonly create: (options: NewKey) => Promise<PreparedKey | KeyFault>;
+  /** The key of a name after those that rotations have replaced; none where the workspace has never had the name. */
+  readonly named: (workspace: string, name: string) => Promise<readonly ServiceKey[] | KeyFault>;
+  /** The key of a name as it is wanted: the one that is there, or one that is not stored yet. */
+  readonly put: (name: string, options: NewKey) => Promise<PreparedKey | { readonly existing: ServiceKey } | KeyFault>;
   readonly rotate: (id: string, options: Rotation) => Promise<PreparedKey | KeyFault>;
   /** Durable, and refused by this process, when it resolves. Revoking twice keeps the first time. */
   readonly revoke: (id: string) => Promise<ServiceKey | KeyFault>;

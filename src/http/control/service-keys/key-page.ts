@@ -9,6 +9,7 @@ const MAXIMUM_LIMIT = 100;
 /** Query parameters of the list, for /openapi.json. */
 export const KEY_PAGE_QUERY = {
   limit: { type: "integer", minimum: 1, maximum: MAXIMUM_LIMIT, default: DEFAULT_LIMIT, description: "Most keys." },
+  workspace: { type: "string", description: "The workspace, for keys with `platform:manage`; their own unless given." },
   after: { type: "string", description: "The page after the key with this id: `last_id` of the page before." },
 } as const;
 
