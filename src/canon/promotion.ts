@@ -72,7 +72,7 @@ export const PROMOTION_ERRORS = {
     ...LACKING,
     meaning: "The promotion lacks approvals, or roles among them; `missing` of the error lists them.",
     example: '`promotion: {"*": {approvals: 2}}` and one approval.',
-    fix: "`signalbox policy approve ID`, by somebody else.",
+    fix: "`signalbox policy approve ID`, by another person.",
   },
   soak_not_met: {
     ...LACKING,
@@ -82,13 +82,15 @@ export const PROMOTION_ERRORS = {
   },
   decisions_required: {
     ...LACKING,
-    meaning: "The candidate has judged fewer requests in shadow than `decisions` requires; `missing` has the number.",
-    example: "`decisions: 1000` on a quiet day.",
+    meaning:
+      "The candidate has judged fewer requests in shadow than `min_decisions` requires; `missing` has the number.",
+    example: "`min_decisions: 1000` on a quiet day.",
     fix: "Wait for traffic; `missing` has the numbers.",
   },
   indeterminate_seen: {
     ...LACKING,
-    meaning: "The candidate could not judge some requests in shadow, and the promotion requires that there are none.",
+    meaning:
+      "The candidate was indeterminate for some requests in shadow, and the promotion requires that it was for none.",
     example: "A rule that reads a member that some requests lack.",
     fix: "Fix the policy; `signalbox policy show ID` has examples.",
   },

@@ -118,7 +118,7 @@ async function run(options: CheckOptions, io: CommandIo): Promise<number> {
   io.stdout(formatDiagnostics(options.format, diagnostics, context));
   const [first] = diagnostics;
   if (options.format === "terminal" && first !== undefined) {
-    io.stdout(`\nsignalbox check --explain ${first.code} explains the code; it knows every code.\n`);
+    io.stdout(`\nsignalbox check --explain ${first.code} explains the code, as it does for every other code.\n`);
   }
   if (options.format === "terminal" && errors === 0 && table !== null) {
     const sizes = [

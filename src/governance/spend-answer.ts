@@ -52,7 +52,7 @@ export const SPEND = {
           projected_usd: {
             ...dollars,
             type: ["number", "null"],
-            description: "At the end of the window, if spending goes on as before; `null` in its first 5 %.",
+            description: "At the end of the window, if spending continues at the same rate; `null` in its first 5 %.",
           },
         }),
         description: "Budgets in money of the workspace, now.",

@@ -89,7 +89,7 @@ export const CHANGES = {
   indeterminate_new: {
     rank: 10,
     title: "newly indeterminate",
-    sentence: "A constraint that acts here cannot be evaluated any more.",
+    sentence: "An enforced constraint can no longer be evaluated.",
     level: "error",
   },
 } as const satisfies Readonly<Record<string, Change>>;

@@ -231,6 +231,6 @@ function parseObject(text: string): JsonObject | null {
 
 function unreadable(sequence: number): StoreUnavailableError {
   return new StoreUnavailableError(
-    `evidence entry ${sequence} is not a record that this version knows; read it with the version that wrote it`,
+    `evidence entry ${sequence} is not a record that this version supports; read it with the version that wrote it`,
   );
 }

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";
 import { POLICY_CODES } from "../../src/policy/codes.ts";
+import { ASSERTION_CODES } from "../../src/simulate/assertions/file/codes.ts";
 import { withNavigationOf } from "../../tools/generate/navigation.ts";
 import { presetsPage } from "../../tools/generate/presets-page.ts";
 import { configurationReference, diagnosticsReference } from "../../tools/generate/reference.ts";
@@ -33,7 +34,7 @@ test("docs/configuration.md is written from the schema", () => {
 test("docs/diagnostics.md is written from the tables of codes and lists every code once", () => {
   const text = committed("docs/diagnostics.md");
   expect(text).toBe(withNavigationOf(text, diagnosticsReference()));
-  for (const code of [...Object.keys(ROUTE_CODES), ...Object.keys(POLICY_CODES)])
+  for (const code of new Set([ROUTE_CODES, POLICY_CODES, ASSERTION_CODES].flatMap((codes) => Object.keys(codes))))
     expect(text.split(`| \`${code}\``)).toHaveLength(2);
 });
 

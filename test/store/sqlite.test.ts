@@ -58,7 +58,7 @@ describe("the file", () => {
     const folder = join(databaseFile(), "..", "folder");
     mkdirSync(folder, { recursive: true, mode: 0o755 });
     chmodSync(folder, 0o755);
-    await expect(openSqliteStore({ path: folder })).rejects.toThrow("no file but a folder");
+    await expect(openSqliteStore({ path: folder })).rejects.toThrow("is a folder or a device, not a file");
     const text = join(folder, "notes.txt");
     writeFileSync(
       text,
@@ -170,7 +170,7 @@ describe("a file that cannot be used", () => {
     database.exec(`INSERT INTO migrations VALUES (${newest + 1}, 'future', 0)`);
     database.close();
     expect(await refusal(path)).toContain(
-      `schema version ${newest + 1}, and this program knows versions up to ${newest}`,
+      `schema version ${newest + 1}, and this program supports versions up to ${newest}`,
     );
   });
 

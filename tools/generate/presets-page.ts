@@ -7,13 +7,13 @@ export function presetsPage(): string {
       const { dialect, ...keys } = provider;
       const shownRegions =
         regions === undefined
-          ? [`- \`base_url\` has to be written, such as \`${address ?? ""}\``]
+          ? [`- \`base_url\` is required, such as \`${address ?? ""}\``]
           : Object.entries(regions).map(([region, url]) => `- \`${region}\`: \`${url}\``);
       return [
         `## ${name}`,
         `${title}. Dialect \`${typeof dialect === "string" ? dialect : ""}\`, \`${JSON.stringify(keys)}\`.`,
         shownRegions.join("\n"),
-        `Row \`${row}\` of providers.md says what is not verified. Looked up ${checked}: ${source}`,
+        `Row \`${row}\` of providers.md names what is not verified. Looked up ${checked}: ${source}`,
       ].join("\n\n");
     },
   );
@@ -21,12 +21,13 @@ export function presetsPage(): string {
 
 Written by \`npm run generate\` from \`src/compile/presets/presets.json\`; do not edit.
 
-A row of \`providers\` may say \`preset: openai\`. It gets \`dialect\`, \`base_url\`, \`auth\` and \`flags\` from here. A key that the row has itself takes the
-place of the preset's, as a whole: \`flags: []\` means none. \`region\` is always the row's own, and chooses the address; where your file has another word for the place, \`preset_region\` says
-which address is meant. \`retention\` and \`trains_on_data\` are never part of a preset: they are what your contract says.
+A row of \`providers\` with \`preset: openai\` gets \`dialect\`, \`base_url\`, \`auth\` and \`flags\` from here.
 
-\`signalbox check\` prints what each preset came to, and \`--format json\` has it under \`presets\`. The revision of the table covers the result, so a release that
-changes a preset shows in \`simulate\`. What a preset cannot know (models, prices, limits) stays in your file.
+- A key of the row replaces that of the preset as a whole: \`flags: []\` means none.
+- \`region\` is always the row's own, and selects the address. If your file names the region otherwise, \`preset_region\` selects it.
+- \`retention\` and \`trains_on_data\` are never part of a preset, because your contract decides them.
+- \`signalbox check\` prints the result of each preset; \`--format json\` has it under \`presets\`.
+- The revision of the table covers the result, so a release that changes a preset shows in \`simulate\`.
 
 ${sections.join("\n\n")}
 `;

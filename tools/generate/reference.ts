@@ -3,17 +3,19 @@ import type { DialectFacts } from "../../src/dialects/dialect-facts.ts";
 import { FILES } from "./several-files.ts";
 import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";
 import { POLICY_CODES } from "../../src/policy/codes.ts";
+import { ASSERTION_CODES } from "../../src/simulate/assertions/file/codes.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** `docs/diagnostics.md`: every code of routes.yaml and of policies with its meaning and fix. */
+/** `docs/diagnostics.md`: every code of routes.yaml, policies and assertions with its meaning and fix. */
 export function diagnosticsReference(): string {
   const rows = (codes: typeof ROUTE_CODES | typeof POLICY_CODES) =>
     Object.entries(codes).map(([code, { severity, meaning, fix }]) => [`\`${code}\``, severity, meaning, fix]);
   const head = ["Code", "Severity", "Meaning", "What to do"];
+  const own = Object.entries(ASSERTION_CODES).filter(([code]) => !Object.hasOwn(ROUTE_CODES, code));
   return `# Findings of signalbox check
 
-Written by \`npm run generate\` from \`src/compile/findings/codes.ts\` and \`src/policy/codes.ts\`; do not edit.
+Written by \`npm run generate\` from \`src/compile/findings/codes.ts\`, \`src/policy/codes.ts\` and \`src/simulate/assertions/file/codes.ts\`; do not edit.
 \`signalbox check --explain CODE\` explains each code with an example. Codes are not renamed.
 
 \`signalbox check\` and every start report all findings at once, sorted by file and line.
@@ -38,6 +40,16 @@ ${table(head, rows(ROUTE_CODES))}
 [Policies](policies.md) has the contract, and [traps](writing-a-policy.md#traps) what no finding reports.
 
 ${table(head, rows(POLICY_CODES))}
+
+## Assertions
+
+[Assertions](assertions.md) lists all keys. All findings are errors. Codes of routes.yaml that are about the text or
+the keys of a file mean the same here; \`signalbox check --explain CODE\` has both.
+
+${table(
+  ["Code", "Meaning", "What to do"],
+  own.map(([code, { meaning, fix }]) => [`\`${code}\``, meaning, fix]),
+)}
 `;
 }
 
@@ -50,19 +62,21 @@ export function configurationReference(schema: Json, dialects: Readonly<Record<s
 Written by \`npm run generate\` from \`src/compile/routes-schema.ts\`; do not edit. Editors read the same from
 \`routes.schema.json\`: begin the file with \`# yaml-language-server: $schema=./routes.schema.json\`.
 
-The file is YAML 1.2. Anchors and aliases are read; merge keys (\`<<\`), tags and a second document are refused. Unknown keys
-are errors, at any depth. Names such as \`constructor\` are refused. The order of rows and of lists means nothing, except
-that of \`fallbacks\`, and of \`peers\` under \`balance: order\`. \`signalbox check\` reports every mistake with its place; \`diagnostics.md\` explains each code.
+The file is YAML 1.2. Anchors and aliases are allowed; merge keys (\`<<\`), tags, a second document and names such as
+\`constructor\` are refused. Unknown keys are errors, at any depth. The order of rows and lists has no meaning, except in
+\`fallbacks\`, and in \`peers\` under \`balance: order\`. [Findings](diagnostics.md) explains each code of \`signalbox check\`.
 
-Credentials never stand in the file: \`secret\` and \`bearer\` take \`{env: NAME}\` or \`{file: path}\`, and text in their
-place is an error.
+Credentials are never in the file: \`secret\` and \`bearer\` take \`{env: NAME}\` or \`{file: path}\`, and a literal value is
+an error.
 
-\`aws_sigv4\` and \`google_oauth\` make credentials per call. Keys and tokens are held in memory, renewed four minutes before they
-end, and by one request however many calls wait. A call waits for them at most \`timeouts.connect\`; where none can be had, the
-attempt fails as \`auth\` and the next endpoint is tried. At start, what can be seen without the network (variables, files, the
-profile) counts as the provider's secret for \`on_missing_secret\`; \`signalbox check\` looks at none of it.
-Microsoft Entra ID has no form of its own: Azure takes \`{header: api-key, secret: …}\`, or \`bearer\` with a token that something
-else renews, in which case \`{file: path}\` is read at start and at every reload.
+\`aws_sigv4\` and \`google_oauth\` make credentials per call:
+
+- Keys and tokens are held in memory, and renewed four minutes before they end, by one request for all waiting calls.
+- A call waits at most \`timeouts.connect\` for them. If there are none, the attempt fails as \`auth\` and the next endpoint is tried.
+- At start, what is visible without the network (variables, files, the profile) decides about \`on_missing_secret\`.
+  \`signalbox check\` reads none of it.
+- Microsoft Entra ID has no form of its own: use \`{header: api-key, secret: …}\`, or \`bearer\` with a token that another
+  program renews in a file. The file is read at start and at every reload.
 
 ${FILES}
 
@@ -74,17 +88,17 @@ ${table(["Dialect", "Operations", "Capabilities that it carries"], Object.entrie
 
 ## Flags
 
-How a provider deviates from its dialect, declared under \`flags\` of its row. A flag means the same for relayed and for translated
-requests. What it takes away is refused by name before anything is sent; what it changes or leaves out stands in the evidence of the request.
-\`providers.md\` has the rows of many vendors.
+How a provider deviates from its dialect, declared under \`flags\` of its row, for relayed and for translated requests.
+What a flag takes away is refused by name before anything is sent. What it changes or leaves out is in the evidence.
+[Providers](providers.md) has the rows of many vendors.
 
 ${table(["Dialect", "Flag", "Meaning", "Takes away", "Not together with"], Object.entries(dialects).flatMap(flagRows))}
 
 ## Features
 
-What requests may ask of a wire protocol beyond what they ask of a model. A request in one protocol that an endpoint of
-another may get is refused by name where that endpoint lacks what it uses. \`refuses\` of a model takes features away;
-\`accepts\` adds those marked \`if accepted\`.
+What requests may require of a wire protocol in addition to the capabilities of a model. A request is refused by name if
+an endpoint of its plan lacks a feature that it uses. \`refuses\` of a model takes features away; \`accepts\` adds those
+marked \`if accepted\`.
 
 ${table(
   ["Feature", "A request uses it by", "Dialects"],

@@ -13,13 +13,14 @@ export function troubleshootingPage(): string {
   return `# Troubleshooting by error code
 
 Written from \`src/canon/errors/\` and \`src/cli/codes/\` (\`npm run generate\`); do not edit.
-\`signalbox check --explain CODE\` says the same in a terminal, and explains the findings of configuration, policies and assertions too.
+\`signalbox check --explain CODE\` prints the same in a terminal, and explains the findings of configuration, policies and assertions too.
 
-Every error of the HTTP API has the members \`message\`, \`type\`, \`param\` and \`code\` in the form of the surface that was asked. \`code\` is stable; the sentence is not.
-\`param\` names the member of the request concerned. A denial by a policy has the policy's own reason as its code, which the policy's METADATA declares;
-\`signalbox explain\` with the same request shows the rule. An answer with \`x-should-retry: false\` (400, 402, 403, 404 and
-others) is never worth a retry with the same request; 429, 502, 503 and 504 without it may be, after \`retry-after\`.
-A provider's own sentences are never passed on; its codes only where they are listed here.
+- Every error has \`message\`, \`type\`, \`param\` and \`code\`, in the form of the caller's protocol. \`code\` is stable; the sentence is not.
+- \`param\` names the member of the request.
+- A denial by a policy has the policy's own reason as its code. \`signalbox explain\` with the same request shows the rule.
+- An answer with \`x-should-retry: false\` (400, 402, 403, 404 and others) comes again for the same request.
+  Others (429, 502, 503, 504) may succeed after \`retry-after\`.
+- Sentences of providers are never passed on; their codes only if they are listed here.
 
 ${groups.join("\n\n")}
 `;

@@ -190,7 +190,7 @@ export const REQUEST_ERRORS = {
   invalid_file_data: {
     ...final(400, "invalid_request"),
     at: ["inference", "simulateRoute"],
-    meaning: "A file or image is no data URL that can be read.",
+    meaning: "The data URL of a file or an image cannot be read.",
     example: "`data:application/pdf,` without base64.",
     fix: "Send base64 with its media type.",
   },
@@ -204,7 +204,7 @@ export const REQUEST_ERRORS = {
   invalid_seed: {
     ...final(400, "invalid_request"),
     at: ["inference", "simulateRoute"],
-    meaning: "The seed is outside what the provider's protocol takes.",
+    meaning: "The seed is out of the range of the provider's protocol.",
     example: "A seed above 2147483647.",
     fix: "Use a smaller seed.",
   },

@@ -76,7 +76,7 @@ export const SERVICE_ERRORS = {
   request_too_large: {
     ...final(413, "too_large"),
     at: ["with_body"],
-    meaning: "The body is larger than the server takes; or a provider said so.",
+    meaning: "The body is larger than the server or the provider accepts.",
     example: "A conversation with many images.",
     fix: "Send less; operators may raise the limit of bodies.",
   },
@@ -185,7 +185,7 @@ export const SERVICE_ERRORS = {
     at: ["getReadiness"],
     meaning: "The server is starting, draining or cannot write evidence.",
     example: "`GET /readyz` during a drain.",
-    fix: "Send requests to another replica; the body says what is missing.",
+    fix: "Send requests to another replica; the body names what is missing.",
   },
   no_healthy_endpoint: {
     ...passing(503, "unavailable", 5000),

@@ -20,7 +20,7 @@ export const SESSION_ERRORS = {
     ...final(403, "insufficient_scope"),
     at: [],
     meaning:
-      "A sign-in to the console was refused by the identity provider, or its return is not the one that was asked for.",
+      "The identity provider refused a sign-in to the console, or its answer does not belong to a sign-in that the console began.",
     example: "A sign-in page that was left open for longer than ten minutes.",
     fix: "Start again at `/console/`.",
   },
@@ -28,14 +28,14 @@ export const SESSION_ERRORS = {
     ...final(403, "insufficient_scope"),
     at: [],
     meaning:
-      "The identity provider knows the person, and none of their groups has a role in `console.roles` of routes.yaml.",
+      "The person is signed in at the identity provider, but none of their groups has a role in `console.roles` of routes.yaml.",
     example: "The first sign-in of a new colleague.",
     fix: "Ask for one of the groups that the message names; operators look at `groups_claim`.",
   },
   sign_in_unavailable: {
     ...passing(503, "unavailable", 1000),
     at: [],
-    meaning: "The identity provider could not be asked.",
+    meaning: "The identity provider could not be reached.",
     example: "A provider that is down, or an `issuer` that this machine cannot reach.",
     fix: "Try again later; operators look at `console.oidc` of routes.yaml.",
   },

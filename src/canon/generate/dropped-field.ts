@@ -14,7 +14,7 @@ export const DROPPED_FIELDS = {
   message_phase_dropped: "The phase of an assistant message was left out",
   cache_mark_dropped: "Prompt cache marks were left out",
   cache_hint_dropped: "Prompt cache keys and options were left out",
-  service_tier_changed: "The service tier was mapped to the nearest word, or left out",
+  service_tier_changed: "The service tier was mapped to the nearest value, or left out",
   hint_dropped: "A member that may only help was left out",
   image_detail_dropped: "The image detail `auto` was left out",
   file_name_dropped: "A file's name was left out",
@@ -29,7 +29,7 @@ export const DROPPED_FIELDS = {
   tool_arguments_normalised: "Tool arguments were printed anew as JSON",
   schema_name_dropped: "A schema's name, description or strictness was left out",
   schema_name_made: "A schema without a name was given one",
-  schema_emulated: "The response schema was asked for as a tool",
+  schema_emulated: "The response schema was requested as a tool",
   effort_as_budget: "The reasoning effort was sent as a budget of tokens, by the table in routes.yaml",
   budget_as_effort: "The reasoning budget was sent as an effort, by the table in routes.yaml",
   reasoning_turned_off:
@@ -65,13 +65,13 @@ export const DROPPED_FIELDS = {
   reasoning_placeholder:
     "A message of the history that had no reasoning was sent with a space for it, because the provider demands some",
   input_purpose_defaulted:
-    "Inputs without an `input_type` were sent as documents, because the protocol wants to know what they are for",
+    "Inputs without an `input_type` were sent as documents, because the protocol requires a purpose",
   truncation_unspoken:
     "Whether inputs may be cut could not be expressed in the provider's protocol, so its default applies",
   document_members_dropped: "Members of documents besides `text` were not sent",
   categories_unjudged: "Categories that the model does not judge read as not flagged",
   /** Stands in records of earlier builds only: an answer without a finish reason is a failure now. */
-  finish_synthesised: "Earlier builds only: the provider gave no finish reason, and `stop` was said",
+  finish_synthesised: "Earlier builds only: the provider gave no finish reason, and `stop` was sent",
 } as const satisfies Record<string, string>;
 
 export type DroppedField = keyof typeof DROPPED_FIELDS;

@@ -103,7 +103,7 @@ function checkNoted(
     const anchor = anchors.find((known) => known.position === position);
     if (anchor === undefined) {
       throw new CommandError(
-        `position ${position} cannot be checked: rows up to ${from.position} were pruned, and it is none of the anchors`,
+        `position ${position} cannot be checked: rows up to ${from.position} were pruned, and no anchor has this position`,
       );
     }
     if (anchor.hash !== hash) return { position, cause: "anchor" };

@@ -136,7 +136,7 @@ async function write(folder: string, shown: string, routes: string, io: CommandI
   ];
   await createFiles(files);
   for (const file of files) io.stdout(`wrote ${file.shown}\n`);
-  if (hasIgnore) io.stdout("add .signalbox/ to .gitignore: the store and compiled policies are no sources\n");
+  if (hasIgnore) io.stdout("add .signalbox/ to .gitignore: it has the store and compiled policies\n");
   const [at, config] = shown === "." ? ["", ""] : [` ${shown}`, ` --config ${shown}/routes.yaml`];
   io.stdout(`
 Next:

@@ -26,7 +26,7 @@ export function routesText(plan: InitPlan): string {
 #
 # Where requests may go, and who may send them there.
 #
-#   signalbox check                  says everything that is wrong with this file
+#   signalbox check                  reports every problem of this file
 #   signalbox policy test --strict   runs the tests of the policies
 #   signalbox serve --demo           serves it, with first keys; without secrets the built-in simulated provider answers
 #
@@ -72,7 +72,7 @@ policies:
   initial_mode: { eu-residency: enforce, "*": shadow }
   managed_by: ${flow([plan.workspace])}
 
-# Words that keys and workspaces may carry, and policies may see: eu-residency looks for \`eu\`, tool-approval for the other two.
+# Labels that keys and workspaces may have and policies can read: eu-residency reads \`eu\`, tool-approval the other two.
 vocabulary:
   labels: [eu, tools, hosted-tools]
 `;
@@ -81,7 +81,7 @@ vocabulary:
 function providerText({ id, preset, title, region, baseUrl, auth }: PlannedProvider, trainsOnData: boolean): string {
   const lines = [`  # ${title}`, `  ${flow(id)}:`, `    preset: ${preset}`, `    region: ${region}`];
   if (baseUrl !== null)
-    lines.push("    # Put the names of your account in place of what is in capitals.", `    base_url: ${baseUrl}`);
+    lines.push("    # Replace the parts in capitals by the names of your account.", `    base_url: ${baseUrl}`);
   lines.push(`    trains_on_data: ${trainsOnData}`);
   if (auth !== "none") lines.push(`    auth: ${flow(auth)}`);
   return lines.join("\n");

@@ -37,7 +37,7 @@ pass.retention_approved contains candidate.id if {
 	candidate.retention == "none"
 }
 
-# A reason that is more exact than the first of the list. It stands for a candidate that does not pass.
+# A more precise reason than the first of the list, for one candidate that does not pass.
 reason.retention_approved[candidate.id] := "RETENTION_UNLIMITED" if {
 	some candidate in input.candidates
 	candidate.retention == "unlimited"
@@ -87,7 +87,7 @@ test_unknown_environment_has_a_reason_of_its_own if {
 `,
   },
   require_all: {
-    title: "Primary and fallbacks keep nothing of what they are sent",
+    title: "The primary and all fallbacks keep no requests",
     constraint: "retention_approved",
     reasons: ["RETENTION_NOT_APPROVED", "RETENTION_UNLIMITED"],
     rules: RETENTION_RULES,

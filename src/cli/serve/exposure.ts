@@ -27,7 +27,7 @@ export function checkExposure(
   if (hasTls || isLoopback(host)) return null;
   if (flags.behindProxy) return "behind_proxy";
   if (flags.insecureHttp) return "insecure_http";
-  throw new UsageError(`--host: is reached from other machines, and there is no TLS: ${WAYS}`);
+  throw new UsageError(`--host: other machines reach this address, and there is no TLS: ${WAYS}`);
 }
 
 /** A name other than `localhost` may be any address, and may be another one tomorrow. */

@@ -50,15 +50,15 @@ ${ENVIRONMENT_HELP}
                       (default: a quarter of the machine's or container's memory, divided by the workers)
   --drain SECONDS     longest wait for requests in flight when stopped (default: 30)
   --drain-delay SECONDS
-                      before that, go on serving so long while /readyz says 503 already (default: 0)
+                      before that, serve for so long while /readyz answers 503 (default: 0)
   --first-key-file FILE
                       where an empty store's first key goes unless a terminal shows it: a new file of mode 0600
                       (default: first-key beside the database)
   --cache DIRECTORY   compiled policies (default: ${DEFAULT_CACHE_TEXT})
   --evidence-retention DAYS
                       delete older evidence, hourly (default: $SIGNALBOX_EVIDENCE_RETENTION_DAYS or keep for ever)
-  --log-format FORMAT text: words for people; json: one object a line on standard output, words for people
-                      on standard error (default: $SIGNALBOX_LOG_FORMAT or text)
+  --log-format FORMAT text, or json: one object a line on standard output, and text on
+                      standard error (default: $SIGNALBOX_LOG_FORMAT or text)
   --log-level LEVEL   of the json log: debug, info, warn or error (default: $SIGNALBOX_LOG_LEVEL or info)
   --no-watch          do not reload when a file changes; SIGHUP always reloads
   --demo              make a key of one day for the workspace demo, else for the first workspace (an earlier demo's

@@ -156,7 +156,7 @@ export const ROUTE_CODES = {
     "Remove the capability, or serve the model over a dialect that carries it.",
   ),
   FEATURE_UNREACHABLE: warning(
-    "A model's `accepts` or `refuses` names a feature that the dialects of its endpoints do not leave to their models.",
+    "A model's `accepts` or `refuses` names a feature that the dialects of its endpoints fix for all models.",
     "Remove it, or serve the model over a dialect that has the feature.",
   ),
   SIGNATURE_FAMILY_MISSING: warning(

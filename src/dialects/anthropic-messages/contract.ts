@@ -117,7 +117,7 @@ export const MESSAGES_HEADERS: SurfaceHeaders = {
     { name: "anthropic-version", description: "The protocol's version.", schema: { type: "string" } },
     {
       name: "anthropic-beta",
-      description: "Beta flags, with commas between them; a provider is told of those that routes.yaml lists for it.",
+      description: "Beta flags, separated by commas; a provider gets those that routes.yaml lists for it.",
       schema: { type: "string" },
     },
   ],

@@ -131,8 +131,7 @@ export function modelInfoSchema(facts: Readonly<Record<string, JsonObject>>): Js
       max_tokens: nullableCount,
       capabilities: {
         type: "object",
-        description:
-          "The protocol's words, and every capability of the route under the name that it has in GET /v1/models.",
+        description: "The protocol's values, and every capability of the route under its name in GET /v1/models.",
         additionalProperties: supported,
       },
       ...facts,

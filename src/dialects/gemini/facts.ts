@@ -65,7 +65,7 @@ export const GEMINI = {
       maxBatch: 1,
     },
     flat_count_tokens: {
-      meaning: "Asks for token counts with the request's members at the top of the body, as Vertex AI wants them.",
+      meaning: "Requests token counts with the request's members at the top of the body, as Vertex AI expects them.",
       withdraws: [],
     },
   },

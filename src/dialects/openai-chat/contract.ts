@@ -65,7 +65,7 @@ const CHAT_COMPLETION_CHUNK = {
 /** JSON Schema of the events; tests validate real streams against it. */
 const CHAT_COMPLETION_EVENT = {
   title: "ChatCompletionEvent",
-  description: "A chunk of the answer, or what has gone wrong.",
+  description: "A chunk of the answer, or an error.",
   anyOf: [CHAT_COMPLETION_CHUNK, OPENAI_ERROR],
 } as const;
 
@@ -74,5 +74,5 @@ export const CHAT_STREAM: EventStream = {
   events: CHAT_COMPLETION_EVENT,
   isNamed: false,
   hasDone: true,
-  ends: "Every choice has had its `finish_reason`, and `data: [DONE]` is the last event. An event with `error` says that the answer is not whole; `[DONE]` follows it too.",
+  ends: "Every choice has had its `finish_reason`, and `data: [DONE]` is the last event. An event with `error` means that the answer is not whole; `[DONE]` follows it too.",
 };

@@ -4,18 +4,18 @@ import { DEPLOYMENT_PATHS, NO_LOGIT_BIAS, NO_SEED, NO_STREAM_OPTIONS } from "../
 /** Of embeddings, which the providers of chat completions serve beside them. */
 export const EMBEDDINGS_FLAGS = {
   output_dimension_field: {
-    meaning: "Sends the length of vectors as `output_dimension`, for providers that do not know `dimensions`.",
+    meaning: "Sends the length of vectors as `output_dimension`, for providers that do not support `dimensions`.",
     withdraws: [],
   },
   no_encoding_format: {
     meaning:
-      "Leaves `encoding_format` out of requests that embed, for providers that refuse it; vectors are written in the encoding asked for by the router.",
+      "Leaves `encoding_format` out of requests that embed, for providers that refuse it; the router writes vectors in the requested encoding.",
     withdraws: [],
     excludes: ["float_vectors"],
   },
   float_vectors: {
     meaning:
-      "Asks for vectors as numbers whatever the caller wants, for providers whose base64 is not of single-precision numbers; the router writes the base64.",
+      "Requests vectors as numbers, whatever the caller requests, for providers whose base64 is not of single-precision numbers; the router writes the base64.",
     withdraws: [],
   },
   int8_vectors: {
@@ -35,7 +35,7 @@ export const EMBEDDINGS_FLAGS = {
     excludes: ["input_type_field"],
   },
   no_return_documents: {
-    meaning: "Leaves `return_documents: false` out of rerank requests, for providers that do not know the member.",
+    meaning: "Leaves `return_documents: false` out of rerank requests, for providers that do not support the member.",
     withdraws: [],
   },
   no_token_inputs: {
@@ -51,7 +51,7 @@ const CHAT_FLAGS = {
   },
   no_stream_options: NO_STREAM_OPTIONS,
   max_tokens_field: {
-    meaning: "Sends the output limit as `max_tokens`, for providers that do not know `max_completion_tokens`.",
+    meaning: "Sends the output limit as `max_tokens`, for providers that do not support `max_completion_tokens`.",
     withdraws: [],
     excludes: ["max_completion_tokens_field"],
   },
@@ -62,12 +62,12 @@ const CHAT_FLAGS = {
   random_seed_field: { meaning: "Sends a seed as `random_seed`.", withdraws: [], excludes: ["no_seed"] },
   reasoning_object: {
     meaning:
-      "Sends the reasoning effort as `reasoning: {effort: …}`. The member takes budgets as well, so translated requests may set one.",
+      "Sends the reasoning effort as `reasoning: {effort: …}`. The member also accepts budgets, so translated requests may set one.",
     withdraws: [],
     grants: ["reasoning_budget"],
   },
   no_developer_role: {
-    meaning: "Sends developer messages as system messages, for providers that do not know the role.",
+    meaning: "Sends developer messages as system messages, for providers that do not support the role.",
     withdraws: [],
   },
   no_participant_names: { meaning: "Leaves the `name` of messages out.", withdraws: [] },
@@ -98,7 +98,7 @@ const CHAT_FLAGS = {
   },
   no_allowed_tools: {
     meaning:
-      "Where a choice allows some of the tools only, sends only those, for providers that do not know the choice.",
+      "Where a choice allows some of the tools only, sends only those, for providers that do not support the choice.",
     withdraws: [],
   },
   no_tool_strict: {

@@ -44,7 +44,7 @@ const COMPLETION_CHUNK = {
 /** JSON Schema of the events; tests validate real streams against it. */
 const COMPLETION_EVENT = {
   title: "CompletionEvent",
-  description: "A chunk of the answer, or what has gone wrong.",
+  description: "A chunk of the answer, or an error.",
   anyOf: [COMPLETION_CHUNK, OPENAI_ERROR],
 } as const;
 

@@ -73,7 +73,7 @@ const textFormat = {
 
 const responseFormat = {
   description:
-    "The chat completions spelling of `text.format`, whole or flattened. Where both stand they must say the same.",
+    "The chat completions spelling of `text.format`, whole or flattened. If both are given, they must be equal.",
   anyOf: [
     { type: "null" },
     {

@@ -64,7 +64,7 @@ export function foreignRefusal(request: RerankRequest): ServiceError | null {
 /** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
 export function documentLimitRefusal({ maxTokensPerDocument }: RerankRequest): ServiceError | null {
   if (maxTokensPerDocument === null) return null;
-  const message = "max_tokens_per_doc cannot be said to an endpoint that may get the request";
+  const message = "max_tokens_per_doc has no counterpart in the protocol of an endpoint that may get the request";
   return invalidRequest("feature_not_supported", message, "max_tokens_per_doc");
 }
 

@@ -106,12 +106,12 @@ function notConfigured(): ServiceError {
 function faultError({ fault }: SignInFault): ServiceError {
   switch (fault) {
     case "unavailable":
-      return codedError("sign_in_unavailable", "The identity provider cannot be asked now. Try again later.");
+      return codedError("sign_in_unavailable", "The identity provider cannot be reached now. Try again later.");
     case "refused":
       return signInFailed("The identity provider did not let you in.");
     case "invalid":
       return signInFailed(
-        "The sign-in took too long, was begun in another window, or is not what the identity provider was asked for.",
+        "The sign-in took too long, was begun in another window, or does not belong to a sign-in that the console began.",
       );
   }
 }

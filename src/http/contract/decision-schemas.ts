@@ -85,7 +85,7 @@ export const DECISION_LIST = {
     next_cursor: {
       ...nullableText,
       description:
-        "Where the next page begins; `null` at the end of the log. A search is bounded: it may end with fewer decisions than `limit`, or none, and go on with the cursor.",
+        "Where the next page begins; `null` at the end of the log. A search is bounded: it may end with fewer decisions than `limit`, or none; continue with the cursor.",
     },
     searched_to: {
       ...instant,
@@ -103,7 +103,7 @@ export const DECISION = {
     table_revision: text,
     policy_set: nullableText,
     policy_revision: nullableText,
-    plan: { ...texts, description: "Endpoints in the order that was decided; `calls` says which were tried." },
+    plan: { ...texts, description: "Endpoints in the order that was decided; `calls` lists those that were tried." },
     needs: { type: "array", items: { enum: CAPABILITY_NAMES } },
     features: texts,
     stream: { type: "boolean" },
@@ -115,7 +115,7 @@ export const DECISION = {
     workload: nullableText,
     labels: texts,
     token: { ...nullableText, description: "Id of the exchanged token by which the key was used." },
-    retries: { ...COUNT, description: "How often the client's library says that it had tried before." },
+    retries: { ...COUNT, description: "Number of earlier attempts that the client's library states." },
     shadow: { type: "array", items: SHADOW, description: "What policies in shadow would have done." },
     obligations: { type: "array", items: OBLIGATION },
     change: wholeOrNull(

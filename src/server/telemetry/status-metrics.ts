@@ -221,7 +221,7 @@ function stateMetrics({ runtime, keyCount, version }: StatusSources): readonly F
   return [
     new Reading(
       "gauge",
-      { name: "signalbox_keys", help: "Keys that this process knows, whatever their state.", labels: [] },
+      { name: "signalbox_keys", help: "Keys in the memory of this process, whatever their state.", labels: [] },
       () => [[keyCount()] as const],
     ),
     new Reading(

@@ -140,10 +140,10 @@ export class EvidenceTally {
 
 const UNSAYABLE: Readonly<Record<UnsayableDecision["unsayable"], string>> = {
   route: "the request named no route of its workspace",
-  need: "a capability that this version does not know",
-  feature: "a feature that this version does not know",
-  size: "a size that this version does not know",
-  preference: "a preference that this version does not know",
+  need: "a capability that this version does not support",
+  feature: "a feature that this version does not support",
+  size: "a size that this version does not support",
+  preference: "a preference that this version does not support",
 };
 
 const NOT_SEEN: SeenInGroup = { decisions: 0, input_tokens: 0, output_tokens: 0, cost_before: 0, cost_after: 0 };

@@ -107,6 +107,6 @@ function describe(
     reason:
       inspecting === undefined || distinguished < values
         ? null
-        : `${inspecting.name.replace(":", " ")} looks into words: ${inspecting.inspects.join(", ")}`,
+        : `${inspecting.name.replace(":", " ")} reads inside of strings: ${inspecting.inspects.join(", ")}`,
   };
 }

@@ -18,9 +18,9 @@ interface EffectRow {
 
 /** What a changed setting does. Every value but `decides` is the reason why no class of requests shows it. */
 export const SETTING_EFFECTS = {
-  decides: { sentence: "decides where requests go; the classes show what comes of it", matters: true },
+  decides: { sentence: "decides where requests go; the classes show the effect", matters: true },
   equivalent: { sentence: "another way to write the same: both sides compile to the same row", matters: false },
-  layout: { sentence: "says in which files the rest stands", matters: false },
+  layout: { sentence: "names the files of the other settings", matters: false },
   description: { sentence: "text for readers", matters: false },
   credential: { sentence: "which credential calls carry; its secret is never read here", matters: true },
   price: { sentence: "what calls cost; preferences for price and budgets are counted by it", matters: true },
@@ -31,13 +31,13 @@ export const SETTING_EFFECTS = {
   timeout: { sentence: "how long calls may take", matters: true },
   exchange: { sentence: "what is sent to the provider for a request, not to which provider", matters: true },
   telemetry: { sentence: "what calls carry for tracing", matters: true },
-  keys: { sentence: "what becomes of running answers of a revoked key", matters: true },
+  keys: { sentence: "whether running answers of a revoked key may finish", matters: true },
   vocabulary: { sentence: "which values keys may carry; policies see others as `other`", matters: true },
-  known_policies: { sentence: "without effect on policies that a store knows", matters: false },
+  known_policies: { sentence: "without effect on policies that a store already has", matters: false },
   promotion: { sentence: "what a promotion of a policy requires", matters: true },
   management: { sentence: "whose keys may approve and promote policies", matters: true },
   access: { sentence: "who may sign in to the console, for how long, and what they may do", matters: true },
-  policy: { sentence: "compiles to another policy; the classes show what comes of it", matters: true },
+  policy: { sentence: "compiles to another policy; the classes show the effect", matters: true },
   same_policy: { sentence: "compiles to the same policies", matters: false },
   policy_test: { sentence: "a test of policies, which no server loads", matters: false },
   assertion: { sentence: "what changes are judged by", matters: true },

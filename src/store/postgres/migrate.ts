@@ -105,7 +105,7 @@ async function readVersion(query: Query): Promise<number> {
   const present = Number(rows[0]?.["version"]);
   if (present > newestVersion()) {
     throw new StoreUnavailableError(
-      `this database has schema version ${present}, and this program knows versions up to ${newestVersion()}; run the newer program, or use another database`,
+      `this database has schema version ${present}, and this program supports versions up to ${newestVersion()}; run the newer program, or use another database`,
     );
   }
   return present;

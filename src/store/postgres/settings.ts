@@ -42,7 +42,7 @@ export function isPostgresUrl(text: string): boolean {
 export function parsePostgresUrl(text: string): PostgresSettings {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null) {
-    throw refusal("it is no URL; characters such as @ / # ? in the password must be percent-encoded");
+    throw refusal("it is not a URL; characters such as @ / # ? in the password must be percent-encoded");
   }
   const repeated = new Set<string>();
   for (const name of url.searchParams.keys()) {

@@ -133,7 +133,7 @@ function prepareFile(path: string, busyTimeout: number): void {
     chmodSync(path, 0o600);
     return;
   }
-  if (!found.isFile()) throw new UnusableDatabaseError("the database is no file but a folder or a device; name a file");
+  if (!found.isFile()) throw new UnusableDatabaseError("the database is a folder or a device, not a file; name a file");
   if ((found.mode & 0o777) === 0o600) return;
   // Whose file it is must be known before its mode is changed: a mistyped path may lead to anybody's.
   const database = new DatabaseSync(path, { timeout: busyTimeout, readOnly: true });
@@ -165,7 +165,7 @@ function migrate(database: DatabaseSync): void {
     const present = readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
     if (present > newest) {
       throw new UnusableDatabaseError(
-        `this database has schema version ${present}, and this program knows versions up to ${newest}; run the newer program, or use another file`,
+        `this database has schema version ${present}, and this program supports versions up to ${newest}; run the newer program, or use another file`,
       );
     }
     const applied = database.prepare("INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)");

@@ -54,7 +54,7 @@ describe("signalbox policy approve", () => {
     ];
     const alone = view({ approvals: [approval("k1", ["privacy"], REPORT)], requirements, missing });
     const said = await done(await changing(view(), "approvals", alone), ["approve", "eu-residency"]);
-    expect(said).toContain("its promotion requires nothing more, by somebody else than you\n");
+    expect(said).toContain("nothing more is required, and another person must promote it\n");
     const failed = { ...REPORT, assertions: { passed: 5, failed: 1, waived: 0 } };
     const other = view({ approvals: [approval("k1", ["security"], failed)], requirements, missing });
     expect(await done(await changing(view(), "approvals", other), ["approve", "eu-residency"])).toContain(
@@ -75,7 +75,7 @@ describe("signalbox policy approve", () => {
   it("asks what is missing where the answer does not say it", async () => {
     const server = await changing(view({ missing: [] }), "approvals", { ...after, missing: undefined });
     const said = await done(server, ["approve", "eu-residency"]);
-    expect(said).toContain("its promotion requires nothing more\nnext: signalbox policy promote eu-residency\n");
+    expect(said).toContain("nothing more is required\nnext: signalbox policy promote eu-residency\n");
   });
 
   it("takes a digest by its first digits, wherever the content stands", async () => {

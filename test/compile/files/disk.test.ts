@@ -102,9 +102,9 @@ describe("signalbox check over several files", () => {
     const { code, stdout } = await run(".");
     expect(code).toBe(1);
     expect(stdout).toMatch(/--> providers\.yaml:10:13\n10 \| +region: us-est\n/);
-    expect(stdout.endsWith("signalbox check --explain UNKNOWN_REGION explains the code; it knows every code.\n")).toBe(
-      true,
-    );
+    expect(
+      stdout.endsWith("signalbox check --explain UNKNOWN_REGION explains the code, as it does for every other code.\n"),
+    ).toBe(true);
   });
 });
 

@@ -67,7 +67,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "no kind",
     fileWith("for: { stream: true }"),
-    ["MISSING_KEY 3:5 assertions[0] lacks `kind` (it says: kind of the assertion; it says which keys there are)"],
+    ["MISSING_KEY 3:5 assertions[0] lacks `kind` (it says: kind of the assertion; it determines the other keys)"],
   ],
   [
     "a key of another kind",
@@ -186,12 +186,12 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "a day that there is not",
     fileWith("kind: equivalent\nwaiver: { until: 2026-02-29, reason: R, owner: O }"),
-    ["ASSERTION_DATE_INVALID 6:22 waiver.until is no day of the calendar (such as `2026-12-31`)"],
+    ["ASSERTION_DATE_INVALID 6:22 waiver.until is not a date that exists (such as `2026-12-31`)"],
   ],
   [
     "a month that there is not",
     fileWith("kind: equivalent\nwaiver: { until: 2026-13-01, reason: R, owner: O }"),
-    ["ASSERTION_DATE_INVALID 6:22 waiver.until is no day of the calendar (such as `2026-12-31`)"],
+    ["ASSERTION_DATE_INVALID 6:22 waiver.until is not a date that exists (such as `2026-12-31`)"],
   ],
   [
     "a share above 100",
@@ -354,7 +354,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
       `kind: cases\ncases:\n  - request: { workspace: demo, model: chat-large, operation: responses }\n    expect: ${expectation}`,
     ),
     [
-      "ASSERTION_CONTRADICTION 8:9 what is said here cannot hold of one decision (a denial has no endpoints, and a routed request has no denial)",
+      "ASSERTION_CONTRADICTION 8:9 no decision can meet both conditions (a denial has no endpoints, and a routed request has no denial)",
     ],
   ]),
   ...[

@@ -166,9 +166,9 @@ describe("what changes is weighed by what was asked", () => {
       from: new Date(AT).toISOString(),
       to: new Date(AT + 1_000).toISOString(),
       unrepresentable: [
-        { why: "a capability that this version does not know", decisions: 1 },
-        { why: "a feature that this version does not know", decisions: 1 },
-        { why: "a size that this version does not know", decisions: 1 },
+        { why: "a capability that this version does not support", decisions: 1 },
+        { why: "a feature that this version does not support", decisions: 1 },
+        { why: "a size that this version does not support", decisions: 1 },
         { why: "head has no such route", decisions: 1 },
         { why: "head has no such workspace", decisions: 1 },
         { why: "the request named no route of its workspace", decisions: 1 },

@@ -134,7 +134,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       const newest = MIGRATIONS.length;
       await operator(url)`INSERT INTO signalbox.migrations (version, name) VALUES (${newest + 1}, 'future')`;
       expect(await refusal(url)).toContain(
-        `schema version ${newest + 1}, and this program knows versions up to ${newest}; run the newer program`,
+        `schema version ${newest + 1}, and this program supports versions up to ${newest}; run the newer program`,
       );
     });
 

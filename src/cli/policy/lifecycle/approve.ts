@@ -16,7 +16,7 @@ export const approvePolicy = lifecycleCommand({
   summary: "Approves the candidate's content.",
   access: "changes",
   about: `Approves one content of a policy, with the key in SIGNALBOX_KEY as the approver, and prints what its promotion still requires. An
-approval holds for one digest: changed content needs new approvals. A second approval by the same key replaces the first.`,
+approval is for one digest: changed content needs new approvals. A second approval by the same key replaces the first.`,
   flags: {
     digest: {
       type: "string",
@@ -96,14 +96,15 @@ function approvedLines(view: PolicyView, content: Content, server: PolicyServer)
     ...line(0, span(text), span(commandText(["policy", ...words], server.flag), "cyan")),
     whole: true,
   });
-  const notSelf = requirements.approvals > 0 && !requirements.self_approval ? ", by somebody else than you" : "";
+  const notSelf =
+    requirements.approvals > 0 && !requirements.self_approval ? ", and another person must promote it" : "";
   const still = missing === null ? "the missing requirements are unknown" : `still missing: ${missingTexts(missing)}`;
   return [
     line(0, span(`${id}: approved ${contentText(content)}`, "green")),
     ...(isCandidate ? [] : [line(0, span("note: it is not the candidate now"))]),
     ...(isCandidate && missing?.length !== 0 ? [line(0, span(still))] : []),
     ...(isCandidate && missing?.length === 0
-      ? [line(0, span(`its promotion requires nothing more${notSelf}`)), command("next: ", "promote", id)]
+      ? [line(0, span(`nothing more is required${notSelf}`)), command("next: ", "promote", id)]
       : []),
     command("undo: ", "withdraw", id, "--digest", content.digest.slice(0, 12)),
   ];

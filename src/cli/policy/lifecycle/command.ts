@@ -45,8 +45,8 @@ const ACCESS = {
     codes: "Exit codes: 0 shown; 1 not shown; 2 the command line cannot be used.\n",
   },
   changes: {
-    key: `The key, with the scope operations:manage, is read from SIGNALBOX_KEY. Where policies.managed_by of routes.yaml names
-workspaces, it must be a key of one of them.
+    key: `The key, with the scope operations:manage, is read from SIGNALBOX_KEY; policies:approve is enough to approve and to withdraw
+an approval. Where policies.managed_by of routes.yaml names workspaces, it must be a key of one of them.
 `,
     codes: `Exit codes: 0 done; 1 not done; 2 the command line cannot be used; 3 not done because a requirement is not met, or because
 the policy has changed since it was read.
@@ -150,7 +150,9 @@ function flagHelp([name, { value, help }]: readonly [string, Flag]): string {
 function policyId(positionals: readonly string[]): string {
   const id = onlyArgument(positionals, "ID");
   if (id.length > 200 || !/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(id)) {
-    throw new UsageError("ID: is no policy's; it is the name of its file without .rego, such as eu-residency");
+    throw new UsageError(
+      "ID: is not the id of a policy; the id is its file's name without .rego, such as eu-residency",
+    );
   }
   return id;
 }

@@ -91,7 +91,7 @@ function writeCounts(comment: Comment, report: ReportModel): void {
   const { sentence } = ACCESS_WORDING[declared.access];
   const counts = changeCounts(declared);
   comment.write(
-    `${code(base.name)} → ${code(head.name)}. ${unchanged?.sentence ?? (complete ? sentence : "What follows holds for the classes that were decided.")}`,
+    `${code(base.name)} → ${code(head.name)}. ${unchanged?.sentence ?? (complete ? sentence : "The results below cover only the classes that were decided.")}`,
     "",
     ...(report.fresh ? [FRESH, ""] : []),
     `- as declared: ${verdicts.declared}${counts === "" ? "" : `: ${counts}`}`,

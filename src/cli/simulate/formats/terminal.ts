@@ -111,7 +111,7 @@ function revisionText({ base, head }: ReportModel): string {
 /** Loud and early: a report that has not seen everything must not be taken for one that has. */
 function incompleteLines({ complete, cut }: ReportModel): readonly Line[] {
   if (complete) return [];
-  const text = "INCOMPLETE: not every class of requests was decided. What follows holds for those that were.";
+  const text = "INCOMPLETE: not every class of requests was decided. The results below cover only those that were.";
   return [
     line(0, span(text, "red", "bold")),
     ...cut.map((one) => line(2, span("! ", "red", "bold"), span(cutText(one)))),

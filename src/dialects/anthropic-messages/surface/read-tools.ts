@@ -64,7 +64,7 @@ function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool
 
 function noteServerTool(type: string, path: string, reading: RequestReading): void {
   if (type.startsWith("advisor_")) {
-    const sentence = `${path} lets the provider ask another model: routes.yaml says which models may see a request`;
+    const sentence = `${path} lets the provider call another model: routes.yaml defines which models may get a request`;
     return reading.refuse(invalidRequest("unsupported_routing_field", sentence, path));
   }
   const needs = toolTypeNeeds(type);

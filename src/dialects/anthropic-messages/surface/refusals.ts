@@ -12,7 +12,7 @@ export function refusedMember(body: JsonObject): ServiceError | null {
       ? stateful("container", "names or makes a container kept at the provider; leave it out")
       : null) ??
     (holdsSomething(body["thread"])
-      ? stateful("thread", "asks the provider to keep the conversation; send the messages themselves")
+      ? stateful("thread", "would make the provider keep the conversation; send the messages themselves")
       : null) ??
     previousMessage(body["diagnostics"])
   );
@@ -22,14 +22,14 @@ function refusedBlock(body: JsonObject): ServiceError | null {
   if (isGiven(body["inference_geo"])) {
     return invalidRequest(
       "unsupported_region_field",
-      "inference_geo cannot be chosen by the caller: routes.yaml says where each endpoint runs. To narrow the region, send provider.region",
+      "inference_geo cannot be chosen by the caller: routes.yaml defines where each endpoint runs. To narrow the region, send provider.region",
       "inference_geo",
     );
   }
   if (holdsSomething(body["fallbacks"])) {
     return invalidRequest(
       "unsupported_routing_field",
-      "fallbacks names models for the provider to go on to: routes.yaml says which models may see a request. Leave it out",
+      "fallbacks names models that the provider would call instead: routes.yaml defines which models may get a request. Leave it out",
       "fallbacks",
     );
   }

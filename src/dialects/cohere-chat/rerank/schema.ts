@@ -22,7 +22,7 @@ export const RERANK_SCHEMA = {
     query: {
       type: "string",
       parserRules: { minLength: 1 },
-      description: "What the documents are ranked for; at least one character.",
+      description: "What to rank the documents by; at least one character.",
     },
     documents: {
       type: "array",
@@ -34,12 +34,12 @@ export const RERANK_SCHEMA = {
         anyOf: [{ type: "string" }, { type: "object", properties: { text: { type: "string" } } }],
       },
     },
-    top_n: { ...limit, description: "Most results; all unless said." },
+    top_n: { ...limit, description: "Maximum number of results; all by default." },
     top_k: { ...limit, description: "The same, as Voyage's clients write it." },
     return_documents: {
       type: ["boolean", "null"],
       description:
-        "Whether results have the caller's documents in them; `false` unless said. They never come from a provider.",
+        "Whether results include the caller's documents; `false` by default. They never come from a provider.",
     },
     max_tokens_per_doc: {
       ...limit,
@@ -48,7 +48,7 @@ export const RERANK_SCHEMA = {
     truncation: {
       type: ["boolean", "null"],
       description:
-        "Whether a query or documents that are too long for the model may be cut; `false` unless said. Few protocols have a word for it; where one has none, the evidence says so.",
+        "Whether a query or documents that are too long for the model may be cut; `false` by default. Few protocols support it; where one does not, the evidence records it.",
     },
     rank_fields: {
       anyOf: [{ type: "array", items: { type: "string" } }, { type: "null" }],
@@ -63,7 +63,7 @@ export const RERANK_SCHEMA = {
     relevant_spans: {
       type: ["object", "null"],
       parserRules: { required: ["mode"], properties: { mode: { const: "disabled" } } },
-      description: "Refused unless its `mode` is `disabled`: one protocol only tells which passages counted.",
+      description: "Refused unless its `mode` is `disabled`: only one protocol returns the passages that counted.",
     },
     priority: {
       type: ["integer", "null"],
@@ -87,7 +87,7 @@ const ranked = {
     properties: {
       index: { ...count, description: "Place of the document in the request." },
       relevance_score: { type: "number" },
-      document: { description: "The caller's own document, where `return_documents` asked for it." },
+      document: { description: "The caller's own document, if `return_documents` is true." },
     },
   },
 } as const;

@@ -39,16 +39,16 @@ export const EMBEDDINGS_SCHEMA = {
     output_dimension: { ...length, description: "The same, as Voyage's clients write it." },
     encoding_format: {
       enum: [...VECTOR_ENCODINGS, null],
-      description: "`base64`: little-endian single-precision numbers. `float` unless said.",
+      description: "`base64`: little-endian single-precision numbers. `float` by default.",
     },
     input_type: {
       enum: [...EMBED_PURPOSES, ...Object.keys(PURPOSE_ALIASES), null],
-      description: "What the vectors are for; refused where a model or its protocol does not ask.",
+      description: "Purpose of the vectors; refused where a model or its protocol has none.",
     },
     truncation: {
       type: ["boolean", "null"],
       description:
-        "Whether inputs that are too long for the model may be cut; `false` unless said. Where a protocol has no word for it, the evidence says so.",
+        "Whether inputs that are too long for the model may be cut; `false` by default. Where a protocol does not support it, the evidence records it.",
     },
     output_dtype: { enum: ["float", null], description: "Vectors of other kinds of numbers are not offered." },
     on_partial: {
@@ -82,7 +82,7 @@ export const EMBEDDING_LIST = {
           object: { const: "embedding" },
           index: count,
           embedding: {
-            description: "Numbers, or base64 of little-endian single-precision numbers, as `encoding_format` asked.",
+            description: "Numbers, or base64 of little-endian single-precision numbers, as `encoding_format` requests.",
             anyOf: [{ type: "array", minItems: 1, items: { type: "number" } }, text],
           },
         },

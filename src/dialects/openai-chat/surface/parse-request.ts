@@ -36,9 +36,9 @@ export const CHAT_BODY: BodyReader = {
 
 /** What each member that needs a provider's memory requests, of chat and legacy completions. */
 export const CHAT_STATEFUL: Readonly<Record<string, string>> = {
-  store: "asks the provider to keep the conversation; this router never does. Send false or leave it out",
+  store: "would make the provider keep the conversation; this router never does that. Send false or leave it out",
   background:
-    "asks the provider to keep the answer until it is fetched. Send false or leave it out, and wait or stream",
+    "would make the provider keep the answer until it is fetched. Send false or leave it out, and wait or stream",
   previous_response_id: "names an answer kept at a provider; send the messages themselves",
   conversation: "names a conversation kept at a provider; send the messages themselves",
 };

@@ -35,9 +35,9 @@ export const RESPONSES_BODY: BodyReader = {
 
 /** What each member that needs a provider's memory requests (docs/protocols.md#stateful-members-of-responses). */
 const STATEFUL: Readonly<Record<string, string>> = {
-  store: "asks the provider to keep the answer; this router never does. Send false or leave it out",
+  store: "would make the provider keep the answer; this router never does that. Send false or leave it out",
   background:
-    "asks the provider to keep the answer until it is fetched. Send false or leave it out, and wait or stream",
+    "would make the provider keep the answer until it is fetched. Send false or leave it out, and wait or stream",
   previous_response_id: "names an answer kept at a provider; send the whole conversation in input",
   conversation: "names a conversation kept at a provider; send the whole conversation in input",
   prompt: "names a prompt kept at a provider; send its text in instructions or input",

@@ -237,7 +237,7 @@ function readOutput(item: JsonObject, path: string, reading: RequestReading): To
 
 function noteNativeItem(item: JsonObject, type: string, path: string, reading: RequestReading): void {
   if (!Object.hasOwn(NATIVE_ITEMS, type)) {
-    const sentence = `${path}.type is not a kind of item that this router knows`;
+    const sentence = `${path}.type is not an item type that this router supports`;
     return reading.refuse(invalidRequest("unknown_item_type", sentence, `${path}.type`));
   }
   const capability = NATIVE_ITEMS[type];

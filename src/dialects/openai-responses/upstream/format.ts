@@ -61,7 +61,7 @@ function unsayableMember({ stop, seed, topK, logitBias }: GenerateRequest): Serv
             ? "logit_bias"
             : null;
   if (name === null) return null;
-  return invalidRequest("unsupported_parameter", `${name} cannot be said in the responses protocol`, name);
+  return invalidRequest("unsupported_parameter", `${name} has no counterpart in the responses protocol`, name);
 }
 
 function wantsReasoning({ reasoning }: GenerateRequest): boolean {

@@ -32,7 +32,7 @@ export function purposeWord(
   if (word !== undefined) return word;
   const known = Object.keys(words).join(" or ");
   const rule = known === "" ? "must be left out" : `must be ${known}`;
-  return notSupported(`input_type ${rule}: an endpoint that may get the request knows no other`, "input_type");
+  return notSupported(`input_type ${rule}: an endpoint that may get the request supports no other`, "input_type");
 }
 
 function notSupported(message: string, param: string): ServiceError {

@@ -4,7 +4,7 @@ const texts = { type: "array", items: text } as const;
 const PERSON = {
   type: "object",
   required: ["issuer", "subject"],
-  description: "Who it was, where an identity provider said so; `key_id` and `origin` are a digest of it then.",
+  description: "The person, if an identity provider named one; `key_id` and `origin` are then a digest of it.",
   properties: { issuer: text, subject: text, name: text },
 } as const;
 

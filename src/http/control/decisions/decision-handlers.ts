@@ -65,6 +65,6 @@ function notFound(): ServiceError {
     404,
     "not_found",
     "decision_not_found",
-    "The workspace has no decision of this id. It is `req_` or `dec_` and 32 hexadecimal digits, as x-request-id has it; pruned decisions are gone.",
+    "The workspace has no decision of this id. It is `req_` or `dec_` and 32 hexadecimal digits, as x-request-id has it; pruned decisions are not available.",
   );
 }

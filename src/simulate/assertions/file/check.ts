@@ -33,7 +33,7 @@ export function checkAssertions(
     }
     ids.add(assertion.id);
     if (assertion.waiver !== undefined && lastMoment(assertion.waiver.until) === null) {
-      const message = "waiver.until is no day of the calendar";
+      const message = "waiver.until is not a date that exists";
       report.value("ASSERTION_DATE_INVALID", [...path, "waiver", "until"], message, "such as `2026-12-31`");
     }
     checkDemand(assertion, path, names, report);
@@ -96,6 +96,6 @@ function isDenial({ outcome, denied_by }: Pick<CaseExpectation, "outcome" | "den
 }
 
 function contradict(report: Report, path: Path): void {
-  const message = "what is said here cannot hold of one decision";
+  const message = "no decision can meet both conditions";
   report.key("ASSERTION_CONTRADICTION", path, message, "a denial has no endpoints, and a routed request has no denial");
 }

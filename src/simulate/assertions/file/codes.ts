@@ -2,7 +2,7 @@ import { error, type CodeFacts } from "../../../compile/findings/code-facts.ts";
 import { FindingsOf } from "../../../compile/findings/findings.ts";
 import { TEXT_CODES } from "../../../compile/findings/text-codes.ts";
 
-/** Every finding that reading an assertions file can make; `docs/assertions.md` has a row for each, which a test checks. */
+/** Every finding that reading an assertions file can make; `docs/diagnostics.md` has those that routes.yaml does not have. */
 export const ASSERTION_CODES = {
   ...TEXT_CODES,
   SOURCE_TOO_LARGE: error(
@@ -10,7 +10,7 @@ export const ASSERTION_CODES = {
     "Select requests by tier, label or operation instead of naming each.",
   ),
   UNKNOWN_KEY: error(
-    "A key that this place, or this kind of assertion, does not know. Signalbox ignores nothing in silence.",
+    "The key does not exist here, or not for this kind of assertion. Unknown keys are never ignored.",
     "Correct its spelling or remove it; `docs/assertions.md` lists all keys.",
   ),
   DUPLICATE_ID: error("Two assertions have the same id.", "Give one of them another id."),
@@ -19,14 +19,14 @@ export const ASSERTION_CODES = {
     "Revoke the credential if it was committed, and remove it.",
   ),
   ASSERTION_UNKNOWN_WORD: error(
-    "A workspace, route, provider, policy or other word is named that neither side of the comparison knows.",
+    "A workspace, route, provider, policy or other name does not exist on either side of the comparison.",
     "Correct its spelling; an assertion about nothing could never fail.",
   ),
   ASSERTION_WORD_GONE: error(
-    "A word is named that base knows and head does not, in an assertion that speaks of head alone.",
-    "Remove the word together with what it named; only `no_new_access` and `equivalent` look at base.",
+    "A name exists in base but not in head, in an assertion about head only.",
+    "Remove the name from the assertion too; only `no_new_access` and `equivalent` read base.",
   ),
-  ASSERTION_DATE_INVALID: error("A date is none of the calendar.", "Write year, month and day, such as `2026-12-31`."),
+  ASSERTION_DATE_INVALID: error("The date does not exist.", "Write year, month and day, such as `2026-12-31`."),
   ASSERTION_CONTRADICTION: error(
     "One request cannot meet both demands: a denial has no endpoints, a routed request has no denial.",
     "Keep one of them.",

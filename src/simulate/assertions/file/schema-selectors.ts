@@ -27,7 +27,7 @@ const flag = (description: string) => ({ type: "boolean", description }) as cons
 function set<const Item extends Schema>(description: string, item: Item) {
   const some = (meaning: string) => ({ ...list(meaning, item), minItems: 1 }) as const;
   const conditions = {
-    ...object(`${description} Everything that is said must hold.`, {
+    ...object(`${description} All conditions must be met.`, {
       all: some("All of these are there."),
       any: some("At least one of these is there."),
       none: some("None of these is there."),
@@ -39,7 +39,7 @@ function set<const Item extends Schema>(description: string, item: Item) {
 }
 
 const lengths = {
-  ...list("Lengths of vectors asked for; 0: the request asks for none.", {
+  ...list("Requested lengths of vectors; 0: the request has none.", {
     type: "integer",
     minimum: 0,
     maximum: 65_536,
@@ -65,13 +65,13 @@ const requestSelector = {
     max_output: oneOf("The most output that the request allows.", TOKEN_BUCKETS),
     reasoning_effort: oneOf("Reasoning effort.", REASONING_EFFORTS),
     dimensions: lengths,
-    allow_fallbacks: flag("Whether the caller takes fallbacks; true unless the request says otherwise."),
+    allow_fallbacks: flag("Whether the caller accepts fallbacks; default: true."),
     data_collection: {
       type: "string",
       enum: ["allow", "deny"],
-      description: "Whether the caller takes providers that train on data; `deny` unless the request says otherwise.",
+      description: "Whether the caller accepts providers that train on data; default: `deny`.",
     },
-    zdr: flag("Whether the caller wants providers that keep nothing; false unless the request says otherwise."),
+    zdr: flag("Whether the caller requires providers that keep nothing; default: false."),
     days: oneOf("Days (UTC) of the decision.", DAY_BUCKETS),
     hours: oneOf("Hours (UTC) of the decision.", HOUR_BUCKETS),
   }),
@@ -125,7 +125,7 @@ const caseRequest = object(
       default: "unspecified",
       description: "Reasoning effort.",
     },
-    dimensions: { type: "integer", minimum: 1, maximum: 65_536, description: "Length of the vectors asked for." },
+    dimensions: { type: "integer", minimum: 1, maximum: 65_536, description: "Requested length of the vectors." },
     allow_fallbacks: flag("`provider.allow_fallbacks` of the request."),
     data_collection: { type: "string", enum: ["allow", "deny"], description: "`provider.data_collection`." },
     zdr: flag("`provider.zdr` of the request."),

@@ -102,11 +102,11 @@ const KINDS = {
   }),
   implies: kind(
     "implies",
-    "Where `if` holds of a decision of head, `then` holds of it too.",
+    "Every decision of head that meets `if` also meets `then`.",
     {
       ...selection,
       if: {
-        ...object("What holds of the decisions that are meant.", {
+        ...object("The condition that selects decisions.", {
           outcome,
           reaches: ref("place_selector", "Some place of the plan is one of these."),
           denied_by: ref("denial_selector", "The request is denied, and by this."),
@@ -115,7 +115,7 @@ const KINDS = {
       },
       // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; no code awaits a schema
       then: {
-        ...object("What must hold of them. A denial keeps to every `every_place`, and to no `some_place`.", {
+        ...object("The condition that they must meet. A denial meets every `every_place`, and no `some_place`.", {
           outcome,
           every_place: ref("place_selector", "Every place of the plan is one of these."),
           some_place: ref("place_selector", "Some place of the plan is one of these."),
@@ -172,7 +172,7 @@ const coverage = object("How much of head the classes must bring into play, in p
   constraints: share("Constraints that some request passes and some request fails."),
   reasons: share("Declared reasons that some request is given."),
   routes: share("Routes that some request goes to."),
-  fallback_edges: share("Fallbacks of routes that stand in some plan."),
+  fallback_edges: share("Fallbacks of routes that are in at least one plan."),
   except: list(
     "What does not count: `policy/constraint`, `policy/constraint/REASON`, a route, or `route -> endpoint`.",
     {
@@ -201,7 +201,7 @@ export const ASSERTIONS_SCHEMA: Schema = {
         items: {
           type: "object",
           properties: {
-            kind: { enum: ASSERTION_KINDS, description: "Kind of the assertion; it says which keys there are." },
+            kind: { enum: ASSERTION_KINDS, description: "Kind of the assertion; it determines the other keys." },
           },
           required: ["kind"],
           discriminator: { propertyName: "kind" },

@@ -78,7 +78,7 @@ describe("the whole", () => {
 
       Details
       Simulation of main (1a2b3c4d5e6f) → us-fallback
-      INCOMPLETE: not every class of requests was decided. What follows holds for those that were.
+      INCOMPLETE: not every class of requests was decided. The results below cover only those that were.
         ! key.labels: 16 of 4,096 values
 
       Access:     as declared     more permissive among the classes that were decided, 12 of 3,184 classes

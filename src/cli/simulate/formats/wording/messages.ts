@@ -58,7 +58,7 @@ export function assertionLinesOf(result: AssertionResult): readonly string[] {
 
 /** The limits of an incomplete run. */
 export const INCOMPLETE =
-  "Not every class of requests was decided. Passes hold for the others only; coverage and unused parts are not judged.";
+  "Not every class of requests was decided. A pass covers the decided ones only; coverage and unused parts are not judged.";
 
 export function tryLine(explain: readonly string[]): string {
   return `Try: ${explainCommand(explain)}`;
