@@ -139,7 +139,7 @@ async function serve({ folder, environment }: Estate): Promise<Served> {
 function makeKeys(made: Estate): ReadonlyMap<string, string> {
   const ids = new Map<string, string>();
   for (const [name, [workspace, scopes, labels]] of Object.entries(PEOPLE)) {
-    const flags = `--workspace ${workspace} --scopes ${scopes} --owner user:${name} --expires 30d --json`;
+    const flags = `--workspace ${workspace} --scopes ${scopes} --owner user:${name} --expires 30d --format json`;
     const key: { key: string; id: string } = JSON.parse(
       run(made, `signalbox keys create ${flags} --labels '${labels}'`),
     );
@@ -186,7 +186,7 @@ function settled(output: string, names: ReadonlyMap<string, string>): string {
 /** An approval names the digest of the content that is the candidate then, which is another one when the example is changed. */
 function withDigest(made: Estate, command: string): string {
   if (!command.includes(" --digest ")) return command;
-  const shown = run(made, "SIGNALBOX_KEY=$AUDITOR signalbox policy show eu-residency --json");
+  const shown = run(made, "SIGNALBOX_KEY=$AUDITOR signalbox policy show eu-residency --format json");
   const { policy }: { policy: { candidate: { digest: string } } } = JSON.parse(shown);
   return command.replace(/ --digest \S+/, ` --digest ${policy.candidate.digest.slice(0, 12)}`);
 }
