@@ -18,7 +18,7 @@ import type {
 } from "../../src/http/contract/policies/policy-answers.ts";
 import type { POLICY_SHADOW } from "../../src/http/contract/policies/policy-shadow-schema.ts";
 import type { HEALTH, STATUS } from "../../src/http/contract/service-schemas.ts";
-import type { DECISION, DECISION_LIST } from "../../src/http/contract/decision-schemas.ts";
+import type { DECISION, DECISION_EXPLANATION, DECISION_LIST } from "../../src/http/contract/decision-schemas.ts";
 import type { SPEND } from "../../src/governance/spend-answer.ts";
 import type { GOVERNANCE_SUMMARY } from "../../src/http/contract/summary-answer-schema.ts";
 
@@ -50,6 +50,7 @@ export type RouteSimulation = Answer<typeof SIMULATION>;
 export type DecisionList = Answer<typeof DECISION_LIST>;
 export type DecisionLine = DecisionList["data"][number];
 export type Decision = Answer<typeof DECISION>;
+export type DecisionExplanation = Answer<typeof DECISION_EXPLANATION>;
 export type DecisionCall = Decision["calls"][number];
 
 export type Health = Answer<typeof HEALTH>;

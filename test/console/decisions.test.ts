@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CHROMIUM, openStage, WITHOUT, type Stage } from "./browser.ts";
-import { DECISION, decisionLine, decisionList } from "./answers/decisions.ts";
+import { content } from "./answers/policies.ts";
+import { DECISION, decisionLine, decisionList, decisionOf, EXPLANATION } from "./answers/decisions.ts";
 import { SIGNED_IN } from "./answers/session.ts";
 import { fault, type Answers } from "./fake-server.ts";
 
@@ -31,7 +32,7 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
     let signedIn = false;
     const page = await stage.open("", {
       ...LIST,
-      "GET /v1/decisions/*": { body: DECISION },
+      "GET /v1/decisions/*": decisionOf,
       "GET /console/session": () => ({
         body: signedIn ? SIGNED_IN : { signed_in: false, sign_in: { key: true, oidc: null } },
       }),
@@ -109,7 +110,7 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
   });
 
   test("a decision shows its attempts, verdicts in shadow and the command that repeats it", async () => {
-    const page = await stage.open("#/decisions/req_1", { "GET /v1/decisions/*": { body: DECISION } });
+    const page = await stage.open("#/decisions/req_1", { "GET /v1/decisions/*": decisionOf });
     await page.getByRole("heading", { name: "Candidates and attempts" }).waitFor();
     const rows = await page.locator("tbody tr").allTextContents();
     expect(rows[0]).toContain("rate limited");
@@ -117,6 +118,38 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
     expect(rows[3]).toContain("would deny");
     await page.getByRole("button", { name: "Copy", exact: true }).last().click();
     expect(await page.evaluate<string>("navigator.clipboard.readText()")).toBe(DECISION.explain);
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("a decision says why each candidate was taken or passed over, and shows the rule", async () => {
+    const path = `GET /v1/decisions/${DECISION.id}/explanation`;
+    const answers: Answers = {
+      [path]: { body: EXPLANATION },
+      "GET /v1/decisions/*": decisionOf,
+      "GET /v1/policies/eu-residency/content": {
+        body: {
+          ...content(null),
+          sources: [
+            { package: "p", source: "package p\n\npass.processed_in_eu if {\n\tinput.x\n}\n\npass.other if true\n" },
+          ],
+        },
+      },
+    };
+    const page = await stage.open(`#/decisions/${DECISION.id}`, answers);
+    const passed = page.locator("tbody tr").filter({ hasText: "deepseek-chat" });
+    await passed.waitFor();
+    expect(await passed.textContent()).toContain("passed overeu-residency/processed_in_eu REGION_OUTSIDE_EU");
+    await page.getByText("with the same result").waitFor();
+    await page.getByText("The rule eu-residency/processed_in_eu").click();
+    const rule = page.getByRole("region", { name: "Rule processed_in_eu" });
+    await expect
+      .poll(() => rule.locator("div").allTextContents())
+      .toEqual(["3pass.processed_in_eu if {", "4\tinput.x", "5}"]);
+    const other = await stage.open(`#/decisions/${DECISION.id}`, {
+      ...answers,
+      [path]: { body: { ...EXPLANATION, same_table: false, same_result: false } },
+    });
+    await other.getByText("The routing table changed since the decision.").waitFor();
     expect(stage.complaints).toEqual([]);
   });
 

@@ -1,10 +1,14 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Scope } from "../../src/canon/scope.ts";
 import {
   DECISION,
+  DECISION_EXPLANATION,
   DECISION_LIST,
   type DecisionAnswer,
+  type DecisionExplanationAnswer,
   type DecisionListAnswer,
 } from "../../src/http/contract/decision-schemas.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -15,13 +19,17 @@ const SECRET = "zebra-crossing-secret";
 const ajv = new Ajv2020({ strict: false, formats: { "date-time": true } });
 const isList = ajv.compile(DECISION_LIST);
 const isDecision = ajv.compile(DECISION);
+const isExplanation = ajv.compile(DECISION_EXPLANATION);
 
 /** A list, a decision or an error: a test looks at the one that its status says. */
 interface Answer {
   readonly status: number;
   readonly text: string;
   readonly body: Omit<DecisionListAnswer, "object"> &
-    DecisionAnswer & { readonly error: { readonly code: string; readonly param: string | null } };
+    Omit<DecisionAnswer, "object"> &
+    Omit<DecisionExplanationAnswer, "object"> & {
+      readonly error: { readonly code: string; readonly param: string | null };
+    };
 }
 
 describe("GET /v1/decisions", () => {
@@ -123,6 +131,55 @@ describe("GET /v1/decisions", () => {
     );
     expect(text).not.toContain(SECRET);
     expect((await get(`/v1/decisions/${routed.replace("req_", "dec_")}`)).body).toEqual(body);
+  });
+
+  it("says of every candidate why it was taken or passed over, as the same table decides again", async () => {
+    const { status, body, text } = await get(`/v1/decisions/${routed}/explanation`);
+    expect(status).toBe(200);
+    expect(isExplanation(body), JSON.stringify(isExplanation.errors)).toBe(true);
+    expect(body).toMatchObject({ id: routed, same_table: true, same_policies: true, same_result: true });
+    const { plan } = (await get(`/v1/decisions/${routed}`)).body;
+    const { candidates = [] } = body.explanation ?? {};
+    expect(candidates.filter(({ in_plan }) => in_plan).map(({ endpoint }) => endpoint)).toEqual(plan);
+    expect(candidates.every(({ constraints }) => constraints.length > 0)).toBe(true);
+    expect(text).not.toContain(SECRET);
+  });
+
+  it("explains a denial with the candidates that were left out", async () => {
+    const infer = await test.key(workspace, ["inference"]);
+    const provider = { max_price: { input: 0 } };
+    const id = await inferred(infer, { model: route, messages: [{ role: "user", content: SECRET }], provider });
+    await test.server.store.evidence.flush();
+    const { body } = await get(`/v1/decisions/${id}/explanation`);
+    expect(body).toMatchObject({ same_result: true, explanation: { outcome: "deny" } });
+    const { candidates = [] } = body.explanation ?? {};
+    expect(candidates.length).toBeGreaterThan(0);
+    for (const { constraints } of candidates) {
+      expect(constraints.some(({ policy, verdict }) => policy === "preferences" && verdict === "fail")).toBe(true);
+    }
+  });
+
+  it("explains nothing where no route was decided about, and nothing of another workspace", async () => {
+    expect((await get(`/v1/decisions/${denied}/explanation`)).body).toMatchObject({
+      same_table: true,
+      same_result: null,
+      explanation: null,
+    });
+    const foreign = await test.key(other, READ);
+    expect((await get(`/v1/decisions/${routed}/explanation`, foreign)).status).toBe(404);
+    const spender = await test.key(workspace, ["spend:read"]);
+    expect((await get(`/v1/decisions/${routed}/explanation`, spender)).status).toBe(403);
+  });
+
+  it("says so where the table has changed since the decision", async () => {
+    const path = join(test.folder, "routes.yaml");
+    writeFileSync(path, readFileSync(path, "utf8").replace(/^(\s+price: \{ input:) [\d.]+/m, "$1 77"));
+    await test.server.reload();
+    expect((await get(`/v1/decisions/${routed}/explanation`)).body).toMatchObject({
+      same_table: false,
+      same_policies: true,
+      same_result: true,
+    });
   });
 
   it("shows nothing of another workspace, and needs the scope", async () => {

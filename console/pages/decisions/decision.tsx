@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import type { Decision } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Empty, ErrorBox, isUnavailable, Loaded, Panel } from "../../components/panel.tsx";
@@ -7,7 +8,8 @@ import { Badge, Code, CopyButton, Name } from "../../components/text.tsx";
 import { dollars, milliseconds, whole, words } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
-import { PlanPanel, VerdictPanel } from "./decision-panels.tsx";
+import { CandidatesPanel } from "./candidates-panel.tsx";
+import { VerdictPanel } from "./verdict-panel.tsx";
 import { resultOf, toneOf } from "./wording.ts";
 
 /** Polls while the request runs. */
@@ -15,8 +17,11 @@ const RUNNING = 5_000;
 
 export function DecisionPage({ id }: { readonly id: string }) {
   const path = `/v1/decisions/${encodeURIComponent(id)}`;
-  const resource = useResource<Decision>(path, RUNNING);
-  const { failure } = resource;
+  const [isRunning, setRunning] = useState(false);
+  const resource = useResource<Decision>(path, isRunning ? RUNNING : undefined);
+  const { failure, value } = resource;
+  const runs = value?.terminal === null;
+  useEffect(() => setRunning(runs), [runs]);
   return (
     <>
       <p class="back">
@@ -64,7 +69,7 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
         />
       </Panel>
       {decision.policy === null && decision.reason === null ? null : <VerdictPanel decision={decision} />}
-      <PlanPanel decision={decision} />
+      <CandidatesPanel decision={decision} />
       <Panel title="Time, tokens and cost">
         <Facts
           rows={[
@@ -76,6 +81,7 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
             ["Read from cache", whole(decision.cache_read_tokens)],
             ["Reasoning", whole(decision.reasoning_tokens)],
             ["Cost, by list price", dollars(decision.cost_usd)],
+            ["Prices of routing table", <Code key="prices" of={decision.table_revision} short={12} />],
           ]}
         />
         {decision.estimated ? (

@@ -84,7 +84,7 @@ export const CONTROL_ERRORS = {
   },
   decision_not_found: {
     ...final(404, "not_found"),
-    at: ["retrieveDecision"],
+    at: ["retrieveDecision", "explainDecision"],
     meaning: "The workspace has no decision with this id, or it was pruned.",
     example: "`GET /v1/decisions/req_0`.",
     fix: "Give the request's id as `x-request-id` has it; `GET /v1/decisions` lists them.",

@@ -7,7 +7,7 @@ const LIMIT_FIX =
 export const LIMIT_ERRORS = {
   requests_per_minute: {
     ...passing(429, "rate_limit", 60000),
-    at: ["inference", "simulateRoute"],
+    at: ["inference", "simulateRoute", "explainDecision"],
     meaning: "The requests of this minute are used up.",
     example: "`requests_per_minute: 1` and two requests.",
     fix: LIMIT_FIX,

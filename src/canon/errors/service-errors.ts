@@ -234,7 +234,7 @@ export const SERVICE_ERRORS = {
   },
   decisions_unavailable: {
     ...passing(503, "unavailable", 1000),
-    at: ["listDecisions", "retrieveDecision"],
+    at: ["listDecisions", "retrieveDecision", "explainDecision"],
     meaning: "The decisions could not be read.",
     example: "`GET /v1/decisions` while the store is not reachable.",
     fix: "Try again later.",

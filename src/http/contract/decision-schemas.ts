@@ -3,6 +3,7 @@ import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { COUNT, whole, wholeOrNull, type ValueOf } from "../../canon/json/schema.ts";
+import { SIMULATION } from "./answer-schemas.ts";
 import { CHANGES, TERMINALS } from "../../evidence/record.ts";
 
 const text = { type: "string" } as const;
@@ -142,6 +143,36 @@ export const DECISION = {
   }),
 } as const;
 
+const { title: _title, ...EXPLANATION } = SIMULATION;
+
+export const DECISION_EXPLANATION = {
+  title: "DecisionExplanation",
+  ...whole({
+    object: { const: "decision.explanation" },
+    id: text,
+    same_table: {
+      type: "boolean",
+      description: "Whether the table that explains is the one that decided. Prices are part of it; health is not.",
+    },
+    same_policies: {
+      type: ["boolean", "null"],
+      description: "Whether the policies and their slots are the same; `null`: the record does not name them.",
+    },
+    same_result: {
+      type: ["boolean", "null"],
+      description:
+        "Whether outcome, reason and plan are those of the record; `null` without an explanation. A narrowed token is not repeated.",
+    },
+    explanation: {
+      ...EXPLANATION,
+      type: ["object", "null"],
+      description:
+        "The recorded request decided again, with the table and the policies of now; `null` where no route was decided about, or the record does not say enough.",
+    },
+  }),
+} as const;
+
+export type DecisionExplanationAnswer = ValueOf<typeof DECISION_EXPLANATION>;
 export type DecisionListAnswer = ValueOf<typeof DECISION_LIST>;
 export type DecisionLine = DecisionListAnswer["data"][number];
 export type DecisionAnswer = ValueOf<typeof DECISION>;

@@ -88,6 +88,7 @@ export const CONTROL_HANDLERS = [
   "spend",
   "listDecisions",
   "getDecision",
+  "explainDecision",
   "exchangeKey",
   "status",
   "openapi",

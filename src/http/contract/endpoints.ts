@@ -5,7 +5,7 @@ import { DECISION_QUERY } from "../control/decisions/decision-query.ts";
 import { SPEND } from "../../governance/spend-answer.ts";
 import { SPEND_QUERY } from "../control/spend.ts";
 import { SUMMARY_QUERY } from "../control/governance-summary.ts";
-import { DECISION, DECISION_LIST } from "./decision-schemas.ts";
+import { DECISION, DECISION_EXPLANATION, DECISION_LIST } from "./decision-schemas.ts";
 import { GOVERNANCE_SUMMARY } from "./summary-answer-schema.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
@@ -155,6 +155,19 @@ export const ENDPOINTS: readonly Endpoint[] = [
     scope: "governance:read",
     handler: "getDecision",
     answer: DECISION,
+    isNeverStored: true,
+  },
+  {
+    ...PUBLIC,
+    kind: "control",
+    method: "GET",
+    path: "/v1/decisions/{id}/explanation",
+    id: "explainDecision",
+    tag: "Governance",
+    summary: "Why each candidate was taken or passed over: the recorded request, decided again without a call",
+    scope: "governance:read",
+    handler: "explainDecision",
+    answer: DECISION_EXPLANATION,
     isNeverStored: true,
   },
   {

@@ -48,6 +48,7 @@ const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["o
   spend: "control",
   listDecisions: "control",
   getDecision: "control",
+  explainDecision: "control",
   exchangeKey: "control",
   status: "control",
   openapi: "control",

@@ -21,7 +21,7 @@ import { healthAnswer, statusFacts } from "./health.ts";
 import { NAMED_KEY_HANDLERS } from "./service-keys/named-key-handlers.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
 import { explain, policyRevisions } from "../../simulate/explain/explanation.ts";
-import { DEFAULT_SIMULATIONS_PER_MINUTE } from "./simulation-rate.ts";
+import { takeSimulation } from "./simulation-rate.ts";
 import { decideFrom, simulatedDecision, simulationQuestion, simulationView } from "./simulate.ts";
 
 export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandler>> = {
@@ -37,10 +37,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
       return invalidRequest("invalid_operation", `The query parameter operation must be one of ${known}`, "operation");
     }
     if (body === null || identity === null) throw new Error("control: simulate without a body or an identity");
-    const { workspace } = identity;
-    const perMinute =
-      snapshot.decider.table.workspaces[workspace]?.limits.simulationsPerMinute ?? DEFAULT_SIMULATIONS_PER_MINUTE;
-    const refused = runtime.simulationRate?.take(workspace, perMinute, Date.now()) ?? null;
+    const refused = takeSimulation(runtime, snapshot, identity.workspace);
     if (refused !== null) return refused;
     const requested = simulationQuestion(body.value, operation);
     if ("code" in requested) return requested;

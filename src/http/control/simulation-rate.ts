@@ -1,8 +1,10 @@
 import type { ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Snapshot } from "../snapshot.ts";
 
 /** Simulations that a workspace may request in a minute where `limits.simulations_per_minute` of routes.yaml says nothing. */
-export const DEFAULT_SIMULATIONS_PER_MINUTE = 120;
+const DEFAULT_SIMULATIONS_PER_MINUTE = 120;
 
 /** Milliseconds. */
 const MINUTE = 60_000;
@@ -37,4 +39,14 @@ export class SimulationRate {
     this.#counts.set(workspace, count + 1);
     return null;
   }
+}
+
+/** Counts a simulation against the workspace's limit. @returns the refusal where none is left in this minute. */
+export function takeSimulation(
+  { simulationRate }: Pick<Runtime, "simulationRate">,
+  { decider }: Pick<Snapshot, "decider">,
+  workspace: string,
+): ServiceError | null {
+  const perMinute = decider.table.workspaces[workspace]?.limits.simulationsPerMinute ?? DEFAULT_SIMULATIONS_PER_MINUTE;
+  return simulationRate?.take(workspace, perMinute, Date.now()) ?? null;
 }

@@ -1,5 +1,5 @@
 import type { Answers } from "../fake-server.ts";
-import { DECISION, decisionList } from "./decisions.ts";
+import { decisionList, decisionOf } from "./decisions.ts";
 import { HEALTH, SHADOWS, spend, STATUS, summary } from "./figures.ts";
 import { keyPage, serviceKey } from "./keys.ts";
 import { content, POLICIES, POLICY, SHADOW, TRANSITIONS } from "./policies.ts";
@@ -12,12 +12,13 @@ export const ALL: Answers = {
   "GET /v1/governance/summary": ({ query }) => ({ body: summary(query.get("group_by"), SHADOWS) }),
   "GET /v1/spend": ({ query }) => ({ body: spend(query.get("group_by")) }),
   "GET /v1/decisions": { body: decisionList(24, "c2") },
-  "GET /v1/decisions/*": { body: DECISION },
+  "GET /v1/decisions/*": decisionOf,
   "GET /v1/policies": { body: POLICIES },
   "GET /v1/policies/tool-approval": { body: POLICY, headers: { etag: POLICY.etag } },
   "GET /v1/policies/tool-approval/shadow": { body: SHADOW },
   "GET /v1/policies/tool-approval/content": ({ query }) => ({ body: content(query.get("digest")) }),
   "GET /v1/policies/tool-approval/transitions": { body: TRANSITIONS },
+  "GET /v1/policies/eu-residency/content": { body: content(null) },
   "GET /v1/models": { body: MODELS },
   "POST /v1/route/simulate": ({ body }) => ({ body: simulation((body as { model: string }).model) }),
   "GET /v1/keys": {

@@ -1,4 +1,4 @@
-import type { Decision, DecisionLine, DecisionList } from "../../../console/api/types.ts";
+import type { Decision, DecisionExplanation, DecisionLine, DecisionList } from "../../../console/api/types.ts";
 
 const PLAIN: DecisionLine = {
   object: "decision",
@@ -174,3 +174,69 @@ export const DECISION: Decision = {
   router_ms: 2.4,
   explain: "signalbox explain --operation chat.completions --workspace search --route chat-large --need tools --stream",
 };
+
+/** Of {@link DECISION}: one more candidate, which the caller's region and a policy leave out. */
+export const EXPLANATION: DecisionExplanation = {
+  object: "decision.explanation",
+  id: DECISION.id,
+  same_table: true,
+  same_policies: true,
+  same_result: true,
+  explanation: explained("route", [
+    { endpoint: "gpt-5-us", provider: "openai-us", region: "us", leftOutBy: null },
+    { endpoint: "gpt-5-eu", provider: "openai-eu", region: "eu", leftOutBy: null },
+    { endpoint: "mistral-large-eu", provider: "mistral-eu", region: "eu-west", leftOutBy: null },
+    { endpoint: "deepseek-chat", provider: "deepseek", region: "cn", leftOutBy: "REGION_OUTSIDE_EU" },
+  ]),
+};
+
+interface ExplainedCandidate {
+  readonly endpoint: string;
+  readonly provider: string;
+  readonly region: string;
+  /** Reason code of `eu-residency`. */
+  readonly leftOutBy: string | null;
+}
+
+export function explained(
+  outcome: "route" | "deny",
+  candidates: readonly ExplainedCandidate[],
+): NonNullable<DecisionExplanation["explanation"]> {
+  const verdictOf = (reason: string | null) => ({
+    policy: "eu-residency",
+    revision: "r1",
+    slot: "enforced" as const,
+    constraint: "processed_in_eu",
+    verdict: reason === null ? ("pass" as const) : ("fail" as const),
+    reason,
+  });
+  const failing = candidates.filter(({ leftOutBy }) => leftOutBy !== null);
+  return {
+    object: "route.simulation",
+    operation: "chat.completions",
+    model: "chat-large",
+    outcome,
+    plan: [],
+    arrangement: null,
+    candidates: candidates.map(({ leftOutBy, ...facts }) => ({
+      ...facts,
+      model: facts.endpoint.replace(/-(us|eu)$/, ""),
+      in_plan: leftOutBy === null,
+      constraints: [verdictOf(leftOutBy)],
+    })),
+    constraints: [
+      {
+        ...verdictOf(failing[0]?.leftOutBy ?? null),
+        effect: failing.length === 0 ? "none" : "narrowed",
+        failing: failing.map(({ endpoint }) => endpoint),
+      },
+    ],
+    table_revision: DECISION.table_revision,
+    policy_revisions: { "eu-residency": { enforced: { revision: "r1", digest: "1".repeat(64) } } },
+  };
+}
+
+/** Each decision of a list, and its explanation. */
+export const decisionOf = ({ path }: { readonly path: string }): { readonly body: object } => ({
+  body: path.endsWith("/explanation") ? EXPLANATION : DECISION,
+});

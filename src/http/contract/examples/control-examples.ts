@@ -26,6 +26,7 @@ export const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
   },
   listDecisions: { parameters: { operation: "chat.completions", outcome: "route", limit: "2" } },
   retrieveDecision: { parameters: { id: EXAMPLE_DECISION } },
+  explainDecision: { parameters: { id: EXAMPLE_DECISION } },
   createKey: {
     requests: {
       plain: { scopes: ["inference", "catalogue:read"], owner: "group:payments", expires_in: 7_776_000 },

@@ -1,10 +1,12 @@
 import { invalidRequest, serviceError, type ServiceError } from "../../../canon/error.ts";
 import { codedError } from "../../../canon/errors/coded-error.ts";
-import type { EvidenceFound } from "../../../evidence/evidence-store.ts";
+import type { EvidenceEntry, EvidenceFound } from "../../../evidence/evidence-store.ts";
 import type { DecisionListAnswer } from "../../contract/decision-schemas.ts";
-import type { ControlHandler } from "../control-call.ts";
+import type { ControlCall, ControlHandler } from "../control-call.ts";
+import { takeSimulation } from "../simulation-rate.ts";
 import { NO_STORE } from "../policies/policy-call.ts";
 import { checkQuery } from "../policies/policy-query.ts";
+import { explanationAnswer } from "./explain-decision.ts";
 import { decisionAnswer, decisionLine } from "./print-decision.ts";
 import { readDecisionQuery } from "./decision-query.ts";
 
@@ -38,22 +40,35 @@ export const DECISION_HANDLERS = {
     };
     return { json: answer, headers: NO_STORE };
   },
-  getDecision: async ({ runtime, identity, parameter, url }) => {
-    if (identity === null) throw new Error("control: a decision without an identity");
-    const wrong = checkQuery(url.searchParams, {});
-    if (wrong !== null) return wrong;
-    if (runtime.decisions === undefined) return unavailable();
-    const digits = ID.exec(parameter ?? "")?.[1];
-    if (digits === undefined) return notFound();
-    const { workspace } = identity;
-    try {
-      const [entry] = await runtime.decisions.read({ after: 0, limit: 1, requestId: `req_${digits}`, workspace });
-      return entry === undefined ? notFound() : { json: decisionAnswer(entry), headers: NO_STORE };
-    } catch {
-      return unavailable();
-    }
+  getDecision: async (call) => {
+    const entry = await foundEntry(call);
+    return "code" in entry ? entry : { json: decisionAnswer(entry), headers: NO_STORE };
+  },
+  explainDecision: async (call) => {
+    const entry = await foundEntry(call);
+    if ("code" in entry) return entry;
+    const { runtime, snapshot, identity } = call;
+    const refused = identity === null ? null : takeSimulation(runtime, snapshot, identity.workspace);
+    return refused ?? { json: explanationAnswer(snapshot.decider, entry.decision), headers: NO_STORE };
   },
 } as const satisfies Record<string, ControlHandler>;
+
+/** The decision of the caller's workspace that the path names. */
+async function foundEntry({ runtime, identity, parameter, url }: ControlCall): Promise<EvidenceEntry | ServiceError> {
+  if (identity === null) throw new Error("control: a decision without an identity");
+  const wrong = checkQuery(url.searchParams, {});
+  if (wrong !== null) return wrong;
+  if (runtime.decisions === undefined) return unavailable();
+  const digits = ID.exec(parameter ?? "")?.[1];
+  if (digits === undefined) return notFound();
+  const { workspace } = identity;
+  try {
+    const [entry] = await runtime.decisions.read({ after: 0, limit: 1, requestId: `req_${digits}`, workspace });
+    return entry ?? notFound();
+  } catch {
+    return unavailable();
+  }
+}
 
 function unavailable(): ServiceError {
   const message = "The server cannot read the decisions from the store now. Try again later.";

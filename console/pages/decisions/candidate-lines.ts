@@ -1,0 +1,70 @@
+import type { Decision, DecisionCall, DecisionExplanation } from "../../api/types.ts";
+import { endpointsOf, type RouteEndpoint } from "../routes/route-facts.ts";
+
+type Explanation = NonNullable<DecisionExplanation["explanation"]>;
+
+/** A constraint that left a candidate out. */
+export interface Verdict {
+  readonly policy: string;
+  readonly constraint: string;
+  readonly reason: string | null;
+}
+
+/** One row of the table of candidates. */
+export interface CandidateLine {
+  readonly key: string;
+  readonly endpoint: string;
+  /** Place in the plan, from 1; `null` where it has none. */
+  readonly rank: number | null;
+  readonly call: DecisionCall | null;
+  /** What the explanation says of the endpoint; `null` without one. */
+  readonly facts: RouteEndpoint | null;
+  /** What left it out; empty for a candidate of the plan. */
+  readonly leftOutBy: readonly Verdict[];
+}
+
+/** The calls in the order of trying, then what the plan had besides, then the candidates that were passed over. */
+export function candidateLines(
+  { plan, calls }: Pick<Decision, "plan" | "calls">,
+  explanation: Explanation | null,
+): readonly CandidateLine[] {
+  const facts = new Map((explanation === null ? [] : endpointsOf(explanation)).map((each) => [each.id, each]));
+  const lineOf = (key: string, endpoint: string, call: DecisionCall | null): CandidateLine => {
+    const at = plan.indexOf(endpoint);
+    return {
+      key,
+      endpoint,
+      rank: at < 0 ? null : at + 1,
+      call,
+      facts: facts.get(endpoint) ?? null,
+      leftOutBy: at < 0 && call === null ? verdictsOf(explanation, endpoint) : [],
+    };
+  };
+  const shown = new Set([...calls.map(({ endpoint }) => endpoint), ...plan]);
+  const tried = new Set(calls.map(({ endpoint }) => endpoint));
+  return [
+    ...calls.map((call, at) => lineOf(`${at}`, call.endpoint, call)),
+    ...plan.filter((endpoint) => !tried.has(endpoint)).map((endpoint) => lineOf(endpoint, endpoint, null)),
+    ...[...facts.keys()].filter((endpoint) => !shown.has(endpoint)).map((endpoint) => lineOf(endpoint, endpoint, null)),
+  ];
+}
+
+/** Enforced constraints only: what is in shadow leaves nothing out. */
+function verdictsOf(explanation: Explanation | null, endpoint: string): readonly Verdict[] {
+  const candidate = explanation?.candidates.find((each) => each.endpoint === endpoint);
+  return (candidate?.constraints ?? []).flatMap(({ slot, verdict, policy, constraint, reason }) =>
+    slot === "enforced" && (verdict === "fail" || verdict === "indeterminate") ? [{ policy, constraint, reason }] : [],
+  );
+}
+
+/** The enforced constraints of policies that left something out, each once; those of the table and of the caller have no text. */
+export function failedRules(explanation: Explanation): readonly Verdict[] {
+  const failed = explanation.constraints.flatMap(({ slot, verdict, policy, constraint, reason }) =>
+    slot === "enforced" && (verdict === "fail" || verdict === "indeterminate") && !TABLE.has(policy)
+      ? [{ policy, constraint, reason }]
+      : [],
+  );
+  return [...new Map(failed.map((each) => [`${each.policy} ${each.constraint}`, each])).values()];
+}
+
+const TABLE: ReadonlySet<string> = new Set(["approvals", "preferences"]);

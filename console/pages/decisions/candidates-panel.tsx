@@ -1,0 +1,114 @@
+import { member } from "../../api/client.ts";
+import { useResource } from "../../api/use-resource.ts";
+import type { Decision, DecisionExplanation } from "../../api/types.ts";
+import { ErrorBox, isUnavailable, Panel } from "../../components/panel.tsx";
+import { Table } from "../../components/table.tsx";
+import { Badge, Code, Name } from "../../components/text.tsx";
+import { milliseconds, whole, words } from "../../format/amounts.ts";
+import { candidateLines, failedRules, type CandidateLine } from "./candidate-lines.ts";
+import { RuleText } from "./rule-text.tsx";
+
+/** Candidates in order, why each was taken or passed over, and what became of it. */
+export function CandidatesPanel({ decision }: { readonly decision: Decision }) {
+  const isDecided = decision.outcome === "route" || decision.outcome === "deny";
+  const path = `/v1/decisions/${encodeURIComponent(decision.id)}/explanation`;
+  const { value, failure, reload } = useResource<DecisionExplanation>(isDecided ? path : null);
+  const explanation = value?.explanation ?? null;
+  const lines = candidateLines(decision, explanation);
+  return (
+    <Panel title="Candidates and attempts">
+      {lines.length === 0 ? (
+        <p>No endpoint was a candidate, so none was called.</p>
+      ) : (
+        <Table
+          label="Candidates and attempts"
+          rows={lines}
+          keyOf={({ key }) => key}
+          columns={[
+            { head: "Rank", number: true, cell: ({ rank }) => whole(rank) },
+            { head: "Endpoint", cell: ({ endpoint }) => <Name of={endpoint} /> },
+            { head: "Result", cell: (line) => <Result line={line} /> },
+            { head: "Why", cell: (line) => <Why line={line} /> },
+            { head: "Provider", cell: ({ call, facts }) => <Name of={call?.provider ?? facts?.provider} /> },
+            { head: "Region", cell: ({ call, facts }) => <Name of={call?.region ?? facts?.region} /> },
+            { head: "Model", cell: ({ call, facts }) => <Name of={call?.model ?? facts?.model} /> },
+            { head: "Status", number: true, cell: ({ call }) => whole(call?.status) },
+            { head: "Calls", number: true, cell: ({ call }) => whole(call?.calls) },
+            { head: "Duration", number: true, cell: ({ call }) => milliseconds(call?.duration_ms) },
+          ]}
+        />
+      )}
+      {failure === null || isUnavailable(failure) ? null : <ErrorBox failure={failure} retry={reload} />}
+      {value === null ? null : <Basis decision={decision} explained={value} />}
+      {explanation === null
+        ? null
+        : failedRules(explanation).map((rule) => (
+            <RuleText
+              key={`${rule.policy} ${rule.constraint}`}
+              policy={rule.policy}
+              constraint={rule.constraint}
+              digest={digestOf(explanation, rule.policy)}
+            />
+          ))}
+    </Panel>
+  );
+}
+
+/** What the explanation was made from, and how far it can be trusted. */
+function Basis({ decision, explained }: { readonly decision: Decision; readonly explained: DecisionExplanation }) {
+  const { same_table, same_policies, same_result, explanation } = explained;
+  const rank =
+    decision.plan.length === 0 ? "" : " Rank is the order that was decided; balance and health choose the first call.";
+  if (explanation === null) {
+    return <p class="hint">The record does not say enough to explain what was passed over.{rank}</p>;
+  }
+  if (same_table && same_policies === true && same_result === true) {
+    return (
+      <p class="hint">Explained with the routing table and the policies that decided, with the same result.{rank}</p>
+    );
+  }
+  const changed = [same_table ? [] : ["routing table"], same_policies === false ? ["policies"] : []].flat();
+  return (
+    <p class="notice widen">
+      {changed.length === 0 ? "" : `The ${changed.join(" and the ")} changed since the decision. `}
+      {same_result === true
+        ? "Decided again now, the result is the same."
+        : `Decided again now, the result is another one (${explanation.outcome === "route" ? "routed" : "denied"}): what is passed over may differ from then.`}
+      {same_result === false && decision.token !== null ? " The limits of the caller’s token are not repeated." : ""}
+      {rank}
+    </p>
+  );
+}
+
+function Result({ line: { call, rank } }: { readonly line: CandidateLine }) {
+  if (call === null) return rank === null ? <Badge tone="widen">passed over</Badge> : <Badge>not needed</Badge>;
+  return (
+    <>
+      {call.failure === null ? <Badge tone="good">answered</Badge> : <Badge tone="stop">{words(call.failure)}</Badge>}
+      {call.translated === true ? " translated" : ""}
+      {call.simulated ? " simulated" : ""}
+    </>
+  );
+}
+
+function Why({ line: { call, rank, leftOutBy } }: { readonly line: CandidateLine }) {
+  if (call !== null) return <>{rank === null ? "" : call.failure === null ? "eligible" : "eligible, failed"}</>;
+  if (rank !== null) return <>eligible, its turn did not come</>;
+  if (leftOutBy.length === 0) return <Name of={null} />;
+  return (
+    <ul class="plain">
+      {leftOutBy.map(({ policy, constraint, reason }) => (
+        <li key={`${policy} ${constraint}`}>
+          <Code of={`${policy}/${constraint}`} /> {reason === null ? null : <Code of={reason} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The enforced content's digest; `null` where the answer does not have it. */
+function digestOf(explanation: object, policy: string): string | null {
+  const slots = member(member(explanation, "policy_revisions"), policy);
+  const digest = member(member(slots, "enforced"), "digest");
+  return typeof digest === "string" ? digest : null;
+}
