@@ -1,12 +1,15 @@
 import { useState } from "preact/hooks";
 import type { Failure } from "./api/client.ts";
-import { chooseWorkspace, signOut } from "./api/session.ts";
-import { session } from "./api/session-state.ts";
+import { chooseAllWorkspaces, chooseWorkspace, signOut } from "./api/session.ts";
+import { session, showsAll } from "./api/session-state.ts";
 import { ErrorBox } from "./components/panel.tsx";
 import { Code, Name } from "./components/text.tsx";
 import { printable } from "./format/printable.ts";
 import { SECTIONS } from "./pages/pages.tsx";
 import { link } from "./router.ts";
+
+/** No workspace is called this: ids have no asterisk. */
+const ALL = "*";
 
 /** The pages that the session may see, whose it is, and the way out. */
 export function Masthead({ active }: { readonly active: string }) {
@@ -14,6 +17,12 @@ export function Masthead({ active }: { readonly active: string }) {
   const current = session.value;
   if (current?.signed_in !== true) return null;
   const { person, workspaces, workspace, roles, build_id } = current;
+  const canShowAll = SECTIONS.some((section) => section.path === active && section.showsAll === true);
+  const choose = async (chosen: string): Promise<void> => {
+    if (chosen === ALL) return chooseAllWorkspaces();
+    const result = await chooseWorkspace(chosen);
+    setFailure(result === null || result.ok ? null : result.failure);
+  };
   const leave = async (): Promise<void> => {
     const result = await signOut();
     if (!result.ok) setFailure(result.failure);
@@ -42,7 +51,11 @@ export function Masthead({ active }: { readonly active: string }) {
           {workspaces.length < 2 ? (
             <Name of={workspace} />
           ) : (
-            <select value={workspace} onChange={(event) => chooseWorkspace(event.currentTarget.value)}>
+            <select
+              value={canShowAll && showsAll.value ? ALL : workspace}
+              onChange={(event) => void choose(event.currentTarget.value)}
+            >
+              {canShowAll ? <option value={ALL}>all workspaces</option> : null}
               {workspaces.map((name) => (
                 <option key={name} value={name}>
                   {printable(name)}

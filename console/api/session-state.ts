@@ -7,6 +7,14 @@ export const session = signal<Session | null>(null);
 /** Why the sign-in is shown: the server's sentence; `null` where nothing happened. */
 export const signInNotice = signal<string | null>(null);
 
+/** Whether the pages that can show all workspaces of the session together. */
+export const showsAll = signal(false);
+
+/** What asks the API for them; nothing where one workspace is shown. */
+export const inWorkspaces = (): { readonly workspaces: "all" | null } => ({
+  workspaces: showsAll.value ? "all" : null,
+});
+
 /** A call was answered 401: shows the sign-in. */
 export function signedOut(message: string): void {
   if (session.value?.signed_in !== true) return;

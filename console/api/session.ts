@@ -1,6 +1,6 @@
 import { call, type Result } from "./client.ts";
 import type { Session } from "./session-answer.ts";
-import { session, signInNotice } from "./session-state.ts";
+import { session, showsAll, signInNotice } from "./session-state.ts";
 
 /** Asks the server who is signed in. */
 export async function loadSession(): Promise<Result<Session>> {
@@ -21,10 +21,18 @@ export async function signOut(): Promise<Result<Session>> {
   return result;
 }
 
-/** Shows another workspace of the session. */
-export function chooseWorkspace(workspace: string): void {
+/** Shows another workspace of the session, where the person may have another role. */
+export async function chooseWorkspace(workspace: string): Promise<Result<Session> | null> {
   const current = session.value;
-  if (current?.signed_in === true) session.value = { ...current, workspace };
+  showsAll.value = false;
+  if (current?.signed_in !== true || current.workspace === workspace) return null;
+  session.value = { ...current, workspace };
+  return loadSession();
+}
+
+/** Shows all of them, on the pages that can. */
+export function chooseAllWorkspaces(): void {
+  showsAll.value = true;
 }
 
 function accepted(result: Result<Session>): Result<Session> {

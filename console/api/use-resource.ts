@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { call, type Failure } from "./client.ts";
-import { session } from "./session-state.ts";
+import { session, showsAll } from "./session-state.ts";
 
 /** An answer of the API that is fetched again when its path changes, and while the page is seen every so often. */
 export interface Resource<Value> {
@@ -33,11 +33,12 @@ export function useResource<Value>(path: string | null, every?: number): Resourc
   const shown = useRef<string | null>(null);
   const current = session.value;
   const workspace = current?.signed_in === true ? current.workspace : null;
+  const isAll = showsAll.value;
 
   useEffect(() => {
     if (path === null) return undefined;
     const controller = new AbortController();
-    const about = `${workspace} ${path}`;
+    const about = `${isAll ? "*" : workspace} ${path}`;
     // Another workspace's or page's numbers must not be read as this one's.
     const keep = shown.current === null || bare(shown.current) === bare(about);
     shown.current = about;
@@ -66,7 +67,7 @@ export function useResource<Value>(path: string | null, every?: number): Resourc
       controller.abort();
       clearTimeout(timer);
     };
-  }, [path, workspace, every, turn]);
+  }, [path, workspace, isAll, every, turn]);
 
   const reload = useCallback(() => {
     setTurn((before) => before + 1);

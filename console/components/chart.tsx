@@ -41,7 +41,7 @@ export function Chart({
     const element = place.current;
     if (element === null) return undefined;
     const plot = new UPlot(
-      optionsOf(element.clientWidth, series, format),
+      optionsOf(element.clientWidth, series, isDaily(times), format),
       [[...times], ...series.map(({ values }) => [...values])],
       element,
     );
@@ -64,7 +64,10 @@ export function Chart({
           rows={rows}
           keyOf={({ time }) => String(time)}
           columns={[
-            { head: "From", cell: ({ time }) => <Time at={time * 1_000} /> },
+            {
+              head: "From",
+              cell: ({ time }) => <Time at={time * 1_000} />,
+            },
             ...series.map(({ title: head }, at) => ({
               head,
               number: true,
@@ -80,15 +83,30 @@ export function Chart({
 const HOUR_OF_DAY = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const DAY_OF_YEAR = new Intl.DateTimeFormat(undefined, { day: "2-digit", month: "short" });
 
+const DAY_OF_UTC = new Intl.DateTimeFormat(undefined, { day: "2-digit", month: "short", timeZone: "UTC" });
+
+const DAY = 86_400;
+
+/** Whether every point is the beginning of a day of UTC: local times would then name the wrong day, or one hour again and again. */
+function isDaily(times: readonly number[]): boolean {
+  return times.length > 1 && times.every((time) => time % DAY === 0);
+}
+
 /** The hour, and at midnight the day. @param time seconds since the epoch. */
-function tickOf(time: number): string {
+function tickOf(time: number, daily: boolean): string {
   const date = new Date(time * 1_000);
+  if (daily) return time % DAY === 0 ? DAY_OF_UTC.format(date) : "";
   return date.getHours() === 0 && date.getMinutes() === 0 ? DAY_OF_YEAR.format(date) : HOUR_OF_DAY.format(date);
 }
 
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
-function optionsOf(width: number, series: readonly Series[], format: (value: number | null) => string): UPlot.Options {
+function optionsOf(
+  width: number,
+  series: readonly Series[],
+  daily: boolean,
+  format: (value: number | null) => string,
+): UPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
   const axis: UPlot.Axis = {
@@ -101,14 +119,29 @@ function optionsOf(width: number, series: readonly Series[], format: (value: num
     width,
     height: HEIGHT,
     padding: [8, 8, 0, 0],
+    ...(daily && { tzDate: (time: number) => UPlot.tzDate(new Date(time * 1_000), "Etc/UTC") }),
     cursor: { drag: { x: false, y: false }, points: { size: 6 } },
     scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
     axes: [
-      { ...axis, size: 26, space: 64, values: (_, ticks) => ticks.map(tickOf) },
+      {
+        ...axis,
+        size: 26,
+        space: 64,
+        values: (_, ticks) => ticks.map((tick) => tickOf(tick, daily)),
+        ...(daily && { incrs: [DAY, 2 * DAY, 5 * DAY, 7 * DAY, 10 * DAY] }),
+      },
       { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => format(tick)) },
     ],
     series: [
-      { label: "From", value: (_, time) => (time === null ? "–" : new Date(time * 1_000).toLocaleString()) },
+      {
+        label: "From",
+        value: (_, time) =>
+          time === null
+            ? ABSENT
+            : daily
+              ? DAY_OF_UTC.format(new Date(time * 1_000))
+              : new Date(time * 1_000).toLocaleString(),
+      },
       ...series.map(({ title, tone, values }) => ({
         label: title,
         stroke: colour(tone),

@@ -14,6 +14,8 @@ export interface EvidenceLog {
   log(query: { readonly after: number; readonly limit: number }): Promise<readonly LogRow[]>;
   /** Positions of the decisions that the store has as not ended, in order. */
   openDecisions(): Promise<readonly number[]>;
+  /** Processes that write the log, and those that were lost in the last hour; the oldest first. A process is there from its first decision on. */
+  processes(): Promise<readonly EvidenceProcess[]>;
   /** Oldest first. Where rows were pruned, the log begins after one of them. */
   anchors(): Promise<readonly EvidenceAnchor[]>;
   /**
@@ -31,6 +33,18 @@ export interface EvidenceLog {
    */
   prune(before: number, now: number): Promise<Pruned>;
 }
+
+/** A process that writes the log. Times are milliseconds since the epoch. */
+export interface EvidenceProcess {
+  readonly startedAt: number;
+  /** When it last said that it runs. */
+  readonly seenAt: number;
+  /** `lost`: it did not close, and its lease is over. */
+  readonly state: "running" | "lost";
+}
+
+/** For how long a lost process is listed, milliseconds. */
+export const LOST_IS_LISTED = 3_600_000;
 
 export interface Pruned {
   /** Where the log now begins; `null` when nothing was deleted. */

@@ -28,7 +28,7 @@ export interface EvidenceStore extends EvidenceLog {
    */
   read(query: EvidenceQuery): Promise<readonly EvidenceEntry[]>;
   /**
-   * The newest entries of a workspace that a test accepts, newest first. The search is bounded, whatever the log's size: a page may have fewer entries than
+   * The newest entries of some workspaces that a test accepts, newest first. The search is bounded, whatever the log's size: a page may have fewer entries than
    * wanted, and where it goes on.
    *
    * @throws {RangeError} for a limit out of range, and a cursor that no page ended with
@@ -63,7 +63,8 @@ export interface EvidenceQuery {
 }
 
 export interface EvidenceSearch {
-  readonly workspace: string;
+  /** At least one. */
+  readonly workspaces: readonly string[];
   /** Arrival of the requests, milliseconds since the epoch, both included; `null`: from the first, to the newest. */
   readonly from: number | null;
   readonly to: number | null;

@@ -11,6 +11,7 @@ const LABELS = {
   policy: { facet: "verdict", position: 0 },
   constraint: { facet: "verdict", position: 1 },
   reason_code: { facet: "verdict", position: 2 },
+  workspace: { facet: "total", position: 0 },
 } as const satisfies Readonly<Record<string, { readonly facet: Facet; readonly position: number }>>;
 
 export type LabelDimension = keyof typeof LABELS;
@@ -24,7 +25,7 @@ const TIME_DIMENSIONS = ["day", "hour"] as const;
 export const DIMENSIONS: readonly Dimension[] = [...LABEL_DIMENSIONS, ...TIME_DIMENSIONS];
 
 /** The combinations that are kept: dimensions of one line, with or without `day` or `hour`. */
-const FAMILIES = "operation and route; provider, region and model; policy, constraint and reason_code; key";
+const FAMILIES = "operation and route; provider, region and model; policy, constraint and reason_code; key; workspace";
 
 export const MAXIMUM_DIMENSIONS = 3;
 

@@ -3,6 +3,7 @@ import { whole, type ValueOf } from "../canon/json/schema.ts";
 import type { Dimension, Grouping } from "./dimensions.ts";
 import { SPEND_MEASURES, type SpendMeasures } from "./spend-measures.ts";
 import type { Summary } from "./summarise.ts";
+import { onlyOne } from "./summary-answer.ts";
 import { formatHour, type Window } from "./window.ts";
 
 const text = { type: "string" } as const;
@@ -17,6 +18,7 @@ export const SPEND_DIMENSIONS = [
   "region",
   "model",
   "key",
+  "workspace",
   "day",
   "hour",
 ] as const satisfies readonly Dimension[];
@@ -26,7 +28,8 @@ export const SPEND = {
   ...whole(
     {
       object: { const: "spend" },
-      workspace: { type: ["string", "null"] },
+      workspace: { type: ["string", "null"], description: "`null` where several are counted." },
+      workspaces: { type: "array", items: text, description: "Whose requests are counted." },
       window: whole({ start: instant, end: instant }, "Whole hours, so possibly more than requested."),
       group_by: { type: "array", items: { enum: SPEND_DIMENSIONS } },
       groups: {
@@ -45,6 +48,7 @@ export const SPEND = {
         type: "array",
         items: whole({
           name: text,
+          workspace: text,
           limit_usd: dollars,
           spent_usd: { ...dollars, description: "As limits count it: with reservations and estimates." },
           window_start: instant,
@@ -55,20 +59,20 @@ export const SPEND = {
             description: "At the end of the window, if spending continues at the same rate; `null` in its first 5 %.",
           },
         }),
-        description: "Budgets in money of the workspace, now.",
+        description: "Budgets in money of these workspaces, now.",
       },
       estimate: { const: true, description: "An estimate from list prices, and not a bill." },
       truncated: { type: "boolean", description: "There are more groups; these have the most requests." },
     },
-    "What the requests of the key's workspace cost: an estimate from list prices, and not a bill.",
+    "What the requests of the key's workspace, or of all that the caller may read, cost: an estimate from list prices, and not a bill.",
   ),
 } as const;
 
 export type SpendAnswer = ValueOf<typeof SPEND>;
 
-/** @param workspace `null`: requests without an accepted key. */
+/** @param workspaces empty: requests without an accepted key. */
 export function spendAnswer(
-  workspace: string | null,
+  workspaces: readonly string[],
   window: Window,
   grouping: Pick<Grouping, "dimensions">,
   summary: Pick<Summary, "groups" | "spend" | "truncated">,
@@ -76,7 +80,8 @@ export function spendAnswer(
 ): SpendAnswer {
   return {
     object: "spend",
-    workspace,
+    workspace: onlyOne(workspaces),
+    workspaces: [...workspaces],
     window: { start: formatHour(window.from), end: formatHour(window.until) },
     group_by: grouping.dimensions.filter(isSpendDimension),
     groups: summary.groups.map(({ group, spend }) => ({ group, ...spend })),

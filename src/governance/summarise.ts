@@ -7,7 +7,7 @@ import { requestMeasures, type Measures } from "./measures.ts";
 import { spendMeasures, type SpendMeasures } from "./spend-measures.ts";
 import { readLabels, ShadowCounts, type ShadowPolicy } from "./shadow/shadow-counts.ts";
 
-/** Cells by facet, pages of them: the store's `read` for one workspace and one window. */
+/** Cells by facet, pages of them: the store's `read` for some workspaces and one window. */
 export type CellSource = (facet: Facet) => AsyncIterable<readonly RollUpRow[]>;
 
 /** Requests that were denied or refused for one and the same reason. */
@@ -54,7 +54,7 @@ export async function summarise(source: CellSource, grouping: Grouping): Promise
         } else if (facet === "shadow") {
           shadows.add(labels, cell);
         }
-        if (grouped.includes(facet)) addRow(groups, facet, row);
+        if (grouped.includes(facet)) addRow(groups, grouping, facet, row);
       }
     }
   }
@@ -72,8 +72,8 @@ export async function summarise(source: CellSource, grouping: Grouping): Promise
 }
 
 /** Where the groups' cells are. */
-function facetsOf({ facet, time }: Grouping): readonly Facet[] {
-  if (facet === "total") return time === null ? [] : ["total"];
+function facetsOf({ facet, dimensions }: Grouping): readonly Facet[] {
+  if (facet === "total") return dimensions.length === 0 ? [] : ["total"];
   return facet === "verdict" ? ["verdict", "shadow"] : [facet];
 }
 
@@ -81,14 +81,17 @@ async function gather(source: CellSource, grouping: Grouping, winners: ReadonlyS
   const groups = new Groups(grouping, winners);
   for (const facet of facetsOf(grouping)) {
     for await (const rows of source(facet)) {
-      for (const row of rows) addRow(groups, facet, row);
+      for (const row of rows) addRow(groups, grouping, facet, row);
     }
   }
   return groups;
 }
 
-function addRow(groups: Groups, facet: Facet, { hour, labels, cell }: RollUpRow): void {
+function addRow(groups: Groups, { labels: wanted }: Grouping, facet: Facet, row: RollUpRow): void {
+  const { hour, labels, cell, workspace } = row;
   if (facet === "shadow") groups.addShadow(hour, labels, cell);
+  // Cells of all workspaces have the same labels there: none.
+  else if (facet === "total" && wanted.length > 0) groups.add(hour, JSON.stringify([workspace]), cell);
   else groups.add(hour, labels, cell);
 }
 

@@ -18,8 +18,10 @@ import { formatHour, type Window } from "./window.ts";
 export interface SummaryAnswer {
   readonly object: "governance.summary";
   readonly version: 1;
-  /** `null`: requests without an accepted key. */
+  /** `null`: requests without an accepted key, or of several workspaces. */
   readonly workspace: Word | null;
+  /** Whose requests are counted; empty for those without an accepted key. */
+  readonly workspaces: readonly Word[];
   readonly window: {
     /** RFC 3339; whole hours, so possibly more than requested. */
     readonly start: Word;
@@ -49,7 +51,7 @@ type AnswerGroup = Measures & Pick<Group, "group">;
 
 /** The members of the answer besides the counts. */
 export interface SummaryContext {
-  readonly workspace: string | null;
+  readonly workspaces: readonly string[];
   readonly window: Window;
   readonly grouping: Grouping;
   /** Milliseconds since the epoch. */
@@ -68,13 +70,14 @@ export interface SummaryContext {
 const LATEST_RECORD = 120_000;
 
 export function summaryAnswer(context: SummaryContext, summary: Summary): SummaryAnswer {
-  const { window, grouping, workspace, head, tableRevision } = context;
+  const { window, grouping, workspaces, head, tableRevision } = context;
   const settled = Math.floor((context.now - LATEST_RECORD) / HOUR);
   const complete = Math.min(window.until, settled, summary.firstRunning ?? Infinity);
   return {
     object: "governance.summary",
     version: 1,
-    workspace: workspace === null ? null : asWord(workspace),
+    workspace: onlyOne(workspaces),
+    workspaces: workspaces.map(asWord),
     window: {
       start: asWord(formatHour(window.from)),
       end: asWord(formatHour(window.until)),
@@ -91,4 +94,10 @@ export function summaryAnswer(context: SummaryContext, summary: Summary): Summar
     table_revision: tableRevision === null ? null : asWord(tableRevision),
     evidence: { head: head === null ? null : { hash: asWord(head.hash) } },
   };
+}
+
+/** `null` where there is none or more than one. */
+export function onlyOne(workspaces: readonly string[]): Word | null {
+  const [first, ...others] = workspaces;
+  return first === undefined || others.length > 0 ? null : asWord(first);
 }

@@ -111,7 +111,8 @@ function unauthenticated(message: string): ServiceError {
  * key and in its workspace. A public id alone does not authenticate, because logs contain ids.
  */
 export type Admitted =
-  | { readonly error: null; readonly identity: Identity }
+  /** `covered`: the workspaces that the caller may read with the endpoint's scope; the identity's own where absent. */
+  | { readonly error: null; readonly identity: Identity; readonly covered?: readonly string[] }
   | { readonly error: ServiceError; readonly identity: Identity | null };
 
 /**

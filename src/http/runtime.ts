@@ -54,7 +54,7 @@ export interface Runtime {
   /** How the store of the evidence does, as far as this process knows without asking. */
   readonly evidenceStatus: () => EvidenceStatus;
   /** What was decided and how it ended; absent where nothing is kept. */
-  readonly decisions?: Pick<EvidenceStore, "read" | "search">;
+  readonly decisions?: Pick<EvidenceStore, "read" | "search" | "processes">;
   /** What has been counted; absent where nothing counts. */
   readonly summary?: SummarySource;
   /** Where policies stand, and what may be done about it; absent where no log is kept of it. */

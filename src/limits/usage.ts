@@ -65,6 +65,7 @@ export function limitRows(
 export interface BudgetLine {
   /** "usd/day". */
   readonly name: string;
+  readonly workspace: string;
   readonly limit_usd: number;
   /** With what processes hold and have not used yet. */
   readonly spent_usd: number;
@@ -90,6 +91,7 @@ export function budgetLines(
     const share = (now - start) / (resetsAt - start);
     return {
       name: `usd/${window}`,
+      workspace: workspace.id,
       limit_usd: limit / MICRO,
       spent_usd: used / MICRO,
       window_start: instant(start),

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CHROMIUM, openStage, WITHOUT, type Stage } from "./browser.ts";
+import { keyPage, serviceKey } from "./answers/keys.ts";
 import { content } from "./answers/policies.ts";
 import { DECISION, decisionLine, decisionList, decisionOf, EXPLANATION } from "./answers/decisions.ts";
 import { SIGNED_IN } from "./answers/session.ts";
 import { fault, type Answers } from "./fake-server.ts";
 
+const KEYS: Answers = { "GET /v1/keys": { body: keyPage([serviceKey(0)], null, 50) } };
 const LIST: Answers = { "GET /v1/decisions": { body: decisionList(8) } };
 
 describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeout: 120_000 }, () => {
@@ -93,7 +95,14 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
     await page.getByRole("table").waitFor();
     expect(await page.getByRole("textbox", { name: "Route" }).inputValue()).toBe("chat-large");
     const last = stage.server.requests.findLast(({ path }) => path === "/v1/decisions");
-    expect(Object.fromEntries(last?.query ?? [])).toEqual({ route: "chat-large", outcome: "deny", limit: "50" });
+    expect(Object.fromEntries(last?.query ?? [])).toEqual({
+      kind: "inference",
+      route: "chat-large",
+      outcome: "deny",
+      limit: "50",
+    });
+    await page.getByLabel("Requests").selectOption("all");
+    await expect.poll(() => stage.server.requests.at(-1)?.query.has("kind")).toBe(false);
     expect(last?.headers["x-signalbox-workspace"]).toBe("search");
   });
 
@@ -115,7 +124,7 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
     const rows = await page.locator("tbody tr").allTextContents();
     expect(rows[0]).toContain("rate limited");
     expect(rows[2]).toContain("not needed");
-    expect(rows[3]).toContain("would deny");
+    expect(rows.at(-1)).toContain("would deny");
     await page.getByRole("button", { name: "Copy", exact: true }).last().click();
     expect(await page.evaluate<string>("navigator.clipboard.readText()")).toBe(DECISION.explain);
     expect(stage.complaints).toEqual([]);
@@ -195,10 +204,36 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
     expect(await page.getByRole("status").textContent()).toContain("The session has ended");
   });
 
-  test("another workspace is named to the API", async () => {
-    const page = await stage.open("#/decisions", LIST);
+  test("all workspaces are read together where the page can, and a page that cannot shows one", async () => {
+    const page = await stage.open("#/decisions", { ...LIST, "GET /v1/decisions/*": decisionOf, ...KEYS });
+    await page.getByLabel("Workspace").selectOption({ label: "all workspaces" });
+    await page.getByRole("columnheader", { name: "Workspace" }).waitFor();
+    expect(stage.server.requests.at(-1)?.query.get("workspaces")).toBe("all");
+    await page.locator("tbody a").first().click();
+    await page.getByRole("heading", { name: "Candidates and attempts" }).waitFor();
+    const one = stage.server.requests.filter(({ path }) => path.startsWith("/v1/decisions/"));
+    expect(one.map(({ query }) => query.get("workspaces"))).toEqual(["all", "all"]);
+    await page.getByRole("link", { name: "Keys", exact: true }).click();
+    await page.getByText("1 key, page 1").waitFor();
+    expect(await page.getByLabel("Workspace").inputValue()).toBe("search");
+    expect(stage.server.requests.at(-1)?.query.has("workspaces")).toBe(false);
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("another workspace is named to the API, and shows the roles that the person has there", async () => {
+    const page = await stage.open("#/decisions", {
+      ...LIST,
+      "GET /console/session": ({ headers }) => ({
+        body:
+          headers["x-signalbox-workspace"] === "support"
+            ? { ...SIGNED_IN, workspace: "support", roles: ["viewer"], scopes: ["governance:read"] }
+            : SIGNED_IN,
+      }),
+    });
     await page.getByLabel("Workspace").selectOption("support");
     await expect.poll(() => stage.server.requests.at(-1)?.headers["x-signalbox-workspace"]).toBe("support");
+    await page.getByText("viewer").waitFor();
+    expect(await page.getByRole("link", { name: "Keys", exact: true }).count()).toBe(0);
   });
 
   test("a hidden page does not poll", async () => {

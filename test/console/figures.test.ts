@@ -3,7 +3,7 @@ import { HEALTH, NO_TRAFFIC, SHADOWS, spend, STATUS, summary } from "./answers/f
 import { keyPage, serviceKey } from "./answers/keys.ts";
 import { SIGNED_IN } from "./answers/session.ts";
 import { CHROMIUM, openStage, WITHOUT, type Stage } from "./browser.ts";
-import type { Answers } from "./fake-server.ts";
+import { fault, type Answers } from "./fake-server.ts";
 
 const soon = new Date(Date.now() + 3 * 86_400_000).toISOString();
 const READS: Answers = {
@@ -37,6 +37,35 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(await page.getByRole("region", { name: "Traffic by route" }).locator("tbody tr").count()).toBe(4);
     const endpoints = page.getByRole("region", { name: "Health of endpoints" }).locator("tbody tr");
     expect(await endpoints.first().textContent()).toContain("ejected");
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("a lost replica and a degraded store come before everything else, also where the store answers nothing", async () => {
+    const lost = { started_at: "2026-11-21T22:00:00.000Z", seen_at: "2026-11-24T01:40:00.000Z", state: "lost" };
+    const degraded = { ...STATUS, degraded: ["evidence"], evidence: { state: "unavailable", cause: "log_behind" } };
+    const page = await stage.open("#/", {
+      ...READS,
+      "GET /status": { body: degraded },
+      "GET /v1/health": { body: { ...HEALTH, replicas: [...(HEALTH.replicas ?? []), lost] } },
+    });
+    const attention = page.getByRole("region", { name: "Needs attention" });
+    await expect.poll(() => attention.getByRole("listitem").count()).toBe(6);
+    const concerns = await attention.getByRole("listitem").allTextContents();
+    expect(concerns[0]).toContain("evidence store does not take records");
+    expect(concerns[1]).toContain("replica lost");
+    const replicas = page.getByRole("region", { name: "Processes that write the shared store" }).locator("tbody tr");
+    expect(await replicas.count()).toBe(3);
+    const refused = fault(503, "evidence_unavailable", "The evidence store cannot be written now.");
+    const dark = await stage.open("#/", {
+      "GET /status": { body: degraded },
+      "GET /v1/health": refused,
+      "GET /v1/governance/summary": refused,
+      "GET /v1/spend": refused,
+      "GET /v1/keys": refused,
+    });
+    await dark.getByText("evidence store does not take records").waitFor();
+    expect(await dark.getByRole("alert").first().textContent()).toContain("cannot be written now");
+    await dark.getByText("log behind").waitFor();
     expect(stage.complaints).toEqual([]);
   });
 

@@ -18,7 +18,14 @@ const NONE = {
 
 function answerOf(groups: SpendAnswer["groups"], names: SpendAnswer["group_by"]): SpendAnswer {
   const window = { start: "2026-11-23T00:00:00Z", end: "2026-11-24T00:00:00Z" };
-  const common = { object: "spend", workspace: "w", budgets: [], estimate: true, truncated: false } as const;
+  const common = {
+    object: "spend",
+    workspace: "w",
+    workspaces: ["w"],
+    budgets: [],
+    estimate: true,
+    truncated: false,
+  } as const;
   return { ...common, window, group_by: names, groups, total: { ...NONE, requests: 3 } };
 }
 
@@ -88,6 +95,7 @@ describe("a budget's projection", () => {
     expect(lines({ usd: 50, per: "day" }, 3_000_000, at)).toEqual([
       {
         name: "usd/day",
+        workspace: "w",
         limit_usd: 50,
         spent_usd: 3,
         window_start: "2026-11-24T00:00:00Z",

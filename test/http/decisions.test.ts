@@ -193,7 +193,18 @@ describe("GET /v1/decisions", () => {
     expect((await get(`/v1/decisions/${routed}`, infer)).status).toBe(403);
   });
 
+  it("tells requests of models from the router's own, and a key with `workspaces=all` reads its own workspace", async () => {
+    const operations = async (query: string): Promise<ReadonlySet<string>> =>
+      new Set((await get(`/v1/decisions?${query}`)).body.data.map(({ operation }) => operation));
+    expect(await operations("kind=inference")).toEqual(new Set(["chat.completions"]));
+    expect(await operations("kind=router")).toEqual(new Set(["control"]));
+    const { data } = (await get("/v1/decisions?workspaces=all")).body;
+    expect(new Set(data.map((line) => line.workspace))).toEqual(new Set([workspace]));
+  });
+
   it.each([
+    ["kind=all", "invalid_value", "kind"],
+    ["workspaces=other", "invalid_value", "workspaces"],
     ["limit=0", "invalid_limit", "limit"],
     ["limit=101", "invalid_limit", "limit"],
     ["cursor=1", "invalid_cursor", "cursor"],

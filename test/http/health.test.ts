@@ -14,6 +14,7 @@ it("GET /v1/health has the endpoints of the workspace's routes and of no others,
     const body: HealthAnswer = JSON.parse(await response.text());
     expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
     expect(isHealth(body), JSON.stringify(isHealth.errors)).toBe(true);
+    expect(body.replicas?.map(({ state }) => state) ?? []).not.toContain("lost");
     const own = new Set(
       workspace.approve.routes.flatMap((id) => table.routes[id]?.tiers.flatMap(({ endpoints }) => endpoints) ?? []),
     );

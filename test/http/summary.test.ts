@@ -137,8 +137,8 @@ describe("GET /v1/governance/summary", () => {
   });
 
   it.each([
-    ["?groupby=route", "groupby", "Unknown query parameter groupby; give start, end, group_by"],
-    ["?%3Cb%3E=1", null, "Unknown query parameter; give start, end, group_by"],
+    ["?groupby=route", "groupby", "Unknown query parameter groupby; give start, end, group_by, workspaces"],
+    ["?%3Cb%3E=1", null, "Unknown query parameter; give start, end, group_by, workspaces"],
     ["?start=yesterday", "start", "start must be a time as RFC 3339 writes it"],
     ["?start=2026-02-30T00:00:00Z", "start", "start must be a time"],
     ["?end=2026-02-01", "end", "end must be a time"],

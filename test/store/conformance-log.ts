@@ -36,6 +36,17 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(store().evidence.health().head).toEqual({ position: 4, hash });
   });
 
+  it("lists this process from its first decision on", async () => {
+    expect(await store().evidence.processes()).toEqual([]);
+    const before = Date.now() - 60_000;
+    await store().evidence.decide(decisionRecord("r1"));
+    const [own, ...others] = await store().evidence.processes();
+    expect(own?.state).toBe("running");
+    expect(own?.startedAt).toBeGreaterThan(before);
+    expect(own?.seenAt).toBeGreaterThanOrEqual(own?.startedAt ?? Infinity);
+    expect(others).toEqual([]);
+  });
+
   it("says the decision's position as an entry's sequence number", async () => {
     await request(store(), "r1");
     await request(store(), "r2");

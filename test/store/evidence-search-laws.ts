@@ -32,7 +32,7 @@ export function evidenceSearchLaws(store: () => Store): void {
       for (let cursor: string | null = null, pages = 0; pages < 100; pages += 1) {
         const page: EvidenceFound = await store().evidence.search({
           ...everything,
-          workspace: "acme",
+          workspaces: ["acme"],
           ...query,
           cursor,
         });
@@ -54,7 +54,15 @@ export function evidenceSearchLaws(store: () => Store): void {
         [30, 20, 10, 0].map(idAt),
       );
       for (const limit of [1, 3, 19, 20]) expect(await all({ limit })).toEqual(whole);
-      expect(await all({ workspace: "gamma" })).toEqual([]);
+      expect(await all({ workspaces: ["gamma"] })).toEqual([]);
+      const both = await all({ workspaces: ["acme", "beta"] });
+      expect(
+        both
+          .map(({ decision }) => decision.requestId)
+          .toSorted()
+          .toReversed(),
+      ).toEqual(both.map(({ decision }) => decision.requestId));
+      expect(new Set(both.map(({ decision }) => decision.workspace))).toEqual(new Set(["acme", "beta"]));
     });
 
     it("narrows by arrival, by text and by a test of decision and outcome", async () => {
@@ -70,20 +78,20 @@ export function evidenceSearchLaws(store: () => Store): void {
     });
 
     it("says how far back it looked, and ends in an empty log", async () => {
-      expect(await store().evidence.search({ ...everything, workspace: "acme" })).toEqual({
+      expect(await store().evidence.search({ ...everything, workspaces: ["acme"] })).toEqual({
         entries: [],
         next: null,
         searchedTo: null,
       });
       await fill(6);
-      const { searchedTo } = await store().evidence.search({ ...everything, workspace: "acme", limit: 2 });
+      const { searchedTo } = await store().evidence.search({ ...everything, workspaces: ["acme"], limit: 2 });
       expect(searchedTo).toBe(START + 2_000);
     });
 
     it.each([{ limit: 0 }, { limit: 101 }, { cursor: "1" }, { cursor: "0-1" }, { cursor: "1-1; x" }])(
       "refuses %o",
       async (query) => {
-        await expect(store().evidence.search({ ...everything, workspace: "acme", ...query })).rejects.toThrow(
+        await expect(store().evidence.search({ ...everything, workspaces: ["acme"], ...query })).rejects.toThrow(
           RangeError,
         );
       },

@@ -19,7 +19,9 @@ it("ends in the chain what a dead process left, by any process that writes evide
   await Promise.all(Array.from({ length: 3 }, (_, index) => gone.evidence.decide(decisionRecord(`gone-${index}`))));
   await running.evidence.decide(decisionRecord("running"));
   const before = await running.evidence.log({ after: 0, limit: 10 });
+  expect((await reader.evidence.processes()).map(({ state }) => state)).toEqual(["running", "running"]);
   await gone.close();
+  expect(await reader.evidence.processes()).toHaveLength(1);
   expect(await reader.evidence.log({ after: 0, limit: 10 })).toEqual(before);
   await expect.poll(async () => (await reader.evidence.head()).position, { timeout: 12_000 }).toBe(7);
 
@@ -40,6 +42,8 @@ it("ends in the chain what a dead process left, by any process that writes evide
 
   // A process that was only believed dead comes too late; its word is counted as lost.
   const database = new DatabaseSync(path);
+  database.exec(`UPDATE processes SET seen_at = ${Date.now() - 60_000} WHERE ended_at IS NULL`);
+  expect((await reader.evidence.processes()).map(({ state }) => state)).toContain("lost");
   database.exec("UPDATE processes SET seen_at = 1 WHERE ended_at IS NULL");
   database.close();
   expect(await reader.evidence.prune(0, 5)).toEqual({ anchor: null, rows: 0 });

@@ -1,4 +1,5 @@
-import { member } from "../../api/client.ts";
+import { member, withQuery } from "../../api/client.ts";
+import { inWorkspaces } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import type { Decision, DecisionExplanation } from "../../api/types.ts";
 import { ErrorBox, isUnavailable, Panel } from "../../components/panel.tsx";
@@ -11,7 +12,7 @@ import { RuleText } from "./rule-text.tsx";
 /** Candidates in order, why each was taken or passed over, and what became of it. */
 export function CandidatesPanel({ decision }: { readonly decision: Decision }) {
   const isDecided = decision.outcome === "route" || decision.outcome === "deny";
-  const path = `/v1/decisions/${encodeURIComponent(decision.id)}/explanation`;
+  const path = withQuery(`/v1/decisions/${encodeURIComponent(decision.id)}/explanation`, inWorkspaces());
   const { value, failure, reload } = useResource<DecisionExplanation>(isDecided ? path : null);
   const explanation = value?.explanation ?? null;
   const lines = candidateLines(decision, explanation);

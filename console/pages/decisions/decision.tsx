@@ -1,6 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Decision } from "../../api/types.ts";
+import { withQuery } from "../../api/client.ts";
+import { inWorkspaces } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Empty, ErrorBox, isUnavailable, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
@@ -16,7 +18,7 @@ import { resultOf, toneOf } from "./wording.ts";
 const RUNNING = 5_000;
 
 export function DecisionPage({ id }: { readonly id: string }) {
-  const path = `/v1/decisions/${encodeURIComponent(id)}`;
+  const path = withQuery(`/v1/decisions/${encodeURIComponent(id)}`, inWorkspaces());
   const [isRunning, setRunning] = useState(false);
   const resource = useResource<Decision>(path, isRunning ? RUNNING : undefined);
   const { failure, value } = resource;
@@ -62,6 +64,7 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
             ["Operation", decision.stream ? `${decision.operation}, streamed` : decision.operation],
             ["Route", <Name key="route" of={decision.route} />],
             ["Answered by", <Name key="endpoint" of={decision.endpoint} />],
+            ["Workspace", <Name key="workspace" of={decision.workspace} />],
             ["Key", <Code key="key" of={decision.key} />],
             ["Environment", <Name key="environment" of={decision.environment} />],
             ["Finish reason", decision.finish === null ? <Name key="none" of={null} /> : words(decision.finish)],

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
 import type { DecisionLine, DecisionList } from "../../api/types.ts";
+import { inWorkspaces, showsAll } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Choice, TextFilter } from "../../components/form.tsx";
 import { Empty, Loaded } from "../../components/panel.tsx";
@@ -9,9 +10,9 @@ import { Badge, Code, Name } from "../../components/text.tsx";
 import { ABSENT, compact, counted, dollars, milliseconds, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { address, go, link, replaceQuery } from "../../router.ts";
-import { OUTCOMES, resultOf, TERMINALS, toneOf } from "./wording.ts";
+import { KINDS, OUTCOMES, resultOf, TERMINALS, toneOf } from "./wording.ts";
 
-const FILTERS = ["since", "route", "outcome", "terminal", "policy", "reason", "key", "provider"] as const;
+const FILTERS = ["since", "kind", "route", "outcome", "terminal", "policy", "reason", "key", "provider"] as const;
 type Filters = Readonly<Record<(typeof FILTERS)[number], string>>;
 
 const SPANS = [
@@ -74,6 +75,7 @@ function FilterForm({ filters }: { readonly filters: Filters }) {
   return (
     <form class="filters" aria-label="Filter the decisions" onSubmit={(event) => event.preventDefault()}>
       <Choice label="Time" value={filters.since} options={SPANS} onChange={set("since")} />
+      <Choice label="Requests" value={filters.kind} options={KINDS} onChange={set("kind")} />
       <Choice label="Outcome" value={filters.outcome} options={OUTCOMES} onChange={set("outcome")} />
       <Choice label="Ended" value={filters.terminal} options={TERMINALS} onChange={set("terminal")} />
       <TextFilter label="Route" value={filters.route} onChange={set("route")} />
@@ -91,12 +93,19 @@ function FilterForm({ filters }: { readonly filters: Filters }) {
 const HOUR = 3_600_000;
 
 function DecisionPages({ filters }: { readonly filters: Filters }) {
-  const { since, ...rest } = filters;
+  const { since, kind, ...rest } = filters;
   // Once: a start that moved would be another list with each poll.
   const [start] = useState(() => (since === "" ? null : new Date(Date.now() - Number(since) * HOUR).toISOString()));
   const [cursors, setCursors] = useState<readonly (string | null)[]>([null]);
   const cursor = cursors.at(-1) ?? null;
-  const path = withQuery("/v1/decisions", { ...rest, start, cursor, limit: 50 });
+  const path = withQuery("/v1/decisions", {
+    ...rest,
+    kind: kind === "" ? "inference" : kind === "all" ? null : kind,
+    start,
+    cursor,
+    limit: 50,
+    ...inWorkspaces(),
+  });
   const resource = useResource<DecisionList>(path, cursor === null ? 10_000 : undefined);
   return (
     <Loaded of={resource} lines={12}>
@@ -108,7 +117,12 @@ function DecisionPages({ filters }: { readonly filters: Filters }) {
               filtered={Object.values(filters).some((value) => value !== "")}
             />
           ) : (
-            <Table label="Decisions" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
+            <Table
+              label="Decisions"
+              columns={showsAll.value ? COLUMNS_OF_ALL : COLUMNS}
+              rows={data}
+              keyOf={({ id }) => id}
+            />
           )}
           <nav class="pager" aria-label="Pages of decisions">
             <button type="button" disabled={cursors.length < 2} onClick={() => setCursors(cursors.slice(0, -1))}>
@@ -169,12 +183,12 @@ const COLUMNS: readonly Column<DecisionLine>[] = [
       return (
         <>
           <Badge tone={toneOf(result)}>{result}</Badge>
+          {line.status === null ? null : <small> {line.status}</small>}
           {line.repeated > 1 ? <small> ×{whole(line.repeated)}</small> : null}
         </>
       );
     },
   },
-  { head: "Status", number: true, cell: ({ status }) => whole(status) },
   { head: "Route", cell: ({ route }) => <Name of={route} /> },
   { head: "Operation", cell: ({ operation }) => operation },
   {
@@ -200,9 +214,21 @@ const COLUMNS: readonly Column<DecisionLine>[] = [
       </>
     ),
   },
-  { head: "Tokens in", number: true, cell: ({ input_tokens }) => compact(input_tokens) },
-  { head: "Out", number: true, cell: ({ output_tokens }) => compact(output_tokens) },
+  {
+    head: "Tokens in / out",
+    number: true,
+    cell: ({ input_tokens, output_tokens }) =>
+      input_tokens === null && output_tokens === null ? ABSENT : `${compact(input_tokens)} / ${compact(output_tokens)}`,
+  },
   { head: "Cost", number: true, cell: costOf },
   { head: "Took", number: true, cell: ({ total_ms }) => milliseconds(total_ms) },
   { head: "Key", cell: ({ key }) => <Code of={key} /> },
+];
+
+const [TIME, ...OTHERS] = COLUMNS;
+
+const COLUMNS_OF_ALL: readonly Column<DecisionLine>[] = [
+  ...(TIME === undefined ? [] : [TIME]),
+  { head: "Workspace", cell: ({ workspace }) => <Name of={workspace} /> },
+  ...OTHERS,
 ];

@@ -23,6 +23,13 @@ const TONES: Readonly<Record<string, Tone>> = {
 
 export const toneOf = (result: string): Tone => TONES[result] ?? "quiet";
 
+/** The console's own readings are requests too; they are shown where they are asked for. */
+export const KINDS = [
+  ["", "of models"],
+  ["router", "answered by the router"],
+  ["all", "all"],
+] as const;
+
 export const OUTCOMES = [
   ["", "any"],
   ["route", "routed"],

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { Health, KeyList, Spend, Summary } from "../../api/types.ts";
+import type { Health, KeyList, ServerStatus, Spend, Summary } from "../../api/types.ts";
 import { Panel } from "../../components/panel.tsx";
 import { Badge, Code, Name, type Tone } from "../../components/text.tsx";
 import { counted, dollars, milliseconds, whole, words } from "../../format/amounts.ts";
@@ -21,6 +21,7 @@ const NEARLY = 0.9;
 
 /** Of what has been read so far; the worst first. @param now milliseconds since the epoch. */
 export function concernsOf(
+  status: ServerStatus | null,
   health: Health | null,
   summary: Summary | null,
   spend: Spend | null,
@@ -28,6 +29,7 @@ export function concernsOf(
   now: number,
 ): readonly Concern[] {
   return [
+    ...[...new Set([...(status?.degraded ?? []), ...(health?.degraded ?? [])])].map(ofDegraded),
     ...(health === null ? [] : ofHealth(health)),
     ...(spend?.budgets ?? []).flatMap(ofBudget),
     ...(summary?.shadows ?? []).flatMap(ofShadow),
@@ -35,9 +37,45 @@ export function concernsOf(
   ];
 }
 
-function ofHealth({ endpoints, degraded }: Health): readonly Concern[] {
+/** What a degraded part means, and where to look. */
+const PARTS: Readonly<Record<string, string>> = {
+  evidence: "The evidence store does not take records: requests may be refused with 503. Its log line names the cause.",
+  evidence_retention: "Old evidence could not be deleted; the next attempt follows.",
+  limits: "Limits cannot be counted in the store.",
+  policies: "The policy log cannot be read: policies stay as they were last known.",
+  policy_modules: "The compiled module of a policy could not be kept.",
+  reload_failed: "The newest configuration was not loaded; `signalbox check` says why. The one before decides.",
+  suspended_policies: "A policy is suspended: its content is not at hand.",
+  workers: "A worker process is down and is being started again.",
+};
+
+function ofDegraded(part: string): Concern {
+  const text = Object.hasOwn(PARTS, part) ? PARTS[part] : undefined;
+  return {
+    key: `degraded ${part}`,
+    tone: "stop",
+    kind: words(part),
+    text: text ?? "This part of the server is degraded.",
+  };
+}
+
+function ofReplica({ seen_at }: NonNullable<Health["replicas"]>[number]): Concern {
+  return {
+    key: `replica ${seen_at}`,
+    tone: "widen",
+    kind: "replica lost",
+    text: (
+      <>
+        A process that wrote evidence ended without closing, last seen <Time at={seen_at} />. Its running requests are
+        recorded as unknown.
+      </>
+    ),
+  };
+}
+
+function ofHealth({ endpoints, replicas }: Health): readonly Concern[] {
   return [
-    ...degraded.map((part) => ({ key: part, tone: "stop" as const, kind: "degraded", text: words(part) })),
+    ...(replicas ?? []).filter(({ state }) => state === "lost").map(ofReplica),
     ...endpoints
       .filter((each) => !isWell(each))
       .map(({ id, state, failure, retry_in_ms }) => ({
@@ -57,6 +95,7 @@ function ofHealth({ endpoints, degraded }: Health): readonly Concern[] {
 
 function ofBudget({
   name,
+  workspace,
   limit_usd,
   spent_usd,
   projected_usd,
@@ -66,12 +105,12 @@ function ofBudget({
   if (!isOver && spent_usd < NEARLY * limit_usd && (projected_usd ?? 0) <= limit_usd) return [];
   return [
     {
-      key: `budget ${name}`,
+      key: `budget ${workspace} ${name}`,
       tone: isOver ? "stop" : "widen",
       kind: isOver ? "budget spent" : "budget",
       text: (
         <a href={link(["spend"])}>
-          <Name of={name} />: {dollars(spent_usd)} of {dollars(limit_usd)}
+          <Name of={workspace} /> <Name of={name} />: {dollars(spent_usd)} of {dollars(limit_usd)}
           {projected_usd === null ? null : `, ${dollars(projected_usd)} projected`} until <Time at={window_end} />
         </a>
       ),

@@ -1,9 +1,10 @@
 import type { EndpointHealth, Health, ServerStatus } from "../../api/types.ts";
-import { useResource, type Resource } from "../../api/use-resource.ts";
+import type { Resource } from "../../api/use-resource.ts";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
-import { milliseconds, span, whole, words } from "../../format/amounts.ts";
+import { counted, milliseconds, span, whole, words } from "../../format/amounts.ts";
+import { Time } from "../../format/time.tsx";
 
 export const isWell = ({ state }: Pick<EndpointHealth, "state">): boolean => state === "healthy";
 
@@ -48,33 +49,65 @@ export function HealthPanel({ health }: { readonly health: Resource<Health> }) {
 }
 
 /** Build, table, policies and store of the process that answers; `/status` needs no scope. */
-export function ServerPanel() {
-  const status = useResource<ServerStatus>("/status", 10_000);
+export function ServerPanel({
+  status,
+  replicas,
+}: {
+  readonly status: Resource<ServerStatus>;
+  readonly replicas: Health["replicas"] | null;
+}) {
   return (
     <Panel title="Server">
       <Loaded of={status} lines={3}>
         {({ build_id, table_sha256, policy_set, uptime_seconds, degraded, evidence, workers }) => (
-          <Facts
-            rows={[
-              ["Build", <Code key="build" of={build_id} />],
-              ["Routing table", <Code key="table" of={table_sha256} short={12} />],
-              ["Policy set", <Code key="policies" of={policy_set} />],
-              ["Running for", span(uptime_seconds)],
-              [
-                "Workers",
-                workers === undefined ? "1" : `${whole(workers.ready)} of ${whole(workers.configured)} ready`,
-              ],
-              [
-                "Evidence store",
-                <Badge key="evidence" tone={evidence.state === "ok" ? "good" : "stop"}>
-                  {evidence.cause === undefined ? words(evidence.state) : words(evidence.cause)}
-                </Badge>,
-              ],
-              ["Degraded", degraded.length === 0 ? "nothing" : degraded.map(words).join(", ")],
-            ]}
-          />
+          <>
+            <Facts
+              rows={[
+                ["Build", <Code key="build" of={build_id} />],
+                ["Routing table", <Code key="table" of={table_sha256} short={12} />],
+                ["Policy set", <Code key="policies" of={policy_set} />],
+                ["Running for", span(uptime_seconds)],
+                [
+                  "Workers",
+                  workers === undefined ? "1" : `${whole(workers.ready)} of ${whole(workers.configured)} ready`,
+                ],
+                [
+                  "Evidence store",
+                  <Badge key="evidence" tone={evidence.state === "ok" ? "good" : "stop"}>
+                    {evidence.cause === undefined ? words(evidence.state) : words(evidence.cause)}
+                  </Badge>,
+                ],
+                ["Degraded", degraded.length === 0 ? "nothing" : degraded.map(words).join(", ")],
+                ["Replicas", replicas === null ? "unknown" : counted(running(replicas), "process", "processes")],
+              ]}
+            />
+            {replicas === null || replicas.length < 2 ? null : <Replicas of={replicas} />}
+          </>
         )}
       </Loaded>
     </Panel>
+  );
+}
+
+type Replica = NonNullable<Health["replicas"]>[number];
+
+const running = (replicas: readonly Replica[]): number => replicas.filter(({ state }) => state === "running").length;
+
+/** Processes that write the shared store; figures of endpoints and workers are those of the one that answers. */
+function Replicas({ of }: { readonly of: readonly Replica[] }) {
+  return (
+    <Table
+      label="Processes that write the shared store"
+      rows={of}
+      keyOf={({ started_at, seen_at }) => `${started_at} ${seen_at}`}
+      columns={[
+        { head: "Replica since", cell: ({ started_at }) => <Time at={started_at} /> },
+        {
+          head: "State",
+          cell: ({ state }) => <Badge tone={state === "running" ? "good" : "stop"}>{words(state)}</Badge>,
+        },
+        { head: "Last seen", cell: ({ seen_at }) => <Time at={seen_at} /> },
+      ]}
+    />
   );
 }

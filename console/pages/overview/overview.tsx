@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
-import type { Health, KeyList, Spend, Summary } from "../../api/types.ts";
-import { hasScope } from "../../api/session-state.ts";
+import type { Health, KeyList, ServerStatus, Spend, Summary } from "../../api/types.ts";
+import { hasScope, inWorkspaces } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Segments } from "../../components/form.tsx";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
@@ -17,14 +17,18 @@ import { TrafficTable } from "./traffic-table.tsx";
 export function OverviewPage() {
   const name = address.value.query.get("window");
   const chosen = useMemo(() => windowOf(name, Date.now()), [name]);
-  const health = useResource<Health>("/v1/health", 5_000);
-  const summary = useResource<Summary>(withQuery("/v1/governance/summary", { start: chosen.start }), 15_000);
+  const health = useResource<Health>(withQuery("/v1/health", inWorkspaces()), 5_000);
+  const summary = useResource<Summary>(
+    withQuery("/v1/governance/summary", { start: chosen.start, ...inWorkspaces() }),
+    15_000,
+  );
   const spend = useResource<Spend>(
-    hasScope("spend:read") ? withQuery("/v1/spend", { start: chosen.start }) : null,
+    hasScope("spend:read") ? withQuery("/v1/spend", { start: chosen.start, ...inWorkspaces() }) : null,
     60_000,
   );
   const keys = useResource<KeyList>(hasScope("operations:manage") ? "/v1/keys?limit=100" : null);
-  const concerns = concernsOf(health.value, summary.value, spend.value, keys.value, Date.now());
+  const status = useResource<ServerStatus>("/status", 10_000);
+  const concerns = concernsOf(status.value, health.value, summary.value, spend.value, keys.value, Date.now());
   return (
     <>
       <div class="title">
@@ -36,7 +40,10 @@ export function OverviewPage() {
           onChange={(value) => replaceQuery({ window: value })}
         />
       </div>
-      <AttentionPanel concerns={concerns} known={health.value !== null || summary.value !== null} />
+      <AttentionPanel
+        concerns={concerns}
+        known={health.value !== null || summary.value !== null || status.value !== null}
+      />
       <Panel title="Traffic">
         <Loaded of={summary} lines={6}>
           {({ totals }) =>
@@ -55,7 +62,7 @@ export function OverviewPage() {
       </Panel>
       <TrafficTable window={chosen} />
       <HealthPanel health={health} />
-      <ServerPanel />
+      <ServerPanel status={status} replicas={health.value?.replicas ?? null} />
     </>
   );
 }

@@ -1,5 +1,6 @@
 import { withQuery } from "../../api/client.ts";
 import type { Summary } from "../../api/types.ts";
+import { inWorkspaces } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Chart } from "../../components/chart.tsx";
 import { Loaded } from "../../components/panel.tsx";
@@ -11,7 +12,7 @@ const HOUR = 3_600;
 
 /** Requests, latency and tokens over the window. The API counts by the hour, so an hour has no course. */
 export function TrafficCharts({ window }: { readonly window: Window }) {
-  const path = withQuery("/v1/governance/summary", { start: window.start, group_by: window.unit });
+  const path = withQuery("/v1/governance/summary", { start: window.start, group_by: window.unit, ...inWorkspaces() });
   const resource = useResource<Summary>(window.name === "1h" ? null : path, 30_000);
   if (window.name === "1h")
     return <p class="hint">Counts are kept by the hour. Choose a longer time span to see their course.</p>;

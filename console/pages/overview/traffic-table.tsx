@@ -1,6 +1,8 @@
 import { useState } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
 import type { Summary } from "../../api/types.ts";
+import { chooseWorkspace } from "../../api/session.ts";
+import { inWorkspaces, showsAll } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Segments } from "../../components/form.tsx";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
@@ -18,13 +20,17 @@ const DIMENSIONS = [
   ["operation", "Operation"],
 ] as const;
 
+const WORKSPACE = ["workspace", "Workspace"] as const;
+
 /** The window's requests by one dimension, the most requests first. */
 export function TrafficTable({ window }: { readonly window: Window }) {
-  const [dimension, setDimension] = useState<string>("route");
+  const [chosen, setDimension] = useState<string>("route");
+  const options = showsAll.value ? [...DIMENSIONS, WORKSPACE] : DIMENSIONS;
+  const dimension = options.some(([value]) => value === chosen) ? chosen : "route";
   return (
     <Panel
-      title="By route, provider, key and operation"
-      aside={<Segments label="Grouped by" value={dimension} options={DIMENSIONS} onChange={setDimension} />}
+      title={`By ${dimension}`}
+      aside={<Segments label="Grouped by" value={dimension} options={options} onChange={setDimension} />}
     >
       <Rows key={dimension} dimension={dimension} window={window} />
     </Panel>
@@ -32,9 +38,9 @@ export function TrafficTable({ window }: { readonly window: Window }) {
 }
 
 function Rows({ dimension, window }: { readonly dimension: string; readonly window: Window }) {
-  const path = withQuery("/v1/governance/summary", { start: window.start, group_by: dimension });
+  const path = withQuery("/v1/governance/summary", { start: window.start, group_by: dimension, ...inWorkspaces() });
   const resource = useResource<Summary>(path, 30_000);
-  const title = DIMENSIONS.find(([value]) => value === dimension)?.[1] ?? dimension;
+  const title = [...DIMENSIONS, WORKSPACE].find(([value]) => value === dimension)?.[1] ?? dimension;
   const canFilter = dimension !== "operation";
   return (
     <Loaded of={resource} lines={6}>
@@ -53,6 +59,7 @@ function Rows({ dimension, window }: { readonly dimension: string; readonly wind
                   cell: ({ group }) => {
                     const name = groupLabel(group, dimension);
                     if (name === null) return <small>none</small>;
+                    if (dimension === "workspace") return <WorkspaceButton name={name} />;
                     return canFilter ? (
                       <a href={link(["decisions"], { [dimension]: name })}>
                         <Name of={name} />
@@ -78,5 +85,14 @@ function Rows({ dimension, window }: { readonly dimension: string; readonly wind
         )
       }
     </Loaded>
+  );
+}
+
+/** Shows the one workspace. */
+function WorkspaceButton({ name }: { readonly name: string }) {
+  return (
+    <button type="button" class="link" onClick={() => void chooseWorkspace(name)}>
+      <Name of={name} />
+    </button>
   );
 }

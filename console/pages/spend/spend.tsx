@@ -1,6 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { callText, withQuery, type Failure } from "../../api/client.ts";
 import type { Budget, Spend } from "../../api/types.ts";
+import { inWorkspaces, showsAll } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Chart } from "../../components/chart.tsx";
 import { Segments } from "../../components/form.tsx";
@@ -15,6 +16,7 @@ import { groupLabel } from "../group-label.ts";
 import { beginningOf, windowOf, WINDOWS } from "../window.ts";
 
 const DIMENSIONS = [
+  ["workspace", "Workspace"],
   ["route", "Route"],
   ["key", "Key"],
   ["provider", "Provider"],
@@ -25,9 +27,11 @@ const DIMENSIONS = [
 export function SpendPage() {
   const { query } = address.value;
   const name = query.get("window") ?? "30d";
-  const dimension = DIMENSIONS.find(([value]) => value === query.get("by"))?.[0] ?? "route";
+  // Of one workspace there is nothing to tell apart.
+  const dimensions = showsAll.value ? DIMENSIONS : DIMENSIONS.slice(1);
+  const dimension = dimensions.find(([value]) => value === query.get("by"))?.[0] ?? "route";
   const chosen = useMemo(() => windowOf(name, Date.now()), [name]);
-  const path = withQuery("/v1/spend", { start: chosen.start, group_by: dimension });
+  const path = withQuery("/v1/spend", { start: chosen.start, group_by: dimension, ...inWorkspaces() });
   const resource = useResource<Spend>(path, 30_000);
   return (
     <>
@@ -69,7 +73,7 @@ export function SpendPage() {
                 <Segments
                   label="Grouped by"
                   value={dimension}
-                  options={DIMENSIONS}
+                  options={dimensions}
                   onChange={(by) => replaceQuery({ window: chosen.name, by })}
                 />
               }
@@ -135,7 +139,7 @@ function BudgetsPanel({ budgets }: { readonly budgets: readonly Budget[] }) {
       ) : (
         <ul class="budgets">
           {budgets.map((budget) => (
-            <li key={`${budget.name} ${budget.window_start}`}>
+            <li key={`${budget.workspace} ${budget.name}`}>
               <BudgetLine budget={budget} />
             </li>
           ))}
@@ -146,13 +150,13 @@ function BudgetsPanel({ budgets }: { readonly budgets: readonly Budget[] }) {
 }
 
 function BudgetLine({ budget }: { readonly budget: Budget }) {
-  const { name, limit_usd, spent_usd, projected_usd, window_end } = budget;
+  const { name, workspace, limit_usd, spent_usd, projected_usd, window_end } = budget;
   const isOver = spent_usd >= limit_usd;
   const willBe = !isOver && projected_usd !== null && projected_usd > limit_usd;
   return (
     <>
       <span class="strong">
-        <Name of={name} />{" "}
+        <Name of={workspace} /> <Name of={name} />{" "}
         {isOver ? <Badge tone="stop">spent</Badge> : willBe ? <Badge tone="widen">will not last</Badge> : null}
       </span>
       <meter
@@ -160,7 +164,7 @@ function BudgetLine({ budget }: { readonly budget: Budget }) {
         max={limit_usd}
         high={limit_usd * 0.9}
         value={Math.min(spent_usd, limit_usd)}
-        aria-label={printable(`Spent of ${name}`)}
+        aria-label={printable(`Spent of ${workspace} ${name}`)}
       />
       <span>
         {dollars(spent_usd)} of {dollars(limit_usd)}

@@ -49,7 +49,7 @@ export function spend(argv: readonly string[], io: CommandIo): Promise<number> {
       const workspaces = values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
       for (const workspace of workspaces) {
         const found = await summarise((facet) => store.summary.read({ workspace, facet, ...window }), grouping);
-        const answer = spendAnswer(workspace, window, grouping, found, []);
+        const answer = spendAnswer(workspace === null ? [] : [workspace], window, grouping, found, []);
         if (format === "csv") io.stdout(spendCsv(answer));
         else io.stdout(format === "json" ? `${JSON.stringify(answer)}\n` : spendTable(answer));
       }

@@ -69,7 +69,7 @@ async function answerOf(
   const found = await summarise((facet) => store.summary.read({ workspace, facet, ...window }), grouping);
   const stored = await readStoredPolicies(store.policyLog);
   const context = {
-    workspace,
+    workspaces: workspace === null ? [] : [workspace],
     window,
     grouping,
     now,

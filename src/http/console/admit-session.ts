@@ -6,7 +6,7 @@ import type { Snapshot } from "../snapshot.ts";
 import type { Console } from "./console-port.ts";
 import { csrfFailed, sessionEnded } from "./session-errors.ts";
 import { hasCsrfToken, isFromOurPage } from "./session-cookie.ts";
-import { chosenSeat, signedIn } from "./signed-in.ts";
+import { chosenSeat, signedIn, type Seat } from "./signed-in.ts";
 
 /**
  * Authenticates who is signed in to the console, for the router's own endpoints (docs/console.md#access).
@@ -31,7 +31,11 @@ export async function admitSession(
     return { error: csrfFailed(), identity };
   }
   const scopes = scopesOf(endpoint);
-  if (scopes.some((scope) => identity.scopes.has(scope))) return { error: null, identity };
+  const mayCall = ({ identity: { scopes: own } }: Seat): boolean => scopes.some((scope) => own.has(scope));
+  if (mayCall(seat)) {
+    const covered = found.seats.filter(mayCall).map((each) => each.identity.workspace);
+    return { error: null, identity, covered };
+  }
   const sentence = `The session lacks the scope ${scopes.join(" or ")}; it has ${[...identity.scopes].toSorted().join(", ")}.`;
   return { error: serviceError(403, "insufficient_scope", "insufficient_scope", sentence), identity };
 }

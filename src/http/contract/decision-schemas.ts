@@ -18,6 +18,7 @@ export const OUTCOMES = ["route", "deny", "refuse", "answer"] as const;
 const LINE = {
   id: { ...text, description: "The request's id; `dec_` instead of `req_` names the same decision." },
   at: { ...instant, description: "Arrival of the request." },
+  workspace: nullableText,
   operation: { enum: [...OPERATIONS, "models", "simulate", "control"] },
   route: { ...nullableText, description: "`null` where the request named none that the workspace may see." },
   key: { ...nullableText, description: "Public id of the key; `null` where none was accepted." },

@@ -3,6 +3,7 @@ import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION } 
 import { HEALTH, LIVENESS, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
 import { DECISION_QUERY } from "../control/decisions/decision-query.ts";
 import { SPEND } from "../../governance/spend-answer.ts";
+import { READING_QUERY } from "../control/covered-workspaces.ts";
 import { SPEND_QUERY } from "../control/spend.ts";
 import { SUMMARY_QUERY } from "../control/governance-summary.ts";
 import { DECISION, DECISION_EXPLANATION, DECISION_LIST } from "./decision-schemas.ts";
@@ -112,6 +113,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     summary: "Health of the endpoints of the workspace's routes, and of the answering process",
     scope: "governance:read",
     handler: "health",
+    optionalQuery: READING_QUERY,
     answer: HEALTH,
     isNeverStored: true,
   },
@@ -154,6 +156,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     summary: "One of them, by the request's id, with every attempt",
     scope: "governance:read",
     handler: "getDecision",
+    optionalQuery: READING_QUERY,
     answer: DECISION,
     isNeverStored: true,
   },
@@ -167,6 +170,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     summary: "Why each candidate was taken or passed over: the recorded request, decided again without a call",
     scope: "governance:read",
     handler: "explainDecision",
+    optionalQuery: READING_QUERY,
     answer: DECISION_EXPLANATION,
     isNeverStored: true,
   },

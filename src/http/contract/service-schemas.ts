@@ -99,7 +99,7 @@ const measured = { type: ["number", "null"], minimum: 0 } as const;
 export const HEALTH = {
   title: "Health",
   type: "object",
-  required: ["object", "endpoints", "evidence", "degraded", "build_id", "table_sha256", "policy_set"],
+  required: ["object", "endpoints", "evidence", "replicas", "degraded", "build_id", "table_sha256", "policy_set"],
   additionalProperties: false,
   properties: {
     object: { const: "health" },
@@ -128,6 +128,16 @@ export const HEALTH = {
       }),
     },
     evidence: whole({ state: { enum: ["ok", "unavailable"] } }),
+    replicas: {
+      type: ["array", "null"],
+      description:
+        "Processes that write the shared store, each from its first decision on, with those lost in the last hour; `null` while the store cannot be read. All workers of a server over SQLite are one.",
+      items: whole({
+        started_at: { type: "string", format: "date-time" },
+        seen_at: { type: "string", format: "date-time", description: "When it last said that it runs." },
+        state: { enum: ["running", "lost"], description: "`lost`: it did not close, and its lease is over." },
+      }),
+    },
     degraded: STATUS.properties.degraded,
     workers: STATUS.properties.workers,
     build_id: text,

@@ -23,7 +23,8 @@ export const GOVERNANCE_SUMMARY = {
     {
       object: { const: "governance.summary" },
       version: { const: 1 },
-      workspace: nullableText,
+      workspace: { ...nullableText, description: "`null` where several are counted." },
+      workspaces: { type: "array", items: text, description: "Whose requests are counted." },
       window: whole({
         start: instant,
         end: instant,
@@ -85,6 +86,6 @@ export const GOVERNANCE_SUMMARY = {
       table_revision: nullableText,
       evidence: whole({ head: wholeOrNull({ hash: text }, "The newest row of the evidence log, of all workspaces.") }),
     },
-    "Operational evidence of the key's workspace, without content. Not a bill.",
+    "Operational evidence of the key's workspace, or of all that the caller may read, without content. Not a bill.",
   ),
 } as const;

@@ -13,6 +13,8 @@ export interface ControlCall {
   readonly runtime: Runtime;
   readonly snapshot: Snapshot;
   readonly identity: Identity | null;
+  /** Workspaces that the caller may read with the endpoint's scope: the key's own, or all that a session has; empty without an identity. */
+  readonly covered: readonly string[];
   readonly body: Body | null;
   readonly url: URL;
   /** What the path has in place of the first `{name}`; `null` where it has none, or one that cannot be decoded. */

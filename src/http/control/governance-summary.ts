@@ -1,6 +1,5 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
-import type { Identity } from "../../canon/identity.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import {
   DIMENSIONS,
@@ -9,12 +8,13 @@ import {
   type Dimension,
   type Grouping,
 } from "../../governance/dimensions.ts";
-import { summarise, type Summary } from "../../governance/summarise.ts";
+import { summarise } from "../../governance/summarise.ts";
 import { summaryAnswer, type SummaryContext } from "../../governance/summary-answer.ts";
 import type { StoredPolicy } from "../../governance/policies/stored-policies.ts";
 import { MAXIMUM_DAYS, MAXIMUM_HOURLY_DAYS, readWindow, windowTooFine, type Window } from "../../governance/window.ts";
 import type { LimitUsage } from "../../limits/limit-store.ts";
 import type { Snapshot } from "../snapshot.ts";
+import { cellsOf, ownWorkspace, readWorkspaces, WORKSPACES_QUERY, type ReadingCall } from "./covered-workspaces.ts";
 import type { SummaryTurns } from "./summary-turns.ts";
 
 /** Query parameters, for /openapi.json. */
@@ -29,8 +29,9 @@ export const SUMMARY_QUERY = {
     type: "array",
     maxItems: MAXIMUM_DIMENSIONS,
     items: { enum: DIMENSIONS },
-    description: `Repeatable, or separated by commas: operation and route; provider, region and model; policy, constraint and reason_code; or key. Each with day, or with hour for at most ${MAXIMUM_HOURLY_DAYS} days.`,
+    description: `Repeatable, or separated by commas: operation and route; provider, region and model; policy, constraint and reason_code; key; or workspace. Each with day, or with hour for at most ${MAXIMUM_HOURLY_DAYS} days.`,
   },
+  workspaces: WORKSPACES_QUERY,
 } as const;
 
 /** What the summary reads besides the files: of the store. */
@@ -45,26 +46,27 @@ export interface SummarySource {
   readonly head?: () => SummaryContext["head"];
 }
 
-/** Numbers of the identity's own workspace and of no other. */
+/** Numbers of workspaces that the caller may read, and of no other. */
 export async function governanceSummary(
   source: SummarySource,
   { decider }: Pick<Snapshot, "decider">,
-  identity: Pick<Identity, "workspace">,
-  query: URLSearchParams,
+  call: ReadingCall,
   now: number,
 ): Promise<{ readonly text: string } | ServiceError> {
-  const requested = readQuery(query, now, DIMENSIONS);
+  const workspaces = readWorkspaces(call);
+  if ("code" in workspaces) return workspaces;
+  const requested = readQuery(call.url.searchParams, now, DIMENSIONS);
   if ("code" in requested) return requested;
   const { window, grouping } = requested;
-  const { workspace } = identity;
   try {
     const stored = await source.policies();
-    const read = (): Promise<Summary> => summarise((facet) => source.read({ workspace, facet, ...window }), grouping);
-    const summary = await source.turns.take(workspace, read);
+    const summary = await source.turns.take(ownWorkspace(call), () =>
+      summarise((facet) => cellsOf(source.read, workspaces, { facet, ...window }), grouping),
+    );
     if (summary === null) return summaryBusy();
     const answer = summaryAnswer(
       {
-        workspace,
+        workspaces,
         window,
         grouping,
         now,

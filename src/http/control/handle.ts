@@ -83,6 +83,7 @@ interface ControlVisit extends ServedControl {
   readonly snapshot: Snapshot;
   readonly incoming: IncomingMessage;
   readonly requestId: string;
+  readonly covered: readonly string[];
 }
 
 /** Answers one of the router's own endpoints. No provider is called from here, and no credential of one is in reach. */
@@ -100,7 +101,7 @@ export async function handleControl(
   const common = commonHeaders(requestId, clientRequestId, varyHeaders(runtime, incoming));
   const headers = (): readonly string[] => [...common, ...recorder.headers(snapshot)];
   try {
-    const visit = { ...served, snapshot, incoming, requestId };
+    const visit = { ...served, snapshot, incoming, requestId, covered: [] };
     const answer =
       endpoint.scope === null ? await answerVisit(visit, null, NO_CHANGE) : await answerKey(visit, response, recorder);
     if (answer === "aborted") return;
@@ -127,13 +128,14 @@ async function answerKey(
   const { runtime, snapshot, endpoint, incoming, console } = visit;
   if (endpoint.scope === null) throw new Error("control: an endpoint without a scope was asked for a key");
   const bySession = console === null ? null : await admitSession(console, snapshot, incoming, endpoint);
-  const { error, identity } = bySession ?? (await admit(runtime, incoming, response, endpoint));
+  const admitted = bySession ?? (await admit(runtime, incoming, response, endpoint));
   const refuse = (refusal: ServiceError): ServiceError =>
-    recorder.refuse(snapshot, identity, isTokenEndpoint(endpoint.path) ? oauthError(refusal) : refusal);
-  if (error !== null) return refuse(error);
+    recorder.refuse(snapshot, admitted.identity, isTokenEndpoint(endpoint.path) ? oauthError(refusal) : refusal);
+  if (admitted.error !== null) return refuse(admitted.error);
+  const { identity, covered = [identity.workspace] } = admitted;
   recorder.caller = identity;
   const recordChange: ControlCall["recordChange"] = (change) => recorder.answered(snapshot, identity, change);
-  const answer = await answerVisit(visit, identity, recordChange);
+  const answer = await answerVisit({ ...visit, covered }, identity, recordChange);
   if (answer === "aborted") recorder.aborted(snapshot, identity);
   else if ("code" in answer) return refuse(answer);
   else return (await recorder.answered(snapshot, identity)) ?? answer;
@@ -178,7 +180,7 @@ function checked(body: Body, validate: BodyValidator | null): Body | ServiceErro
 }
 
 function callHandler(
-  { runtime, snapshot, endpoint, operations, incoming, requestId }: ControlVisit,
+  { runtime, snapshot, endpoint, operations, incoming, requestId, covered }: ControlVisit,
   identity: Identity | null,
   body: Body | null,
   recordChange: ControlCall["recordChange"],
@@ -189,6 +191,7 @@ function callHandler(
     runtime,
     snapshot,
     identity,
+    covered,
     body,
     url,
     parameter: parameters[0] ?? null,

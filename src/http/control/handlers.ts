@@ -17,6 +17,8 @@ import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.
 import { exchangeKey } from "./service-keys/exchange-handler.ts";
 import { POLICY_HANDLERS } from "./policies/policy-handlers.ts";
 import { DECISION_HANDLERS } from "./decisions/decision-handlers.ts";
+import { READING_QUERY, readWorkspaces } from "./covered-workspaces.ts";
+import { checkQuery } from "./policies/policy-query.ts";
 import { healthAnswer, statusFacts } from "./health.ts";
 import { NAMED_KEY_HANDLERS } from "./service-keys/named-key-handlers.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
@@ -37,7 +39,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
       return invalidRequest("invalid_operation", `The query parameter operation must be one of ${known}`, "operation");
     }
     if (body === null || identity === null) throw new Error("control: simulate without a body or an identity");
-    const refused = takeSimulation(runtime, snapshot, identity.workspace);
+    const refused = takeSimulation(runtime.simulationRate, snapshot.decider.table, identity.workspace);
     if (refused !== null) return refused;
     const requested = simulationQuestion(body.value, operation);
     if ("code" in requested) return requested;
@@ -69,15 +71,15 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
     return page(items, call.url.searchParams, ({ usable }) => anthropicModel(usable));
   },
   anthropicModel: (call) => oneOf(call, anthropicModel),
-  summary: ({ runtime, snapshot, identity, url }) => {
-    if (identity === null) throw new Error("control: a summary without an identity");
+  summary: (call) => {
+    const { runtime, snapshot } = call;
     if (runtime.summary === undefined) return summaryUnavailable();
-    return governanceSummary(runtime.summary, snapshot, identity, url.searchParams, Date.now());
+    return governanceSummary(runtime.summary, snapshot, call, Date.now());
   },
-  spend: ({ runtime, snapshot, identity, url, headers }) => {
-    if (identity === null) throw new Error("control: spend without an identity");
+  spend: (call) => {
+    const { runtime, snapshot } = call;
     if (runtime.summary === undefined) return summaryUnavailable();
-    return spend(runtime.summary, snapshot, identity, url.searchParams, headers.accept, Date.now());
+    return spend(runtime.summary, snapshot, call, Date.now());
   },
   status: ({ runtime, snapshot }) => ({
     json: {
@@ -93,9 +95,15 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
       ...(runtime.workers !== undefined && { workers: runtime.workers() }),
     },
   }),
-  health: ({ runtime, snapshot, identity }) => {
-    if (identity === null) throw new Error("control: health without an identity");
-    return { json: healthAnswer(runtime, snapshot, identity.workspace), headers: ["cache-control", "no-store"] };
+  health: async (call) => {
+    const wrong = checkQuery(call.url.searchParams, READING_QUERY);
+    if (wrong !== null) return wrong;
+    const workspaces = readWorkspaces(call);
+    if ("code" in workspaces) return workspaces;
+    return {
+      json: await healthAnswer(call.runtime, call.snapshot, workspaces),
+      headers: ["cache-control", "no-store"],
+    };
   },
   openapi: ({ runtime }) => ({ text: runtime.build.contract.text }),
   metrics: async ({ runtime, headers }) => ({ page: await runtime.metrics(headers.accept) }),

@@ -33,19 +33,24 @@ function endpointFacts(endpoints: Pick<EndpointTracker, "status">, endpointId: s
   };
 }
 
-/** Health of the endpoints that a workspace's routes have, and of the process that answers. Figures of endpoints include other workspaces' calls. */
-export function healthAnswer(runtime: Runtime, { decider }: Snapshot, workspace: string): HealthAnswer {
+/** Health of the endpoints that the routes of some workspaces have, and of the process that answers. Figures of endpoints include other workspaces' calls. */
+export async function healthAnswer(
+  runtime: Runtime,
+  { decider }: Snapshot,
+  workspaces: readonly string[],
+): Promise<HealthAnswer> {
   const { table, policies } = decider;
   const { state } = runtime.evidenceStatus();
   return {
     object: "health",
-    endpoints: endpointsOf(table, workspace).map(({ id, routes }) => {
+    endpoints: endpointsOf(table, workspaces).map(({ id, routes }) => {
       const row = table.endpoints[id];
       if (row === undefined) throw new Error(`health: the table has no endpoint ${id}`);
       const { provider, region, model } = row;
       return { id, provider, region, model, routes, ...endpointFacts(runtime.endpoints, id) };
     }),
     evidence: { state },
+    replicas: await replicasOf(runtime),
     degraded: runtime.degraded(),
     ...(runtime.workers !== undefined && { workers: runtime.workers() }),
     build_id: runtime.build.id,
@@ -54,12 +59,27 @@ export function healthAnswer(runtime: Runtime, { decider }: Snapshot, workspace:
   };
 }
 
-/** Endpoints of the workspace's routes, in the order of the table, with the routes that have them. */
+async function replicasOf({ decisions }: Runtime): Promise<HealthAnswer["replicas"]> {
+  try {
+    const processes = (await decisions?.processes()) ?? [];
+    return processes.map(({ startedAt, seenAt, state }) => ({
+      started_at: new Date(startedAt).toISOString(),
+      seen_at: new Date(seenAt).toISOString(),
+      state,
+    }));
+  } catch {
+    // Health is read when something is wrong: the rest of it is known without the store.
+    return null;
+  }
+}
+
+/** Endpoints of the workspaces' routes, in the order of the table, with the routes that have them. */
 function endpointsOf(
   { workspaces, routes, endpoints }: RoutingTable,
-  workspace: string,
+  wanted: readonly string[],
 ): readonly { readonly id: string; readonly routes: readonly string[] }[] {
-  const own = (workspaces[workspace]?.approve.routes ?? []).flatMap((id) => routes[id] ?? []);
+  const approved = new Set(wanted.flatMap((workspace) => workspaces[workspace]?.approve.routes ?? []));
+  const own = [...approved].flatMap((id) => routes[id] ?? []);
   return Object.keys(endpoints).flatMap((id) => {
     const using = own.filter(({ tiers }) => tiers.some((tier) => tier.endpoints.includes(id)));
     return using.length === 0 ? [] : [{ id, routes: using.map((route) => route.id) }];

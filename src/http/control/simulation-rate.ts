@@ -1,7 +1,6 @@
 import type { ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
-import type { Runtime } from "../runtime.ts";
-import type { Snapshot } from "../snapshot.ts";
+import type { RoutingTable } from "../../canon/table.ts";
 
 /** Simulations that a workspace may request in a minute where `limits.simulations_per_minute` of routes.yaml says nothing. */
 const DEFAULT_SIMULATIONS_PER_MINUTE = 120;
@@ -43,10 +42,10 @@ export class SimulationRate {
 
 /** Counts a simulation against the workspace's limit. @returns the refusal where none is left in this minute. */
 export function takeSimulation(
-  { simulationRate }: Pick<Runtime, "simulationRate">,
-  { decider }: Pick<Snapshot, "decider">,
+  rate: SimulationRate | undefined,
+  { workspaces }: Pick<RoutingTable, "workspaces">,
   workspace: string,
 ): ServiceError | null {
-  const perMinute = decider.table.workspaces[workspace]?.limits.simulationsPerMinute ?? DEFAULT_SIMULATIONS_PER_MINUTE;
-  return simulationRate?.take(workspace, perMinute, Date.now()) ?? null;
+  const perMinute = workspaces[workspace]?.limits.simulationsPerMinute ?? DEFAULT_SIMULATIONS_PER_MINUTE;
+  return rate?.take(workspace, perMinute, Date.now()) ?? null;
 }

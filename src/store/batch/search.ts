@@ -9,8 +9,8 @@ export interface SearchedLog {
   head(): Promise<number>;
   /** Last position of a batch, from which on every decision's id may be larger than this one; the newest where none is. */
   positionOf(requestId: string): Promise<number>;
-  /** Batches of the workspace with a last position between the two, the newest first; some of them, where they are large. */
-  before(before: number, after: number, workspace: string): Promise<readonly StoredBatch[]>;
+  /** Batches with a last position between the two, the newest first; some of them, where they are large. @param workspace `null`: of all. */
+  before(before: number, after: number, workspace: string | null): Promise<readonly StoredBatch[]>;
   /** The entry of a request. */
   entry(requestId: string): Promise<EvidenceEntry | null>;
 }
@@ -27,17 +27,19 @@ const LATEST = 120_000;
 
 const CURSOR = /^([1-9][0-9]{0,14})-([1-9][0-9]{0,14})$/;
 
-/** The newest entries of a workspace that a query accepts. @throws {RangeError} for a limit or cursor that is none */
+/** The newest entries of some workspaces that a query accepts. @throws {RangeError} for a limit or cursor that is none */
 export async function searchEvidence(log: SearchedLog, query: EvidenceSearch): Promise<EvidenceFound> {
   if (!Number.isSafeInteger(query.limit) || query.limit < 1 || query.limit > 100) {
     throw new RangeError("limit: give a whole number from 1 to 100");
   }
   const start = await startOf(log, query);
   const page = new Page(log, query, start.position);
+  const [first = null, ...others] = query.workspaces;
+  const only = others.length === 0 ? first : null;
   let before = start.last + 1;
   for (let rows = 0; before > 1;) {
     const after = Math.max(0, before - 1 - WINDOW);
-    const batches = await log.before(before, after, query.workspace);
+    const batches = await log.before(before, after, only);
     for (const batch of batches) if (!(await page.take(batch))) return page.found();
     const oldest = batches.at(-1);
     const next = oldest === undefined ? after + 1 : oldest.last;
@@ -83,6 +85,7 @@ class Page {
   readonly #log: SearchedLog;
   readonly #query: EvidenceSearch;
   readonly #first: number;
+  readonly #workspaces: ReadonlySet<string | undefined>;
   readonly #outcomes = new Map<string, string>();
   readonly #entries: EvidenceEntry[] = [];
   #next: string | null = null;
@@ -94,6 +97,7 @@ class Page {
     this.#log = log;
     this.#query = query;
     this.#first = first;
+    this.#workspaces = new Set(query.workspaces);
   }
 
   /** Takes the next older batch; false when no more are wanted. */
@@ -120,7 +124,7 @@ class Page {
     const cursor = new FrameCursor(batch.records);
     const decisions: SeenDecision[] = [];
     for (let position = batch.first; cursor.next(); position += 1) {
-      if (batch.workspaces[cursor.workspacePlace - 1] !== this.#query.workspace) continue;
+      if (!this.#workspaces.has(batch.workspaces[cursor.workspacePlace - 1])) continue;
       const { kind, requestId, at } = cursor;
       if (kind === "outcome") this.#outcomes.set(requestId, cursor.record);
       else if (position < this.#first) decisions.push({ position, at, requestId, text: cursor.record });

@@ -22,6 +22,9 @@ export function evidenceLog(link: WorkerLink): EvidenceLog {
     async openDecisions() {
       return (await link.request({ operation: "evidence.open" }, "open")).positions;
     },
+    async processes() {
+      return (await link.request({ operation: "evidence.processes" }, "processes")).processes;
+    },
     async anchors() {
       return (await link.request({ operation: "evidence.anchors" }, "anchors")).anchors;
     },

@@ -7,7 +7,7 @@ import type { PolicyLogRow } from "../../lifecycle/policy-log-store.ts";
 import type { StoredContent } from "../../canon/policy.ts";
 import type { PackedRows } from "./roll-up-pages.ts";
 import type { RollUpQuery } from "../../governance/increments.ts";
-import type { EvidenceAnchor, EvidenceHead, NotedHead } from "../../evidence/evidence-log.ts";
+import type { EvidenceAnchor, EvidenceHead, EvidenceProcess, NotedHead } from "../../evidence/evidence-log.ts";
 import type { EvidenceFault } from "../../evidence/fault.ts";
 import type { ChainLink } from "../../evidence/chain.ts";
 import type { SessionReply, SessionRequest } from "./tables/session-table.ts";
@@ -49,6 +49,7 @@ export type StoreRequest =
   | { readonly operation: "evidence.head" }
   | { readonly operation: "evidence.noted_head" }
   | { readonly operation: "evidence.open" }
+  | { readonly operation: "evidence.processes" }
   | { readonly operation: "evidence.anchors" }
   | { readonly operation: "evidence.anchor"; readonly now: number }
   | { readonly operation: "evidence.reap"; readonly limit: number }
@@ -109,6 +110,7 @@ export type StoreReply =
   | { readonly kind: "head"; readonly head: EvidenceHead }
   | { readonly kind: "noted_head"; readonly noted: NotedHead | null }
   | { readonly kind: "open"; readonly positions: readonly number[] }
+  | { readonly kind: "processes"; readonly processes: readonly EvidenceProcess[] }
   | { readonly kind: "anchors"; readonly anchors: readonly EvidenceAnchor[] }
   | { readonly kind: "anchor"; readonly anchor: EvidenceAnchor | null }
   | { readonly kind: "count"; readonly count: number }

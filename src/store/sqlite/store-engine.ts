@@ -1,5 +1,4 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-
 import { BatchTable } from "./tables/batch-table.ts";
 import { EvidenceTable } from "./tables/evidence-table.ts";
 import { IssuerTable } from "./tables/issuer-table.ts";
@@ -141,10 +140,10 @@ export class StoreEngine {
 
   #perform(request: StoreRequest, now: number): StoreReply {
     switch (request.operation) {
-      case "keys.create":
-        return this.#published(
-          this.#keys.create(request.record) ? DONE : { kind: "duplicate_key", id: request.record.id },
-        );
+      case "keys.create": {
+        const { record } = request;
+        return this.#published(this.#keys.create(record) ? DONE : { kind: "duplicate_key", id: record.id });
+      }
       case "keys.get":
         return { kind: "key", record: this.#keys.get(request.id) };
       case "keys.list":
@@ -180,6 +179,8 @@ export class StoreEngine {
         return { kind: "noted_head", noted: this.#watch.notedHead() };
       case "evidence.open":
         return { kind: "open", positions: this.#evidence.openDecisions() };
+      case "evidence.processes":
+        return { kind: "processes", processes: this.#evidence.processes(now) };
       case "evidence.anchors":
         return { kind: "anchors", anchors: this.#log.anchors() };
       case "evidence.anchor":

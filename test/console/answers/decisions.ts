@@ -1,6 +1,7 @@
 import type { Decision, DecisionExplanation, DecisionLine, DecisionList } from "../../../console/api/types.ts";
 
 const PLAIN: DecisionLine = {
+  workspace: "search",
   object: "decision",
   id: "req_01a20b4bce6f69705078dac708bbe749",
   at: "2026-11-24T01:58:12.345Z",

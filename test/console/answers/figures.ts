@@ -68,6 +68,7 @@ export function summary(groupBy: string | null, shadows: Summary["shadows"] = []
     object: "governance.summary",
     version: 1,
     workspace: "search",
+    workspaces: ["search"],
     window: {
       start: new Date(END - 24 * (dimension === "day" ? 24 : 1) * HOUR).toISOString(),
       end: new Date(END).toISOString(),
@@ -154,6 +155,10 @@ export const HEALTH: Health = {
     }),
   ],
   evidence: { state: "ok" },
+  replicas: [
+    { started_at: "2026-11-21T22:00:00.000Z", seen_at: "2026-11-24T01:58:10.000Z", state: "running" },
+    { started_at: "2026-11-23T07:30:00.000Z", seen_at: "2026-11-24T01:58:12.000Z", state: "running" },
+  ],
   degraded: [],
   build_id: STATUS.build_id,
   table_sha256: STATUS.table_sha256,
@@ -186,13 +191,15 @@ export function spend(groupBy: string | null): Spend {
   return {
     object: "spend",
     workspace: "search",
+    workspaces: ["search"],
     window: { start: new Date(END - 720 * HOUR).toISOString(), end: new Date(END).toISOString() },
     group_by: [dimension],
     groups,
     total: figures(45_000, 803.72, 6_000),
     budgets: [
       {
-        name: "workspace search, month",
+        name: "usd/month",
+        workspace: "search",
         limit_usd: 1_000,
         spent_usd: 803.72,
         window_start: "2026-11-01T00:00:00Z",
@@ -200,7 +207,8 @@ export function spend(groupBy: string | null): Spend {
         projected_usd: 1_041.1,
       },
       {
-        name: "key 4fzkq8wpc2rt, day",
+        name: "usd/day",
+        workspace: "search",
         limit_usd: 50,
         spent_usd: 1.21,
         window_start: "2026-11-24T00:00:00Z",

@@ -65,6 +65,13 @@ async function signIn({ origin }: SignedIn, jar: Jar = new Map()): Promise<Brows
   return { ...browserOf(origin, answer), callback };
 }
 
+interface Line {
+  readonly workspace: string;
+  readonly operation: string;
+}
+
+const isModels = ({ operation }: Line): boolean => operation === "models";
+
 describe("signing in at an identity provider", () => {
   it("is offered, with the provider's label", async () => {
     const { origin } = await startOidc();
@@ -129,6 +136,43 @@ describe("signing in at an identity provider", () => {
     const elsewhere = await get("/v1/governance/summary", { "x-signalbox-workspace": "metered" });
     expect([elsewhere.status, elsewhere.json.error.code]).toEqual([403, "workspace_not_allowed"]);
     expect((await get("/v1/governance/summary")).status).toBe(200);
+  });
+
+  it("reads all workspaces of its roles at once where it is asked to, and no other", async () => {
+    const own = await startOidc();
+    for (const workspace of ["small", "large", "metered"]) {
+      const { text } = await addKey(own.server.store, workspace, ["inference", "catalogue:read"]);
+      await ask(`${own.server.url}/v1/models`, { headers: { authorization: `Bearer ${text}` } });
+    }
+    await own.server.store.evidence.flush();
+    own.idp.account = { subject: "b", groups: ["risk", "readers"], name: "B" };
+    const { get } = await signIn(own);
+    const workspacesOf = async (query: string): Promise<readonly string[]> => {
+      const { json } = await get(`/v1/decisions?kind=router&${query}`);
+      return json.data
+        .filter(isModels)
+        .map(({ workspace }: Line) => workspace)
+        .toSorted();
+    };
+    expect(await workspacesOf("")).toEqual(["large"]);
+    expect(await workspacesOf("workspaces=own")).toEqual(["large"]);
+    expect(await workspacesOf("workspaces=all")).toEqual(["large", "small"]);
+    expect(await workspacesOf("workspaces=all&outcome=deny")).toEqual([]);
+    const summary = (await get("/v1/governance/summary?workspaces=all&group_by=workspace")).json;
+    expect([summary.workspace, summary.workspaces]).toEqual([null, ["large", "small"]]);
+    expect(summary.groups.map(({ group }: { readonly group: object }) => group)).toEqual(
+      expect.arrayContaining([{ workspace: "large" }, { workspace: "small" }]),
+    );
+    expect(summary.groups).toHaveLength(2);
+    const { json: spend } = await get("/v1/spend?workspaces=all");
+    expect(spend.workspaces).toEqual(["large", "small"]);
+    const { json: one } = await get("/v1/governance/summary", { "x-signalbox-workspace": "small" });
+    expect(one.totals.requests).toBeLessThan(summary.totals.requests);
+    const { json: found } = await get("/v1/decisions?workspaces=all");
+    const foreign = found.data.find(({ workspace }: Line) => workspace === "small").id;
+    expect((await get(`/v1/decisions/${foreign}`)).status).toBe(404);
+    expect((await get(`/v1/decisions/${foreign}?workspaces=all`)).status).toBe(200);
+    expect((await get("/v1/decisions?workspaces=some")).json.error.param).toBe("workspaces");
   });
 
   it("answers for the workspace that is asked about", async () => {

@@ -3,6 +3,7 @@ import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { EvidenceEntry, EvidenceFound } from "../../../evidence/evidence-store.ts";
 import type { DecisionListAnswer } from "../../contract/decision-schemas.ts";
 import type { ControlCall, ControlHandler } from "../control-call.ts";
+import { ownWorkspace, READING_QUERY, readWorkspaces } from "../covered-workspaces.ts";
 import { takeSimulation } from "../simulation-rate.ts";
 import { NO_STORE } from "../policies/policy-call.ts";
 import { checkQuery } from "../policies/policy-query.ts";
@@ -14,10 +15,12 @@ const ID = /^(?:req|dec)_([0-9a-f]{32})$/;
 
 /** What was decided about the requests of the caller's workspace, and how they ended: names and counts, never content. */
 export const DECISION_HANDLERS = {
-  listDecisions: async ({ runtime, identity, url }) => {
-    if (identity === null) throw new Error("control: decisions without an identity");
+  listDecisions: async (call) => {
+    const { runtime, url } = call;
     if (runtime.decisions === undefined) return unavailable();
-    const search = readDecisionQuery(url.searchParams, identity.workspace);
+    const workspaces = readWorkspaces(call);
+    if ("code" in workspaces) return workspaces;
+    const search = readDecisionQuery(url.searchParams, workspaces);
     if ("code" in search) return search;
     let found: EvidenceFound;
     try {
@@ -47,24 +50,26 @@ export const DECISION_HANDLERS = {
   explainDecision: async (call) => {
     const entry = await foundEntry(call);
     if ("code" in entry) return entry;
-    const { runtime, snapshot, identity } = call;
-    const refused = identity === null ? null : takeSimulation(runtime, snapshot, identity.workspace);
+    const { runtime, snapshot } = call;
+    const refused = takeSimulation(runtime.simulationRate, snapshot.decider.table, ownWorkspace(call));
     return refused ?? { json: explanationAnswer(snapshot.decider, entry.decision), headers: NO_STORE };
   },
 } as const satisfies Record<string, ControlHandler>;
 
-/** The decision of the caller's workspace that the path names. */
-async function foundEntry({ runtime, identity, parameter, url }: ControlCall): Promise<EvidenceEntry | ServiceError> {
-  if (identity === null) throw new Error("control: a decision without an identity");
-  const wrong = checkQuery(url.searchParams, {});
+/** The decision that the path names, of the workspaces that the caller reads. */
+async function foundEntry(call: ControlCall): Promise<EvidenceEntry | ServiceError> {
+  const { runtime, parameter, url } = call;
+  const wrong = checkQuery(url.searchParams, READING_QUERY);
   if (wrong !== null) return wrong;
+  const workspaces = readWorkspaces(call);
+  if ("code" in workspaces) return workspaces;
   if (runtime.decisions === undefined) return unavailable();
   const digits = ID.exec(parameter ?? "")?.[1];
   if (digits === undefined) return notFound();
-  const { workspace } = identity;
   try {
-    const [entry] = await runtime.decisions.read({ after: 0, limit: 1, requestId: `req_${digits}`, workspace });
-    return entry ?? notFound();
+    const [entry] = await runtime.decisions.read({ after: 0, limit: 1, requestId: `req_${digits}` });
+    const { workspace = null } = entry?.decision ?? {};
+    return entry === undefined || workspace === null || !workspaces.includes(workspace) ? notFound() : entry;
   } catch {
     return unavailable();
   }

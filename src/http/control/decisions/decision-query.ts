@@ -1,9 +1,10 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import { OPERATIONS } from "../../../canon/operation.ts";
+import { isOperation, OPERATIONS } from "../../../canon/operation.ts";
 import type { EvidenceEntry, EvidenceSearch } from "../../../evidence/evidence-store.ts";
 import { TERMINALS } from "../../../evidence/record.ts";
 import { readInstant } from "../../../governance/window.ts";
 import { OUTCOMES } from "../../contract/decision-schemas.ts";
+import { WORKSPACES_QUERY } from "../covered-workspaces.ts";
 import { checkQuery } from "../policies/policy-query.ts";
 
 const DEFAULT_LIMIT = 50;
@@ -13,6 +14,12 @@ const name = (description: string) => ({ type: "string", minLength: 1, maxLength
 
 /** Query parameters of the list, for /openapi.json. */
 export const DECISION_QUERY = {
+  workspaces: WORKSPACES_QUERY,
+  kind: {
+    enum: ["inference", "router"],
+    description:
+      "`inference`: requests of models. `router`: those that the router answers itself, such as simulations, changes of keys, and readings of this list. Both if absent.",
+  },
   start: { type: "string", format: "date-time", description: "Requests that arrived then or later." },
   end: { type: "string", format: "date-time", description: "Requests that arrived then or earlier. Default: now." },
   operation: { enum: OPERATIONS, description: "Requests of this operation." },
@@ -50,13 +57,17 @@ const MEMBERS = {
 } as const satisfies Partial<Record<keyof typeof DECISION_QUERY, keyof EvidenceEntry["decision"]>>;
 
 const LISTS: Partial<Record<string, readonly string[]>> = {
+  kind: DECISION_QUERY.kind.enum,
   operation: DECISION_QUERY.operation.enum,
   outcome: DECISION_QUERY.outcome.enum,
   terminal: DECISION_QUERY.terminal.enum,
 };
 
-/** What a caller looks for among its workspace's decisions; an error names the parameter. */
-export function readDecisionQuery(query: URLSearchParams, workspace: string): EvidenceSearch | ServiceError {
+/** What a caller looks for among the decisions of workspaces; an error names the parameter. */
+export function readDecisionQuery(
+  query: URLSearchParams,
+  workspaces: readonly string[],
+): EvidenceSearch | ServiceError {
   const wrong = checkQuery(query, DECISION_QUERY);
   if (wrong !== null) return wrong;
   for (const [parameter, values] of Object.entries(LISTS)) {
@@ -88,7 +99,7 @@ export function readDecisionQuery(query: URLSearchParams, workspace: string): Ev
     }
     times[member] = instant;
   }
-  return { workspace, ...times, limit, cursor: query.get("cursor"), ...filterOf(query) };
+  return { workspaces, ...times, limit, cursor: query.get("cursor"), ...filterOf(query) };
 }
 
 function filterOf(query: URLSearchParams): Pick<EvidenceSearch, "contains" | "accepts"> {
@@ -96,6 +107,7 @@ function filterOf(query: URLSearchParams): Pick<EvidenceSearch, "contains" | "ac
     const value = query.get(parameter);
     return value === null ? [] : [{ member, value }];
   });
+  const kind = query.get("kind");
   const terminal = query.get("terminal");
   const provider = query.get("provider");
   const endpoint = query.get("endpoint");
@@ -104,6 +116,7 @@ function filterOf(query: URLSearchParams): Pick<EvidenceSearch, "contains" | "ac
     contains: wanted.map(({ member, value }) => `"${member}":${JSON.stringify(value)}`),
     accepts: ({ decision, outcome }) =>
       wanted.every(({ member, value }) => decision[member] === value) &&
+      (kind === null || isOperation(decision.operation) === (kind === "inference")) &&
       (terminal === null || (outcome?.terminal ?? "running") === terminal) &&
       (provider === null || outcome?.attempts.some((attempt) => attempt.provider === provider) === true) &&
       (endpoint === null || outcome?.attempts.some((attempt) => attempt.endpoint === endpoint) === true),

@@ -13,6 +13,7 @@ export function decisionLine({ decision, outcome }: EvidenceEntry): DecisionLine
     object: "decision",
     id: decision.requestId,
     at: new Date(decision.at).toISOString(),
+    workspace: decision.workspace,
     operation: decision.operation,
     route: decision.route,
     key: decision.keyId,

@@ -1,4 +1,10 @@
-import type { EvidenceAnchor, EvidenceHead, EvidenceLog, LogRow } from "../../../evidence/evidence-log.ts";
+import {
+  LOST_IS_LISTED,
+  type EvidenceAnchor,
+  type EvidenceHead,
+  type EvidenceLog,
+  type LogRow,
+} from "../../../evidence/evidence-log.ts";
 import { refuseRange } from "../../evidence-range.ts";
 import { logRows, scannedRows } from "../../batch/decode.ts";
 import { PruneScan } from "../../prune-scan.ts";
@@ -12,6 +18,10 @@ const STEP = 5_000;
 
 const HEAD = "SELECT position, hash FROM signalbox.evidence_head";
 const OPEN = "SELECT position FROM signalbox.evidence_open ORDER BY position";
+const PROCESSES = `
+SELECT started_at, seen_at, CASE WHEN signalbox.is_gone(process) THEN 1 ELSE 0 END AS gone
+FROM signalbox.evidence_processes AS process
+WHERE ended_at IS NULL AND seen_at > signalbox.now_ms() - ${LOST_IS_LISTED} ORDER BY id`;
 const ANCHORS = "SELECT position, hash, at FROM signalbox.evidence_anchors ORDER BY position";
 const ANCHOR = "SELECT position, hash, at FROM signalbox.anchor_evidence($1)";
 const ENDS = "SELECT last FROM signalbox.evidence_batches WHERE last <= $1 ORDER BY last";
@@ -40,6 +50,13 @@ export function postgresLog(link: PostgresLink, steps: PruneSteps): EvidenceLog 
     },
     async openDecisions() {
       return (await link.query(OPEN)).map((row) => readNumber(row, "position"));
+    },
+    async processes() {
+      return (await link.query(PROCESSES)).map((row) => ({
+        startedAt: readNumber(row, "started_at"),
+        seenAt: readNumber(row, "seen_at"),
+        state: readNumber(row, "gone") === 1 ? ("lost" as const) : ("running" as const),
+      }));
     },
     async anchors() {
       return (await link.query(ANCHORS)).map(readAnchor);

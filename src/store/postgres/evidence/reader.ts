@@ -10,7 +10,7 @@ export function searchedLog(link: PostgresLink): SearchedLog {
   return {
     head: () => newestPosition(link),
     positionOf: (requestId) => positionOf(link, requestId),
-    before: (before, after, workspace) => batchesBefore(link, before, after, workspace),
+    before: (before, after, workspace) => batchesBefore(link, before, after, workspace ?? undefined),
     entry: async (requestId) => (await readEvidence(link, { after: 0, limit: 1, requestId }))[0] ?? null,
   };
 }

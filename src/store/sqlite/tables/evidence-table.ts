@@ -8,6 +8,7 @@ import type { BatchQuery } from "../protocol.ts";
 import type { StoredBatch } from "../../batch/stored-batch.ts";
 import type { BatchTable } from "./batch-table.ts";
 import type { LogState } from "./log-state.ts";
+import type { EvidenceProcess } from "../../../evidence/evidence-log.ts";
 import type { ProcessLease, ProcessTable } from "./process-lease.ts";
 import type { RollUpTable } from "./roll-up-table.ts";
 import type { Transaction } from "./transaction.ts";
@@ -86,6 +87,11 @@ export class EvidenceTable {
       const isOpen = this.#state.open(requestId) !== undefined;
       return { batches: this.#batches.find(requestId, isOpen, now), oldestOpen: this.#state.oldestOpen };
     });
+  }
+
+  /** Processes that write the log, and those that were lost lately. */
+  processes(now: number): readonly EvidenceProcess[] {
+    return this.#processes.list(now);
   }
 
   /** Positions of the decisions without an outcome, in order. */

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
+import { LOST_IS_LISTED, type EvidenceProcess } from "../../../evidence/evidence-log.ts";
 import { readNumber, readNumberOrNull, type Row } from "../../rows/row.ts";
 
 /** How often a process says that it still runs, milliseconds. */
@@ -11,15 +12,28 @@ const LEASE = 20_000;
 /** Who wrote the log. */
 export class ProcessTable {
   readonly #seen: StatementSync;
+  readonly #list: StatementSync;
 
   constructor(database: DatabaseSync) {
     this.#seen = database.prepare("SELECT seen_at, ended_at FROM processes WHERE id = ?");
+    this.#list = database.prepare(
+      "SELECT started_at, seen_at, ended_at FROM processes WHERE ended_at IS NULL AND seen_at > ? ORDER BY id",
+    );
   }
 
   /** When the process was last known to run, where it runs no longer; otherwise `null`. */
   diedAt(id: number, now: number): number | null {
     const row = this.#seen.get(id);
     return row === undefined ? null : diedAt(row, now);
+  }
+
+  /** Those that run, and those that were lost in the last hour. */
+  list(now: number): readonly EvidenceProcess[] {
+    return this.#list.all(now - LOST_IS_LISTED).map((row) => ({
+      startedAt: readNumber(row, "started_at"),
+      seenAt: readNumber(row, "seen_at"),
+      state: diedAt(row, now) === null ? "running" : "lost",
+    }));
   }
 }
 
