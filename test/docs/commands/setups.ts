@@ -62,6 +62,7 @@ export const SETUPS: Readonly<Record<string, PageSetup>> = {
     },
   },
   "docs/calling.md": { served: true },
+  "docs/coding-agents.md": { served: true },
   "docs/deployment.md": {
     setup: "mkdir etc var && cp -r routes.yaml policies etc\n",
     replace: { "/etc/signalbox/": "etc/", "/var/lib/signalbox/": "var/", "0.0.0.0": "127.0.0.1" },
