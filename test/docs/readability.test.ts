@@ -12,9 +12,7 @@ const STILL_ABOVE: Readonly<Record<string, number>> = {
   "docs/editor.md": 18.2,
   "docs/explain.md": 13.9,
   "docs/mock.md": 32.1,
-  "docs/observability.md": 37.5,
   "docs/providers.md": 10.9,
-  "docs/simulate.md": 20.7,
 };
 
 describe("readability", () => {
