@@ -10,6 +10,10 @@ export const COMMANDS: CommandTable = {
     summary: "write a first routes.yaml with policies",
     load: async () => (await import("./init/init.ts")).init,
   },
+  import: {
+    summary: "write routes.yaml and policies from the configuration of another gateway",
+    load: async () => (await import("./import/import.ts")).importConfiguration,
+  },
   serve: {
     summary: "serve the routes and policies of a folder",
     load: async () => (await import("./serve/serve.ts")).serve,

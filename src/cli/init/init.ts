@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { join, posix, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { PRESET_NAMES } from "../../compile/presets/presets.ts";
@@ -7,6 +6,7 @@ import { createFiles, type FileToWrite } from "../policy/write-file.ts";
 import { listItems } from "../terminal/arguments.ts";
 import { asTyped } from "../terminal/as-typed.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { packagedText } from "../terminal/packaged-file.ts";
 import { shownPath } from "../terminal/shown-path.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import { type InitAnswers, planInit } from "./plan.ts";
@@ -108,13 +108,6 @@ function readAnswers(given: {
 /** Schemas of routes.yaml, of the files that it includes, and of overlays (docs/editor.md). They refer to one another, so all are written. */
 const EDITOR_SCHEMAS = ["routes.schema.json", "routes-part.schema.json", "routes-overlay.schema.json"];
 
-/** The files beside the code in every installation. */
-const PACKAGE = new URL("../../../", import.meta.url);
-
-function packaged(path: string): Promise<string> {
-  return readFile(new URL(path, PACKAGE), "utf8");
-}
-
 async function write(folder: string, shown: string, routes: string, io: CommandIo): Promise<void> {
   const copies = [
     "policies/input.schema.json",
@@ -130,8 +123,8 @@ async function write(folder: string, shown: string, routes: string, io: CommandI
   const hasIgnore = existsSync(join(folder, ".gitignore"));
   const files = [
     fileAt("routes.yaml", routes),
-    ...(await Promise.all(EDITOR_SCHEMAS.map(async (name) => fileAt(name, await packaged(`schemas/${name}`))))),
-    ...(await Promise.all(copies.map(async (name) => fileAt(name, await packaged(name))))),
+    ...(await Promise.all(EDITOR_SCHEMAS.map(async (name) => fileAt(name, await packagedText(`schemas/${name}`))))),
+    ...(await Promise.all(copies.map(async (name) => fileAt(name, await packagedText(name))))),
     ...(hasIgnore ? [] : [fileAt(".gitignore", IGNORED)]),
   ];
   await createFiles(files);

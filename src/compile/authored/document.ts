@@ -26,8 +26,14 @@ const DEEPEST = 32;
  * The tree of a YAML text with line feeds only, or `null` where the text has no meaning to go on with. The parser's own messages are not used: some of them quote the file.
  *
  * @param file what positions name, where the findings are those of several files.
+ * @param mergeKeys `read`: `<<` puts the members of other mappings behind a mapping's own, for files of other programs that have such keys.
  */
-export function readDocument(text: string, findings: TextFindings, file?: string): ConfigNode | null {
+export function readDocument(
+  text: string,
+  findings: TextFindings,
+  file?: string,
+  mergeKeys: "refuse" | "read" = "refuse",
+): ConfigNode | null {
   const of = file === undefined ? {} : { file };
   const start: Position = { line: 1, column: 1, ...of };
   if (text.length > LARGEST_TEXT) {
@@ -49,7 +55,7 @@ export function readDocument(text: string, findings: TextFindings, file?: string
     );
     return null;
   }
-  const reader = new Reader(document, position, findings);
+  const reader = new Reader(document, position, findings, mergeKeys === "read");
   const tree = reader.read(document.contents);
   return reader.exhausted ? null : tree;
 }
@@ -158,16 +164,18 @@ class Reader {
   readonly #targets: ReadonlyMap<Alias, unknown>;
   readonly #position: (offset: number) => Position;
   readonly #findings: TextFindings;
+  readonly #merges: boolean;
   readonly #open = new Set<unknown>();
   readonly #duplicates = new Set<unknown>();
   #nodes = 0;
   /** The text says more than anybody could mean; what has been read of it is not worth judging. */
   exhausted = false;
 
-  constructor(document: Document, position: (offset: number) => Position, findings: TextFindings) {
+  constructor(document: Document, position: (offset: number) => Position, findings: TextFindings, merges: boolean) {
     this.#targets = aliasTargets(document);
     this.#position = position;
     this.#findings = findings;
+    this.#merges = merges;
   }
 
   /** `null` stands for what has been reported and must not be looked at again. */
@@ -216,6 +224,7 @@ class Reader {
     const members = new Map<string, Member>();
     const lost = new Set<string>();
     const seen = new Set<string>();
+    const merged: ConfigNode[] = [];
     for (const pair of pairs) {
       const keyAt = this.#position(rangeOf(pair.key)?.[0] ?? 0);
       const name = isScalar(pair.key) ? pair.key.value : null;
@@ -226,7 +235,10 @@ class Reader {
         continue;
       }
       seen.add(name);
-      if (name === "<<") {
+      if (name === "<<" && this.#merges) {
+        const node = this.read(pair.value);
+        if (node !== null) merged.push(...(node.kind === "list" ? node.items : [node]));
+      } else if (name === "<<") {
         lost.add(name);
         this.#findings.add(
           "YAML_MERGE_KEY",
@@ -241,6 +253,10 @@ class Reader {
         if (node === null) lost.add(name);
         else members.set(name, { keyAt, node });
       }
+    }
+    for (const node of merged) {
+      if (node.kind !== "map") continue;
+      for (const [name, member] of node.members) if (!members.has(name)) members.set(name, member);
     }
     return { kind: "map", at, members, lost };
   }

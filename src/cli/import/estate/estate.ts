@@ -1,0 +1,143 @@
+import { canonicalJson, type JsonObject } from "../../../canon/json.ts";
+import type { Findings } from "../../../compile/findings/findings.ts";
+import type { Preset } from "../../../compile/presets/presets.ts";
+import { presetOf } from "../../../compile/presets/presets.ts";
+import { DIALECTS, isDialectName } from "../../../dialects/table.ts";
+import type { DialectFacts } from "../../../dialects/dialect-facts.ts";
+import type { ImportReport } from "../report/import-report.ts";
+import type { Spot } from "../source/fields.ts";
+import { modelFor, type ModelWish } from "./models.ts";
+import { asName, asWord, NameSpace } from "./names.ts";
+import type {
+  PlannedEndpoint,
+  PlannedModel,
+  PlannedPolicy,
+  PlannedProvider,
+  PlannedRoute,
+  PlannedWorkspace,
+} from "./rows.ts";
+import type { Secrets } from "./secrets.ts";
+
+/** What the user answers on the command line. */
+export interface ImportAnswers {
+  /** Id of the workspace where the source has none. */
+  readonly workspace: string;
+  /** Whether the providers may train on requests, by contract. */
+  readonly trainsOnData: boolean;
+  /** Model ids to write rows for where the source takes any. */
+  readonly models: readonly string[];
+  /** Slug of the source → preset. */
+  readonly providers: ReadonlyMap<string, string>;
+}
+
+export interface ProviderWish {
+  readonly preset: string | null;
+  /** Id, if it is free. */
+  readonly name: string;
+  readonly row: JsonObject;
+  readonly region: string;
+  readonly spot: Spot;
+}
+
+export interface EndpointWish extends ModelWish {
+  readonly id?: string;
+}
+
+/** Everything that one import writes. Each source fills it; `write/` makes the files of it. */
+export class Estate {
+  readonly report: ImportReport;
+  readonly findings: Findings;
+  readonly secrets: Secrets;
+  readonly answers: ImportAnswers;
+  readonly providers: PlannedProvider[] = [];
+  readonly models: PlannedModel[] = [];
+  readonly endpoints: PlannedEndpoint[] = [];
+  readonly routes: PlannedRoute[] = [];
+  readonly workspaces: PlannedWorkspace[] = [];
+  readonly policies: PlannedPolicy[] = [];
+  /** Labels that policies look for. */
+  readonly labels = new Set<string>();
+  /** `health` of every provider. */
+  health: JsonObject = {};
+  /** Areas in which some callers have to stay: the policy `eu-residency` is written. */
+  readonly residency = new Set<string>();
+  /** Commands that make keys like those of the source. */
+  readonly keyCommands: string[] = [];
+  /** Presets whose models' capabilities were assumed, with the models. */
+  readonly assumed = new Map<string, Map<string, Spot>>();
+  readonly routeNames = new NameSpace();
+  readonly modelNames = new NameSpace();
+  readonly workspaceNames = new NameSpace();
+  readonly #providerNames = new NameSpace();
+  readonly #endpointNames = new NameSpace();
+  readonly #byRow = new Map<string, PlannedProvider>();
+
+  constructor(report: ImportReport, findings: Findings, secrets: Secrets, answers: ImportAnswers) {
+    this.report = report;
+    this.findings = findings;
+    this.secrets = secrets;
+    this.answers = answers;
+  }
+
+  /** The row of a provider; the same for an equal one. */
+  provider({ preset, name, row, region, spot }: ProviderWish): PlannedProvider {
+    const key = canonicalJson({ preset, region, ...row });
+    const known = this.#byRow.get(key);
+    if (known !== undefined) {
+      known.spots.push(spot);
+      return known;
+    }
+    const made: PlannedProvider = {
+      id: this.#providerNames.take(asWord(name, "provider")),
+      preset,
+      facts: factsOf(row, preset === null ? undefined : presetOf(preset)),
+      row,
+      region,
+      totals: new Set(),
+      firstTokens: new Set(),
+      spots: [spot],
+    };
+    this.#byRow.set(key, made);
+    this.providers.push(made);
+    return made;
+  }
+
+  /** One model at one provider. @returns why there can be none. */
+  endpoint(provider: PlannedProvider, wish: EndpointWish): PlannedEndpoint | string {
+    if (!servedBy(provider).includes(wish.operation))
+      return `the protocol of provider \`${provider.id}\` has no way to ${wish.operation}`;
+    const found = modelFor(this, provider, wish);
+    if (typeof found === "string") return found;
+    const made: PlannedEndpoint = {
+      id: this.#endpointNames.take(asName(`${found.model.id}-${provider.id}`, "endpoint")),
+      model: found.model,
+      provider,
+      upstream: wish.upstream,
+      region: wish.region ?? provider.region,
+      capabilities: found.capabilities,
+      batch: found.batch,
+      price: null,
+      maxConcurrency: null,
+      spot: wish.spot,
+    };
+    this.endpoints.push(made);
+    return made;
+  }
+}
+
+function factsOf(row: JsonObject, preset: Preset | undefined): DialectFacts {
+  const name = row["dialect"] ?? preset?.provider["dialect"];
+  return typeof name === "string" && isDialectName(name) ? DIALECTS[name] : DIALECTS["openai-chat"];
+}
+
+/** The operations that a provider's protocol and flags leave. */
+function servedBy({ facts, row, preset }: PlannedProvider): DialectFacts["operations"] {
+  const flags = row["flags"] ?? (preset === null ? [] : presetOf(preset)?.provider["flags"]) ?? [];
+  const named = Array.isArray(flags) ? flags.map(String) : [];
+  return facts.operations.filter((operation) =>
+    named.every((flag) => {
+      const leaves = Object.hasOwn(facts.flags, flag) ? facts.flags[flag]?.leaves : undefined;
+      return leaves === undefined || leaves.includes(operation);
+    }),
+  );
+}

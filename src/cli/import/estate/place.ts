@@ -1,0 +1,84 @@
+import { areaOf } from "../../../compile/checks/region-areas.ts";
+import { hostEvidence } from "../../../compile/checks/region-evidence.ts";
+import type { Preset } from "../../../compile/presets/presets.ts";
+import { hostKind } from "../../../network/address.ts";
+import { asWord } from "./names.ts";
+
+/** Region of providers whose source does not say where they process; no area holds it, so that policies about areas deny it. */
+export const UNSTATED = "unstated";
+/** Region of hosts in a network of one's own. */
+export const OWN = "on-premises";
+
+export interface Place {
+  readonly region: string;
+  /** Written in the row; `null` where the preset has it. */
+  readonly baseUrl: string | null;
+  /** The host is on this machine or in a network of one's own. */
+  readonly isPrivate: boolean;
+  /** Why somebody has to look at the region or the address. */
+  readonly doubt: string | null;
+}
+
+/**
+ * Where a provider is called, and where it processes.
+ *
+ * @param given base URL of the source, valid; `null` where the preset's is meant.
+ * @param wanted region of the source in its own words.
+ */
+export function placeOf(preset: Preset | null, given: string | null, wanted: string | null): Place {
+  const region = wanted === null || wanted === "" ? null : asWord(wanted, UNSTATED);
+  if (given !== null) return ofAddress(preset, given, region);
+  const { regions, address = "", place } = preset ?? {};
+  if (regions === undefined) {
+    const doubt =
+      "the host carries a name of your account, which the source does not hold: replace what is in capitals";
+    const shown = URL.canParse(address) ? hostEvidence(new URL(address).hostname) : null;
+    return { region: (shown === null ? region : place) ?? UNSTATED, baseUrl: address, isPrivate: false, doubt };
+  }
+  const known = Object.entries(regions);
+  const own = known.find(([name]) => name === region);
+  if (own !== undefined) return { region: own[0], baseUrl: null, isPrivate: own[0] === OWN, doubt: null };
+  const widest = known.find(([name]) => name === "global") ?? known[0] ?? ["global", ""];
+  const inName = widest[1].includes(widest[0]) && region !== null && areaOf(region) !== null;
+  if (inName) {
+    return { region, baseUrl: widest[1].replaceAll(widest[0], region), isPrivate: false, doubt: null };
+  }
+  const needs = widest[0] !== "global" && widest[0] !== OWN && known.length > 1;
+  const doubt =
+    region === null && !needs
+      ? null
+      : `the region is not known here: \`${widest[0]}\` is written; docs/presets.md lists the others`;
+  return { region: widest[0], baseUrl: null, isPrivate: widest[0] === OWN, doubt };
+}
+
+function ofAddress(preset: Preset | null, given: string, region: string | null): Place {
+  const known = Object.entries(preset?.regions ?? {}).find(([, url]) => sameAddress(url, given));
+  if (known !== undefined) return { region: known[0], baseUrl: null, isPrivate: known[0] === OWN, doubt: null };
+  const { hostname } = new URL(given);
+  const shown = hostEvidence(hostname);
+  const base = { baseUrl: given, isPrivate: false, doubt: null };
+  if (shown !== null) return { ...base, region: shown.location.at(-1) ?? "global" };
+  if (isOwnHost(hostname)) return { ...base, region: region ?? OWN, isPrivate: true };
+  if (region !== null) return { ...base, region };
+  const doubt = `no word of the source says where this provider processes: region \`${UNSTATED}\` is written; write the real one`;
+  return { ...base, region: UNSTATED, doubt };
+}
+
+function sameAddress(left: string, right: string): boolean {
+  return left.replace(/\/+$/, "") === right.replace(/\/+$/, "");
+}
+
+/** Addresses of private networks, names without a dot, and names that only a network of one's own resolves. */
+export function isOwnHost(hostname: string): boolean {
+  const kind = hostKind(hostname);
+  if (kind !== null) return kind === "private";
+  return !hostname.includes(".") || /\.(?:local|internal|lan|home\.arpa|svc)$|\.svc\./.test(hostname);
+}
+
+/** The group that a region is listed in; the compiler compares regions of a group named after an area with hosts. */
+export function groupOf(region: string): string {
+  if (region === UNSTATED) return UNSTATED;
+  const area = areaOf(region);
+  if (area === null) return "own";
+  return area[0] ?? "world";
+}

@@ -1,0 +1,161 @@
+import { existsSync } from "node:fs";
+import { join, posix, resolve } from "node:path";
+import { presetOf, PRESET_NAMES } from "../../compile/presets/presets.ts";
+import { suggest } from "../../compile/findings/suggest.ts";
+import { openCache } from "../compile-cache.ts";
+import { createFiles } from "../policy/write-file.ts";
+import { noSuchCommand, onlyArgument } from "../terminal/arguments.ts";
+import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { formatDiagnostics } from "../terminal/report.ts";
+import { runFlagCommand } from "../terminal/run.ts";
+import { shownPath } from "../terminal/shown-path.ts";
+import { wantsColour } from "../terminal/printing.ts";
+import type { ImportAnswers } from "./estate/estate.ts";
+import { formatImportJson } from "./report/json.ts";
+import { formatImportMarkdown } from "./report/markdown.ts";
+import { type Outcome, OUTCOMES } from "./report/import-report.ts";
+import type { ImportResult } from "./report/result.ts";
+import { type Imported, runImport } from "./run-import.ts";
+import { readImportedText } from "./source/read-source.ts";
+import { modelLines } from "./source/model-lines.ts";
+import { IMPORT_SOURCES } from "./sources.ts";
+import { SIMULATED } from "./write/import-files.ts";
+
+const DEFAULT_WORKSPACE = "demo";
+const REPORT = "IMPORT.md";
+
+export const IMPORT_HELP = `Usage: signalbox import SOURCE FILE [options]
+
+Writes routes.yaml, policies and IMPORT.md from the configuration of another gateway, and checks them. IMPORT.md names every
+value of the source with its line: carried over, carried over with a changed meaning, not carried over and why, to decide by hand.
+A key that stands in FILE is written nowhere; the report names a variable for it. Overwrites nothing.
+
+Sources
+${Object.entries(IMPORT_SOURCES)
+  .map(([name, { summary }]) => `  ${name.padEnd(18)}${summary}`)
+  .join("\n")}
+
+  --out DIRECTORY     where to write (default: .); made where it is missing
+  --workspace NAME    the tenant, where the source has none (default: ${DEFAULT_WORKSPACE})
+  --no-training       your contracts say that the providers do not train on what they are sent
+  --models FILE       model ids, one a line, where the source takes any model (openai/*)
+  --provider SLUG=PRESET
+                      what a provider of Portkey's catalogue is; can be given several times
+  --format FORMAT     terminal, json: what is printed on standard output (default: terminal)
+  --cache DIRECTORY   compiled policies (default: the user's cache folder)
+  --help              this text
+
+Exit codes: 0 written and without errors, 1 not written, or check finds errors, 2 usage.
+`;
+
+const FLAGS = {
+  out: { type: "string" },
+  workspace: { type: "string", default: DEFAULT_WORKSPACE },
+  "no-training": { type: "boolean", default: false },
+  models: { type: "string" },
+  provider: { type: "string", multiple: true },
+  format: { type: "string", default: "terminal" },
+  cache: { type: "string" },
+} as const;
+
+/** `signalbox import`; gives the exit code. */
+export function importConfiguration(argv: readonly string[], io: CommandIo): Promise<number> {
+  const command = { name: "import", help: IMPORT_HELP, flags: FLAGS };
+  return runFlagCommand(command, argv, io, async ({ values, positionals }) => {
+    const [source, ...files] = positionals;
+    if (source === undefined || !Object.hasOwn(IMPORT_SOURCES, source))
+      throw noSuchCommand(source, Object.keys(IMPORT_SOURCES));
+    if (values.format !== "terminal" && values.format !== "json")
+      throw new UsageError("--format: must be one of terminal, json");
+    const path = resolve(io.cwd, onlyArgument(files, "FILE"));
+    const shown = shownPath(io.cwd, path);
+    const answers: ImportAnswers = {
+      workspace: readWorkspace(values.workspace),
+      trainsOnData: !values["no-training"],
+      models: values.models === undefined ? [] : await readModels(values.models, io),
+      providers: readProviders(values.provider ?? []),
+    };
+    const text = await readImportedText(path, shown);
+    if (typeof text === "string") throw new CommandError(`${shown}: ${text}`);
+    const imported = await runImport(source, { ...text, path }, answers, await openCache(values.cache, io));
+    if (!("files" in imported)) {
+      // Without the lines of the file: they may hold keys in forms that no mask knows.
+      io.stderr(formatDiagnostics("terminal", imported, { colour: wantsColour(io) }));
+      throw new CommandError(`${shown}: nothing was written`);
+    }
+    await write(imported, values.out ?? ".", io, values.format);
+    return imported.result.check.errors.length === 0 ? EXIT.ok : EXIT.failed;
+  });
+}
+
+function readWorkspace(given: string): string {
+  if (/^[a-z0-9][a-z0-9_-]{0,62}$/.test(given) && !Object.hasOwn(Object.prototype, given)) return given;
+  throw new UsageError(
+    "--workspace: must be 1 to 63 lower-case letters, digits, - or _, beginning with a letter or digit, and no reserved name",
+  );
+}
+
+async function readModels(given: string, io: CommandIo): Promise<readonly string[]> {
+  const path = resolve(io.cwd, given);
+  const text = await readImportedText(path, shownPath(io.cwd, path));
+  if (typeof text === "string") throw new CommandError(`--models: ${shownPath(io.cwd, path)} ${text}`);
+  const lines = modelLines(text);
+  if (lines === null) throw new UsageError("--models: the file must have one model id a line");
+  return lines.flatMap(({ node }) => (node.kind === "scalar" ? [String(node.value)] : []));
+}
+
+function readProviders(given: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    given.map((pair) => {
+      const [slug = "", preset = ""] = pair.split("=", 2);
+      if (slug === "" || preset === "")
+        throw new UsageError("--provider: write SLUG=PRESET, such as openai-main=openai");
+      if (presetOf(preset) === undefined)
+        throw new UsageError(
+          `--provider: there is no such preset; ${suggest(preset, PRESET_NAMES)}; docs/presets.md lists all`,
+        );
+      return [slug.replace(/^@/, ""), preset] as const;
+    }),
+  );
+}
+
+async function write({ files, result }: Imported, out: string, io: CommandIo, format: string): Promise<void> {
+  const folder = resolve(io.cwd, out);
+  const shown = shownPath(io.cwd, folder);
+  const all = new Map([...files, [REPORT, formatImportMarkdown(result)]]);
+  const rows = [...all].map(([name, text]) => ({ path: join(folder, name), shown: posix.join(shown, name), text }));
+  const present = rows.filter(({ path }) => existsSync(path)).map((row) => row.shown);
+  if (present.length > 0) {
+    const what =
+      present.length === 1 ? "exists already and is left as it is" : "exist already and are left as they are";
+    throw new CommandError(`${present.join(", ")}: ${what}; choose another folder with --out`);
+  }
+  await createFiles(rows);
+  if (format === "json") {
+    io.stdout(formatImportJson(result));
+    return;
+  }
+  for (const row of rows) io.stdout(`wrote ${row.shown}\n`);
+  io.stdout(`\n${summaryOf(result, shown)}`);
+}
+
+const WORDS: Readonly<Record<Outcome, string>> = {
+  carried: "carried over",
+  changed: "with a changed meaning",
+  left_out: "not carried over",
+  decide: "to decide by hand",
+};
+
+function summaryOf({ entries, check, secrets }: ImportResult, shown: string): string {
+  const counts = OUTCOMES.map(
+    (outcome) => `${entries.filter((entry) => entry.outcome === outcome).length} ${WORDS[outcome]}`,
+  );
+  const literal = secrets.filter(({ literals }) => literals.length > 0).length;
+  const keys = literal === 0 ? "" : `${literal} keys stand in the source itself; IMPORT.md names a variable for each\n`;
+  const checked = `check: ${check.errors.length} errors, ${check.warnings.length} warnings${check.errors.length === 0 ? "" : "; IMPORT.md lists them"}\n`;
+  const config = shown === "." ? "" : ` --config ${shown}/routes.yaml`;
+  return `values of the source: ${counts.join(", ")}
+${keys}${checked}
+Next: read IMPORT.md, then try it without any provider: signalbox serve${config} --environment ${SIMULATED}
+`;
+}

@@ -1,0 +1,122 @@
+import type { JsonObject } from "../../../canon/json.ts";
+import type { Estate } from "../estate/estate.ts";
+import { type Fields, isReference } from "../source/fields.ts";
+import { plainText } from "./secret-fields.ts";
+
+/** What clouds with credentials of their own say of a provider. */
+export interface CloudConnection {
+  readonly auth: { readonly auth?: JsonObject };
+  readonly region: string | null;
+  readonly baseUrl: string | null;
+}
+
+const AWS: ReadonlySet<string> = new Set(["bedrock", "bedrock_converse"]);
+const GOOGLE: ReadonlySet<string> = new Set(["vertex_ai", "vertex_ai_beta"]);
+
+/** `null` for providers that take a key. @param row keys that the row has in the place of a preset. */
+export function cloudAuth(
+  params: Fields,
+  prefix: string,
+  row: JsonObject | undefined,
+  estate: Estate,
+): CloudConnection | null {
+  if (AWS.has(prefix)) return amazon(params, row, estate);
+  return GOOGLE.has(prefix) ? google(params, estate) : null;
+}
+
+/** Parts of a key, which the row reads from the variables that AWS's own tools have. */
+const AWS_KEYS = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"] as const;
+
+function amazon(params: Fields, row: JsonObject | undefined, estate: Estate): CloudConnection {
+  const region = plainText(params, "aws_region_name", estate, "the region");
+  if (region !== null)
+    estate.report.add("carried", params.spot("aws_region_name"), "region of the provider, and of its host");
+  if (region === null && !params.has("api_base"))
+    estate.report.add(
+      "decide",
+      params,
+      "no region is said: LiteLLM reads AWS_REGION_NAME; look at the region of this provider",
+    );
+  for (const name of AWS_KEYS) {
+    const item = params.item(name);
+    if (item === null) continue;
+    const variable = name.toUpperCase();
+    const isSame = isReference(item.node) && params.text(name) === `os.environ/${variable}`;
+    if (isReference(item.node)) estate.secrets.named(variable);
+    else estate.secrets.literal(params.text(name) ?? "", variable, item);
+    if (isSame) estate.report.add("carried", item, `environment variable \`${variable}\``);
+    else
+      estate.report.add(
+        "decide",
+        item,
+        `calls are signed with the key in \`${variable}\`, one for all rows of AWS: put it there, or use a role`,
+      );
+  }
+  const profile = plainText(params, "aws_profile_name", estate, "the profile");
+  const role = params.item("aws_role_name");
+  if (role !== null)
+    estate.report.add(
+      "changed",
+      role,
+      "`credentials: web_identity` takes the role of AWS_ROLE_ARN with the token in AWS_WEB_IDENTITY_TOKEN_FILE; set both",
+    );
+  for (const name of ["aws_session_name", "aws_web_identity_token", "aws_sts_endpoint", "aws_external_id"]) {
+    const item = params.item(name);
+    if (item !== null) estate.report.add("decide", item, "belongs to the role: the platform's own variables say it");
+  }
+  const credentials = profile !== null ? "shared_file" : role !== null ? "web_identity" : "env";
+  const usesProfile = profile !== null && /^[A-Za-z0-9_@+.%:/-]{1,128}$/.test(profile);
+  if (profile !== null)
+    estate.report.add("carried", params.spot("aws_profile_name"), "`credentials: shared_file` with the profile");
+  const isPlain = credentials === "env" && row === undefined;
+  const signing = { service: "bedrock", credentials, ...(usesProfile ? { profile } : {}) };
+  const host = row?.["dialect"] === "bedrock-rerank" ? "bedrock-agent-runtime" : "bedrock-runtime";
+  const place = region !== null && /^[a-z0-9-]+$/.test(region) ? region : "us-east-1";
+  return {
+    auth: isPlain ? {} : { auth: { aws_sigv4: signing } },
+    region: region ?? (row === undefined ? null : place),
+    baseUrl: row === undefined ? null : `https://${host}.${place}.amazonaws.com`,
+  };
+}
+
+function google(params: Fields, estate: Estate): CloudConnection {
+  const project = plainText(params, "vertex_project", estate, "the project") ?? "PROJECT";
+  const location = plainText(params, "vertex_location", estate, "the location");
+  for (const name of ["vertex_project", "vertex_location"]) {
+    const item = params.item(name);
+    if (item !== null && !isReference(item.node))
+      estate.report.add("carried", item, "`base_url` and `region` of the provider");
+  }
+  if (location === null)
+    estate.report.add("decide", params, "no location is said: `us-central1`, which LiteLLM takes then, is written");
+  if (project === "PROJECT")
+    estate.report.add("decide", params, "no project is said: write it in the place of PROJECT");
+  const place = location !== null && /^[a-z0-9-]{1,63}$/.test(location) ? location : "us-central1";
+  const host = place === "global" ? "aiplatform.googleapis.com" : `${place}-aiplatform.googleapis.com`;
+  const isClaude = /(?:^|\/)claude/.test(params.text("model") ?? "");
+  const owner = isClaude ? "anthropic" : "google";
+  const safe = /^[A-Za-z0-9:._-]{1,100}$/.test(project) ? project : "PROJECT";
+  return {
+    auth: credentialsOf(params, estate),
+    region: place,
+    baseUrl: `https://${host}/v1/projects/${safe}/locations/${place}/publishers/${owner}`,
+  };
+}
+
+function credentialsOf(params: Fields, estate: Estate): CloudConnection["auth"] {
+  const item = params.item("vertex_credentials");
+  if (item === null) return {};
+  const text = item.node.kind === "scalar" ? String(item.node.value) : "";
+  if (isReference(item.node) || !/^[^\s{}]{1,1024}$/.test(text) || text.startsWith("/") || text.includes("..")) {
+    const what =
+      "`credentials: adc` reads the file that GOOGLE_APPLICATION_CREDENTIALS names: set it to the path of this account's file";
+    estate.report.add("decide", item, what);
+    return {};
+  }
+  estate.report.add(
+    "carried",
+    item,
+    "`google_oauth: { credentials: { file: … } }`; the path is relative to routes.yaml",
+  );
+  return { auth: { google_oauth: { credentials: { file: text } } } };
+}

@@ -1,0 +1,108 @@
+import { quote } from "../../../compile/authored/literal-secrets.ts";
+import type { Estate } from "../estate/estate.ts";
+import { asWord } from "../estate/names.ts";
+import { guardrailPolicy, tagPolicy } from "../estate/policies.ts";
+import type { Fields } from "../source/fields.ts";
+import type { Deployment } from "./deployments.ts";
+
+/** Label of keys whose callers have a guardrail of their own. */
+export const REPLACED = "guardrails-replaced";
+
+const NO_WORDS = "nothing here looks at the words of prompts and answers";
+
+/**
+ * The policy about routes whose guardrails were not carried over.
+ *
+ * @param routes name → id.
+ */
+export function addGuardrails(
+  root: Fields,
+  deployments: ReadonlyMap<string, readonly Deployment[]>,
+  routes: ReadonlyMap<string, string>,
+  estate: Estate,
+): void {
+  const guarded = new Set<string>();
+  for (const [name, rows] of deployments) {
+    for (const spot of rows.flatMap(({ guardrails }) => guardrails)) {
+      guarded.add(routes.get(name) ?? name);
+      estate.report.add(
+        "changed",
+        spot,
+        `${NO_WORDS}; policy \`imported-guardrails\` records requests of route ${quote(name)}, and denies them once it is promoted`,
+      );
+    }
+  }
+  for (const guardrail of root.rows("guardrails")) {
+    const inner = guardrail.fields("litellm_params");
+    const isAlways = inner?.flag("default_on") === true || guardrail.flag("default_on") === true;
+    if (isAlways) for (const id of routes.values()) guarded.add(id);
+    estate.report.add(
+      isAlways ? "changed" : "left_out",
+      guardrail,
+      isAlways
+        ? `${NO_WORDS}; policy \`imported-guardrails\` records requests of all routes, and denies them once it is promoted`
+        : NO_WORDS,
+    );
+  }
+  if (guarded.size === 0) return;
+  estate.labels.add(REPLACED);
+  estate.policies.push(guardrailPolicy(guarded, REPLACED));
+  const spot = root.has("guardrails") ? root.spot("guardrails") : root;
+  estate.report.add(
+    "decide",
+    spot,
+    `\`imported-guardrails\` is in shadow and denies nothing. Give callers that check words themselves the label \`${REPLACED}\`, then promote it (docs/policy-lifecycle.md)`,
+  );
+}
+
+/** The policy about tags of deployments. */
+export function addTags(
+  router: Fields | null,
+  deployments: ReadonlyMap<string, readonly Deployment[]>,
+  estate: Estate,
+): void {
+  const tagged = [...deployments.values()].flat().filter(({ tags }) => tags.length > 0);
+  const isOn = router?.flag("enable_tag_filtering") === true;
+  if (tagged.length === 0) return;
+  const tags = new Map<string, readonly string[]>();
+  const usual = new Set<string>();
+  for (const rows of deployments.values()) {
+    if (!rows.some((row) => row.tags.length > 0)) continue;
+    const hasDefault = rows.some((row) => row.tags.includes("default"));
+    for (const { endpoint, tags: own, spot } of rows) {
+      const labels = own.filter((tag) => tag !== "default").map((tag) => asWord(tag, "tag"));
+      const where = spot.spot("tags");
+      if (own.length > 0 && !isOn)
+        estate.report.add(
+          "left_out",
+          where,
+          "tags route nothing without `enable_tag_filtering`; labels of keys tell spend apart",
+        );
+      if (!isOn) continue;
+      if (labels.length > 0) {
+        tags.set(endpoint.id, labels);
+        for (const label of labels) estate.labels.add(label);
+      }
+      if (hasDefault ? own.includes("default") : own.length >= 0) usual.add(endpoint.id);
+      if (own.length > 0)
+        estate.report.add(
+          "changed",
+          where,
+          "policy `tag-routing`: labels of the key or its workspace choose, not words of the request",
+        );
+    }
+  }
+  if (!isOn || router === null) return;
+  estate.report.add(
+    "changed",
+    router.spot("enable_tag_filtering"),
+    "policy `tag-routing`; give keys the labels, `signalbox keys create --labels …`",
+  );
+  if (router.flag("tag_filtering_match_any") === false)
+    estate.report.add(
+      "decide",
+      router.spot("tag_filtering_match_any"),
+      "one label in common is enough in `tag-routing`; there all tags have to fit",
+    );
+  if (tags.size > 0) estate.policies.push(tagPolicy({ tags, usual }));
+}

@@ -1,0 +1,132 @@
+import { isAbsolute, join, dirname, posix } from "node:path";
+import type { ConfigNode, MapNode } from "../../../compile/authored/tree.ts";
+import type { Estate } from "../estate/estate.ts";
+import { reportOthers } from "../report/known-keys.ts";
+import { Fields } from "../source/fields.ts";
+import { parseImported, readImportedText } from "../source/read-source.ts";
+import type { ImportedFile } from "../sources.ts";
+import { type Deployment, readRow } from "./deployments.ts";
+import { addGuardrails, addTags } from "./guardrails.ts";
+import { knownKeys } from "./known-keys.ts";
+import { addRoutes, type RouteSettings } from "./routes.ts";
+import { reserveVariables } from "./secret-fields.ts";
+import { applyProviderSettings, applyTenantSettings, routeSettings } from "./settings.ts";
+import { addTenants } from "./tenants.ts";
+import { expandWildcards } from "./wildcards.ts";
+
+/** Reads config.yaml of LiteLLM's proxy, with the files that it includes. */
+export async function importLiteLlm(file: ImportedFile, estate: Estate): Promise<void> {
+  const tree = parseImported(file, estate.findings);
+  if (tree === null) return;
+  if (tree.kind !== "map") {
+    estate.findings.add("WRONG_TYPE", tree.at, "the file must be a mapping of sections", "begin it with `model_list:`");
+    return;
+  }
+  const whole = await withIncludes(tree, file, estate);
+  if (whole === null) return;
+  reserveVariables(whole, estate.secrets);
+  const root = new Fields(whole, [], estate.findings);
+  if (!root.has("model_list")) {
+    root.missing(
+      "model_list",
+      "is this the configuration of LiteLLM's proxy? Models that are in its database have to be written here",
+    );
+    return;
+  }
+  const settings = {
+    router: root.fields("router_settings"),
+    litellm: root.fields("litellm_settings"),
+    general: root.fields("general_settings"),
+  };
+  const credentials = credentialsOf(root);
+  const read = root.rows("model_list").flatMap((row) => readRow(row, credentials, estate) ?? []);
+  if (read.length === 0 && !estate.findings.failed)
+    estate.findings.add("MISSING_KEY", root.spot("model_list").at, "model_list has no row", "write at least one model");
+  const groups = new Map<string, Deployment[]>();
+  for (const { name, deployment } of read)
+    if (deployment !== null) groups.set(name, [...(groups.get(name) ?? []), deployment]);
+  const routing = routeSettings(settings, estate);
+  const wildcards = read.flatMap(({ wildcard }) => wildcard ?? []);
+  expandWildcards(wildcards, groups, namesUsed(root, routing), estate);
+  const routes = addRoutes(groups, routing, estate);
+  applyProviderSettings(settings, estate);
+  addTenants(root, { routes, groups: accessGroups(groups) }, estate);
+  applyTenantSettings(
+    settings,
+    estate.endpoints.every(({ price }) => price !== null),
+    estate,
+  );
+  addTags(settings.router, groups, estate);
+  addGuardrails(root, groups, routes, estate);
+  for (const { finish } of read) finish();
+  if (settings.router !== null) reportOthers(settings.router, knownKeys("router_settings"), estate);
+  if (settings.litellm !== null) reportOthers(settings.litellm, knownKeys("litellm_settings"), estate);
+  if (settings.general !== null) reportOthers(settings.general, knownKeys("general_settings"), estate);
+  root.item("include");
+  reportOthers(root, knownKeys("file"), estate);
+}
+
+/** Most files that one file may include; they include none themselves. */
+const MOST_INCLUDES = 100;
+
+/** The file with those that it includes: lists are joined, other sections are replaced. `null` where one cannot be read. */
+async function withIncludes(tree: MapNode, file: ImportedFile, estate: Estate): Promise<MapNode | null> {
+  const fields = new Fields(tree, [], estate.findings);
+  const members = new Map(tree.members);
+  for (const { text: name, spot } of fields.texts("include").slice(0, MOST_INCLUDES)) {
+    const path = isAbsolute(name) ? name : join(dirname(file.path), name);
+    const shown = isAbsolute(name) ? name : posix.join(posix.dirname(file.shown), name);
+    const text = await readImportedText(path, shown);
+    if (typeof text === "string") {
+      estate.findings.add("WRONG_VALUE", spot.at, `the included file ${text}`);
+      continue;
+    }
+    const part = parseImported(text, estate.findings);
+    if (part === null) continue;
+    if (part.kind !== "map") {
+      estate.findings.add("WRONG_TYPE", part.at, "an included file must be a mapping of sections");
+      continue;
+    }
+    estate.report.add("carried", spot, "its sections are part of routes.yaml");
+    for (const [key, member] of part.members) {
+      const own = members.get(key)?.node;
+      const node: ConfigNode =
+        own?.kind === "list" && member.node.kind === "list"
+          ? { ...own, items: [...own.items, ...member.node.items] }
+          : member.node;
+      members.set(key, { ...member, node });
+    }
+  }
+  return estate.findings.failed ? null : { ...tree, members };
+}
+
+function credentialsOf(root: Fields): ReadonlyMap<string, Fields> {
+  const found = new Map<string, Fields>();
+  for (const row of root.rows("credential_list")) {
+    const name = row.text("credential_name");
+    const values = row.fields("credential_values");
+    if (name !== null && values !== null) found.set(name, values);
+  }
+  return found;
+}
+
+/** Names that fallbacks, aliases, teams and keys use: what a wildcard stands for at least. */
+function namesUsed(root: Fields, { fallbacks, defaultFallbacks, aliases }: RouteSettings): ReadonlySet<string> {
+  const names = new Set<string>(fallbacks.keys());
+  for (const listed of [...fallbacks.values(), defaultFallbacks]) for (const { text } of listed) names.add(text);
+  for (const { name } of aliases) names.add(name);
+  for (const section of ["teams", "keys", "virtual_keys"]) {
+    if (root.item(section)?.node.kind !== "list") continue;
+    for (const row of root.rows(section)) for (const { text } of row.texts("models")) names.add(text);
+  }
+  return names;
+}
+
+/** Access group → names of models in it. */
+function accessGroups(groups: ReadonlyMap<string, readonly Deployment[]>): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const [name, rows] of groups) {
+    for (const group of rows.flatMap((row) => row.groups)) found.set(group, [...(found.get(group) ?? []), name]);
+  }
+  return found;
+}

@@ -1,0 +1,200 @@
+import { quote } from "../../../compile/authored/literal-secrets.ts";
+import type { Balance } from "../../../canon/table.ts";
+import type { Estate } from "../estate/estate.ts";
+import { asName } from "../estate/names.ts";
+import type { PlannedEndpoint, PlannedFallback } from "../estate/rows.ts";
+import type { Spot } from "../source/fields.ts";
+import type { Deployment } from "./deployments.ts";
+
+/** What the settings say of all routes. */
+export interface RouteSettings {
+  readonly balance: Balance;
+  readonly retries: number | null;
+  /** Name → names tried after it. */
+  readonly fallbacks: ReadonlyMap<string, readonly { readonly text: string; readonly spot: Spot }[]>;
+  readonly defaultFallbacks: readonly { readonly text: string; readonly spot: Spot }[];
+  readonly aliases: readonly { readonly alias: string; readonly name: string; readonly spot: Spot }[];
+}
+
+/** The endpoints of one name, in the order in which they are tried. */
+interface Group {
+  readonly name: string;
+  readonly id: string;
+  readonly first: readonly Deployment[];
+  readonly later: readonly Deployment[];
+}
+
+const MOST_ATTEMPTS = 10;
+
+/** Makes a route of each name. @returns name → id of its route. */
+export function addRoutes(
+  deployments: ReadonlyMap<string, readonly Deployment[]>,
+  settings: RouteSettings,
+  estate: Estate,
+): ReadonlyMap<string, string> {
+  const groups = new Map<string, Group>();
+  for (const [name, rows] of deployments) {
+    const group = groupOf(name, rows, estate);
+    if (group !== null) groups.set(name, group);
+  }
+  const ids = new Map([...groups].map(([name, { id }]) => [name, id]));
+  for (const group of groups.values()) addRoute(group, group.id, groups, settings, estate);
+  for (const [name, listed] of settings.fallbacks) {
+    if (groups.has(name) || name === "*") continue;
+    for (const { spot } of listed)
+      estate.report.add("decide", spot, `falls back from ${quote(name)}, which is no route`);
+  }
+  for (const { alias, name, spot } of settings.aliases) {
+    const group = groups.get(name);
+    if (group === undefined) {
+      estate.report.add("decide", spot, `the alias stands for ${quote(name)}, which is no route`);
+      continue;
+    }
+    const id = estate.routeNames.take(asName(alias, "alias"));
+    addRoute(group, id, groups, settings, estate);
+    ids.set(alias, id);
+    estate.report.add("carried", spot, `route ${quote(id)} with the endpoints of ${quote(group.id)}`);
+  }
+  return ids;
+}
+
+/** Deployments that can stand in for each other; what cannot is reported. */
+function groupOf(name: string, rows: readonly Deployment[], estate: Estate): Group | null {
+  const [head] = rows;
+  if (head === undefined) return null;
+  const fitting = rows.filter((row) => {
+    const isSame =
+      row.operation === head.operation && (row.operation !== "embed" || row.endpoint.model === head.endpoint.model);
+    if (isSame) return true;
+    const why =
+      row.operation === "embed" ? "its vectors cannot be compared with those" : "its kind of call is not that";
+    estate.report.add("left_out", row.spot, `no part of route ${quote(name)}: ${why} of the first row of this name`);
+    dropEndpoint(estate, row.endpoint);
+    return false;
+  });
+  const orders = fitting.map(({ order }) => order);
+  const lowest = Math.min(...orders);
+  const later = fitting.filter(({ order }) => order !== lowest).toSorted((left, right) => left.order - right.order);
+  for (const row of fitting) {
+    if (row.order !== 0 || later.length > 0)
+      estate.report.add(
+        row.order === lowest ? "carried" : "changed",
+        row.spot.spot("order"),
+        row.order === lowest
+          ? "primary or peer of the route"
+          : "fallback of the route; those of one order are tried one after another",
+      );
+  }
+  const id = estate.routeNames.take(asName(name, "route"));
+  if (id !== name)
+    estate.report.add(
+      "changed",
+      head.spot,
+      `the route is called ${quote(id)}: names have letters, digits, and . _ : / -`,
+    );
+  return { name, id, first: fitting.filter(({ order }) => order === lowest), later };
+}
+
+/** An endpoint that no route uses. */
+export function dropEndpoint(estate: Estate, endpoint: PlannedEndpoint): void {
+  const index = estate.endpoints.indexOf(endpoint);
+  if (index !== -1) estate.endpoints.splice(index, 1);
+}
+
+function addRoute(
+  { name, first, later }: Group,
+  id: string,
+  groups: ReadonlyMap<string, Group>,
+  settings: RouteSettings,
+  estate: Estate,
+): void {
+  const [head, ...peers] = first;
+  if (head === undefined) return;
+  const fallbacks = fallbacksOf(name, head, first, later, groups, settings, estate);
+  const count = peers.length + fallbacks.length;
+  const attempts =
+    settings.retries === null ? null : Math.min(MOST_ATTEMPTS, 1 + Math.max(0, Math.floor(settings.retries)) + count);
+  estate.routes.push({
+    id,
+    primary: head.endpoint,
+    peers: peers.map(({ endpoint }) => endpoint),
+    balance: settings.balance,
+    weights: settings.balance === "weighted" ? weightsOf(first, estate) : new Map(),
+    fallbacks,
+    maxAttempts: attempts,
+    internal: false,
+    spot: head.spot,
+  });
+}
+
+/** Shares by `weight`, else by `rpm`, else by `tpm`, as the source shuffles them. */
+function weightsOf(rows: readonly Deployment[], { report }: Estate): ReadonlyMap<string, number> {
+  for (const key of ["weight", "rpm", "tpm"] as const) {
+    if (!rows.some((row) => (row[key] ?? 0) > 0)) continue;
+    const largest = Math.max(...rows.map((row) => row[key] ?? 0));
+    const scale = largest > 1_000_000 ? largest / 1_000_000 : 1;
+    const used = rows.length > 1;
+    for (const row of rows) {
+      if (row[key] === null) continue;
+      const spot = row.spot.spot(key);
+      if (key === "weight")
+        report.add(
+          used ? "carried" : "left_out",
+          spot,
+          used ? "`weights` of the route" : "the only endpoint of its route has no share",
+        );
+    }
+    return new Map(rows.map((row) => [row.endpoint.id, Number((Math.max(0, row[key] ?? 0) / scale).toPrecision(6))]));
+  }
+  return new Map();
+}
+
+function fallbacksOf(
+  name: string,
+  head: Deployment,
+  first: readonly Deployment[],
+  later: readonly Deployment[],
+  groups: ReadonlyMap<string, Group>,
+  settings: RouteSettings,
+  estate: Estate,
+): readonly PlannedFallback[] {
+  const fallbacks: PlannedFallback[] = later.map(({ endpoint }) => endpoint);
+  const own = new Set<string>(first.map(({ endpoint }) => endpoint.id));
+  const seen = new Set<string>(later.map(({ endpoint }) => endpoint.id));
+  const add = (endpoint: PlannedEndpoint): void => {
+    if (own.has(endpoint.id) || seen.has(endpoint.id)) return;
+    seen.add(endpoint.id);
+    fallbacks.push(endpoint);
+  };
+  const listed = settings.fallbacks.get(name) ?? settings.fallbacks.get("*") ?? settings.defaultFallbacks;
+  const routes = new Set<string>();
+  for (const { text, spot } of listed) {
+    const group = groups.get(text);
+    if (text === name) continue;
+    if (group === undefined) {
+      estate.report.add("decide", spot, `names ${quote(text)}, which is no route`);
+      continue;
+    }
+    const [other] = group.first;
+    const isFit =
+      other?.operation === head.operation &&
+      (head.operation !== "embed" || other.endpoint.model === head.endpoint.model);
+    if (!isFit) {
+      if (settings.fallbacks.has(name))
+        estate.report.add(
+          "left_out",
+          spot,
+          `${quote(text)} cannot stand in for ${quote(name)}: another kind of call, or other vectors`,
+        );
+      continue;
+    }
+    const isLeaf =
+      (settings.fallbacks.get(text) ?? settings.fallbacks.get("*") ?? settings.defaultFallbacks).length === 0;
+    estate.report.add("carried", spot, `fallback of route ${quote(name)}`);
+    if (isLeaf && group.first.length > 1) {
+      if (!routes.has(group.id)) fallbacks.push({ route: group.id });
+      routes.add(group.id);
+    } else for (const { endpoint } of [...group.first, ...group.later]) add(endpoint);
+  }
+  return fallbacks;
+}

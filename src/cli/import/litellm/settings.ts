@@ -1,0 +1,220 @@
+import type { JsonObject } from "../../../canon/json.ts";
+import type { Balance } from "../../../canon/table.ts";
+import type { Estate } from "../estate/estate.ts";
+import type { Fields, Spot } from "../source/fields.ts";
+import { duration } from "../write/routes-json.ts";
+import { limitsOf } from "./limits.ts";
+import type { RouteSettings } from "./routes.ts";
+
+/** The three sections of settings; each may be absent. */
+export interface Settings {
+  readonly router: Fields | null;
+  readonly litellm: Fields | null;
+  readonly general: Fields | null;
+}
+
+/** Strategies there; the sentence where the meaning changes. */
+const STRATEGIES: Readonly<Record<string, readonly [Balance, string | null]>> = {
+  "simple-shuffle": ["weighted", null],
+  "least-busy": ["least_in_flight", null],
+  "latency-based-routing": [
+    "latency",
+    "`balance: latency`: by the time to the first token, the better of two at random",
+  ],
+  "cost-based-routing": ["price", "`balance: price`, by `price` of the endpoints"],
+  "usage-based-routing": ["least_in_flight", "usage is not shared by tokens a minute: `least_in_flight` is nearest"],
+  "usage-based-routing-v2": ["least_in_flight", "usage is not shared by tokens a minute: `least_in_flight` is nearest"],
+};
+
+/** Settings of routes. Fallbacks may stand in either section. */
+export function routeSettings({ router, litellm }: Settings, estate: Estate): RouteSettings {
+  const fallbacks = new Map<string, readonly { readonly text: string; readonly spot: Spot }[]>();
+  for (const section of [litellm, router]) if (section !== null) readFallbacks(section, fallbacks, estate);
+  return {
+    balance: balanceOf(router, estate),
+    retries: retriesOf([router, litellm], estate),
+    fallbacks,
+    defaultFallbacks: [litellm, router].flatMap((section) => section?.texts("default_fallbacks") ?? []),
+    aliases: aliasesOf(router, estate),
+  };
+}
+
+function balanceOf(router: Fields | null, { report }: Estate): Balance {
+  const text = router?.text("routing_strategy") ?? null;
+  if (router === null || text === null) return "weighted";
+  const spot = router.spot("routing_strategy");
+  const known = Object.hasOwn(STRATEGIES, text) ? STRATEGIES[text] : undefined;
+  if (known === undefined) {
+    report.add("decide", spot, "there is no such balance: `weighted` is written; docs/dispatch.md has the others");
+    return "weighted";
+  }
+  const [balance, changed] = known;
+  report.add(
+    changed === null ? "carried" : "changed",
+    spot,
+    changed ?? `\`balance: ${balance}\` of routes with several endpoints`,
+  );
+  return balance;
+}
+
+function retriesOf(sections: readonly (Fields | null)[], { report }: Estate): number | null {
+  let found: number | null = null;
+  for (const section of sections) {
+    for (const name of ["num_retries", "max_retries"]) {
+      const value = section?.number(name) ?? null;
+      if (section === null || value === null) continue;
+      found ??= value;
+      report.add(
+        "changed",
+        section.spot(name),
+        "`max_attempts` of each route, at most 10: it counts the first call, retries and fallbacks together",
+      );
+    }
+  }
+  return found;
+}
+
+/** A list of mappings from a name to the names after it. */
+function readFallbacks(
+  section: Fields,
+  into: Map<string, readonly { readonly text: string; readonly spot: Spot }[]>,
+  { report }: Estate,
+): void {
+  for (const row of section.rows("fallbacks")) {
+    for (const [name, item] of row.entries()) {
+      const listed = section.itemsOf(item).flatMap((one) => {
+        if (one.node.kind === "scalar") return [{ text: String(one.node.value), spot: one }];
+        report.add("decide", one, "a fallback with parameters of its own: write a route for it");
+        return [];
+      });
+      into.set(name, listed);
+    }
+  }
+}
+
+function aliasesOf(router: Fields | null, { report }: Estate): RouteSettings["aliases"] {
+  const group = router?.fields("model_group_alias") ?? null;
+  return (group?.entries() ?? []).flatMap(([alias, item]) => {
+    const inner = item.node.kind === "map" ? (group?.fieldsOf(item) ?? null) : null;
+    const name = inner === null ? (item.node.kind === "scalar" ? String(item.node.value) : null) : inner.text("model");
+    if (inner?.flag("hidden") === true)
+      report.add("left_out", inner.spot("hidden"), "every route that a key may use is in its list of models");
+    return name === null ? [] : [{ alias, name, spot: item }];
+  });
+}
+
+/** Settings of every provider: times, and what takes an endpoint out of service. */
+export function applyProviderSettings({ router, litellm, general }: Settings, estate: Estate): void {
+  const { report } = estate;
+  const total = timeOf(router, "timeout", estate) ?? timeOf(litellm, "request_timeout", estate);
+  timeOf(litellm, "request_timeout", estate);
+  const first = timeOf(router, "stream_timeout", estate);
+  for (const provider of estate.providers) {
+    if (provider.totals.size === 0 && total !== null) provider.totals.add(total);
+    if (provider.firstTokens.size === 0 && first !== null) provider.firstTokens.add(first);
+  }
+  const health: Record<string, string | number> = {};
+  const fails = router?.number("allowed_fails") ?? litellm?.number("allowed_fails") ?? null;
+  const cooldown = router?.number("cooldown_time") ?? litellm?.number("cooldown_time") ?? null;
+  for (const section of [router, litellm]) {
+    for (const name of ["allowed_fails", "cooldown_time"]) {
+      if (section?.item(name) == null) continue;
+      report.add(
+        "changed",
+        section.spot(name),
+        "`health` of each provider: failures in succession count, there those of a minute",
+      );
+    }
+  }
+  if (fails !== null && fails >= 0) health["consecutive_failures"] = Math.min(10_000, Math.floor(fails) + 1);
+  if (cooldown !== null && cooldown > 0) {
+    health["ejection"] = duration(cooldown);
+    if (cooldown > 300) health["longest_ejection"] = duration(cooldown);
+  }
+  if (router?.flag("disable_cooldowns") === true) {
+    report.add(
+      "carried",
+      router.spot("disable_cooldowns"),
+      "`health: { consecutive_failures: 0, failure_ratio: 0 }`: no endpoint is left out",
+    );
+    health["consecutive_failures"] = 0;
+    health["failure_ratio"] = 0;
+  }
+  estate.health = health;
+  applyConcurrency(router, general, estate);
+}
+
+function timeOf(section: Fields | null, name: string, { report }: Estate): number | null {
+  const value = section?.number(name) ?? null;
+  if (section === null || value === null || value <= 0) return null;
+  report.add(
+    "changed",
+    section.spot(name),
+    "`timeouts` of each provider whose rows have none: for one call, not for all of a request",
+  );
+  return value;
+}
+
+function applyConcurrency(router: Fields | null, general: Fields | null, estate: Estate): void {
+  const each = router?.number("default_max_parallel_requests") ?? general?.number("max_parallel_requests") ?? null;
+  for (const [section, name] of [
+    [router, "default_max_parallel_requests"],
+    [general, "max_parallel_requests"],
+  ] as const) {
+    if (section?.has(name) === true) {
+      section.item(name);
+      estate.report.add(
+        "changed",
+        section.spot(name),
+        "`max_concurrency` of endpoints that have none, in each process",
+      );
+    }
+  }
+  if (each === null || each < 1) return;
+  for (const endpoint of estate.endpoints) endpoint.maxConcurrency ??= Math.min(100_000, Math.floor(each));
+}
+
+/** Limits of everything and of every key. @param isPriced whether every endpoint has a price. */
+export function applyTenantSettings({ litellm, general, router }: Settings, isPriced: boolean, estate: Estate): void {
+  const { report, workspaces } = estate;
+  const only = workspaces.length === 1 ? workspaces[0] : undefined;
+  const shared: Record<string, JsonObject | number | string> = {};
+  if (litellm?.has("max_budget") === true || litellm?.has("budget_duration") === true) {
+    const limits = limitsOf(litellm, isPriced && only !== undefined, estate);
+    if (only !== undefined) Object.assign(shared, limits["budget"] === undefined ? {} : { budget: limits["budget"] });
+  }
+  const all = general?.number("global_max_parallel_requests") ?? null;
+  if (general !== null && all !== null) {
+    const what =
+      only === undefined
+        ? "`limits.concurrency` of each workspace: there is none of all together"
+        : "`limits.concurrency` of the workspace";
+    report.add("changed", general.spot("global_max_parallel_requests"), what);
+    if (all >= 1) shared["concurrency"] = Math.floor(all);
+  }
+  const perKey = perKeyLimits(litellm, isPriced, estate);
+  for (const [index, workspace] of workspaces.entries()) {
+    const limits = { ...shared, ...workspace.limits, ...(Object.keys(perKey).length === 0 ? {} : { per_key: perKey }) };
+    workspaces[index] = { ...workspace, limits };
+  }
+  const budgets = router?.fields("provider_budget_config") ?? null;
+  for (const [, item] of budgets?.entries() ?? [])
+    report.add("left_out", item, "budgets are of workspaces and keys (docs/limits.md), not of providers");
+}
+
+/** A key of the source may not have more than the upper bound, which is what `per_key` says. */
+function perKeyLimits(litellm: Fields | null, isPriced: boolean, estate: Estate): JsonObject {
+  const limits: JsonObject[] = [];
+  for (const name of ["default_key_generate_params", "upperbound_key_generate_params", "default_team_params"]) {
+    const params = litellm?.fields(name) ?? null;
+    if (params === null) continue;
+    limits.push(name === "default_team_params" ? {} : limitsOf(params, isPriced, estate));
+    for (const [key, item] of params.unread()) {
+      const what = /^(?:duration|key_rotation_interval)$/.test(key)
+        ? "`--expires` of each key"
+        : "write it at each key or workspace";
+      estate.report.add("decide", item, what);
+    }
+  }
+  return Object.assign({}, ...limits);
+}

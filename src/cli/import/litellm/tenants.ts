@@ -1,0 +1,199 @@
+import { quote } from "../../../compile/authored/literal-secrets.ts";
+import type { Estate } from "../estate/estate.ts";
+import { asWord } from "../estate/names.ts";
+import { keyListPolicy } from "../estate/policies.ts";
+import { reportOthers, type KnownKeys } from "../report/known-keys.ts";
+import type { Fields } from "../source/fields.ts";
+import { reachable } from "../write/routes-json.ts";
+import { limitFlags, limitsOf } from "./limits.ts";
+
+/** What names of models in a list mean. */
+export interface ModelNames {
+  /** Name → id of its route. */
+  readonly routes: ReadonlyMap<string, string>;
+  /** Access group → names. */
+  readonly groups: ReadonlyMap<string, readonly string[]>;
+}
+
+const ALL: ReadonlySet<string> = new Set(["all-proxy-models", "all-team-models", "*"]);
+
+/** What LiteLLM keeps of teams and keys, and has no counterpart. */
+const KNOWN: KnownKeys = {
+  ...Object.fromEntries(
+    [
+      "spend",
+      "created_at",
+      "updated_at",
+      "created_by",
+      "updated_by",
+      "budget_reset_at",
+      "last_active",
+      "soft_budget",
+      "members_with_roles",
+      "members",
+      "admins",
+      "team_memberships",
+      "organization_id",
+      "user_id",
+      "soft_budget_cooldown",
+      "allowed_cache_controls",
+      "model_spend",
+      "permissions",
+      "config",
+      "rotation_count",
+      "key_rotation_at",
+      "litellm_budget_table",
+      "object_permission",
+      "team_member_permissions",
+      "budget_id",
+      "metadata",
+      "model_id",
+      "allowed_routes",
+    ].map(
+      (name) => [name, ["left_out", "the store and the evidence keep their own accounts of keys and spend"]] as const,
+    ),
+  ),
+  ...Object.fromEntries(
+    ["token", "key", "key_name", "api_key"].map(
+      (name) => [name, ["left_out", "keys are made anew; no key of the source is written anywhere"]] as const,
+    ),
+  ),
+  model_max_budget: ["left_out", "budgets are of workspaces and keys, not of models"],
+  model_rpm_limit: ["left_out", "limits are of workspaces and keys, not of models"],
+  model_tpm_limit: ["left_out", "limits are of workspaces and keys, not of models"],
+  aliases: ["decide", "write a route of that name"],
+  model_aliases: ["decide", "write a route of that name"],
+  guardrails: ["left_out", "no guardrail looks at words here"],
+  tags: ["decide", "labels of the key (`--labels`) are what policies read"],
+  expires: ["left_out", "every key here has an end of its own, `--expires`"],
+  duration: ["left_out", "every key here has an end of its own, `--expires`"],
+};
+
+/** Workspaces of the teams, or one for all; keys become commands. @param root the whole file. */
+export function addTenants(root: Fields, names: ModelNames, estate: Estate): void {
+  const teams = root.rows("teams");
+  const ids = new Map<string, string>();
+  for (const team of teams) addTeam(team, names, ids, estate);
+  if (teams.length === 0) {
+    estate.workspaces.push({
+      id: estate.workspaceNames.take(estate.answers.workspace),
+      routes: [...new Set(names.routes.values())],
+      labels: [],
+      limits: {},
+      spot: null,
+    });
+  }
+  const lists = new Map<string, readonly string[]>();
+  const section = root.has("virtual_keys") ? "virtual_keys" : "keys";
+  for (const key of root.rows(section)) addKey(key, names, ids, lists, estate);
+  if (lists.size > 0) estate.policies.push(keyListPolicy(lists));
+}
+
+function addTeam(team: Fields, names: ModelNames, ids: Map<string, string>, estate: Estate): void {
+  const label = team.text("team_alias") ?? team.text("team_id");
+  const id = team.text("team_id");
+  if (label === null) {
+    team.missing("team_id", "write `team_id` or `team_alias`");
+    return;
+  }
+  if (team.flag("blocked") === true) {
+    estate.report.add("left_out", team, "the team is blocked");
+    return;
+  }
+  const routes = listedRoutes(team, names, estate) ?? [...new Set(names.routes.values())];
+  const workspace = estate.workspaceNames.take(asWord(label, "team"));
+  if (id !== null) ids.set(id, workspace);
+  const limits = limitsOf(team, isPriced(estate, routes), estate);
+  const labels = regionLabels(team, estate);
+  estate.workspaces.push({ id: workspace, routes, labels, limits, spot: team });
+  estate.report.add("carried", team, `workspace \`${workspace}\``);
+  reportOthers(team, KNOWN, estate);
+}
+
+function addKey(
+  key: Fields,
+  names: ModelNames,
+  ids: ReadonlyMap<string, string>,
+  lists: Map<string, readonly string[]>,
+  estate: Estate,
+): void {
+  const { report, keyCommands, labels } = estate;
+  const owner = asWord(key.text("key_alias") ?? `key-${keyCommands.length + 1}`, "key");
+  const team = key.text("team_id");
+  const workspace = (team === null ? undefined : ids.get(team)) ?? estate.workspaces[0]?.id ?? estate.answers.workspace;
+  if (team !== null && !ids.has(team)) report.add("decide", key.spot("team_id"), "there is no such team in the file");
+  if (key.flag("blocked") === true) {
+    report.add("left_out", key, "the key is blocked");
+    return;
+  }
+  const listed = listedRoutes(key, names, estate);
+  const held: string[] = [];
+  const region = key.item("allowed_model_region");
+  if (region !== null)
+    report.add("decide", region, "regions are of workspaces: make the key in a workspace with the label of the region");
+  if (listed !== null) {
+    const label = asWord(`only-${owner}`, "only-key");
+    lists.set(label, listed);
+    labels.add(label);
+    held.push(label);
+    report.add("carried", key.spot("models"), `policy \`key-routes\`, for keys with the label \`${label}\``);
+  }
+  const limits = limitsOf(
+    key,
+    isPriced(estate, listed ?? estate.workspaces.find(({ id }) => id === workspace)?.routes ?? []),
+    estate,
+  );
+  const flags = `${held.length === 0 ? "" : ` --labels ${held.join(",")}`}${limitFlags(limits)}`;
+  keyCommands.push(
+    `signalbox keys create --workspace ${workspace} --scopes inference,catalogue:read --owner ${owner} --expires 90d${flags}`,
+  );
+  report.add("decide", key, `make the key anew with the command below "Keys to make", for workspace \`${workspace}\``);
+  reportOthers(key, KNOWN, estate);
+}
+
+/** Ids of the routes that a list of models names; `null` where it means all. */
+function listedRoutes(fields: Fields, { routes, groups }: ModelNames, { report }: Estate): readonly string[] | null {
+  const listed = fields.texts("models");
+  if (listed.length === 0 || listed.some(({ text }) => ALL.has(text))) return null;
+  const found = new Set<string>();
+  for (const { text, spot } of listed) {
+    if (text === "no-default-models") continue;
+    const names = [...routes.keys()].filter(
+      (name) => name === text || groups.get(text)?.includes(name) === true || fits(text, name),
+    );
+    for (const name of names) found.add(routes.get(name) ?? name);
+    if (names.length === 0) report.add("decide", spot, `names ${quote(text)}, which is no route`);
+    else report.add("carried", spot, "`approve.routes`, or the policy `key-routes`");
+  }
+  return [...found];
+}
+
+function fits(pattern: string, name: string): boolean {
+  return pattern.endsWith("*") && name.startsWith(pattern.slice(0, -1));
+}
+
+/** `allowed_model_region` is what the policy `eu-residency` does. */
+function regionLabels(fields: Fields, { report, labels, residency }: Estate): readonly string[] {
+  const region = fields.text("allowed_model_region");
+  if (region === null) return [];
+  if (region.toLowerCase() !== "eu") {
+    report.add(
+      "decide",
+      fields.spot("allowed_model_region"),
+      "the policy that comes along is about `eu`; write one for this region (docs/writing-a-policy.md)",
+    );
+    return [];
+  }
+  labels.add("eu");
+  residency.add("eu");
+  report.add(
+    "carried",
+    fields.spot("allowed_model_region"),
+    "label `eu`, and the policy `eu-residency`: primary and fallbacks have to be in the group `eu`",
+  );
+  return ["eu"];
+}
+
+function isPriced(estate: Estate, routes: readonly string[]): boolean {
+  return reachable(estate, routes).every(({ price }) => price !== null);
+}

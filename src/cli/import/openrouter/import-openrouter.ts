@@ -1,0 +1,134 @@
+import type { Capability } from "../../../canon/capability.ts";
+import { quote } from "../../../compile/authored/literal-secrets.ts";
+import type { Estate } from "../estate/estate.ts";
+import { asName } from "../estate/names.ts";
+import { placeOf } from "../estate/place.ts";
+import { perMillion } from "../estate/prices.ts";
+import { presetOf } from "../../../compile/presets/presets.ts";
+import { Fields, type Item, type Spot } from "../source/fields.ts";
+import { modelLines } from "../source/model-lines.ts";
+import { type ImportedText, parseImported } from "../source/read-source.ts";
+
+const PRESET = "openrouter";
+const ID = /^[A-Za-z0-9~@][\w.~@-]*\/[\w.:~@/-]+$/;
+
+/** Words of `supported_parameters` that are capabilities here. */
+const PARAMETERS: Readonly<Record<string, Capability>> = {
+  tools: "tools",
+  structured_outputs: "json_schema",
+  response_format: "json_object",
+  reasoning: "reasoning",
+  logprobs: "logprobs",
+};
+const MODALITIES: Readonly<Record<string, Capability>> = {
+  image: "image_input",
+  file: "file_input",
+  audio: "audio_input",
+  video: "video_input",
+};
+/** Members of a row of their list of models that say nothing about routing. */
+const DESCRIPTIONS: ReadonlySet<string> = new Set([
+  "canonical_slug",
+  "hugging_face_id",
+  "name",
+  "created",
+  "description",
+  "links",
+  "default_parameters",
+  "knowledge_cutoff",
+  "expiration_date",
+]);
+
+/** A list of ids, one a line; or a list in YAML or JSON; or the answer of OpenRouter's list of models. */
+export function importOpenRouter(source: ImportedText, estate: Estate): void {
+  const lines = modelLines(source);
+  const items = lines ?? rowsOf(source, estate);
+  if (items.length === 0 && !estate.findings.failed) {
+    const hint = "write one id a line, such as `anthropic/claude-sonnet-4.5`";
+    const at = { line: 1, column: 1, file: source.shown };
+    estate.findings.add("MISSING_KEY", at, "there is no model id in the file", hint);
+  }
+  for (const item of items) addModel(item, estate);
+  estate.workspaces.push({
+    id: estate.workspaceNames.take(estate.answers.workspace),
+    routes: estate.routes.map(({ id }) => id),
+    labels: [],
+    limits: {},
+    spot: null,
+  });
+}
+
+function rowsOf(source: ImportedText, estate: Estate): readonly Item[] {
+  const tree = parseImported(source, estate.findings);
+  if (tree === null) return [];
+  const root: Item = { path: [], at: tree.at, node: tree };
+  const list = tree.kind === "map" ? new Fields(tree, [], estate.findings).item("data") : root;
+  if (list?.node.kind === "list")
+    return list.node.items.map((node, index) => ({ path: [...list.path, index], at: node.at, node }));
+  estate.findings.add("WRONG_TYPE", tree.at, "the file must be a list of model ids", "write one id a line");
+  return [];
+}
+
+function addModel(item: Item, estate: Estate): void {
+  const fields = item.node.kind === "map" ? new Fields(item.node, item.path, estate.findings) : null;
+  const id = fields === null ? (item.node.kind === "scalar" ? String(item.node.value) : null) : fields.text("id");
+  if (id === null || !ID.test(id)) {
+    estate.findings.add("WRONG_VALUE", item.at, "this is no model id", "write it as OpenRouter does, `maker/model`");
+    return;
+  }
+  if (estate.routes.some((route) => route.id === id)) {
+    estate.report.add("changed", item, `${quote(id)} stands twice; it is one route`);
+    return;
+  }
+  const spot: Spot = item;
+  const place = placeOf(presetOf(PRESET) ?? null, null, null);
+  const provider = estate.provider({ preset: PRESET, name: PRESET, row: {}, region: place.region, spot });
+  estate.secrets.named("OPENROUTER_API_KEY");
+  const architecture = fields?.fields("architecture") ?? null;
+  const top = fields?.fields("top_provider") ?? null;
+  const endpoint = estate.endpoint(provider, {
+    upstream: id,
+    operation: "generate",
+    stated: capabilitiesOf(fields, architecture),
+    contextWindow: fields?.number("context_length") ?? null,
+    maxOutput: top?.number("max_completion_tokens") ?? null,
+    spot,
+  });
+  if (typeof endpoint === "string") {
+    estate.report.add("left_out", item, endpoint);
+    return;
+  }
+  const pricing = fields?.fields("pricing") ?? null;
+  const input = pricing?.number("prompt") ?? -1;
+  const output = pricing?.number("completion") ?? -1;
+  if (input >= 0 && output >= 0) endpoint.price = { input: perMillion(input), output: perMillion(output) };
+  const route = estate.routeNames.take(asName(id, "model"));
+  estate.routes.push({
+    id: route,
+    primary: endpoint,
+    peers: [],
+    balance: "order",
+    weights: new Map(),
+    fallbacks: [],
+    maxAttempts: null,
+    internal: false,
+    spot,
+  });
+  estate.report.add("carried", item, `route ${quote(route)}, at provider \`${provider.id}\``);
+  for (const [name, rest] of [fields, architecture, top, pricing].flatMap((part) => part?.unread() ?? [])) {
+    if (!DESCRIPTIONS.has(name))
+      estate.report.add("left_out", rest, "says nothing that a row of routes.yaml has a key for");
+  }
+}
+
+function capabilitiesOf(fields: Fields | null, architecture: Fields | null): ReadonlyMap<Capability, boolean> {
+  const stated = new Map<Capability, boolean>();
+  const read = (from: Fields | null, name: string, words: Readonly<Record<string, Capability>>): void => {
+    if (from?.has(name) !== true) return;
+    const listed = new Set(from.texts(name).map(({ text }) => text));
+    for (const [word, capability] of Object.entries(words)) stated.set(capability, listed.has(word));
+  };
+  read(fields, "supported_parameters", PARAMETERS);
+  read(architecture, "input_modalities", MODALITIES);
+  return stated;
+}

@@ -1,0 +1,118 @@
+import { compareDiagnostics, type Diagnostic } from "../../canon/diagnostic.ts";
+import { quote } from "../../compile/authored/literal-secrets.ts";
+import { Findings } from "../../compile/findings/findings.ts";
+import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
+import { packagedText } from "../terminal/packaged-file.ts";
+import { Estate, type ImportAnswers } from "./estate/estate.ts";
+import { Secrets } from "./estate/secrets.ts";
+import type { PlannedPolicy } from "./estate/rows.ts";
+import { ImportReport } from "./report/import-report.ts";
+import type { ImportResult } from "./report/result.ts";
+import { type ImportedFile, IMPORT_SOURCES } from "./sources.ts";
+import { importFiles } from "./write/import-files.ts";
+import { reachable } from "./write/routes-json.ts";
+import { verifyFiles } from "./write/verify.ts";
+
+export interface Imported {
+  /** By path below the folder that they go to, without the report. */
+  readonly files: ReadonlyMap<string, string>;
+  readonly result: ImportResult;
+}
+
+/** Reads a configuration of another gateway and makes ours of it. @returns what is wrong with the file where nothing can be made of it. */
+export async function runImport(
+  source: string,
+  file: ImportedFile,
+  answers: ImportAnswers,
+  cache: CompileCache | null,
+): Promise<Imported | readonly Diagnostic[]> {
+  const findings = new Findings(file.shown);
+  const report = new ImportReport(file.shown);
+  const estate = new Estate(report, findings, new Secrets(), answers);
+  const read = await IMPORT_SOURCES[source]?.load();
+  if (read === undefined) throw new Error("runImport: the source was checked before");
+  await read(file, estate);
+  if (!findings.failed && estate.routes.length === 0) reportNothing(estate, findings);
+  if (findings.failed) return findings.list();
+  reportAssumptions(estate);
+  if (estate.residency.size > 0) estate.policies.push(await residencyPolicy());
+  const files = importFiles(estate, `signalbox import ${source}`, file.shown);
+  const { diagnostics, table } = await verifyFiles(files, cache);
+  const sorted = diagnostics.toSorted(compareDiagnostics);
+  const result: ImportResult = {
+    source,
+    file: file.shown,
+    files: [...files.keys()],
+    entries: report.list(),
+    secrets: estate.secrets.list().map(({ variable, literals }) => ({
+      variable,
+      literals: literals.map(({ at }) => ({ file: at.file ?? file.shown, line: at.line })),
+    })),
+    check: {
+      errors: sorted.filter(({ severity }) => severity === "error"),
+      warnings: sorted.filter(({ severity }) => severity === "warning"),
+      revision: table?.revision ?? null,
+    },
+    keys: estate.keyCommands,
+    firstRequest: firstRequestOf(estate),
+  };
+  return { files, result };
+}
+
+/** The policy that comes with Signalbox, with its tests. */
+async function residencyPolicy(): Promise<PlannedPolicy> {
+  const names = ["eu-residency.rego", "eu-residency_test.rego", "lib/workspace.rego"];
+  const texts = await Promise.all(names.map(async (name) => [name, await packagedText(`policies/${name}`)] as const));
+  return { id: "eu-residency", mode: "enforce", files: new Map(texts) };
+}
+
+function reportNothing({ report }: Estate, findings: Findings): void {
+  for (const { outcome, source, line, file, text } of report.list()) {
+    if (outcome !== "left_out" && outcome !== "decide") continue;
+    findings.add("WRONG_VALUE", { line, column: 1, file }, `${source}: not carried over: ${text}`);
+  }
+  const message = "no route can be made of this file";
+  findings.add(
+    "WRONG_VALUE",
+    { line: 1, column: 1 },
+    message,
+    "an import needs one model that is called for text, vectors or rerank",
+  );
+}
+
+function reportAssumptions({ assumed, report, answers, providers }: Estate): void {
+  for (const [preset, models] of assumed) {
+    const [spot] = models.values();
+    if (spot === undefined) continue;
+    const names = [...models.keys()].slice(0, 8).map(quote);
+    const others = models.size > names.length ? ` and ${models.size - names.length} more` : "";
+    const what =
+      preset === ""
+        ? "tools and JSON, which most servers of this protocol have"
+        : `those of the models that preset \`${preset}\` is known for`;
+    const text = `what ${names.join(", ")}${others} can do is not said: \`capabilities\` are ${what}. Remove what a model lacks, add what it has`;
+    report.add("decide", spot, text);
+  }
+  const [first] = providers.filter(({ region }) => region !== "on-premises");
+  if (answers.trainsOnData && first?.spots[0] !== undefined) {
+    const text =
+      'whether providers train on requests is not said: `trains_on_data: true` is written, so only requests with `"provider": {"data_collection": "allow"}` are served. Write `false` where your contract says so, or import with `--no-training`';
+    report.add("decide", first.spots[0], text);
+  }
+}
+
+function firstRequestOf(estate: Estate): ImportResult["firstRequest"] {
+  for (const { id, routes } of estate.workspaces) {
+    const route = estate.routes.find((row) => routes.includes(row.id) && row.primary.model.operation === "generate");
+    if (route === undefined) continue;
+    const trained =
+      estate.answers.trainsOnData && reachable(estate, [route.id]).some(({ region }) => region !== "on-premises");
+    const body = {
+      model: route.id,
+      messages: [{ role: "user", content: "Hello" }],
+      ...(trained ? { provider: { data_collection: "allow" } } : {}),
+    };
+    return { workspace: id, body: JSON.stringify(body) };
+  }
+  return null;
+}

@@ -1,0 +1,39 @@
+import { readDocument } from "../../../compile/authored/document.ts";
+import type { ConfigNode } from "../../../compile/authored/tree.ts";
+import { LARGEST_FILE } from "../../../compile/file-tree.ts";
+import type { Findings } from "../../../compile/findings/findings.ts";
+import { readNamedFile } from "../../../policy/read-regular-file.ts";
+
+/** A file of another gateway, as it was read; positions of its nodes name it. */
+export interface ImportedText {
+  /** As messages print it. */
+  readonly shown: string;
+  readonly text: string;
+}
+
+/** Reads a file that was named by the user. @returns why not, in words, where it cannot be read. */
+export async function readImportedText(path: string, shown: string): Promise<ImportedText | string> {
+  let bytes: Uint8Array | "too_large";
+  try {
+    bytes = await readNamedFile(path, LARGEST_FILE);
+  } catch {
+    return "cannot be read; check the path and its permissions";
+  }
+  if (bytes === "too_large") return `has more than ${LARGEST_FILE} bytes; split it, or leave out what is not routing`;
+  try {
+    return { shown, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+  } catch {
+    return "is not UTF-8 text; convert it";
+  }
+}
+
+/** The tree of YAML or JSON, which is YAML too; `null` where it has been reported why there is none. */
+export function parseImported({ shown, text }: ImportedText, findings: Findings): ConfigNode | null {
+  const lines = text.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n");
+  if (lines.trim() === "") {
+    findings.add("WRONG_TYPE", { line: 1, column: 1, file: shown }, "the file is empty", "name the right file");
+    return null;
+  }
+  const tree = readDocument(lines, findings, shown, "read");
+  return findings.failed ? null : tree;
+}

@@ -1,0 +1,26 @@
+import type { Estate } from "./estate/estate.ts";
+import type { ImportedText } from "./source/read-source.ts";
+
+/** The file that is imported. */
+export interface ImportedFile extends ImportedText {
+  /** On disk, for files that it names. */
+  readonly path: string;
+}
+
+interface ImportSource {
+  /** One line of the help. */
+  readonly summary: string;
+  readonly load: () => Promise<(file: ImportedFile, estate: Estate) => Promise<void> | void>;
+}
+
+/** Gateways whose configurations can be read, by the word of the command line. */
+export const IMPORT_SOURCES: Readonly<Record<string, ImportSource>> = {
+  litellm: {
+    summary: "config.yaml of LiteLLM's proxy",
+    load: async () => (await import("./litellm/import-litellm.ts")).importLiteLlm,
+  },
+  openrouter: {
+    summary: "a list of OpenRouter's model ids, or its answer to GET /models",
+    load: async () => (await import("./openrouter/import-openrouter.ts")).importOpenRouter,
+  },
+};

@@ -1,0 +1,199 @@
+import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+import { approvable } from "../estate/models.ts";
+import type { Estate } from "../estate/estate.ts";
+import { groupOf, OWN } from "../estate/place.ts";
+import type {
+  PlannedEndpoint,
+  PlannedFallback,
+  PlannedModel,
+  PlannedProvider,
+  PlannedRoute,
+  PlannedWorkspace,
+} from "../estate/rows.ts";
+import type { Spot } from "../source/fields.ts";
+
+/** A row, and what it was made of. */
+export interface WrittenRow {
+  readonly value: JsonValue;
+  readonly spots: readonly Spot[];
+}
+
+/** The sections of a routes.yaml, with the origin of each row. */
+export interface WrittenSections {
+  readonly regions: JsonObject;
+  readonly providers: ReadonlyMap<string, WrittenRow>;
+  readonly models: ReadonlyMap<string, WrittenRow>;
+  readonly endpoints: readonly WrittenRow[];
+  readonly routes: ReadonlyMap<string, WrittenRow>;
+  readonly workspaces: ReadonlyMap<string, WrittenRow>;
+  readonly policies: JsonObject | null;
+  readonly vocabulary: JsonObject | null;
+}
+
+const LONGEST = 86_400;
+const DEFAULT_CONCURRENCY = 200;
+
+export function sectionsOf(estate: Estate): WrittenSections {
+  const groups: Record<string, string[]> = {};
+  for (const region of regionsOf(estate)) (groups[groupOf(region)] ??= []).push(region);
+  const labels = [...new Set([...estate.labels, ...estate.workspaces.flatMap((workspace) => workspace.labels)])];
+  const endpoints = new Set(
+    reachable(
+      estate,
+      estate.routes.map(({ id }) => id),
+    ),
+  );
+  const providers = new Set([...endpoints].map(({ provider }) => provider));
+  const models = new Set([...endpoints].map(({ model }) => model));
+  const modes = Object.fromEntries(estate.policies.map(({ id, mode }) => [id, mode]));
+  return {
+    regions: groups,
+    providers: new Map([...providers].map((row) => [row.id, { value: providerRow(estate, row), spots: row.spots }])),
+    models: new Map([...models].map((row) => [row.id, { value: modelRow(row), spots: row.spots }])),
+    endpoints: [...endpoints].map((row) => ({ value: endpointRow(row), spots: [row.spot] })),
+    routes: new Map(estate.routes.map((row) => [row.id, { value: routeRow(row), spots: [row.spot] }])),
+    workspaces: new Map(
+      estate.workspaces.map((row) => [
+        row.id,
+        { value: workspaceRow(estate, row), spots: row.spot === null ? [] : [row.spot] },
+      ]),
+    ),
+    policies: estate.policies.length === 0 ? null : { initial_mode: modes },
+    vocabulary: labels.length === 0 ? null : { labels: labels.toSorted() },
+  };
+}
+
+function regionsOf(estate: Estate): ReadonlySet<string> {
+  const endpoints = reachable(
+    estate,
+    estate.routes.map(({ id }) => id),
+  );
+  return new Set(endpoints.flatMap(({ region, provider }) => [provider.region, region]));
+}
+
+function providerRow(estate: Estate, provider: PlannedProvider): JsonObject {
+  const own = provider.region === OWN;
+  const most = Math.max(
+    0,
+    ...estate.endpoints.filter((row) => row.provider === provider).map(({ maxConcurrency }) => maxConcurrency ?? 0),
+  );
+  const total = provider.totals.size === 0 ? null : Math.max(...provider.totals);
+  const firstToken = provider.firstTokens.size === 0 ? null : Math.max(...provider.firstTokens);
+  return {
+    ...(provider.preset === null ? {} : { preset: provider.preset }),
+    ...provider.row,
+    region: provider.region,
+    trains_on_data: own ? false : estate.answers.trainsOnData,
+    ...(own ? { retention: "none" } : {}),
+    ...timeoutsOf(total, firstToken),
+    ...(Object.keys(estate.health).length === 0 ? {} : { health: estate.health }),
+    ...(most > DEFAULT_CONCURRENCY ? { max_concurrency: most } : {}),
+  };
+}
+
+/** No limit within an attempt is longer than the attempt. */
+function timeoutsOf(total: number | null, firstToken: number | null): JsonObject {
+  if (total === null && firstToken === null) return {};
+  const whole = total ?? null;
+  const first = whole === null ? firstToken : firstToken === null ? null : Math.min(firstToken, whole);
+  return {
+    timeouts: {
+      ...(whole === null ? {} : { total: duration(whole) }),
+      ...(first === null ? {} : { first_token: duration(first) }),
+    },
+  };
+}
+
+/** Seconds as routes.yaml writes them: at least a millisecond, at most a day. */
+export function duration(seconds: number): string {
+  const bounded = Math.min(LONGEST, Math.max(0.001, seconds));
+  return Number.isInteger(bounded) ? `${bounded}s` : `${Math.max(1, Math.round(bounded * 1000))}ms`;
+}
+
+function modelRow(model: PlannedModel): JsonObject {
+  const { contextWindow, maxOutput, defaultMaxOutput } = model;
+  const usual =
+    defaultMaxOutput === null || maxOutput === null ? defaultMaxOutput : Math.min(defaultMaxOutput, maxOutput);
+  return {
+    operations: [model.operation],
+    ...(model.capabilities.size === 0 ? {} : { capabilities: [...model.capabilities] }),
+    ...(contextWindow === null ? {} : { context_window: contextWindow }),
+    ...(model.operation !== "generate" || maxOutput === null ? {} : { max_output_tokens: maxOutput }),
+    ...(usual === null ? {} : { default_max_output_tokens: usual }),
+    ...(model.dimensions.length === 0 ? {} : { dimensions: model.dimensions }),
+    ...(model.defaultDimensions === null ? {} : { default_dimensions: model.defaultDimensions }),
+    ...model.rest,
+  };
+}
+
+function endpointRow(endpoint: PlannedEndpoint): JsonObject {
+  const { model, provider, capabilities } = endpoint;
+  const narrower = capabilities.size < model.capabilities.size;
+  return {
+    id: endpoint.id,
+    model: model.id,
+    provider: provider.id,
+    upstream_model: endpoint.upstream,
+    ...(endpoint.region === provider.region ? {} : { region: endpoint.region }),
+    ...(narrower ? { capabilities: [...capabilities] } : {}),
+    ...(endpoint.price === null ? {} : { price: endpoint.price }),
+    ...(endpoint.maxConcurrency === null ? {} : { max_concurrency: endpoint.maxConcurrency }),
+    ...(endpoint.batch === null ? {} : { batch: endpoint.batch }),
+  };
+}
+
+function routeRow(route: PlannedRoute): JsonObject {
+  const { primary, peers, balance, weights, fallbacks } = route;
+  const many = peers.length + fallbacks.length > 0;
+  return {
+    primary: primary.id,
+    ...(peers.length === 0 ? {} : { peers: peers.map(({ id }) => id), balance }),
+    ...(peers.length === 0 || weights.size === 0 ? {} : { weights: Object.fromEntries(weights) }),
+    ...(fallbacks.length === 0 ? {} : { fallbacks: fallbacks.map((row) => ("id" in row ? row.id : row)) }),
+    ...(many ? { on_gap: "narrow" } : {}),
+    ...(route.maxAttempts === null ? {} : { max_attempts: route.maxAttempts }),
+  };
+}
+
+function workspaceRow(estate: Estate, workspace: PlannedWorkspace): JsonObject {
+  const endpoints = reachable(estate, workspace.routes);
+  const dimensions = [...new Set(endpoints.flatMap(({ model }) => model.dimensions))];
+  const windows = endpoints.flatMap(({ model }) => (model.operation === "embed" ? [model.contextWindow ?? 0] : []));
+  const moderation = estate.routes.find(
+    ({ id, primary }) => workspace.routes.includes(id) && primary.model.operation === "moderate",
+  );
+  return {
+    tier: "standard",
+    ...(workspace.labels.length === 0 ? {} : { labels: workspace.labels }),
+    approve: {
+      routes: workspace.routes,
+      regions: [...new Set(endpoints.map(({ region }) => region))],
+      providers: [...new Set(endpoints.map(({ provider }) => provider.id))],
+      capabilities: approvable(endpoints.flatMap(({ capabilities }) => [...capabilities])),
+      ...(dimensions.length === 0 ? {} : { dimensions: dimensions.toSorted((left, right) => left - right) }),
+      ...(windows.length === 0 ? {} : { context_window: Math.max(...windows) }),
+    },
+    ...(moderation === undefined ? {} : { default_moderation_route: moderation.id }),
+    ...(Object.keys(workspace.limits).length === 0 ? {} : { limits: workspace.limits }),
+  };
+}
+
+/** Endpoints of routes, those of routes among their fallbacks too. */
+export function reachable(estate: Estate, ids: readonly string[]): readonly PlannedEndpoint[] {
+  const found = new Set<PlannedEndpoint>();
+  const opened = new Set<string>();
+  const open = (id: string): void => {
+    if (opened.has(id)) return;
+    opened.add(id);
+    const route = estate.routes.find((row) => row.id === id);
+    if (route === undefined) return;
+    for (const endpoint of [route.primary, ...route.peers]) found.add(endpoint);
+    const next = (fallback: PlannedFallback): void => {
+      if ("id" in fallback) found.add(fallback);
+      else open(fallback.route);
+    };
+    for (const fallback of route.fallbacks) next(fallback);
+  };
+  for (const id of ids) open(id);
+  return [...found];
+}

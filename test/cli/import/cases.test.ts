@@ -1,0 +1,63 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { ImportAnswers } from "../../../src/cli/import/estate/estate.ts";
+import { formatImportJson } from "../../../src/cli/import/report/json.ts";
+import { formatImportMarkdown } from "../../../src/cli/import/report/markdown.ts";
+import { runImport } from "../../../src/cli/import/run-import.ts";
+import { modelLines } from "../../../src/cli/import/source/model-lines.ts";
+import { readImportedText } from "../../../src/cli/import/source/read-source.ts";
+import { TEST_CACHE } from "../../support/cache.ts";
+
+/** Configurations of others with what the import makes of them. `SIGNALBOX_WRITE_CASES=1` writes what is expected anew; read the difference. */
+const CASES = join(import.meta.dirname, "cases");
+const WRITES = process.env["SIGNALBOX_WRITE_CASES"] === "1";
+
+const SOURCES = { litellm: "config.yaml", openrouter: "models.txt" };
+
+async function imported(source: string, folder: string, file: string) {
+  const path = join(folder, file);
+  const text = await readImportedText(path, file);
+  if (typeof text === "string") throw new Error(text);
+  const list = join(folder, "models.txt");
+  const models = source !== "openrouter" && existsSync(list) ? readFileSync(list, "utf8") : "";
+  const providers = join(folder, "providers.json");
+  const answers: ImportAnswers = {
+    workspace: "demo",
+    trainsOnData: true,
+    models: (modelLines({ shown: list, text: models }) ?? []).map(({ node }) => String(Reflect.get(node, "value"))),
+    providers: new Map(existsSync(providers) ? Object.entries(JSON.parse(readFileSync(providers, "utf8"))) : []),
+  };
+  return await runImport(source, { ...text, path }, answers, TEST_CACHE);
+}
+
+describe.each(Object.entries(SOURCES))("import %s", (source, file) => {
+  const folders = existsSync(join(CASES, source)) ? readdirSync(join(CASES, source)).toSorted() : [];
+
+  test.each(folders)("%s: what is written compiles without an error and is as expected", async (name) => {
+    const folder = join(CASES, source, name);
+    const result = await imported(source, folder, file);
+    if (!("files" in result)) throw new Error(JSON.stringify(result, null, 1));
+    expect(result.result.check.errors).toEqual([]);
+    expect(result.result.check.revision).not.toBeNull();
+    const { check, entries, secrets, keys } = result.result;
+    const report = {
+      warnings: check.warnings.map(({ code, message }) => `${code}: ${message}`),
+      entries: entries.map(({ outcome, line, source: path, text }) => `${outcome} ${line} ${path}: ${text}`),
+      secrets: secrets.map(({ variable, literals }) => `${variable}${literals.map(({ line }) => ` ${line}`).join("")}`),
+      keys,
+    };
+    const written = new Map([...result.files, ["report.json", `${JSON.stringify(report, null, 2)}\n`]]);
+    const expected = join(folder, "expected");
+    if (WRITES) {
+      rmSync(expected, { recursive: true, force: true });
+      for (const [path, text] of written) {
+        mkdirSync(dirname(join(expected, path)), { recursive: true });
+        writeFileSync(join(expected, path), text);
+      }
+    }
+    for (const [path, text] of written) expect(text, path).toBe(readFileSync(join(expected, path), "utf8"));
+    const everything = [...result.files.values(), formatImportMarkdown(result.result), formatImportJson(result.result)].join("\n");
+    expect(everything).not.toMatch(/LEAK/);
+  });
+});
