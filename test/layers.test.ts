@@ -64,6 +64,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     "keys",
     "lifecycle",
     "limits",
+    "network",
     "policy",
     "server",
     "simulate",

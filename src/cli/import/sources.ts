@@ -1,11 +1,5 @@
 import type { Estate } from "./estate/estate.ts";
-import type { ImportedText } from "./source/read-source.ts";
-
-/** The file that is imported. */
-export interface ImportedFile extends ImportedText {
-  /** On disk, for files that it names. */
-  readonly path: string;
-}
+import type { ImportedFile } from "./source/read-source.ts";
 
 interface ImportSource {
   /** One line of the help. */

@@ -57,7 +57,11 @@ describe.each(Object.entries(SOURCES))("import %s", (source, file) => {
       }
     }
     for (const [path, text] of written) expect(text, path).toBe(readFileSync(join(expected, path), "utf8"));
-    const everything = [...result.files.values(), formatImportMarkdown(result.result), formatImportJson(result.result)].join("\n");
+    const everything = [
+      ...result.files.values(),
+      formatImportMarkdown(result.result),
+      formatImportJson(result.result),
+    ].join("\n");
     expect(everything).not.toMatch(/LEAK/);
   });
 });

@@ -1,4 +1,6 @@
 import { canonicalJson, type JsonObject } from "../../../canon/json.ts";
+import { compareAreas } from "../../../compile/checks/region-areas.ts";
+import { type Evidence, hostEvidence, modelIdEvidence } from "../../../compile/checks/region-evidence.ts";
 import type { Findings } from "../../../compile/findings/findings.ts";
 import type { Preset } from "../../../compile/presets/presets.ts";
 import { presetOf } from "../../../compile/presets/presets.ts";
@@ -6,7 +8,7 @@ import { DIALECTS, isDialectName } from "../../../dialects/table.ts";
 import type { DialectFacts } from "../../../dialects/dialect-facts.ts";
 import type { ImportReport } from "../report/import-report.ts";
 import type { Spot } from "../source/fields.ts";
-import { modelFor, type ModelWish } from "./models.ts";
+import { modelFor, type ModelRows, type ModelWish } from "./models.ts";
 import { asName, asWord, NameSpace } from "./names.ts";
 import type {
   PlannedEndpoint,
@@ -39,12 +41,8 @@ export interface ProviderWish {
   readonly spot: Spot;
 }
 
-export interface EndpointWish extends ModelWish {
-  readonly id?: string;
-}
-
 /** Everything that one import writes. Each source fills it; `write/` makes the files of it. */
-export class Estate {
+export class Estate implements ModelRows {
   readonly report: ImportReport;
   readonly findings: Findings;
   readonly secrets: Secrets;
@@ -103,9 +101,13 @@ export class Estate {
   }
 
   /** One model at one provider. @returns why there can be none. */
-  endpoint(provider: PlannedProvider, wish: EndpointWish): PlannedEndpoint | string {
+  endpoint(provider: PlannedProvider, wish: ModelWish): PlannedEndpoint | string {
     if (!servedBy(provider).includes(wish.operation))
       return `the protocol of provider \`${provider.id}\` has no way to ${wish.operation}`;
+    const shown = modelIdEvidence(wish.upstream);
+    const host = shown === null ? null : hostShown(provider);
+    if (shown !== null && host !== null && compareAreas(host.location, shown.location) === "elsewhere")
+      return "the name of the model says another region than the address: correct one of them";
     const found = modelFor(this, provider, wish);
     if (typeof found === "string") return found;
     const made: PlannedEndpoint = {
@@ -113,7 +115,8 @@ export class Estate {
       model: found.model,
       provider,
       upstream: wish.upstream,
-      region: wish.region ?? provider.region,
+      // What the provider's name of the model says is wider or narrower than the host, never another place.
+      region: shown === null ? provider.region : (shown.location.at(-1) ?? "global"),
       capabilities: found.capabilities,
       batch: found.batch,
       price: null,
@@ -123,6 +126,11 @@ export class Estate {
     this.endpoints.push(made);
     return made;
   }
+}
+
+function hostShown({ row, preset, region }: PlannedProvider): Evidence | null {
+  const address = row["base_url"] ?? (preset === null ? undefined : presetOf(preset)?.regions?.[region]);
+  return typeof address === "string" && URL.canParse(address) ? hostEvidence(new URL(address).hostname) : null;
 }
 
 function factsOf(row: JsonObject, preset: Preset | undefined): DialectFacts {

@@ -4,8 +4,7 @@ import type { ModelOperation } from "../../../canon/operation.ts";
 import { presetOf, type PresetSample } from "../../../compile/presets/presets.ts";
 import type { Spot } from "../source/fields.ts";
 import { embeddingModel } from "./embedding-models.ts";
-import type { Estate } from "./estate.ts";
-import { asName } from "./names.ts";
+import { asName, type NameSpace } from "./names.ts";
 import type { PlannedModel, PlannedProvider } from "./rows.ts";
 
 /** What the source says of a model at a provider. */
@@ -20,8 +19,15 @@ export interface ModelWish {
   readonly maxOutput?: number | null;
   /** Length of its vectors. */
   readonly dimensions?: number | null;
-  readonly region?: string;
   readonly spot: Spot;
+}
+
+/** The models of an import. */
+export interface ModelRows {
+  readonly models: PlannedModel[];
+  readonly modelNames: NameSpace;
+  /** Presets whose models' capabilities were assumed, with the models. */
+  readonly assumed: Map<string, Map<string, Spot>>;
 }
 
 interface FoundModel {
@@ -38,7 +44,7 @@ const COMMON: readonly Capability[] = ["tools", "json_schema", "json_object"];
 const USUAL_OUTPUT = 8000;
 
 /** The row of a model, made or found. @returns what the source would have to say first. */
-export function modelFor(estate: Estate, provider: PlannedProvider, wish: ModelWish): FoundModel | string {
+export function modelFor(estate: ModelRows, provider: PlannedProvider, wish: ModelWish): FoundModel | string {
   const sample = provider.preset === null ? undefined : presetOf(provider.preset)?.sample;
   const exact = sample?.upstream_model === wish.upstream && listed(sample.row["operations"]).includes(wish.operation);
   const embeds = wish.operation === "embed" ? vectorsOf(wish) : null;
@@ -86,7 +92,7 @@ function capabilitiesOf(
   { operation, stated = new Map(), upstream, spot }: ModelWish,
   sample: PresetSample | undefined,
   exact: boolean,
-  estate: Estate,
+  estate: ModelRows,
 ): readonly Capability[] {
   if (operation === "embed" || operation === "rerank") return [];
   const fromSample = listed(sample?.row["capabilities"]).filter(isCapability);

@@ -38,9 +38,14 @@ export function placeOf(preset: Preset | null, given: string | null, wanted: str
   const known = Object.entries(regions);
   const own = known.find(([name]) => name === region);
   if (own !== undefined) return { region: own[0], baseUrl: null, isPrivate: own[0] === OWN, doubt: null };
+  const area = region === null ? null : areaOf(region);
+  const inArea = area?.length === 1 ? known.find(([name]) => areaOf(name)?.[0] === area[0]) : undefined;
+  if (inArea !== undefined) {
+    const doubt = `\`${inArea[0]}\` is the first region of \`${region}\` that the preset has: write the one that you use`;
+    return { region: inArea[0], baseUrl: null, isPrivate: false, doubt };
+  }
   const widest = known.find(([name]) => name === "global") ?? known[0] ?? ["global", ""];
-  const inName = widest[1].includes(widest[0]) && region !== null && areaOf(region) !== null;
-  if (inName) {
+  if (region !== null && area !== null && area.length > 1 && widest[1].includes(widest[0])) {
     return { region, baseUrl: widest[1].replaceAll(widest[0], region), isPrivate: false, doubt: null };
   }
   const needs = widest[0] !== "global" && widest[0] !== OWN && known.length > 1;

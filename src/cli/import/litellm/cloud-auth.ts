@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../../canon/json.ts";
+import { hostEvidence, modelIdEvidence } from "../../../compile/checks/region-evidence.ts";
 import type { Estate } from "../estate/estate.ts";
 import { type Fields, isReference } from "../source/fields.ts";
 import { plainText } from "./secret-fields.ts";
@@ -10,27 +11,31 @@ export interface CloudConnection {
   readonly baseUrl: string | null;
 }
 
-const AWS: ReadonlySet<string> = new Set(["bedrock", "bedrock_converse"]);
-const GOOGLE: ReadonlySet<string> = new Set(["vertex_ai", "vertex_ai_beta"]);
-
-/** `null` for providers that take a key. @param row keys that the row has in the place of a preset. */
+/**
+ * `null` for providers that take a key.
+ *
+ * @param row keys that the row has in the place of a preset.
+ * @param base address that the source writes out.
+ */
 export function cloudAuth(
   params: Fields,
-  prefix: string,
+  cloud: "sigv4" | "oauth" | undefined,
   row: JsonObject | undefined,
+  base: string | null,
   estate: Estate,
 ): CloudConnection | null {
-  if (AWS.has(prefix)) return amazon(params, row, estate);
-  return GOOGLE.has(prefix) ? google(params, estate) : null;
+  if (cloud === "sigv4") return amazon(params, row, base, estate);
+  return cloud === "oauth" ? google(params, estate) : null;
 }
 
 /** Parts of a key, which the row reads from the variables that AWS's own tools have. */
 const AWS_KEYS = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"] as const;
 
-function amazon(params: Fields, row: JsonObject | undefined, estate: Estate): CloudConnection {
-  const region = plainText(params, "aws_region_name", estate, "the region");
+function amazon(params: Fields, row: JsonObject | undefined, base: string | null, estate: Estate): CloudConnection {
+  const region = namedPlace(params, "aws_region_name", AWS_REGION, "eu-west-1", estate);
   if (region !== null)
     estate.report.add("carried", params.spot("aws_region_name"), "region of the provider, and of its host");
+  const shown = modelIdEvidence((params.text("model") ?? "").split("/").at(-1) ?? "")?.location.at(-1) ?? null;
   if (region === null && !params.has("api_base"))
     estate.report.add(
       "decide",
@@ -68,20 +73,44 @@ function amazon(params: Fields, row: JsonObject | undefined, estate: Estate): Cl
   const usesProfile = profile !== null && /^[A-Za-z0-9_@+.%:/-]{1,128}$/.test(profile);
   if (profile !== null)
     estate.report.add("carried", params.spot("aws_profile_name"), "`credentials: shared_file` with the profile");
-  const isPlain = credentials === "env" && row === undefined;
-  const signing = { service: "bedrock", credentials, ...(usesProfile ? { profile } : {}) };
+  const place = region ?? "us-east-1";
+  // A host of one's own does not say for which region calls are signed.
+  const isOwnHost = base !== null && hostEvidence(new URL(base).hostname) === null;
+  const isPlain = credentials === "env" && row === undefined && !isOwnHost;
+  const signing = {
+    service: "bedrock",
+    credentials,
+    ...(usesProfile ? { profile } : {}),
+    ...(isOwnHost ? { region: place } : {}),
+  };
   const host = row?.["dialect"] === "bedrock-rerank" ? "bedrock-agent-runtime" : "bedrock-runtime";
-  const place = region !== null && /^[a-z0-9-]+$/.test(region) ? region : "us-east-1";
   return {
     auth: isPlain ? {} : { auth: { aws_sigv4: signing } },
-    region: region ?? (row === undefined ? null : place),
-    baseUrl: row === undefined ? null : `https://${host}.${place}.amazonaws.com`,
+    region: region ?? (row === undefined ? shown : place),
+    baseUrl: row === undefined || base !== null ? base : `https://${host}.${place}.amazonaws.com`,
   };
 }
 
+const AWS_REGION = /^[a-z]{2}(?:-[a-z]+){1,3}-\d{1,2}$/;
+const GOOGLE_LOCATION = /^(?:global|us|eu|[a-z]+-[a-z]+\d{1,2})$/;
+
+/** A region that becomes part of a host: anything else is a finding. */
+function namedPlace(params: Fields, name: string, form: RegExp, example: string, estate: Estate): string | null {
+  const text = plainText(params, name, estate, "the region");
+  if (text === null || form.test(text)) return text;
+  estate.findings.add("WRONG_VALUE", params.spot(name).at, "this is no region of this cloud", `such as \`${example}\``);
+  return null;
+}
+
 function google(params: Fields, estate: Estate): CloudConnection {
+  if (params.has("api_base"))
+    estate.report.add(
+      "decide",
+      params.spot("api_base"),
+      "`base_url` is made of project and location; write another address by hand",
+    );
   const project = plainText(params, "vertex_project", estate, "the project") ?? "PROJECT";
-  const location = plainText(params, "vertex_location", estate, "the location");
+  const location = namedPlace(params, "vertex_location", GOOGLE_LOCATION, "europe-west4", estate);
   for (const name of ["vertex_project", "vertex_location"]) {
     const item = params.item(name);
     if (item !== null && !isReference(item.node))
@@ -91,7 +120,7 @@ function google(params: Fields, estate: Estate): CloudConnection {
     estate.report.add("decide", params, "no location is said: `us-central1`, which LiteLLM takes then, is written");
   if (project === "PROJECT")
     estate.report.add("decide", params, "no project is said: write it in the place of PROJECT");
-  const place = location !== null && /^[a-z0-9-]{1,63}$/.test(location) ? location : "us-central1";
+  const place = location ?? "us-central1";
   const host = place === "global" ? "aiplatform.googleapis.com" : `${place}-aiplatform.googleapis.com`;
   const isClaude = /(?:^|\/)claude/.test(params.text("model") ?? "");
   const owner = isClaude ? "anthropic" : "google";

@@ -19,12 +19,6 @@ export interface Connection {
   readonly upstream: string;
 }
 
-/** How the wire protocol differs by the kind of call. */
-const RESPONSES: Readonly<Record<string, string>> = {
-  openai: "openai-responses",
-  "azure-openai": "azure-openai-responses",
-};
-
 /** Azure's versions from which its `v1` path is meant. */
 const V1_VERSIONS = /^(?:v1|preview|latest|none)$/;
 
@@ -41,9 +35,10 @@ export function connectionOf(params: Fields, mode: string, region: string | null
   const bare = name.replace(/^(?:converse|converse_like|invoke|chat|rerank)\//, "");
   const isResponses = mode === "responses" || bare.startsWith("responses/");
   const upstream = bare.replace(/^responses\//, "");
-  const base = addressOf(params, row, prefix, estate);
-  const preset = presetFor({ row, form, isResponses, base, params });
-  const bits = { params, row, prefix, preset, form, mode, base, region, estate };
+  const address = addressOf(params, row, estate);
+  const { preset, path } = presetFor({ row, form, isResponses, base: address, params });
+  const base = address === null || address.endsWith(path) ? address : `${address}${path}`;
+  const bits = { params, row, prefix, preset, form, base, region, estate };
   const provider = providerOf(bits);
   if (!/^[!-~]{1,256}$/.test(upstream)) return "the name of the model has spaces, or more than 256 characters";
   return { provider, upstream };
@@ -55,56 +50,63 @@ interface Bits {
   readonly prefix: string;
   readonly preset: string | null;
   readonly form: NonNullable<LiteLlmProvider["models"]>[number] | undefined;
-  readonly mode: string;
   readonly base: string | null;
   readonly region: string | null;
   readonly estate: Estate;
 }
 
+/** The preset of a row, and the path that its address ends with. */
 function presetFor({
   row,
   form,
   isResponses,
   base,
   params,
-}: Pick<Bits, "row" | "form" | "base" | "params"> & { readonly isResponses: boolean }): string | null {
-  const own = form === undefined ? row.preset : form.preset;
-  if (isResponses && own !== null && Object.hasOwn(RESPONSES, own)) return RESPONSES[own] ?? own;
-  if (own === "azure-openai") {
-    const version = params.text("api_version");
-    return version === null || V1_VERSIONS.test(version) ? own : "azure-openai-deployments";
-  }
-  // OpenAI's protocol at another host: nothing of OpenAI's own members may be sent there.
-  if (own === "openai" && base !== null && !/\.openai\.com(?:\/|$)/.test(base)) return null;
-  return own;
+}: Pick<Bits, "row" | "form" | "base" | "params"> & { readonly isResponses: boolean }): {
+  readonly preset: string | null;
+  readonly path: string;
+} {
+  const path = row.path ?? "";
+  if (form !== undefined) return { preset: form.preset, path };
+  if (isResponses && row.responses !== undefined) return { preset: row.responses, path };
+  const version = params.text("api_version");
+  if (row.versioned !== undefined && version !== null && !V1_VERSIONS.test(version)) return row.versioned;
+  // At another host none of the members may be sent that only the preset's own has.
+  const isElsewhere = row.hosts !== undefined && base !== null && !row.hosts.test(new URL(base).hostname);
+  return { preset: isElsewhere ? null : row.preset, path };
 }
 
-/** Base URL without what the preset adds to it; `null` where the preset's is meant. */
-function addressOf(params: Fields, row: LiteLlmProvider, prefix: string, estate: Estate): string | null {
-  const name = params.has("api_base") ? "api_base" : "base_url";
-  const item = params.item(name);
-  params.item("base_url");
+/** Base URL before its path; `null` where the preset's is meant. */
+function addressOf(params: Fields, row: LiteLlmProvider, estate: Estate): string | null {
+  const names = ["api_base", "base_url", "aws_bedrock_runtime_endpoint"];
+  const name = names.find((one) => params.has(one)) ?? "api_base";
+  const [item = null] = names.flatMap((one) => params.item(one) ?? []);
   if (item === null) return row.base ?? null;
   if (isReference(item.node)) {
     estate.report.add("decide", item, "the address is read from the environment there; write it into routes.yaml");
     return row.base ?? null;
   }
   const text = params.text(name);
-  if (text === null) return null;
-  const url = baseUrlOf(text, item, estate, row.path ?? "");
+  const url = text === null ? null : baseUrlOf(text, item, estate);
   if (url === null) return row.base ?? null;
-  if (row.preset === "azure-openai") return url.replace(/\/openai(?:\/v1|\/deployments\/.*)?$/, "");
-  if (prefix === "azure_ai") return `${new URL(url).origin}/openai/v1`;
-  if (row.preset === "anthropic" || row.preset === "cohere") return url.replace(/\/v[12]$/, "");
-  return url;
+  return row.trim === undefined ? url : url.replace(row.trim, "");
 }
 
 function providerOf(bits: Bits): PlannedProvider {
-  const { params, row, preset, form, estate, prefix, region } = bits;
-  const version = azureVersion(bits);
+  const { params, row, preset, form, estate, prefix, region, base: written } = bits;
+  const version = versionOf(bits);
   const facts = preset === null ? null : (presetOf(preset) ?? null);
-  const cloud = cloudAuth(params, prefix, form?.row, estate);
-  const place = placeOf(facts, cloud?.baseUrl ?? azureBase(bits), cloud?.region ?? region);
+  const cloud = cloudAuth(params, row.cloud, form?.row, written, estate);
+  const given = cloud?.baseUrl ?? written;
+  const isNamed = region !== null && cloud === null && given === null && facts?.regions !== undefined;
+  // A claim about the place does not change the host that is called.
+  const place = placeOf(facts, given, cloud?.region ?? (isNamed ? null : region));
+  if (isNamed)
+    estate.report.add(
+      "decide",
+      params.spot("region_name"),
+      "the address does not pin the region: docs/presets.md has addresses that do",
+    );
   const base =
     cloud === null && place.baseUrl === null && preset === null ? "https://RESOURCE.example.com/v1" : place.baseUrl;
   const spot = params.has("api_base") ? params.spot("api_base") : params;
@@ -130,15 +132,15 @@ function providerOf(bits: Bits): PlannedProvider {
 }
 
 /** The version that the deployment paths are called with; `null` for the `v1` path, which has none. */
-function azureVersion({ params, preset, estate }: Bits): string | null {
+function versionOf({ params, preset, row, estate }: Bits): string | null {
   const version = plainText(params, "api_version", estate, "the version");
   if (version === null) return null;
   const spot = params.spot("api_version");
-  if (preset !== "azure-openai-deployments") {
+  if (row.versioned === undefined || preset !== row.versioned.preset) {
     estate.report.add(
-      preset?.startsWith("azure") === true ? "carried" : "left_out",
+      row.versioned === undefined ? "left_out" : "carried",
       spot,
-      "the `v1` path needs no version",
+      "the path that is called needs no version",
     );
     return null;
   }
@@ -148,11 +150,6 @@ function azureVersion({ params, preset, estate }: Bits): string | null {
   }
   estate.findings.add("WRONG_VALUE", spot.at, "this is no version of Azure's interface", "such as `2024-10-21`");
   return null;
-}
-
-function azureBase({ base, preset }: Bits): string | null {
-  if (base === null || preset?.startsWith("azure-openai") !== true) return base;
-  return `${base}/openai${preset === "azure-openai-deployments" ? "" : "/v1"}`;
 }
 
 function keyOf(bits: Bits, suggested: string, isOwn: boolean): { readonly auth?: JsonValue } {

@@ -47,7 +47,7 @@ export function limitsOf(fields: Fields, isPriced: boolean, estate: Estate): Jso
     return limits;
   }
   const spot = fields.spot("max_budget");
-  if (usd <= 0) report.add("decide", spot, "a budget of nothing: leave the workspace out, or approve no route");
+  if (usd < 0.000_001) report.add("decide", spot, "a budget of nothing: leave the workspace out, or approve no route");
   else if (period === undefined) {
     const why = text === null ? "it never starts again there" : "its period is none of them";
     report.add(

@@ -8,8 +8,18 @@ export interface LiteLlmProvider {
   readonly variable?: string;
   /** Base URL where `api_base` is absent and the preset has none. */
   readonly base?: string;
-  /** Path that their `api_base` leaves out. */
+  /** What of their `api_base` is no part of `base_url`. */
+  readonly trim?: RegExp;
+  /** Path that follows then. */
   readonly path?: string;
+  /** Hosts of the preset; the same protocol elsewhere is a server of which nothing more is known. */
+  readonly hosts?: RegExp;
+  /** Preset for calls of the kind `responses`. */
+  readonly responses?: string;
+  /** Preset and path for calls with an `api_version` that names a day. */
+  readonly versioned?: { readonly preset: string; readonly path: string };
+  /** Calls are not authenticated by a key. */
+  readonly cloud?: "sigv4" | "oauth";
   /** Keys of the row. */
   readonly row?: JsonObject;
   /** Rows for some of its models; the first that fits. */
@@ -36,6 +46,7 @@ const compatible = (variable?: string, base?: string): LiteLlmProvider => ({
 
 const BEDROCK: LiteLlmProvider = {
   preset: "bedrock",
+  cloud: "sigv4",
   models: [
     { form: /^invoke\/.*anthropic\./, preset: "bedrock-invoke" },
     { form: /titan-embed/, preset: null, row: { dialect: "bedrock-titan-embed" } },
@@ -52,6 +63,7 @@ const BEDROCK: LiteLlmProvider = {
 
 const VERTEX: LiteLlmProvider = {
   preset: "vertex",
+  cloud: "oauth",
   models: [
     { form: /^claude/, preset: "vertex-anthropic" },
     {
@@ -63,17 +75,25 @@ const VERTEX: LiteLlmProvider = {
 };
 
 const MISTRAL: LiteLlmProvider = { preset: "mistral" };
-const COHERE: LiteLlmProvider = { preset: "cohere" };
+const VERSION_PATH = /\/v[12]$/;
+const COHERE: LiteLlmProvider = { preset: "cohere", trim: VERSION_PATH };
 const OLLAMA: LiteLlmProvider = { preset: "ollama", path: "/v1" };
 const VLLM: LiteLlmProvider = { preset: "vllm" };
 
 /** By the prefix of `litellm_params.model`. */
 export const PROVIDERS: Readonly<Record<string, LiteLlmProvider>> = {
-  openai: { preset: "openai" },
+  openai: { preset: "openai", responses: "openai-responses", hosts: /\.openai\.com$/ },
   "text-completion-openai": { preset: "openai", row: { dialect: "openai-completions", flags: [] } },
-  azure: { preset: "azure-openai", variable: "AZURE_API_KEY" },
-  azure_ai: { preset: "azure-ai", variable: "AZURE_AI_API_KEY" },
-  anthropic: { preset: "anthropic" },
+  azure: {
+    preset: "azure-openai",
+    variable: "AZURE_API_KEY",
+    trim: /\/openai(?:\/v1|\/deployments\/.*)?$/,
+    path: "/openai/v1",
+    responses: "azure-openai-responses",
+    versioned: { preset: "azure-openai-deployments", path: "/openai" },
+  },
+  azure_ai: { preset: "azure-ai", variable: "AZURE_AI_API_KEY", trim: /(?<=:\/\/[^/]+)\/.*$/, path: "/openai/v1" },
+  anthropic: { preset: "anthropic", trim: VERSION_PATH },
   bedrock: BEDROCK,
   bedrock_converse: BEDROCK,
   vertex_ai: VERTEX,

@@ -190,7 +190,7 @@ export function applyTenantSettings({ litellm, general, router }: Settings, isPr
         ? "`limits.concurrency` of each workspace: there is none of all together"
         : "`limits.concurrency` of the workspace";
     report.add("changed", general.spot("global_max_parallel_requests"), what);
-    if (all >= 1) shared["concurrency"] = Math.floor(all);
+    if (all >= 1) shared["concurrency"] = Math.min(1_000_000, Math.floor(all));
   }
   const perKey = perKeyLimits(litellm, isPriced, estate);
   for (const [index, workspace] of workspaces.entries()) {

@@ -11,6 +11,12 @@ export interface ImportedText {
   readonly text: string;
 }
 
+/** The file that is imported. */
+export interface ImportedFile extends ImportedText {
+  /** On disk, for files that it names. */
+  readonly path: string;
+}
+
 /** Reads a file that was named by the user. @returns why not, in words, where it cannot be read. */
 export async function readImportedText(path: string, shown: string): Promise<ImportedText | string> {
   let bytes: Uint8Array | "too_large";

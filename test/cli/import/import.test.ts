@@ -1,0 +1,166 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { check } from "../../../src/cli/check.ts";
+import { importConfiguration } from "../../../src/cli/import/import.ts";
+import { runCommand } from "../../keys/command.ts";
+import { TEST_CACHE_FOLDER } from "../../support/cache.ts";
+
+let folder = "";
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "signalbox-import-"));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const ONE = "model_list:\n  - model_name: chat\n    litellm_params: { model: openai/gpt-5 }\n";
+
+function run(...argv: readonly string[]) {
+  return runCommand(importConfiguration, [...argv, "--cache", TEST_CACHE_FOLDER], { cwd: folder });
+}
+
+function source(text: string, name = "config.yaml"): void {
+  writeFileSync(join(folder, name), text);
+}
+
+describe("signalbox import", () => {
+  test("writes routes.yaml, the overlay and the report, and what it writes passes check", async () => {
+    source(ONE);
+    const { code, stdout, stderr } = await run("litellm", "config.yaml", "--out", "new");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toContain("wrote new/routes.yaml\nwrote new/routes.simulated.yaml\nwrote new/IMPORT.md\n");
+    expect(stdout).toContain("check: 0 errors, 0 warnings");
+    const cache = ["--cache", TEST_CACHE_FOLDER];
+    for (const environment of [[], ["--environment", "simulated"]]) {
+      const checked = await runCommand(check, ["new", "--strict", ...environment, ...cache], { cwd: folder });
+      expect([checked.code, checked.stderr]).toEqual([0, ""]);
+    }
+  });
+
+  test("overwrites nothing, and names every file that is there", async () => {
+    source(ONE);
+    source("mine\n", "routes.yaml");
+    source("mine\n", "IMPORT.md");
+    const { code, stderr } = await run("litellm", "config.yaml");
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      "routes.yaml, IMPORT.md: exist already and are left as they are; choose another folder with --out",
+    );
+    expect(readdirSync(folder).toSorted()).toEqual(["IMPORT.md", "config.yaml", "routes.yaml"]);
+    expect(readFileSync(join(folder, "IMPORT.md"), "utf8")).toBe("mine\n");
+  });
+
+  test("--format json prints the report for programs", async () => {
+    source(ONE.replace("gpt-5", "gpt-5, rpm: 5"));
+    const { code, stdout } = await run("litellm", "config.yaml", "--format", "json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      format: 1,
+      source: "litellm",
+      file: "config.yaml",
+      files: ["routes.yaml", "routes.simulated.yaml"],
+      check: { errors: [], warnings: [] },
+      secrets: [{ variable: "OPENAI_API_KEY", literals: [] }],
+      firstRequest: { workspace: "demo" },
+    });
+    expect(JSON.parse(stdout).entries).toContainEqual(
+      expect.objectContaining({
+        outcome: "changed",
+        source: "model_list[0].litellm_params.rpm",
+        file: "config.yaml",
+        line: 3,
+      }),
+    );
+  });
+
+  test("--no-training and --workspace are written", async () => {
+    source(ONE);
+    expect((await run("litellm", "config.yaml", "--no-training", "--workspace", "product")).code).toBe(0);
+    const routes = readFileSync(join(folder, "routes.yaml"), "utf8");
+    expect(routes).toContain("trains_on_data: false");
+    expect(routes).toContain("  product:\n");
+    expect(readFileSync(join(folder, "IMPORT.md"), "utf8")).not.toContain('data_collection":"allow');
+  });
+
+  test("a large estate is split, and the parts pass check", async () => {
+    source(Array.from({ length: 61 }, (_, index) => `maker/model-${index}\n`).join(""), "ids.txt");
+    expect((await run("openrouter", "ids.txt", "--out", "large")).code).toBe(0);
+    expect(readdirSync(join(folder, "large/parts")).toSorted()).toEqual([
+      "endpoints.yaml",
+      "models.yaml",
+      "providers.yaml",
+      "routes.yaml",
+    ]);
+    const checked = await runCommand(check, ["large", "--cache", TEST_CACHE_FOLDER], { cwd: folder });
+    expect(checked.stdout).toContain("4 included: 61 routes");
+  });
+});
+
+describe("what cannot be imported is an error with its line, and nothing is written", () => {
+  const BOMB = `a: &a [1,2,3,4,5,6,7,8,9]\n${"bcdefgh"
+    .split("")
+    .map((name, index) => `${name}: &${name} [${Array.from({ length: 9 }, () => `*${"abcdefg"[index]}`).join(",")}]\n`)
+    .join("")}model_list: *h\n`;
+
+  test.each([
+    ["no file", null, "config.yaml: cannot be read"],
+    ["an empty file", " \n", "config.yaml:1:1"],
+    ["no YAML", "model_list: [\n", "config.yaml:2:1"],
+    ["a list", "- a\n", "the file must be a mapping of sections"],
+    ["no model_list", "litellm_settings: { cache: true }\n", "model_list is missing"],
+    ["an empty model_list", "model_list: []\n", "model_list has no row"],
+    ["a model_list that is text", "model_list: gpt-4\n", "model_list must be a list"],
+    ["a row that is text", "model_list:\n  - gpt-4\n", "model_list[0] must be a mapping"],
+    ["no name", "model_list:\n  - litellm_params: { model: openai/gpt-5 }\n", "model_list[0].model_name is missing"],
+    ["no parameters", "model_list:\n  - model_name: a\n", "model_list[0].litellm_params is missing"],
+    [
+      "no model",
+      "model_list:\n  - model_name: a\n    litellm_params: { api_key: x }\n",
+      "litellm_params.model is missing",
+    ],
+    ["a number that is none", `${ONE}    model_info: { max_tokens: many }\n`, "config.yaml:4:19"],
+    ["an address that is none", ONE.replace("gpt-5", "gpt-5, api_base: nowhere"), "this is no http(s) URL"],
+    ["a file that is not there", `include: [models.yaml]\n${ONE}`, "the included file cannot be read"],
+    ["two documents", `${ONE}---\n${ONE}`, "config.yaml:4"],
+    ["an alias bomb", BOMB, "expand to too many values"],
+    ["a huge file", `${ONE}# ${"x".repeat(1_100_000)}\n`, "characters, more than 1048576"],
+    ["a reserved name", "constructor: 1\n", "reserved name"],
+    [
+      "nothing that is served",
+      "model_list:\n  - model_name: a\n    litellm_params: { model: openai/dall-e-3 }\n",
+      "no route can be made of this file",
+    ],
+  ])("%s", async (_, text, expected) => {
+    if (text !== null) source(text);
+    const { code, stdout, stderr } = await run("litellm", "config.yaml", "--out", "new");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain(expected);
+    expect(existsSync(join(folder, "new"))).toBe(false);
+  });
+
+  test("an included file has its own name in the message", async () => {
+    mkdirSync(join(folder, "parts"));
+    source("include: [parts/models.yaml]\n");
+    source("model_list:\n  - model_name: [a]\n    litellm_params: { model: openai/gpt-5 }\n", "parts/models.yaml");
+    expect((await run("litellm", "config.yaml")).stderr).toContain("parts/models.yaml:2:5");
+  });
+
+  test.each([
+    [[], "command: give one of litellm"],
+    [["litelm", "a"], "did you mean litellm?"],
+    [["litellm"], "FILE: is missing"],
+    [["litellm", "a", "b"], "FILE: give exactly one"],
+    [["litellm", "a", "--format", "yaml"], "--format: must be one of terminal, json"],
+    [["litellm", "a", "--workspace", "A B"], "--workspace: must be"],
+    [["litellm", "a", "--provider", "x"], "--provider: write SLUG=PRESET"],
+    [["litellm", "a", "--provider", "x=opnai"], "did you mean `openai`?"],
+    [["litellm", "a", "--outt", "x"], "did you mean --out?"],
+  ])("%j is a mistake of the command line", async (argv, expected) => {
+    const { code, stderr } = await run(...argv);
+    expect([code, stderr.split("\n")[0]]).toEqual([2, expect.stringContaining(expected)]);
+  });
+});
