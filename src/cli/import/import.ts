@@ -156,6 +156,6 @@ function summaryOf({ entries, check, secrets }: ImportResult, shown: string): st
   const config = shown === "." ? "" : ` --config ${shown}/routes.yaml`;
   return `values of the source: ${counts.join(", ")}
 ${keys}${checked}
-Next: read IMPORT.md, then try it without any provider: signalbox serve${config} --environment ${SIMULATED}
+Next: read IMPORT.md, then try it without any provider: signalbox serve${config} --environment ${SIMULATED} --demo
 `;
 }

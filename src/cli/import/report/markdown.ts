@@ -12,7 +12,7 @@ const TITLES: Readonly<Record<Outcome, string>> = {
 /** What needs somebody comes first. */
 const ORDER: readonly Outcome[] = ["decide", "changed", "left_out", "carried"];
 
-/** The report for people, `IMPORT.md`. */
+/** The report for people. */
 export function formatImportMarkdown(result: ImportResult): string {
   const sections = ORDER.flatMap((outcome) => {
     const entries = result.entries.filter((entry) => entry.outcome === outcome);

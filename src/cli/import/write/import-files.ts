@@ -43,7 +43,7 @@ export function importFiles(estate: Estate, command: string, shown: string): Rea
 }
 
 function headOf(command: string): string {
-  return ` Written by \`${command}\`. IMPORT.md says what became of each line of the source;
+  return ` Written by \`${command}\`. The report beside it says what became of each line of the source;
  comments here name the lines that a row comes from. What a provider does with requests is for your contracts to
  say: \`trains_on_data: true\` gets only requests with \`"provider": {"data_collection": "allow"}\`.`;
 }
