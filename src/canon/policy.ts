@@ -1,4 +1,5 @@
 import type { Capability } from "./capability.ts";
+import type { LatencyClass } from "./latency-class.ts";
 import type { Operation } from "./operation.ts";
 import type { ReasoningEffort, TokenBucket } from "./request.ts";
 import type { Retention } from "./retention.ts";
@@ -142,6 +143,9 @@ export interface PolicyCandidate {
   readonly capabilities: readonly Capability[];
   /** `none` where the model signs nothing. */
   readonly signature_family: string;
+  readonly latency_class: LatencyClass | "unspecified";
+  /** US dollars per million tokens. Absent where unknown: Rego orders `null` below every number, so that it would pass as cheap. */
+  readonly price?: { readonly input: number; readonly output: number };
 }
 
 /** Data that policies may read besides their input, made from the table: `data.approved`, `data.regions`. */

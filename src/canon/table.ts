@@ -1,6 +1,7 @@
 import type { Approvals } from "./approvals.ts";
 import type { Capability } from "./capability.ts";
 import type { Feature } from "./generate/feature.ts";
+import type { LatencyClass } from "./latency-class.ts";
 import type { WorkspaceLimits } from "./limits.ts";
 import type { ConsoleSettings } from "./console.ts";
 import type { Vocabulary } from "./vocabulary.ts";
@@ -212,6 +213,8 @@ export interface EndpointRow {
   /** The provider's name of the model. */
   readonly upstreamModel: string;
   readonly price: Price | null;
+  /** Absent where routes.yaml declares none. */
+  readonly latencyClass?: LatencyClass;
   /** Calls under way at once; `null`: only the provider's limit holds. */
   readonly maxConcurrency: number | null;
   /** How much one call that embeds may hold; means nothing for endpoints that do not. */

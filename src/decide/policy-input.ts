@@ -66,5 +66,7 @@ function policyCandidate(table: RoutingTable, { endpoint, rank }: Candidate): Po
     trains_on_data: provider?.trainsOnData ?? true,
     capabilities: endpoint.capabilities,
     signature_family: table.models[endpoint.model]?.signatureFamily ?? "none",
+    latency_class: endpoint.latencyClass ?? "unspecified",
+    ...(endpoint.price === null ? {} : { price: { input: endpoint.price.input, output: endpoint.price.output } }),
   };
 }

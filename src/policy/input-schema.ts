@@ -1,5 +1,6 @@
 import { CAPABILITY_NAMES } from "../canon/capability.ts";
 import type { JsonObject } from "../canon/json.ts";
+import { LATENCY_CLASSES } from "../canon/latency-class.ts";
 import { OPERATIONS } from "../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyCandidate, type PolicyInput, type PolicyTime } from "../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
@@ -7,14 +8,19 @@ import { RETENTIONS } from "../canon/retention.ts";
 import type { RoutingTable } from "../canon/table.ts";
 
 /** One schema a member: a member that the type has and the schema lacks does not compile. */
-type SchemasOf<Value> = { readonly [Name in keyof Value]: JsonObject };
+type SchemasOf<Value> = { readonly [Name in keyof Value]-?: JsonObject };
 
-function object<Value>(description: string, properties: SchemasOf<Value>): JsonObject {
+/** @param optional members that an input may lack. */
+function object<Value>(
+  description: string,
+  properties: SchemasOf<Value>,
+  optional: readonly (keyof Value)[] = [],
+): JsonObject {
   return {
     type: "object",
     description,
     additionalProperties: false,
-    required: Object.keys(properties),
+    required: Object.keys(properties).filter((name) => !optional.some((member) => member === name)),
     properties: { ...properties },
   };
 }
@@ -35,6 +41,8 @@ interface TableNames {
   readonly regions: readonly string[];
   readonly dialects: readonly string[];
   readonly signatureFamilies: readonly string[];
+  readonly inputPrices: readonly number[];
+  readonly outputPrices: readonly number[];
 }
 
 const enumOf = (description: string, names: readonly string[]): JsonObject => ({
@@ -53,14 +61,18 @@ const time = object<PolicyTime>("When the request is decided, in UTC.", {
 });
 
 /** One value of a closed list of the table; without a table anything of the type. */
-function known(type: "string" | "integer", description: string, values: readonly (string | number)[] | undefined) {
+function known(
+  type: "string" | "integer" | "number",
+  description: string,
+  values: readonly (string | number)[] | undefined,
+) {
   if (values === undefined) return { type, description };
   // An empty `enum` is not valid JSON Schema.
   return values.length === 0 ? { type, description, not: {} } : { type, description, enum: [...values] };
 }
 
 function candidateSchema(names: TableNames | null): JsonObject {
-  return object<PolicyCandidate>("An endpoint that the request may go to.", {
+  const members: SchemasOf<PolicyCandidate> = {
     id: known("string", "Endpoint id; what `pass.<constraint> contains` lists.", names?.endpoints),
     rank: enumOf("`primary` is the route's first choice.", ["primary", "fallback"]),
     model: known("string", "Model id.", names?.models),
@@ -75,7 +87,16 @@ function candidateSchema(names: TableNames | null): JsonObject {
       "Who can read its signed reasoning; `none` where it signs nothing.",
       names?.signatureFamilies,
     ),
-  });
+    latency_class: enumOf("What its answers are made for; `unspecified` where routes.yaml does not declare it.", [
+      ...LATENCY_CLASSES,
+      "unspecified",
+    ]),
+    price: object<NonNullable<PolicyCandidate["price"]>>("US dollars per million tokens; absent where unknown.", {
+      input: known("number", "Of input.", names?.inputPrices),
+      output: known("number", "Of output.", names?.outputPrices),
+    }),
+  };
+  return object<PolicyCandidate>("An endpoint that the request may go to.", members, ["price"]);
 }
 
 function inputSchema(names: TableNames | null): JsonObject {
@@ -149,6 +170,8 @@ function namesOf(table: RoutingTable): TableNames {
     regions: sorted(endpoints.map(({ region }) => region)),
     dialects: sorted(endpoints.map(({ dialect }) => dialect)),
     signatureFamilies: sorted(["none", ...models.flatMap(({ signatureFamily }) => signatureFamily ?? [])]),
+    inputPrices: [...new Set(endpoints.flatMap(({ price }) => price?.input ?? []))],
+    outputPrices: [...new Set(endpoints.flatMap(({ price }) => price?.output ?? []))],
   };
 }
 

@@ -27,6 +27,24 @@ function reason(decision: Decision): string | null {
   return decision.outcome === "deny" ? decision.denial.reason : null;
 }
 
+it("policies read price and latency class of a candidate, and no price where there is none", () => {
+  let read: readonly unknown[] = [];
+  const policies: PolicySet = {
+    ...fakePolicies(),
+    evaluate: (input) => {
+      read = input.candidates.map(({ id, price, latency_class }) => ({ id, price, latency_class }));
+      return { verdicts: [], obligations: [] };
+    },
+  };
+  const price = { input: 1, output: 2, request: 3, cachedInput: 0.5 };
+  const rows = table({ endpoints: [endpoint("a", { price, latencyClass: "batch" }), endpoint("b", { price: null })] });
+  decide(rows, policies, identity, question(), NOW);
+  expect(read).toEqual([
+    { id: "a", price: { input: 1, output: 2 }, latency_class: "batch" },
+    { id: "b", price: undefined, latency_class: "unspecified" },
+  ]);
+});
+
 describe("ceilings of the workspace", () => {
   const rows = (approve: Parameters<typeof workspace>[1], more: { only?: boolean } = {}) =>
     table({

@@ -17,7 +17,9 @@ type WordsOfTheTable =
   | "input.candidates[].provider"
   | "input.candidates[].region"
   | "input.candidates[].dialect"
-  | "input.candidates[].signature_family";
+  | "input.candidates[].signature_family"
+  // It may be absent.
+  | "input.candidates[].price";
 
 /** Paths of members that are neither an enum nor a boolean nor a number. */
 type Open<Value, Path extends string> = unknown extends Value ? Path : OpenIn<Value, Path>;

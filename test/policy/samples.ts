@@ -54,6 +54,7 @@ export function candidate(id: string, changes: Partial<PolicyCandidate> = {}): P
     trains_on_data: false,
     capabilities: ["json_schema", "tools"],
     signature_family: "none",
+    latency_class: "unspecified",
     ...changes,
   };
 }

@@ -91,6 +91,25 @@ pass.early if startswith(input.workspace.id, "a")`,
   ),
 ];
 
+/** Contents that read what endpoints cost and are made for. */
+const PRICED = [
+  policySource(
+    "cheap",
+    { cheap: "{effect: filter, reasons: [DEAR]}" },
+    `pass.cheap contains c.id if {
+	some c in input.candidates
+	c.price.input < 2
+	c.latency_class != input.key.workload
+}
+
+pass.cheap contains c.id if {
+	some c in input.candidates
+	not c.price
+	c.latency_class == "interactive"
+}`,
+  ),
+];
+
 /** Other contents of some of them: a pair of sides may have either, so that what acts and what waits say different things. */
 const CHANGED = [
   policySource(
@@ -138,7 +157,7 @@ pass.first if input.key.environment == "staging"`,
 
 /** Compiled once; each side has some of them. */
 export async function policyPool(): Promise<readonly CompiledPolicies[]> {
-  const contents = [...SOURCES, ...CHANGED];
+  const contents = [...SOURCES, ...CHANGED, ...PRICED];
   const choices = [
     [],
     [0, 1],
@@ -156,6 +175,8 @@ export async function policyPool(): Promise<readonly CompiledPolicies[]> {
     [11, 4, 8],
     [12],
     [12, 6],
+    [13],
+    [13, 5, 0],
   ];
   return Promise.all(
     choices.map(async (chosen) => {
@@ -191,6 +212,7 @@ const endpointFacts = fc.record({
     ] as const)
     .map((list) => list.toSorted()),
   dialect: fc.constantFrom("openai-chat", "anthropic-messages"),
+  latencyClass: fc.constantFrom("interactive", "batch"),
   price: fc.constantFrom(null, { input: 1, output: 2, request: 0 }, { input: 3, output: 1, request: 0 }),
 });
 
@@ -221,13 +243,24 @@ const workspaceFacts = fc.record({
   ),
 });
 
-const POLICY_IDS = ["region", "few-needs", "supported", "sizes", "key", "hours", "alone", "first-need", "front"];
+const POLICY_IDS = [
+  "region",
+  "few-needs",
+  "supported",
+  "sizes",
+  "key",
+  "hours",
+  "alone",
+  "first-need",
+  "front",
+  "cheap",
+];
 
 const sideFacts = fc.record({
   endpoints: fc.array(endpointFacts, { minLength: 4, maxLength: 4 }),
   routes: fc.array(routeFacts, { minLength: 2, maxLength: 2 }),
   workspaces: fc.array(workspaceFacts, { minLength: 2, maxLength: 2 }),
-  policies: fc.nat(15),
+  policies: fc.nat(17),
   enforced: fc.subarray([...POLICY_IDS]),
 });
 type SideFacts = typeof sideFacts extends fc.Arbitrary<infer Facts> ? Facts : never;

@@ -1,3 +1,4 @@
+import { LATENCY_CLASSES } from "../../canon/latency-class.ts";
 import {
   DEFAULT_MAX_CONCURRENCY,
   DEFAULT_QUEUE,
@@ -230,6 +231,10 @@ export const endpoint = object(
         $ref: "#/$defs/capability",
       },
     ),
+    latency_class: {
+      enum: LATENCY_CLASSES,
+      description: "What its answers are made for. Policies read it as `candidate.latency_class`; nothing else does.",
+    },
     price: object(
       "US dollars per million tokens, unless a rate says otherwise.",
       {

@@ -1,3 +1,4 @@
+import type { LatencyClass } from "../../canon/latency-class.ts";
 import type { Capability } from "../../canon/capability.ts";
 import type { ConsoleSettings } from "../../canon/console.ts";
 import type { ModelOperation } from "../../canon/operation.ts";
@@ -59,6 +60,7 @@ export interface NormalisedEndpoint {
   /** `null`: the model's. */
   readonly capabilities: readonly Capability[] | null;
   readonly price: Price | null;
+  readonly latencyClass: LatencyClass | null;
   readonly maxConcurrency: number | null;
   /** `null`: what the dialect allows. */
   readonly batch: BatchLimits;
@@ -183,6 +185,7 @@ function normaliseEndpoint(row: AuthoredEndpoint): NormalisedEndpoint {
     region: row.region ?? null,
     capabilities: row.capabilities === undefined ? null : sorted(row.capabilities),
     price: row.price === undefined ? null : normalisePrice(row.price),
+    latencyClass: row.latency_class ?? null,
     maxConcurrency: row.max_concurrency ?? null,
     batch: { inputs: row.batch?.inputs ?? null, tokens: row.batch?.tokens ?? null },
   };

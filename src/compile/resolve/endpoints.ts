@@ -61,6 +61,8 @@ function resolveEndpoint(
     dialect: provider.dialect,
     upstreamModel: endpoint.upstreamModel,
     price: endpoint.price,
+    // Left out where there is none, so that such a table keeps its revision.
+    ...(endpoint.latencyClass === null ? {} : { latencyClass: endpoint.latencyClass }),
     maxConcurrency: endpoint.maxConcurrency,
     batch: { inputs: batchInputs(context, endpoint, index, facts, provider), tokens: endpoint.batch.tokens },
     capabilities: model.capabilities.filter(

@@ -168,7 +168,17 @@ export class LeftJobs {
       const { id, model, provider, region, dialect } = endpoint;
       const { retention, trainsOnData } = table.providers[provider] ?? { retention: "", trainsOnData: true };
       const isId = isNamed || rules.words.strings.includes(id) || this.#ambiguous.of(rules).has(id);
-      const facts = [model, provider, region, dialect, retention, trainsOnData, endpoint.capabilities, endpoint.price];
+      const facts = [
+        model,
+        provider,
+        region,
+        dialect,
+        retention,
+        trainsOnData,
+        endpoint.capabilities,
+        endpoint.price,
+        endpoint.latencyClass,
+      ];
       const approved = [
         approve.providers.includes(provider),
         approve.regions.includes(region),

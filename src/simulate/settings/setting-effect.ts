@@ -23,7 +23,7 @@ export const SETTING_EFFECTS = {
   layout: { sentence: "names the files of the other settings", matters: false },
   description: { sentence: "text for readers", matters: false },
   credential: { sentence: "which credential calls carry; its secret is never read here", matters: true },
-  price: { sentence: "what calls cost; preferences for price and budgets are counted by it", matters: true },
+  price: { sentence: "what calls cost; preferences for price, policies and budgets count by it", matters: true },
   limit: { sentence: "how much may be used; a running server counts it", matters: true },
   load: { sentence: "how many calls run or wait at once; known to a running server only", matters: true },
   health: { sentence: "when failing endpoints are left out; known to a running server only", matters: true },
@@ -90,6 +90,7 @@ const ENDPOINT: Effects<AuthoredEndpoint> = {
   region: "decides",
   capabilities: "decides",
   price: "price",
+  latency_class: "decides",
   max_concurrency: "load",
   batch: "exchange",
 };

@@ -138,12 +138,12 @@ function routeFacts(table: RoutingTable, route: RouteRow, named: ReturnType<Name
 function endpointFacts(table: RoutingTable, id: string, named: ReturnType<Names["numbering"]>): unknown {
   const endpoint = rowOf(table.endpoints, id);
   if (endpoint === null) return id;
-  const { provider, region, dialect, price, capabilities, features, nativeFeatures } = endpoint;
+  const { provider, region, dialect, price, latencyClass, capabilities, features, nativeFeatures } = endpoint;
   const model = rowOf(table.models, endpoint.model);
   return [
     named("endpoint", id),
     named("model", endpoint.model),
-    [provider, region, dialect, price, capabilities, features, nativeFeatures],
+    [provider, region, dialect, price, latencyClass, capabilities, features, nativeFeatures],
     model === null ? null : [model.signatureFamily, model.dimensions, model.defaultDimensions, model.contextWindow],
   ];
 }

@@ -1,4 +1,5 @@
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
+import { LATENCY_CLASSES } from "../../canon/latency-class.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
@@ -208,6 +209,7 @@ const NAMES_OF_ALL: readonly NameKind[] = [
   { paths: ["input.time.day"], names: DAY_BUCKETS },
   { paths: ["input.time.hour"], names: HOUR_BUCKETS },
   { paths: [CANDIDATES], names: RETENTIONS },
+  { paths: [CANDIDATES], names: [...LATENCY_CLASSES, "unspecified"] },
   { paths: [CANDIDATES], names: ["primary", "fallback"] },
   { paths: ["input.request.data_collection"], names: ["allow", "deny"] },
 ];

@@ -109,6 +109,7 @@ endpoints:
     upstream_model: large-1
     region: eu-west
     capabilities: [tools, json_schema]
+    latency_class: standard
     price: { input: 1.25, output: 10, request: 0.01, cached_input: 0.125, cache_write: 1.5, cache_write_1h: 2, reasoning: 12 }
     max_concurrency: 50
   - { id: large-b, model: large, provider: beta, upstream_model: large-1, price: { input: 2, output: 20 } }
