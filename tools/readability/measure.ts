@@ -31,7 +31,7 @@ export function sentencesOf(text: string): readonly string[] {
     .replace(/\n---\n\nNext: .*\n*$/, "\n")
     .replaceAll(/^(#+ .*|\s*\|.*|---)$/gm, "")
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
-    .replaceAll(/(`+)[^`]+\1/g, "code");
+    .replaceAll(/(`+)[^`]+\1/g, "Code");
   const blocks = prose.split(/\n\s*\n|\n(?= *(?:[-*]|\d+\.) )/);
   return blocks
     .flatMap((block) =>
