@@ -10,6 +10,9 @@
 #       environment_matches: {effect: gate, reasons: [ENVIRONMENT_MISMATCH, ENVIRONMENT_UNKNOWN]}
 package signalbox.policy.environment_separation
 
+# Values that routes.yaml may declare later.
+# signalbox: later production, non-production
+
 import data.signalbox.lib.workspace
 
 production if input.key.environment == "production"

@@ -12,6 +12,9 @@
 #       tools_labelled: {effect: gate, reasons: [TOOLS_NOT_APPROVED]}
 package signalbox.policy.tool_approval
 
+# Values that routes.yaml may declare later.
+# signalbox: later hosted-tools, tools
+
 import data.signalbox.lib.workspace
 
 hosted := {"code_execution", "computer_use", "file_search", "mcp", "web_search"}

@@ -14,6 +14,9 @@
 #       video_labelled: {effect: gate, reasons: [VIDEO_NOT_APPROVED]}
 package signalbox.policy.modality_approval
 
+# Values that routes.yaml may declare later.
+# signalbox: later audio, files, images, video
+
 labelled(label) if label in input.workspace.labels
 
 # `every` over what a request needs, instead of a count of what was found: without `needs` this is undefined and closes.

@@ -12,6 +12,9 @@
 #         reasons: [PROVIDER_UNDER_REVIEW, PROVIDER_INCIDENT, PROVIDER_CONTRACT_ENDED]
 package signalbox.policy.provider_deny_list
 
+# The examples below are no providers; take this line out with them.
+# signalbox: later example-under-review, example-incident, example-contract-ended
+
 # Provider ids of routes.yaml; those below are examples. A provider stands in one list at most, which a test holds.
 under_review := {"example-under-review"}
 

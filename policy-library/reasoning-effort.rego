@@ -11,6 +11,9 @@
 #       effort_within_ceiling: {effect: gate, reasons: [EFFORT_ABOVE_CEILING, EFFORT_CEILING_NOT_DECLARED]}
 package signalbox.policy.reasoning_effort
 
+# Values that routes.yaml may declare later.
+# signalbox: later standard, regulated, reasoning-high, reasoning-max
+
 # A request that says nothing gets the model's own default; it counts as medium. An effort that is not listed has no
 # level, and what has no level is within no ceiling.
 level := {

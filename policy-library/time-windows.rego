@@ -11,6 +11,9 @@
 #       off_peak: {effect: gate, reasons: [IN_OFFICE_HOURS]}
 package signalbox.policy.time_windows
 
+# Values that routes.yaml may declare later.
+# signalbox: later office-hours, off-peak
+
 # Buckets are of UTC: morning is 06:00 to 11:59, afternoon 12:00 to 17:59.
 peak if {
 	input.time.day == "weekday"

@@ -1,5 +1,5 @@
 import { EXIT, type CommandIo, type CommandTable } from "./terminal/command-io.ts";
-import { nearestName } from "../compile/findings/suggest.ts";
+import { nearestName } from "../canon/nearest-name.ts";
 import { noArguments } from "./terminal/arguments.ts";
 import { runFlagCommand } from "./terminal/run.ts";
 import { readVersion } from "./terminal/version.ts";

@@ -1,4 +1,5 @@
 import type { Capability } from "../canon/capability.ts";
+import { editDistance } from "../canon/nearest-name.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import type { Feature } from "../canon/generate/feature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
@@ -102,27 +103,6 @@ export function refuseUnknownFields(
   const near = nearestField(registry, name);
   const hint = near === null ? "" : `; did you mean ${near}?`;
   return invalidRequest("unknown_field", `Unknown field ${name}${hint}`, name);
-}
-
-/**
- * The insertions, deletions, replacements and swaps of neighbours that turn one word into the other, for the hint of a finding. A library without swaps suggests
- * other names (decision 25).
- */
-export function editDistance(left: string, right: string): number {
-  let beforePrevious: number[] = [];
-  let previous = Array.from({ length: right.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= left.length; row += 1) {
-    const current = [row];
-    for (let column = 1; column <= right.length; column += 1) {
-      const replaced = (previous[column - 1] ?? 0) + (left[row - 1] === right[column - 1] ? 0 : 1);
-      let cost = Math.min(replaced, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1);
-      const swapped = left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1];
-      if (swapped && row > 1 && column > 1) cost = Math.min(cost, (beforePrevious[column - 2] ?? 0) + 1);
-      current.push(cost);
-    }
-    [beforePrevious, previous] = [previous, current];
-  }
-  return previous[right.length] ?? 0;
 }
 
 /** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */

@@ -1,4 +1,4 @@
-import { editDistance } from "../dialects/fields.ts";
+import { editDistance } from "../canon/nearest-name.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
 
 /** What clients put before the part of a path that names the operation, by the base URL that they were given. */

@@ -37,9 +37,17 @@ export const POLICY_CODES = {
     "The policy reads a member of the input that does not exist; it would always be undefined.",
     "Use a member that `input` has; docs/policies.md lists them.",
   ),
-  POLICY_INPUT_WORD: warning(
+  POLICY_INPUT_WORD: error(
     "A member of the input is compared with a value that it never has, so the comparison always has the same result.",
     "Use one of the values; docs/policies.md lists them.",
+  ),
+  POLICY_WORD_UNKNOWN: error(
+    "A policy compares with a workspace, tier, label, region or another name that routes.yaml does not declare. Negated, the comparison opens what it should close.",
+    "Correct the name, declare it in routes.yaml, or write `# signalbox: later VALUE` in the file.",
+  ),
+  POLICY_WAIVER: warning(
+    "A comment that begins with `signalbox:` waives nothing: it has another form, or the file compares with no such value.",
+    "Write `# signalbox: later VALUE, VALUE` with values that the file compares with, or remove it.",
   ),
   POLICY_DATA_PATH: error(
     "The policy reads data that it may not, or that does not exist.",

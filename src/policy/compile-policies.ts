@@ -2,7 +2,8 @@ import { compareDiagnostics, type Source } from "../canon/diagnostic.ts";
 import type { PolicyContract } from "../canon/policy.ts";
 import { finding, type PolicyDiagnostic } from "./codes.ts";
 import type { CompiledPolicy, PolicyModule, PolicySource, PolicyWords } from "./compiled.ts";
-import { checkComparisons } from "./contract/comparisons.ts";
+import { checkComparisons, comparedWords, dependsOnTable, type ComparedWord } from "./contract/comparisons.ts";
+import { readWaivers } from "./contract/waivers.ts";
 import { readContract } from "./contract/contract.ts";
 import { diagnosticOf } from "./contract/failures.ts";
 import { checkWaivers, checkRules, passLocations, reasonedConstraints } from "./contract/rules.ts";
@@ -19,6 +20,8 @@ import { createToolchain, type Toolchain } from "./toolchain/toolchain.ts";
 export interface CompilePoliciesOptions {
   /** Where compiled policies are kept between runs; `null` for nowhere. A folder that cannot be written costs time only. */
   readonly cache: CompileCache | null;
+  /** Accepts values that input never has, for policies that are compared with and will not run; reported unless set. */
+  readonly acceptUnknownWords?: boolean;
   /** For tests; made with `cache` unless given. */
   readonly toolchain?: Toolchain;
 }
@@ -30,6 +33,8 @@ export interface CompiledPolicies {
   readonly modules: readonly PolicyModule[];
   /** Everything that was found in all files, sorted. */
   readonly diagnostics: readonly PolicyDiagnostic[];
+  /** Values that the sources compare with names of routes.yaml. */
+  readonly compared: readonly ComparedWord[];
 }
 
 /**
@@ -42,17 +47,21 @@ export async function compilePolicies(
 ): Promise<CompiledPolicies> {
   const toolchain = options.toolchain ?? createToolchain({ cache: options.cache });
   const { files, diagnostics: misplaced } = classifySources(sources);
-  if (files.length === 0) return { policies: [], modules: [], diagnostics: misplaced.toSorted(compareDiagnostics) };
+  const none = { policies: [], modules: [], compared: [] };
+  if (files.length === 0) return { ...none, diagnostics: misplaced.toSorted(compareDiagnostics) };
   try {
     const checked = await checkPolicies(files, toolchain);
-    const diagnostics = [...misplaced, ...checked.diagnostics].toSorted(compareDiagnostics);
-    if (diagnostics.some(({ severity }) => severity === "error")) return { policies: [], modules: [], diagnostics };
-    return { policies: checked.policies, modules: await buildModules(checked.policies, toolchain), diagnostics };
+    const unknown = options.acceptUnknownWords === true ? [] : checkComparisons(checked.compared);
+    const diagnostics = [...misplaced, ...checked.diagnostics, ...unknown].toSorted(compareDiagnostics);
+    const compared = checked.compared.filter(dependsOnTable);
+    if (diagnostics.some(({ severity }) => severity === "error")) return { ...none, compared, diagnostics };
+    const { policies } = checked;
+    return { policies, modules: await buildModules(policies, toolchain), diagnostics, compared };
   } catch (error) {
     if (!(error instanceof ToolchainError)) throw error;
     const location = { file: files[0]?.source.path ?? "", line: 1, column: 1 };
     const broken = finding("POLICY_TOOLCHAIN", location, error.message);
-    return { policies: [], modules: [], diagnostics: [...misplaced, broken].toSorted(compareDiagnostics) };
+    return { ...none, diagnostics: [...misplaced, broken].toSorted(compareDiagnostics) };
   }
 }
 
@@ -73,6 +82,7 @@ export async function readPolicy(
 
 interface Checked {
   readonly policies: readonly CompiledPolicy[];
+  readonly compared: readonly ComparedWord[];
   readonly diagnostics: readonly PolicyDiagnostic[];
 }
 
@@ -91,8 +101,11 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
   const diagnostics = [...response.errors.map(diagnosticOf), ...structureFindings(files, read)];
   const libraryFacts = new Map([...libraries].map(([name, { facts }]) => [name, facts]));
   const policies: CompiledPolicy[] = [];
+  const compared: ComparedWord[] = [];
   for (const { file, facts } of read) {
-    diagnostics.push(...checkReferences(file, facts, libraryFacts), ...checkComparisons(file, facts));
+    const { later, diagnostics: waived } = readWaivers(file, facts);
+    compared.push(...comparedWords(file, facts, later));
+    diagnostics.push(...checkReferences(file, facts, libraryFacts), ...waived);
     if (file.kind !== "policy") continue;
     const { located, diagnostics: found } = readContract(file, facts);
     diagnostics.push(...found);
@@ -111,7 +124,8 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
       locations: passLocations(located, facts),
     });
   }
-  return { policies: policies.toSorted((left, right) => (left.contract.id < right.contract.id ? -1 : 1)), diagnostics };
+  policies.sort((left, right) => (left.contract.id < right.contract.id ? -1 : 1));
+  return { policies, compared, diagnostics };
 }
 
 interface ReadFile {

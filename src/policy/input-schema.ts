@@ -150,6 +150,26 @@ export function policyInputSchema(table: RoutingTable): JsonObject {
   return inputSchema(namesOf(table));
 }
 
+/**
+ * The same with every name that routes.yaml declares, used or not: what a policy may compare with.
+ *
+ * @param dialects all wire protocols of this release.
+ */
+export function declaredInputSchema(table: RoutingTable, dialects: readonly string[]): JsonObject {
+  const { labels } = table.vocabulary;
+  return inputSchema({
+    ...namesOf(table),
+    workspaceLabels: sorted(labels),
+    models: sorted(Object.keys(table.models)),
+    providers: sorted(Object.keys(table.providers)),
+    regions: sorted([
+      ...Object.values(table.regionGroups).flat(),
+      ...Object.values(table.providers).map(({ region }) => region),
+    ]),
+    dialects: sorted(dialects),
+  });
+}
+
 function namesOf(table: RoutingTable): TableNames {
   const workspaces = Object.values(table.workspaces);
   const models = Object.values(table.models);

@@ -4,7 +4,7 @@ import { looksLikeSecret, quote, redactLine } from "../../src/compile/authored/l
 import { compareAreas, areaOf } from "../../src/compile/checks/region-areas.ts";
 import { hostEvidence, modelIdEvidence } from "../../src/compile/checks/region-evidence.ts";
 import { milliseconds } from "../../src/compile/normalised/durations.ts";
-import { editDistance } from "../../src/dialects/fields.ts";
+import { editDistance } from "../../src/canon/nearest-name.ts";
 import { suggest } from "../../src/compile/findings/suggest.ts";
 
 describe("suggest", () => {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { POLICY_INPUT_SCHEMA } from "../../src/policy/input-schema.ts";
-import type { ModuleFacts } from "../../src/policy/toolchain/protocol.ts";
+import type { ComparedPart, ModuleFacts } from "../../src/policy/toolchain/protocol.ts";
 import { toolchain } from "./samples.ts";
 
 /** Rules, and what of the input they compare with which word: `path=word`, with `*` for what is known at run time only. */
@@ -17,12 +17,38 @@ const COMPARISONS: readonly (readonly [rules: string, compared: readonly string[
   ['p := {c.id | some c in input.candidates; c.rank == "a"}', ["candidates.*.rank=a"]],
   ['p if input.request.stream\nelse := true if input.operation == "a"', ["operation=a"]],
   ['p if { x := "a"; input.time.day == x }', ["time.day=a"]],
-  // Whose part it is, is not known.
-  ['f(x) if x == "a"\np if f(input.time.day)', []],
+  ['f(x) if x == "a"\np if f(input.time.day)', ["time.day=a"]],
+  ['f(x) if x in input.workspace.labels\np if not f("a")', ["workspace.labels.*=a"]],
+  ['f("a")\np if f(input.workspace.id)', ["workspace.id=a"]],
+  ['f(x) if x == "a"\np if f(input.time.day)\nq if f(input.operation)', ["time.day/operation=a"]],
+  ['s := {"a", "b"}\np if input.workspace.tier in s', ["workspace.tier=a", "workspace.tier=b"]],
+  ['s contains "a"\np if s[input.workspace.tier]', ["workspace.tier=a"]],
+  [
+    's := [{"t": "a", "r": "b"}]\np if some x in s\np if { some x in s; x.t == input.workspace.tier }',
+    ["workspace.tier=a"],
+  ],
+  ['o := {"a": 1}\np if o[input.workspace.id] > 0', ["workspace.id=a"]],
+  ['p if object.get({"a": true}, input.workspace.id, false)', ["workspace.id=a"]],
+  ['l contains x if some x in input.key.labels\np if count({"a"} - l) == 0', ["key.labels.*=a"]],
+  ['l contains x if some x in input.key.labels\np if count(l & {"a"}) > 0', ["key.labels.*=a"]],
+  ['p if every x in ["a"] { x in input.key.labels }', ["key.labels.*=a"]],
+  ['p if { "w": input.workspace.id } == {"w": "a"}', ["workspace.id=a"]],
+  ["p if data.regions.a", ["keys of data.regions=a"]],
+  ['p if "a" in data.regions[input.workspace.id]', ["data.regions.*.*=a"]],
+  ["p if data.approved.regions.a", ["keys of data.approved.regions=a"]],
+  ['default r := "a"\nr := input.workspace.tier\np if r == "a"', []],
+  // What a built-in makes of it, is not known.
+  ['p if lower(input.workspace.id) == "a"', []],
+  ['p if startswith(input.workspace.id, "a")', []],
   ['p if { some x in {"a"}; x == "a" }', []],
   ["p if input.workspace.id == input.workspace.tier", []],
   ["p if input.request.dimensions == 3", []],
 ];
+
+function shown({ root, path, key }: ComparedPart): string {
+  const steps = path.map((one) => one ?? "*");
+  return `${key ? "keys of " : ""}${(root === "input" ? steps : [root, ...steps]).join(".")}`;
+}
 
 describe("comparisons of the input with words", () => {
   let modules: readonly ModuleFacts[];
@@ -40,10 +66,9 @@ describe("comparisons of the input with words", () => {
     "%s",
     ([, compared, index]) => {
       const facts = modules.find(({ path }) => path === `m${index}.rego`);
-      expect(facts?.inspects).toEqual([]);
-      expect(
-        facts?.comparisons.map(({ path, value }) => `${path.map((one) => one ?? "*").join(".")}=${value}`),
-      ).toEqual(compared);
+      expect(facts?.comparisons.map(({ against, value }) => `${against.map(shown).join("/")}=${value}`)).toEqual(
+        compared,
+      );
     },
   );
 });

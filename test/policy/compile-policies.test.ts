@@ -65,7 +65,7 @@ describe("compilePolicies", () => {
   test("compiles nothing to nothing, without a toolchain", async () => {
     const broken = new Proxy(toolchain, { get: () => () => Promise.reject(new Error("used")) });
     const compiled = await compilePolicies([], { cache: null, toolchain: broken });
-    expect(compiled).toEqual({ policies: [], modules: [], diagnostics: [] });
+    expect(compiled).toEqual({ policies: [], modules: [], compared: [], diagnostics: [] });
   });
 
   test("the digest is the SHA-256 of contract, modules and libraries in canonical form", async () => {

@@ -13,7 +13,13 @@ const cases = readdirSync(folder)
   }));
 
 /** Codes that no file can bring about: a broken installation. */
-const NOT_FROM_FILES = ["POLICY_REGION_UNKNOWN", "POLICY_SLOW", "POLICY_TOOLCHAIN", "POLICY_TOO_LARGE"];
+const NOT_FROM_FILES = [
+  "POLICY_REGION_UNKNOWN",
+  "POLICY_SLOW",
+  "POLICY_TOOLCHAIN",
+  "POLICY_TOO_LARGE",
+  "POLICY_WORD_UNKNOWN",
+];
 
 describe("diagnostics of policies", () => {
   test.for(cases)("$name: $about", async ({ sources, expected }) => {

@@ -1,142 +1,137 @@
 package main
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// comparisonFacts is a part of the input that the module compares with a word of its own. Path: as in referenceFacts.
+// comparisonFacts is a word of the source with everything of input and data that it is compared with, wherever: in the
+// rule, in a function that it is passed to, by membership, as a key. A word that is compared with anything that is not
+// known (what a built-in makes) is not listed, nor is one that equals another word of the sources.
 type comparisonFacts struct {
 	position
-	Path  []*string `json:"path"`
-	Value string    `json:"value"`
+	Value   string     `json:"value"`
+	Against []partOfIt `json:"against"`
 }
 
-// comparer finds comparisons in the compiled form, where every variable has a name of its own.
+// partOfIt is a part of input or data. Path: as in referenceFacts. Key: the names of its members, not their values.
+type partOfIt struct {
+	Root string    `json:"root"`
+	Path []*string `json:"path"`
+	Key  bool      `json:"key"`
+}
+
+// Evaluations of rules and functions in one check. Calls are followed each with its own arguments, so functions that
+// call each other twice take twice as many; beyond this number nothing is reported.
+const mostEvaluations = 100_000
+
+// comparer goes through compiled modules and follows what each term can be: which words of the source, which parts of
+// the input. Rego has no recursion, so every value is finite.
 type comparer struct {
-	// paths holds variables that are a part of the input; nil for one that could be several.
-	paths map[ast.Var][]*string
-	found []comparisonFacts
+	// rules by the part of their name that is known; values of those that are no functions.
+	rules       map[string][]*ast.Rule
+	values      map[string]*value
+	called      map[string]bool
+	evaluations int
+	words       map[word]*value
+	found       map[*word]*comparisonFacts
+	// settled words are compared with something that they can equal, or that is not known.
+	settled map[*word]bool
 }
 
-func comparisonsOf(module *ast.Module) []comparisonFacts {
-	all := []comparisonFacts{}
-	for _, rule := range module.Rules {
-		one := comparer{paths: map[ast.Var][]*string{}}
-		// A variable may be named before what it is a part of; a chain of them is rarely long.
-		for range 4 {
-			ast.WalkExprs(rule, one.learn)
-		}
-		ast.WalkExprs(rule, one.compare)
-		all = append(all, one.found...)
+// comparisonsOf gives the comparisons by the path of the module that writes the word. Tests may compare with anything.
+func comparisonsOf(modules map[string]*ast.Module) map[string][]comparisonFacts {
+	c := comparer{
+		rules: map[string][]*ast.Rule{}, values: map[string]*value{}, called: map[string]bool{},
+		words: map[word]*value{}, found: map[*word]*comparisonFacts{}, settled: map[*word]bool{},
 	}
-	slices.SortFunc(all, func(left, right comparisonFacts) int {
-		if left.Row != right.Row {
-			return left.Row - right.Row
-		}
-		if left.Col != right.Col {
-			return left.Col - right.Col
-		}
-		return strings.Compare(left.Value, right.Value)
+	paths := slices.DeleteFunc(slices.Sorted(maps.Keys(modules)), func(path string) bool {
+		return strings.HasSuffix(path, "_test.rego")
 	})
-	return slices.CompactFunc(all, func(left, right comparisonFacts) bool {
-		return left.position == right.position && left.Value == right.Value && samePath(left.Path, right.Path)
-	})
-}
-
-func (c *comparer) learn(expression *ast.Expr) bool {
-	if every, ok := expression.Terms.(*ast.Every); ok {
-		if path := c.path(every.Domain); path != nil {
-			c.name(every.Value, below(path))
+	for _, path := range paths {
+		for _, rule := range modules[path].Rules {
+			name := rule.Ref().GroundPrefix().String()
+			c.rules[name] = append(c.rules[name], rule)
 		}
 	}
-	if left, right, ok := operandsOf(expression, "eq", "equal", "assign"); ok {
-		c.name(left, c.path(right))
-		c.name(right, c.path(left))
+	names := slices.Sorted(maps.Keys(c.rules))
+	for _, name := range names {
+		if !isFunction(c.rules[name]) {
+			c.rule(name)
+		}
 	}
-	return false
+	// A function that nothing calls is looked at with arguments that are not known.
+	for _, name := range names {
+		if isFunction(c.rules[name]) && !c.called[name] {
+			c.function(name, nil)
+		}
+	}
+	return c.byModule()
 }
 
-func (c *comparer) name(term *ast.Term, path []*string) {
-	name, ok := term.Value.(ast.Var)
-	if !ok || path == nil {
+func (c *comparer) byModule() map[string][]comparisonFacts {
+	all := map[string][]comparisonFacts{}
+	if c.evaluations > mostEvaluations {
+		return all
+	}
+	for one, facts := range c.found {
+		if !c.settled[one] {
+			all[one.file] = append(all[one.file], *facts)
+		}
+	}
+	for _, found := range all {
+		slices.SortFunc(found, func(left, right comparisonFacts) int {
+			return cmp.Or(left.Row-right.Row, left.Col-right.Col, strings.Compare(left.Value, right.Value))
+		})
+	}
+	return all
+}
+
+// compare notes that two values are asked to be equal.
+func (c *comparer) compare(left, right *value) {
+	c.against(left, right)
+	c.against(right, left)
+	if !left.structured() && !right.structured() {
 		return
 	}
-	if known, seen := c.paths[name]; seen && !samePath(known, path) {
-		path = nil
+	for name, field := range left.fields {
+		c.compare(field, right.member(name))
 	}
-	c.paths[name] = path
-}
-
-func (c *comparer) compare(expression *ast.Expr) bool {
-	if left, right, ok := operandsOf(expression, "eq", "equal", "neq"); ok {
-		c.add(c.path(left), right, expression)
-		c.add(c.path(right), left, expression)
-	}
-	if left, right, ok := operandsOf(expression, "internal.member_2"); ok {
-		if path := c.path(right); path != nil {
-			c.add(below(path), left, expression)
-		}
-		path := c.path(left)
-		switch listed := right.Value.(type) {
-		case ast.Set:
-			listed.Foreach(func(one *ast.Term) { c.add(path, one, expression) })
-		case *ast.Array:
-			listed.Foreach(func(one *ast.Term) { c.add(path, one, expression) })
+	for name, field := range right.fields {
+		if left.fields[name] == nil {
+			c.compare(left.member(name), field)
 		}
 	}
-	return false
+	if left.rest != nil || right.rest != nil {
+		c.compare(left.elements(), right.elements())
+	}
+	if left.keys != nil || right.keys != nil {
+		c.compare(left.names(), right.names())
+	}
 }
 
-func (c *comparer) add(path []*string, term *ast.Term, expression *ast.Expr) {
-	text, ok := term.Value.(ast.String)
-	if !ok || path == nil {
-		return
-	}
-	place := at(term.Location)
-	if place.Row == 0 {
-		place = at(expression.Location)
-	}
-	c.found = append(c.found, comparisonFacts{place, path, string(text)})
-}
-
-// path gives the words after `input` of what a term is a part of; nil where it is none, or it is not known which.
-func (c *comparer) path(term *ast.Term) []*string {
-	switch value := term.Value.(type) {
-	case ast.Var:
-		return c.paths[value]
-	case ast.Ref:
-		head, ok := value[0].Value.(ast.Var)
-		if !ok {
-			return nil
+// against notes the words of one value and the parts of the input in the other.
+func (c *comparer) against(left, right *value) {
+	for _, one := range left.words {
+		if right.open || right.has(one.text) {
+			c.settled[one] = true
+			continue
 		}
-		if head == "input" {
-			return words(value[1:])
-		}
-		if base := c.paths[head]; base != nil {
-			return slices.Concat(base, words(value[1:]))
+		for _, part := range right.parts {
+			facts := c.found[one]
+			if facts == nil {
+				facts = &comparisonFacts{position: one.position, Value: one.text, Against: []partOfIt{}}
+				c.found[one] = facts
+			}
+			if !slices.ContainsFunc(facts.Against, part.equals) {
+				facts.Against = append(facts.Against, part)
+			}
 		}
 	}
-	return nil
 }
 
-func below(path []*string) []*string { return slices.Concat(path, []*string{nil}) }
-
-func operandsOf(expression *ast.Expr, names ...string) (left, right *ast.Term, ok bool) {
-	terms, ok := expression.Terms.([]*ast.Term)
-	if !ok || len(terms) < 3 || !slices.Contains(names, terms[0].Value.String()) {
-		return nil, nil, false
-	}
-	return terms[1], terms[2], true
-}
-
-func samePath(left, right []*string) bool {
-	return slices.EqualFunc(left, right, func(one, other *string) bool {
-		if one == nil || other == nil {
-			return one == other
-		}
-		return *one == *other
-	})
-}
+func isFunction(rules []*ast.Rule) bool { return len(rules[0].Head.Args) > 0 }

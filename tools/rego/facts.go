@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
@@ -24,8 +26,15 @@ type moduleFacts struct {
 	Strings []string `json:"strings"`
 	// Inspects says by what the module sees more of words than whether they are equal; sorted. See words.go.
 	Inspects []string `json:"inspects"`
-	// Comparisons lists where a part of the input is compared with a word; see comparisons.go.
+	// Comparisons lists the words that are compared with a part of input or data; see comparisons.go.
 	Comparisons []comparisonFacts `json:"comparisons"`
+	// Directives are the comments `# signalbox: …`, with the text after the colon.
+	Directives []directiveFacts `json:"directives"`
+}
+
+type directiveFacts struct {
+	position
+	Text string `json:"text"`
 }
 
 // annotationFacts is a METADATA block. Row is the line of the word METADATA; EndRow its last line.
@@ -75,7 +84,7 @@ func factsOf(path string, module, resolved *ast.Module, words wordFacts) moduleF
 		Path: path, Package: packageOf(module), PackageAt: at(module.Package.Location),
 		Annotations: []annotationFacts{}, Rules: []ruleFacts{}, References: []referenceFacts{},
 		Builtins: []builtinFacts{}, Withs: []position{}, Strings: words.strings, Inspects: words.inspects,
-		Comparisons: words.comparisons,
+		Comparisons: words.comparisons, Directives: directivesOf(module),
 	}
 	for _, annotation := range module.Annotations {
 		facts.Annotations = append(facts.Annotations, annotationFacts{
@@ -91,6 +100,18 @@ func factsOf(path string, module, resolved *ast.Module, words wordFacts) moduleF
 	}
 	facts.addReferences(resolved)
 	return facts
+}
+
+// directivesOf leaves out the member `signalbox:` of a METADATA block, which has nothing after its colon.
+func directivesOf(module *ast.Module) []directiveFacts {
+	found := []directiveFacts{}
+	for _, comment := range module.Comments {
+		text, ok := strings.CutPrefix(strings.TrimSpace(string(comment.Text)), "signalbox:")
+		if text = strings.TrimSpace(text); ok && text != "" {
+			found = append(found, directiveFacts{at(comment.Location), text})
+		}
+	}
+	return found
 }
 
 func (facts *moduleFacts) addReferences(module *ast.Module) {

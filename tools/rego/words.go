@@ -43,17 +43,20 @@ func wordsOf(modules, resolved map[string]*ast.Module, schema any) map[string]wo
 	}
 	compiler.Compile(copies(modules))
 	facts := make(map[string]wordFacts, len(modules))
+	compared := map[string][]comparisonFacts{}
+	if schema != nil && !compiler.Failed() {
+		compared = comparisonsOf(compiler.Modules)
+	}
 	for path, module := range modules {
 		if resolved[path] != nil {
 			module = resolved[path]
 		}
-		strings, inspects, comparisons := constantsOf(module), map[string]bool{}, []comparisonFacts{}
+		strings, inspects, comparisons := constantsOf(module), map[string]bool{}, append([]comparisonFacts{}, compared[path]...)
 		if schema == nil || compiler.Failed() || compiler.Modules[path] == nil {
 			inspects[uncompiled] = true
 		} else {
 			blindness := newBlindness(compiler.TypeEnv, strings, inspects)
 			blindness.module(compiler.Modules[path])
-			comparisons = comparisonsOf(compiler.Modules[path])
 		}
 		facts[path] = wordFacts{list(strings), list(inspects), comparisons}
 	}

@@ -1,6 +1,7 @@
 import { parseArgs, type ParseArgsConfig } from "node:util";
 
-import { nearestName, suggest } from "../../compile/findings/suggest.ts";
+import { nearestName } from "../../canon/nearest-name.ts";
+import { suggest } from "../../compile/findings/suggest.ts";
 import { asTyped } from "./as-typed.ts";
 import { UsageError } from "./command-io.ts";
 

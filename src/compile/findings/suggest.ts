@@ -1,4 +1,4 @@
-import { editDistance } from "../../dialects/fields.ts";
+import { nearestName } from "../../canon/nearest-name.ts";
 import { isShowable, quote } from "../authored/literal-secrets.ts";
 
 /** The shortest list of known names that a hint still prints whole. */
@@ -16,24 +16,4 @@ export function suggest(name: string, known: Iterable<string>): string {
   const shown = candidates.slice(0, LISTED).map(quote);
   const rest = candidates.length - shown.length;
   return `known here: ${shown.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
-}
-
-/** The name that a misspelt one was probably meant to be; `null` where none is near. */
-export function nearestName(name: string, candidates: readonly string[]): string | null {
-  // One slip in a short word, up to three in a long one: more would suggest words that merely look similar.
-  const allowed = Math.min(3, Math.max(1, Math.floor(name.length / 3)));
-  const folded = fold(name);
-  let nearest: string | null = null;
-  let best = allowed + 1;
-  for (const candidate of candidates) {
-    if (Math.abs(candidate.length - name.length) > allowed) continue;
-    const distance = editDistance(folded, fold(candidate));
-    if (distance < best) [nearest, best] = [candidate, distance];
-  }
-  return nearest;
-}
-
-/** `maxTokens`, `max-tokens` and `max_tokens` differ in no letter. */
-function fold(name: string): string {
-  return name.toLowerCase().replaceAll(/[-_.\s]/g, "");
 }

@@ -1,37 +1,87 @@
-import { isJsonObject, type JsonValue } from "../../canon/json.ts";
-import { finding, type PolicyDiagnostic } from "../codes.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { nearestName } from "../../canon/nearest-name.ts";
+import { finding, type Location, type PolicyDiagnostic } from "../codes.ts";
 import { POLICY_INPUT_SCHEMA } from "../input-schema.ts";
-import type { ComparisonFacts, ModuleFacts } from "../toolchain/protocol.ts";
+import type { ComparedPart, ModuleFacts } from "../toolchain/protocol.ts";
 import type { PolicyFile } from "./sources.ts";
 
-/**
- * Finds comparisons of the input with values that it never has. Only lists that every table shares are looked at: ids, labels
- * and tiers are those of a routes.yaml. Tests may compare with anything.
- */
-export function checkComparisons(
+/** A value in a policy or a library, and the parts of input and data that it is compared with. */
+export interface ComparedWord {
+  readonly location: Location;
+  readonly value: string;
+  readonly against: readonly ComparedPart[];
+}
+
+/** The comparisons of a file that no comment waives. Tests may compare with anything. */
+export function comparedWords(
   file: PolicyFile,
-  { path: source, comparisons }: Pick<ModuleFacts, "path" | "comparisons">,
-): readonly PolicyDiagnostic[] {
+  { path, comparisons }: Pick<ModuleFacts, "path" | "comparisons">,
+  later: ReadonlySet<string>,
+): readonly ComparedWord[] {
   if (file.kind === "test") return [];
-  return comparisons.flatMap(({ row, col, path, value }) => {
-    const values = enumAt(path);
-    if (values === null || values.includes(value)) return [];
-    const shown = `input${path.map((step) => (step === null ? "[_]" : `.${step}`)).join("")}`;
-    const location = { file: source, line: Math.max(1, row), column: Math.max(1, col) };
-    const message = `${shown} is compared with a value that it never has`;
-    return [finding("POLICY_INPUT_WORD", location, message, `Its values are ${values.join(", ")}.`)];
+  return comparisons.flatMap(({ row, col, value, against }) => {
+    if (later.has(value)) return [];
+    return [{ location: { file: path, line: Math.max(1, row), column: Math.max(1, col) }, value, against }];
   });
 }
 
-/** The closed list of the leaf; `null` where there is none, or no such leaf. */
-function enumAt(path: ComparisonFacts["path"]): readonly string[] | null {
-  let schema: JsonValue | undefined = POLICY_INPUT_SCHEMA;
+/** Finds values that the input never has, whatever routes.yaml says. */
+export function checkComparisons(words: readonly ComparedWord[]): readonly PolicyDiagnostic[] {
+  return words.flatMap(({ location, value, against }) => {
+    const values = closedValues(against);
+    if (values === null || values.includes(value)) return [];
+    const nearest = nearestName(value, values);
+    const meant = nearest === null ? "" : `Did you mean ${nearest}? `;
+    const message = `${shownParts(against)} is compared with a value that it never has`;
+    return [finding("POLICY_INPUT_WORD", location, message, `${meant}Its values are ${values.join(", ")}.`)];
+  });
+}
+
+/** Whether only a routes.yaml tells if there is such a value. */
+export function dependsOnTable({ against }: ComparedWord): boolean {
+  return closedValues(against) === null;
+}
+
+function closedValues(against: readonly ComparedPart[]): readonly string[] | null {
+  return valuesOf(against, (part) => inputValues(POLICY_INPUT_SCHEMA, part));
+}
+
+/** All values that the parts can have; `null` where those of one are not known. */
+export function valuesOf(
+  parts: readonly ComparedPart[],
+  valuesOfPart: (part: ComparedPart) => readonly string[] | null,
+): readonly string[] | null {
+  const all = new Set<string>();
+  for (const part of parts) {
+    const values = valuesOfPart(part);
+    if (values === null) return null;
+    for (const value of values) all.add(value);
+  }
+  return [...all];
+}
+
+/** Such as `input.workspace.labels[_]`; several joined by `or`. */
+export function shownParts(parts: readonly ComparedPart[]): string {
+  const shown = parts.map(({ root, path, key }) => {
+    const steps = path.map((step) => (step === null ? "[_]" : `.${step}`)).join("");
+    return `${key ? "a member of " : ""}${root}${steps}`;
+  });
+  return shown.join(" or ");
+}
+
+/** The list of a leaf of the input; `null` where the schema has none, or no such leaf. */
+export function inputValues(schemaOfInput: JsonObject, { root, path }: ComparedPart): readonly string[] | null {
+  if (root !== "input") return null;
+  let schema: JsonValue | undefined = schemaOfInput;
   for (const step of path) {
     if (!isJsonObject(schema)) return null;
     const { properties, items }: { readonly [name: string]: JsonValue | undefined } = schema;
     if (step === null) schema = items;
     else schema = isJsonObject(properties) && Object.hasOwn(properties, step) ? properties[step] : undefined;
   }
-  const listed = isJsonObject(schema) ? schema["enum"] : undefined;
+  if (!isJsonObject(schema)) return null;
+  // The schema of a table says `not: {}` where it has no value at all.
+  if (schema["type"] === "string" && schema["not"] !== undefined) return [];
+  const listed = schema["enum"];
   return Array.isArray(listed) && listed.every((step) => typeof step === "string") ? listed : null;
 }

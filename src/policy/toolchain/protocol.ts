@@ -59,8 +59,10 @@ export interface ModuleFacts {
   readonly strings: readonly string[];
   /** Constructs by which it sees more of strings than whether they are equal; sorted. `tools/rego/words.go` has the argument. */
   readonly inspects: readonly string[];
-  /** Comparisons of a part of the input with a string of the module, sorted by position. */
+  /** Comparisons of input and data with a string of the module, sorted by position. */
   readonly comparisons: readonly ComparisonFacts[];
+  /** Comments `# signalbox: …`, with the text after the colon. */
+  readonly directives: readonly (Position & { readonly text: string })[];
 }
 
 /** A METADATA block; `row` is the line of that word, `end_row` the last line of the block. */
@@ -85,10 +87,18 @@ export interface ReferenceFacts extends Position {
   readonly path: readonly (string | null)[];
 }
 
+/** A string of the module, and everything of input and data that it is compared with. */
 export interface ComparisonFacts extends Position {
-  /** Names after `input`; `null` for one that is known at run time only. */
-  readonly path: readonly (string | null)[];
   readonly value: string;
+  readonly against: readonly ComparedPart[];
+}
+
+export interface ComparedPart {
+  readonly root: "input" | "data";
+  /** Names after the root; `null` for one that is known at run time only. */
+  readonly path: readonly (string | null)[];
+  /** The names of its members, not their values. */
+  readonly key: boolean;
 }
 
 /** One content of one policy with its libraries, moved to `data.signalbox.unit.<name>` so that several can exist side by side. */

@@ -35,6 +35,10 @@ const SITUATIONS = {
     ],
     POLICY_TOOLCHAIN: ["An installation whose tools/rego/dist was not copied whole."],
     POLICY_TOO_LARGE: ["A policy with a list of ten thousand customers."],
+    POLICY_WORD_UNKNOWN: [
+      "# policies/a.rego, where routes.yaml has the label `sensitive`",
+      'pass.fine if not "senstive" in input.workspace.labels',
+    ],
   },
 } as const;
 

@@ -1,0 +1,39 @@
+import { finding, type PolicyDiagnostic } from "../codes.ts";
+import type { ModuleFacts } from "../toolchain/protocol.ts";
+import type { PolicyFile } from "./sources.ts";
+
+/** `# signalbox: later eu-north, sensitive` */
+const LATER = /^later\s+(?<words>\S.*)$/u;
+
+export interface Waivers {
+  /** Values that the file may compare with although nothing has them yet. */
+  readonly later: ReadonlySet<string>;
+  readonly diagnostics: readonly PolicyDiagnostic[];
+}
+
+/** Reads the comments that let a file name values which do not exist yet. They apply to their own file. */
+export function readWaivers(
+  file: PolicyFile,
+  { path, comparisons, directives }: Pick<ModuleFacts, "path" | "comparisons" | "directives">,
+): Waivers {
+  const later = new Set<string>();
+  const diagnostics: PolicyDiagnostic[] = [];
+  if (file.kind === "test") return { later, diagnostics };
+  const compared = new Set(comparisons.map(({ value }) => value));
+  for (const { row, col, text } of directives) {
+    const location = { file: path, line: Math.max(1, row), column: Math.max(1, col) };
+    const words = LATER.exec(text)?.groups?.["words"];
+    if (words === undefined) {
+      diagnostics.push(finding("POLICY_WAIVER", location, "the comment begins with `signalbox:` and names no values"));
+      continue;
+    }
+    for (const word of words.split(",").map((one) => one.trim())) {
+      later.add(word);
+      if (compared.has(word)) continue;
+      diagnostics.push(
+        finding("POLICY_WAIVER", location, "the comment names a value that the file compares with nothing"),
+      );
+    }
+  }
+  return { later, diagnostics };
+}
