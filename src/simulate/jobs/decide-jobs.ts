@@ -76,16 +76,23 @@ function jobsInOrder(
 async function decideLeft(
   runner: JobRunner,
   tally: SimulationTally,
-  needed: Iterable<number>,
+  needed: ReturnType<LeftJobs["needed"]>,
   signal: AbortSignal,
 ): Promise<ReadonlySet<number> | null> {
   const decided = new Set<number>();
-  for (const job of needed) {
-    if (!runner.run(job)) return null;
-    mergeTally(tally, runner.takeTally());
-    decided.add(job);
+  runner.takeTally();
+  for (const { job, isEnough } of needed) {
+    if (isEnough !== null) {
+      if (!runner.look(job, tally, isEnough)) return null;
+    } else {
+      if (decided.has(job)) continue;
+      if (!runner.run(job)) return null;
+      mergeTally(tally, runner.takeTally());
+      decided.add(job);
+    }
     await pause(signal);
   }
+  mergeTally(tally, runner.takeTally());
   return decided;
 }
 

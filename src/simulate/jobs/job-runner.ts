@@ -2,14 +2,15 @@ import { AssertionRun, type AssertionTally } from "../assertions/run.ts";
 import { changeKinds, destinationsOf, type Destinations } from "../compare/change-kinds.ts";
 import { JobComparison } from "../compare/comparison-tally.ts";
 import { namedMembers } from "../compare/member-names.ts";
+import { JobPaths } from "../compare/path-tally.ts";
 import { JobCandidates } from "../compare/usage-tally.ts";
 import { emptyTally, type SimulationTally } from "../compare/simulation-tally.ts";
-import type { OutcomePair, SampleRequest, View } from "../sample-request.ts";
+import { VIEWS, type OutcomePair, type SampleRequest, type View } from "../sample-request.ts";
 import { SideDecider, type SideOutcomes } from "../side-decider.ts";
 import { Budget, TimeUpError } from "../diagram/budget.ts";
 import { DecidedClasses, type LoadedSide } from "../diagram/decided-classes.ts";
 import type { Possible } from "../diagram/possible-verdicts.ts";
-import { JobSpace, type Job } from "../space/job-space.ts";
+import { JobSpace, startSample, type Job } from "../space/job-space.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import type { CompiledSide } from "../side-contents.ts";
 import { sideViews, type LoadedPolicy } from "../views.ts";
@@ -76,6 +77,53 @@ export class JobRunner {
     }
   }
 
+  /**
+   * Decides requests of a job that nothing changes, and notes what they meet and reach, but counts none of them.
+   *
+   * @param tally that is given for all jobs until the next one is taken. @param isEnough asked again and again whether to end.
+   * @returns false where the time is up.
+   */
+  look(index: number, tally: SimulationTally, isEnough: () => boolean): boolean {
+    if (this.#budget.isOver) return false;
+    try {
+      this.#look(index, tally, isEnough);
+      return true;
+    } catch (error) {
+      if (error instanceof TimeUpError) return false;
+      throw error;
+    }
+  }
+
+  #look(index: number, tally: SimulationTally, isEnough: () => boolean): void {
+    const { pair, operation } = this.#job(index);
+    const space = this.#space(index, tally);
+    const usage = { base: tally.baseUsage, head: tally.headUsage };
+    const met = new Set<SideOutcomes>();
+    for (const { sample, base, head } of this.#loaded().classes.of(space, usage)) {
+      // Both sides are the same, and so are their outcomes, but for candidates that only one view has.
+      if (met.has(head)) continue;
+      met.add(head);
+      for (const [side, outcomes] of [["base", base] as const, ["head", head] as const]) {
+        const candidates = new JobCandidates();
+        candidates.add(outcomes.declared);
+        candidates.writeTo(usage[side], this.#input[side].table, pair.members);
+        for (const view of VIEWS) {
+          const paths = new JobPaths(this.#destinations[side]);
+          paths.add(outcomes[view], sample, index * CLASSES_PER_JOB);
+          paths.writeTo(tally[view][`${side}Paths`], pair.members, operation);
+        }
+      }
+      if (isEnough()) return;
+    }
+  }
+
+  #space(index: number, tally: SimulationTally): JobSpace {
+    const space = new JobSpace(this.#plan.space, this.#job(index), () => this.#budget.check());
+    for (const name of space.matters) tally.matters.add(name);
+    if (space.states.some(({ sides }) => sides[1]?.denied === null)) tally.live.add(index);
+    return space;
+  }
+
   /** Whether the time is up. */
   get isOver(): boolean {
     return this.#budget.isOver;
@@ -99,9 +147,7 @@ export class JobRunner {
     const job = this.#job(index);
     const { pair, operation } = job;
     const { members } = pair;
-    const space = new JobSpace(this.#plan.space, job, () => this.#budget.check());
-    for (const name of space.matters) tally.matters.add(name);
-    if (space.states.some(({ sides }) => sides[1]?.denied === null)) tally.live.add(index);
+    const space = this.#space(index, tally);
     const named = namedMembers(members, { base: this.#input.base.table, head: this.#input.head.table });
     const comparisons = {
       declared: new JobComparison(tally.declared, this.#destinations, members, named),

@@ -1,11 +1,11 @@
 import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
 import { isWithinCeilings } from "../../canon/ceiling.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
+import type { RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
 import { hostOf } from "../compare/change-kinds.ts";
 import type { Possible } from "../diagram/possible-verdicts.ts";
-import type { PathTallies } from "../compare/path-tally.ts";
 import type { SimulationTally } from "../compare/simulation-tally.ts";
 import { routeOf, type UsageTally } from "../compare/usage-tally.ts";
 import type { Member } from "../sample-request.ts";
@@ -14,7 +14,14 @@ import type { PlannedSpace } from "../space/make-space.ts";
 import type { Job } from "../space/job-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
 
+/** What the content at a position of head may say of a job's requests; `null` where that is not known. */
 type PossibleOf = (job: Job, position: number) => Possible | null;
+
+/** A job to decide; or to look at for what its requests meet, until that is enough. */
+interface LeftJob {
+  readonly job: number;
+  readonly isEnough: (() => boolean) | null;
+}
 
 /**
  * Of jobs whose requests no change meets, those that have to be decided nevertheless: because a report says what no request of head meets, whether another
@@ -29,7 +36,6 @@ export class LeftJobs {
 
   /**
    * @param left unchanged jobs, about whose requests no assertion demands anything of head alone.
-   * @param possible what the content at a position of head may say of a job's requests; `null` where that is not known.
    */
   constructor(plan: PlannedSpace, head: CompiledSide, left: readonly number[], possible: PossibleOf) {
     this.#possible = possible;
@@ -40,31 +46,28 @@ export class LeftJobs {
   }
 
   /**
-   * The jobs to decide, one after the other.
+   * What has to be done, one after the other.
    *
-   * @param tally of everything that was decided so far; each job has to be added to it before the next one is taken.
+   * @param tally of everything that was decided so far; what each item comes to has to be added to it before the next one is taken.
    * @param needsUsage whether it matters what no request of head meets.
    */
-  *needed(tally: SimulationTally, needsUsage: boolean): Generator<number> {
-    const done = new Set<number>();
-    const take = function* (job: number): Generator<number> {
-      if (done.has(job)) return;
-      done.add(job);
-      yield job;
-    };
-    const paths = [tally.declared, tally.promoted].flatMap(({ basePaths, headPaths }) => [
-      ...without(headPaths, basePaths),
-      ...without(basePaths, headPaths),
-    ]);
-    const reached = new Set(paths);
-    for (const job of this.#left) if (reached.size > 0 && this.#reaches(job, reached)) yield* take(job);
-    for (const job of this.#left) if (this.#isAsserted(job, tally)) yield* take(job);
+  *needed(tally: SimulationTally, needsUsage: boolean): Generator<LeftJob> {
+    // A destination is new, or lost, where no request reaches it on the other side.
+    let open = differing(tally, allPaths(tally));
+    for (const job of this.#left) {
+      if (open.size === 0) break;
+      if (!this.#reaches(job, open)) continue;
+      yield { job, isEnough: () => !this.#reaches(job, (open = differing(tally, open))) };
+      open = differing(tally, open);
+    }
+    for (const job of this.#left) if (this.#isAsserted(job, tally)) yield { job, isEnough: null };
     if (!needsUsage) return;
     const seen = this.#seenBy([...tally.live]);
     for (const job of this.#left) {
+      const isSeen = (keys: readonly string[]): boolean => keys.every((key) => seen.has(key));
       const shown = this.#shows(job, tally.headUsage);
-      if (shown.every((key) => seen.has(key))) continue;
-      yield* take(job);
+      if (isSeen(shown)) continue;
+      yield { job, isEnough: () => isSeen(this.#shows(job, tally.headUsage)) };
       if (tally.live.has(job)) for (const key of shown) seen.add(key);
     }
   }
@@ -109,20 +112,31 @@ export class LeftJobs {
   #shows(index: number, usage: UsageTally): readonly string[] {
     const { pair, operation } = this.#jobAt(index);
     if (!pair.members.some((member) => this.#isOpen(member, operation))) return [];
-    const routes = pair.members.flatMap((member) => {
-      const route = routeOf(this.#head.table, member);
-      if (route === null) return [];
-      const isMet =
-        usage.routes.has(route.id) &&
-        route.tiers.every(({ endpoints }) => endpoints.every((id) => usage.endpoints.has(id))) &&
-        route.fallbacks.every((id) => usage.fallbacks.has(`${route.id} → ${id}`));
-      return isMet ? [] : [`route ${index}`];
-    });
+    const routes = this.#missesRoutes(index, usage) ? [`route ${index}`] : [];
     const job = this.#jobAt(index);
     const verdicts = this.#head.contents.flatMap((content, position) =>
       isMissing(content, usage, () => this.#possible(job, position)) ? this.#sightOf(index, content, position) : [],
     );
     return [...routes, ...verdicts];
+  }
+
+  /** Whether requests of a job may be taken to an endpoint where none was taken before. */
+  #missesRoutes(index: number, usage: UsageTally): boolean {
+    const { pair, operation } = this.#jobAt(index);
+    const { table } = this.#head;
+    if (!pair.members.some((member) => this.#isOpen(member, operation))) return false;
+    return pair.members.some((member) => {
+      const [route, row] = [routeOf(table, member), table.workspaces[member.workspace]];
+      if (route === null || row === undefined) return false;
+      // Nothing that a request says changes what its workspace approves.
+      const mayChoose = (id: string): boolean => isApproved(table, row, id);
+      const ids = route.tiers.flatMap(({ endpoints }) => endpoints).filter(mayChoose);
+      return (
+        (ids.length > 0 && !usage.routes.has(route.id)) ||
+        ids.some((id) => !usage.endpoints.has(id)) ||
+        (ids.length > 1 && route.fallbacks.some((id) => mayChoose(id) && !usage.fallbacks.has(`${route.id} → ${id}`)))
+      );
+    });
   }
 
   #isOpen(member: Member, operation: Operation): boolean {
@@ -194,6 +208,16 @@ export class LeftJobs {
   }
 }
 
+function isApproved(table: RoutingTable, { approve }: WorkspaceRow, id: string): boolean {
+  const endpoint = table.endpoints[id];
+  if (endpoint === undefined) return false;
+  return (
+    approve.providers.includes(endpoint.provider) &&
+    approve.regions.includes(endpoint.region) &&
+    isWithinCeilings(approve, table.providers[endpoint.provider])
+  );
+}
+
 /** Members of the input that depend on approvals or on the route. */
 const TABLE_PATHS = [
   "input.candidates",
@@ -204,8 +228,19 @@ const TABLE_PATHS = [
   "input.request.zdr",
 ];
 
-function without(paths: PathTallies, others: PathTallies): readonly string[] {
-  return [...paths.keys()].filter((key) => !others.has(key));
+type Compared = Pick<SimulationTally, "declared" | "promoted">;
+
+function allPaths({ declared, promoted }: Compared): ReadonlySet<string> {
+  return new Set(
+    [declared, promoted].flatMap(({ basePaths, headPaths }) => [...basePaths.keys(), ...headPaths.keys()]),
+  );
+}
+
+/** Those of some paths that one side has and the other has not, in some view. */
+function differing({ declared, promoted }: Compared, paths: ReadonlySet<string>): ReadonlySet<string> {
+  const differs = (key: string): boolean =>
+    [declared, promoted].some(({ basePaths, headPaths }) => basePaths.has(key) !== headPaths.has(key));
+  return new Set([...paths].filter(differs));
 }
 
 /** Whether a report would say of a content that something of it is never met, and requests may meet it that have these verdicts. */
