@@ -10,7 +10,7 @@ import { SideDecider, type SideOutcomes } from "../side-decider.ts";
 import { Budget, TimeUpError } from "../diagram/budget.ts";
 import { DecidedClasses, type LoadedSide } from "../diagram/decided-classes.ts";
 import type { Possible } from "../diagram/possible-verdicts.ts";
-import { JobSpace, startSample, type Job } from "../space/job-space.ts";
+import { JobSpace, type Job } from "../space/job-space.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import type { CompiledSide } from "../side-contents.ts";
 import { sideViews, type LoadedPolicy } from "../views.ts";
