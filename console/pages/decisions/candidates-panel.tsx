@@ -34,7 +34,6 @@ export function CandidatesPanel({ decision }: { readonly decision: Decision }) {
             { head: "Region", cell: ({ call, facts }) => <Name of={call?.region ?? facts?.region} /> },
             { head: "Model", cell: ({ call, facts }) => <Name of={call?.model ?? facts?.model} /> },
             { head: "Status", number: true, cell: ({ call }) => whole(call?.status) },
-            { head: "Calls", number: true, cell: ({ call }) => whole(call?.calls) },
             { head: "Duration", number: true, cell: ({ call }) => milliseconds(call?.duration_ms) },
           ]}
         />
@@ -86,6 +85,7 @@ function Result({ line: { call, rank } }: { readonly line: CandidateLine }) {
   return (
     <>
       {call.failure === null ? <Badge tone="good">answered</Badge> : <Badge tone="stop">{words(call.failure)}</Badge>}
+      {call.calls > 1 ? <small> ×{whole(call.calls)}</small> : null}
       {call.translated === true ? " translated" : ""}
       {call.simulated ? " simulated" : ""}
     </>
