@@ -13,6 +13,10 @@ export const IMPORT_SOURCES: Readonly<Record<string, ImportSource>> = {
     summary: "config.yaml of LiteLLM's proxy",
     load: async () => (await import("./litellm/import-litellm.ts")).importLiteLlm,
   },
+  portkey: {
+    summary: "a config of Portkey's gateway, or several by name, as JSON",
+    load: async () => (await import("./portkey/import-portkey.ts")).importPortkey,
+  },
   openrouter: {
     summary: "a list of OpenRouter's model ids, or its answer to GET /models",
     load: async () => (await import("./openrouter/import-openrouter.ts")).importOpenRouter,

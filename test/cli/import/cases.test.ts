@@ -13,7 +13,7 @@ import { TEST_CACHE } from "../../support/cache.ts";
 const CASES = join(import.meta.dirname, "cases");
 const WRITES = process.env["SIGNALBOX_WRITE_CASES"] === "1";
 
-const SOURCES = { litellm: "config.yaml", openrouter: "models.txt" };
+const SOURCES = { litellm: "config.yaml", portkey: "config.json", openrouter: "models.txt" };
 
 async function imported(source: string, folder: string, file: string) {
   const path = join(folder, file);

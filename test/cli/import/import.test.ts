@@ -41,6 +41,19 @@ describe("signalbox import", () => {
     }
   });
 
+  // The commands that docs/migration.md begins with.
+  test.each([
+    ["litellm", "config.yaml", ONE],
+    ["portkey", "config.json", `{ "virtual_key": "openai-main", "override_params": { "model": "gpt-5" } }`],
+    ["openrouter", "models.txt", "openai/gpt-5\n"],
+  ])("import %s %s --out signalbox writes what passes check", async (name, file, text) => {
+    source(text, file);
+    const flags = name === "portkey" ? ["--provider", "openai-main=openai"] : [];
+    expect(await run(name, file, "--out", "signalbox", ...flags)).toMatchObject({ code: 0, stderr: "" });
+    const checked = await runCommand(check, ["signalbox", "--cache", TEST_CACHE_FOLDER], { cwd: folder });
+    expect(checked).toMatchObject({ code: 0, stderr: "" });
+  });
+
   test("overwrites nothing, and names every file that is there", async () => {
     source(ONE);
     source("mine\n", "routes.yaml");

@@ -17,6 +17,9 @@ test.each([
   ["litellm", "own-servers", "config.yaml"],
   ["litellm", "teams-and-keys", "config.yaml"],
   ["litellm", "tags", "config.yaml"],
+  ["portkey", "loadbalance", "config.json"],
+  ["portkey", "nested", "config.json"],
+  ["portkey", "conditional-metadata", "config.json"],
   ["openrouter", "large", "models.txt"],
 ])("%s %s: the simulated provider answers the first request", async (source, name, file) => {
   const path = join(CASES, source, name, file);

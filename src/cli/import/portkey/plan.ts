@@ -1,0 +1,190 @@
+import type { Estate } from "../estate/estate.ts";
+import type { PlannedEndpoint, PlannedFallback } from "../estate/rows.ts";
+import { reportOthers } from "../report/known-keys.ts";
+import type { Fields, Spot } from "../source/fields.ts";
+import { endpointOf, type Inherited, TARGET_KEYS, timeoutOf } from "./target.ts";
+
+/** Endpoints of one rank, with their shares. */
+type Tier = readonly { readonly endpoint: PlannedEndpoint; readonly weight: number }[];
+
+/** A tree of targets as tiers, the first of which is tried first. */
+export interface Plan {
+  readonly tiers: readonly Tier[];
+  readonly attempts: number;
+  /** Hooks that look at words. */
+  readonly guardrails: readonly Spot[];
+}
+
+const HOOKS = ["input_guardrails", "output_guardrails", "before_request_hooks", "after_request_hooks"];
+
+const DEEPEST = 8;
+
+export function planOf(fields: Fields, inherited: Inherited, estate: Estate, depth = 0): Plan {
+  const { report, findings } = estate;
+  const guardrails = HOOKS.flatMap((name) => fields.item(name) ?? []);
+  const retry = fields.fields("retry");
+  const attempts = retry?.number("attempts") ?? 0;
+  for (const [, item] of retry?.unread() ?? [])
+    report.add("left_out", item, "what a failure leads to is fixed by its kind (docs/dispatch.md)");
+  if (retry !== null)
+    report.add(
+      "changed",
+      fields.spot("retry"),
+      "`max_attempts` of the route: the first call, retries and fallbacks together",
+    );
+  const strategy = fields.fields("strategy");
+  if (strategy === null && !fields.has("targets")) {
+    const endpoint = endpointOf(fields, inherited, estate);
+    reportOthers(fields, TARGET_KEYS, estate);
+    return { tiers: endpoint === null ? [] : [[{ endpoint, weight: 1 }]], attempts, guardrails };
+  }
+  const timeout = timeoutOf(fields, inherited, estate);
+  if (depth > DEEPEST)
+    findings.add("WRONG_VALUE", fields.at, "targets are nested too deep", "write a flatter configuration");
+  const rows = depth > DEEPEST ? [] : fields.rows("targets");
+  if (rows.length === 0 && !findings.failed) fields.missing("targets", "write at least one target");
+  const mode = strategy?.text("mode") ?? "single";
+  const chosen = chooseTargets(mode, rows, strategy, fields, estate);
+  const weights = chosen.map((row) => Math.max(0, row.number("weight") ?? 1));
+  const plans = chosen.map((row) => planOf(row, { timeout }, estate, depth + 1));
+  for (const row of chosen)
+    if (row.has("weight"))
+      report.add(
+        mode === "loadbalance" ? "carried" : "left_out",
+        row.spot("weight"),
+        mode === "loadbalance" ? "`weights` of the route" : "only load-balanced targets have shares",
+      );
+  reportOthers(fields, TARGET_KEYS, estate);
+  if (strategy !== null)
+    reportOthers(
+      strategy,
+      { on_status_codes: ["left_out", "what a failure leads to is fixed by its kind (docs/dispatch.md)"] },
+      estate,
+    );
+  const all = {
+    attempts: Math.max(attempts, ...plans.map((plan) => plan.attempts)),
+    guardrails: [...guardrails, ...plans.flatMap((plan) => plan.guardrails)],
+  };
+  const served = plans.filter(({ tiers }) => tiers.length > 0);
+  if (mode !== "loadbalance") return { tiers: served.flatMap(({ tiers }) => tiers), ...all };
+  if (served.some(({ tiers }) => tiers.length > 1))
+    report.add(
+      "changed",
+      fields.spot("strategy"),
+      "fallbacks of single targets are fallbacks of the whole load-balanced group",
+    );
+  const first = plans.flatMap(({ tiers }, index) => spread(tiers[0] ?? [], weights[index] ?? 1));
+  return { tiers: [...(first.length === 0 ? [] : [first]), ...served.flatMap(({ tiers }) => tiers.slice(1))], ...all };
+}
+
+/** Targets that a strategy uses; a condition below another strategy has no counterpart. */
+function chooseTargets(
+  mode: string,
+  rows: readonly Fields[],
+  strategy: Fields | null,
+  fields: Fields,
+  { report, findings }: Estate,
+): readonly Fields[] {
+  if (mode === "fallback" || mode === "loadbalance") {
+    report.add(
+      "carried",
+      fields.spot("strategy"),
+      mode === "fallback" ? "`fallbacks` of the route" : "`peers` and `balance: weighted` of the route",
+    );
+    return rows;
+  }
+  if (mode === "conditional") {
+    const name = strategy?.text("default") ?? null;
+    strategy?.item("conditions");
+    const found = rows.filter((row) => row.text("name") === name).slice(0, 1);
+    report.add(
+      "decide",
+      fields.spot("strategy"),
+      "a condition inside another strategy: only its default target is written; write routes for the others",
+    );
+    return found.length > 0 ? found : rows.slice(0, 1);
+  }
+  if (mode !== "single")
+    findings.add(
+      "WRONG_VALUE",
+      fields.spot("strategy").at,
+      "there is no such mode",
+      "write single, fallback, loadbalance or conditional",
+    );
+  for (const row of rows.slice(1)) report.add("left_out", row, "`single` uses the first target only");
+  return rows.slice(0, 1);
+}
+
+/** A member's share is that of its target among the others. */
+function spread(tier: Tier, weight: number): Tier {
+  const sum = tier.reduce((total, row) => total + row.weight, 0);
+  return tier.map(({ endpoint, weight: own }) => ({ endpoint, weight: sum === 0 ? 0 : (weight * own) / sum }));
+}
+
+/** Writes a route of a plan, and routes for its load-balanced fallbacks. @returns endpoints of the route; none where nothing can be served. */
+export function addPlan(
+  plan: Plan,
+  id: string,
+  internal: boolean,
+  spot: Spot,
+  estate: Estate,
+  further: readonly PlannedFallback[] = [],
+): readonly string[] {
+  const [first] = plan.tiers.flat();
+  if (first === undefined) return [];
+  const fits = ({ endpoint }: Tier[number]): boolean => {
+    const { model } = endpoint;
+    const isFit =
+      model.operation === first.endpoint.model.operation &&
+      (model.operation !== "embed" || model === first.endpoint.model);
+    if (!isFit)
+      estate.report.add(
+        "left_out",
+        endpoint.spot,
+        "cannot stand in for the first target: another kind of call, or other vectors",
+      );
+    return isFit;
+  };
+  const tiers = plan.tiers.map((tier) => tier.filter(fits)).filter((tier) => tier.length > 0);
+  const [head = [], ...rest] = tiers;
+  const fallbacks = rest.map((tier, index): PlannedFallback => {
+    const [only] = tier;
+    if (tier.length === 1 && only !== undefined) return only.endpoint;
+    const route = estate.routeNames.take(`${id}/${index + 2}`);
+    addTier(tier, route, [], null, true, spot, estate);
+    return { route };
+  });
+  const attempts =
+    plan.attempts > 0 ? Math.min(10, 1 + Math.floor(plan.attempts) + head.length - 1 + rest.length) : null;
+  addTier(head, id, [...fallbacks, ...further], attempts, internal, spot, estate);
+  return tiers.flat().map(({ endpoint }) => endpoint.id);
+}
+
+function addTier(
+  tier: Tier,
+  id: string,
+  fallbacks: readonly PlannedFallback[],
+  maxAttempts: number | null,
+  internal: boolean,
+  spot: Spot,
+  { routes }: Estate,
+): void {
+  const [primary, ...peers] = tier;
+  if (primary === undefined) return;
+  const isShared = tier.some(({ weight }) => weight > 0) && tier.some(({ weight }) => weight !== tier[0]?.weight);
+  const largest = Math.max(1, ...tier.map(({ weight }) => weight));
+  const scale = largest > 1_000_000 ? largest / 1_000_000 : 1;
+  routes.push({
+    id,
+    primary: primary.endpoint,
+    peers: peers.map(({ endpoint }) => endpoint),
+    balance: "weighted",
+    weights: isShared
+      ? new Map(tier.map(({ endpoint, weight }) => [endpoint.id, Number((weight / scale).toPrecision(6))]))
+      : new Map(),
+    fallbacks,
+    maxAttempts,
+    internal,
+    spot,
+  });
+}

@@ -1,0 +1,54 @@
+/** Presets of Portkey's providers, by their names. */
+export const PROVIDERS: Readonly<Record<string, string>> = {
+  openai: "openai",
+  "azure-openai": "azure-openai",
+  anthropic: "anthropic",
+  bedrock: "bedrock",
+  "vertex-ai": "vertex",
+  google: "gemini",
+  "mistral-ai": "mistral",
+  cohere: "cohere",
+  voyage: "voyage",
+  jina: "jina",
+  groq: "groq",
+  deepseek: "deepseek",
+  "x-ai": "xai",
+  openrouter: "openrouter",
+  "together-ai": "together",
+  "fireworks-ai": "fireworks",
+  "perplexity-ai": "perplexity",
+  cerebras: "cerebras",
+  sambanova: "sambanova",
+  nebius: "nebius",
+  huggingface: "hugging-face",
+  databricks: "databricks",
+  "workers-ai": "cloudflare",
+  ollama: "ollama",
+};
+
+/** Words of virtual keys and slugs by which a provider is guessed; `azure-openai` is the first of its two words. */
+const WORDS: readonly (readonly [string, string])[] = [
+  ["azure", "azure-openai"],
+  ["openai", "openai"],
+  ["open-ai", "openai"],
+  ["anthropic", "anthropic"],
+  ["claude", "anthropic"],
+  ["bedrock", "bedrock"],
+  ["vertex", "vertex"],
+  ["gemini", "gemini"],
+  ["google", "gemini"],
+  ["mistral", "mistral"],
+  ["cohere", "cohere"],
+  ["groq", "groq"],
+  ["deepseek", "deepseek"],
+  ["openrouter", "openrouter"],
+  ["together", "together"],
+  ["fireworks", "fireworks"],
+  ["perplexity", "perplexity"],
+];
+
+/** The preset that a slug's words name, the first row that fits; `null` where they name none. */
+export function guessPreset(slug: string): string | null {
+  const text = `-${slug.toLowerCase()}-`;
+  return WORDS.find(([word]) => text.includes(`-${word}-`))?.[1] ?? null;
+}

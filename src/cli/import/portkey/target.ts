@@ -1,0 +1,169 @@
+import { presetOf } from "../../../compile/presets/presets.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { quote } from "../../../compile/authored/literal-secrets.ts";
+import { baseUrlOf, transportOf } from "../estate/addresses.ts";
+import { keyedAuth, presetVariable } from "../estate/authentication.ts";
+import type { Estate } from "../estate/estate.ts";
+import { modeOf, operationOf } from "../estate/modes.ts";
+import { asWord } from "../estate/names.ts";
+import { placeOf } from "../estate/place.ts";
+import type { PlannedEndpoint } from "../estate/rows.ts";
+import type { KnownKeys } from "../report/known-keys.ts";
+import type { Fields } from "../source/fields.ts";
+import { guessPreset, PROVIDERS } from "./provider-table.ts";
+
+/** What a target takes from the configuration around it. */
+export interface Inherited {
+  readonly timeout: number | null;
+}
+
+const CALLER = ["left_out", "a request means what its caller wrote; a policy can lower `max_output_tokens`"] as const;
+
+/** Keys of targets that no code reads. */
+export const TARGET_KEYS: KnownKeys = {
+  cache: ["left_out", "answers are not stored; prompt caches of providers work"],
+  forward_headers: ["left_out", "only the headers that a protocol needs are sent"],
+  on_status_codes: ["left_out", "what a failure leads to is fixed by its kind (docs/dispatch.md)"],
+  metadata: ["left_out", "labels and workload belong to keys (docs/keys.md)"],
+  prompt_id: CALLER,
+  passthrough: ["left_out", "only the endpoints of docs/api.md are served"],
+  openai_organization: ["left_out", "the key says the organisation"],
+  openai_project: ["left_out", "the key says the project"],
+  name: ["left_out", "names a target for conditions; routes have names of their own"],
+  id: ["left_out", "names a target for conditions; routes have names of their own"],
+};
+
+/** One model at one provider. @returns nothing where there can be none, which has been reported. */
+export function endpointOf(fields: Fields, inherited: Inherited, estate: Estate): PlannedEndpoint | null {
+  const { report, findings } = estate;
+  const override = fields.fields("override_params");
+  const written = override?.text("model") ?? null;
+  for (const [, item] of override?.unread() ?? []) report.add("left_out", item, `a default of requests: ${CALLER[1]}`);
+  const slugged = /^@([^/]+)\/(.+)$/.exec(written ?? "");
+  const provider = (fields.text("provider") ?? (slugged === null ? null : `@${slugged[1]}`))?.replace(/^@/, "") ?? null;
+  const key = fields.text("virtual_key");
+  const slug = key ?? provider;
+  const preset = presetFor(provider, slug, estate);
+  if (preset === null) {
+    const hint = "name it on the command line, such as --provider SLUG=openai";
+    findings.add("MISSING_KEY", fields.at, "which provider this target is, is not said", hint);
+    return null;
+  }
+  if (provider !== null && !Object.hasOwn(PROVIDERS, provider) && estate.answers.providers.get(provider) === undefined)
+    report.add(
+      "decide",
+      fields,
+      `taken for a provider of preset \`${preset}\` by its name; \`--provider SLUG=PRESET\` says otherwise`,
+    );
+  const model = slugged?.[2] ?? written ?? estate.answers.models[0] ?? presetOf(preset)?.sample.upstream_model ?? null;
+  if (written === null)
+    report.add(
+      "decide",
+      fields,
+      "any model that a request names is sent on there; here a route is one model: look at `upstream_model`",
+    );
+  if (model === null || !/^[!-~]{1,256}$/.test(model)) {
+    report.add("left_out", fields, "no model is said, and none is known: add `override_params.model`");
+    return null;
+  }
+  const operation = operationOf(modeOf(null, model));
+  if (operation === null) {
+    report.add("left_out", fields, "this kind of call is not served; chat, vectors, rerank and moderations are");
+    return null;
+  }
+  const row = providerOf(fields, preset, slug, estate);
+  const timeout = timeoutOf(fields, inherited, estate);
+  if (timeout !== null) row.totals.add(timeout / 1000);
+  const made = estate.endpoint(row, { upstream: model, operation, spot: fields });
+  if (typeof made === "string") {
+    report.add("left_out", fields, made);
+    return null;
+  }
+  report.add("carried", fields, `endpoint ${quote(made.id)}`);
+  return made;
+}
+
+/** Milliseconds of the target, or of what is around it. */
+export function timeoutOf(fields: Fields, { timeout }: Inherited, { report }: Estate): number | null {
+  const own = fields.number("request_timeout");
+  if (own === null || own <= 0) return timeout;
+  report.add("carried", fields.spot("request_timeout"), "`timeouts.total` of the provider; the longest of its targets");
+  return own;
+}
+
+function presetFor(provider: string | null, slug: string | null, { answers }: Estate): string | null {
+  for (const name of [slug, provider]) {
+    const given = name === null ? undefined : answers.providers.get(name);
+    if (given !== undefined) return given;
+  }
+  if (provider !== null && Object.hasOwn(PROVIDERS, provider)) return PROVIDERS[provider] ?? null;
+  return guessPreset(provider ?? "") ?? guessPreset(slug ?? "");
+}
+
+/** Members that hold parts of a key of a cloud. */
+const CLOUD_KEYS = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "vertex_service_account_json"];
+
+function providerOf(fields: Fields, preset: string, slug: string | null, estate: Estate) {
+  const { report, secrets } = estate;
+  const host = fields.text("custom_host");
+  const resource = fields.text("resource_name") ?? fields.text("azure_resource_name");
+  const named = resource !== null && /^[a-z0-9-]{1,63}$/i.test(resource);
+  const written = host ?? (named ? `https://${resource}.openai.azure.com/openai/v1` : null);
+  const base =
+    written === null ? null : baseUrlOf(written, host === null ? fields : fields.spot("custom_host"), estate);
+  for (const name of ["resource_name", "azure_resource_name", "custom_host"])
+    if (fields.item(name) !== null) report.add("carried", fields.spot(name), "`base_url` of the provider");
+  const region = fields.text("aws_region") ?? fields.text("vertex_region");
+  for (const name of ["aws_region", "vertex_region"])
+    if (fields.item(name) !== null) report.add("carried", fields.spot(name), "region of the provider");
+  for (const name of CLOUD_KEYS) {
+    const item = fields.item(name);
+    if (item === null) continue;
+    secrets.literal(fields.text(name) ?? "", name.toUpperCase(), item);
+    report.add(
+      "decide",
+      item,
+      "this line holds a key: the cloud's own variables take its place (docs/configuration.md)",
+    );
+  }
+  const place = placeOf(presetOf(preset) ?? null, base, region);
+  if (place.doubt !== null) report.add("decide", fields, place.doubt);
+  const address = transportOf(place.baseUrl, place.isPrivate, fields, estate);
+  const variable = keyOf(fields, preset, slug, estate);
+  const auth: JsonObject = variable === null ? {} : { ...keyedAuth(preset, variable) };
+  return estate.provider({
+    preset,
+    name: asWord(slug ?? preset, preset),
+    row: { ...address, ...auth },
+    region: place.region,
+    spot: fields,
+  });
+}
+
+/** The variable of a target's key; `null` for providers without one. */
+function keyOf(fields: Fields, preset: string, slug: string | null, { report, secrets }: Estate): string | null {
+  const usual = presetVariable(preset);
+  const key = fields.text("api_key");
+  if (key !== null) {
+    const variable = secrets.literal(key, usual ?? `${preset}_API_KEY`, fields.spot("api_key"));
+    report.add(
+      "decide",
+      fields.spot("api_key"),
+      `this line holds a key: put it into the environment as \`${variable}\``,
+    );
+    return variable;
+  }
+  if (usual === null) return null;
+  if (slug === null || Object.hasOwn(PROVIDERS, slug)) return secrets.named(usual);
+  const own = `${asWord(slug, "provider")
+    .toUpperCase()
+    .replaceAll("-", "_")
+    .replace(/^(?=\d)/, "_")}_API_KEY`;
+  const name = fields.has("virtual_key") ? "virtual_key" : "provider";
+  report.add(
+    "changed",
+    fields.spot(name),
+    `a provider row with its own credential: put the key into the environment as \`${own}\``,
+  );
+  return secrets.named(own);
+}
