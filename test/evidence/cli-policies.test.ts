@@ -257,7 +257,7 @@ describe("evidence export --policies", () => {
     [["export", "--policies", "--after", "1"], "--after: the policy log is exported whole"],
     [["export", "--policies", "--until", "1"], "--until: the policy log is exported whole"],
     [["export", "--policies", "--workspace", "acme"], "--workspace: the policy log is exported whole"],
-    [["verify", "--policies"], "--policies: is no flag of verify"],
+    [["verify", "--policies"], "--policies: has no effect on evidence verify"],
     [["verify", "--policy-head", "6"], "--policy-head: give POSITION:HASH"],
   ])("refuses %j with exit 2", async (argv, complaint) => {
     expect(await run(...argv)).toMatchObject({ code: 2, stderr: expect.stringContaining(complaint) });

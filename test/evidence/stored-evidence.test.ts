@@ -44,7 +44,7 @@ describe("readEntry", () => {
       for (const bad of damaged(whole)) {
         const text = JSON.stringify(bad);
         const read = () => (part === "decision" ? readEntry(7, text, null, null) : readEntry(7, DECISION, text, null));
-        expect(read, text).toThrow("evidence entry 7 is not a record that this version knows");
+        expect(read, text).toThrow("evidence entry 7 is not a record that this version supports");
         count += 1;
       }
       expect(count).toBeGreaterThan(40);
