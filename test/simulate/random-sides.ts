@@ -83,7 +83,7 @@ pass.one if input.request.data_collection == "allow"`,
   policySource(
     "first-need",
     { early: "{effect: gate, reasons: [LATE]}" },
-    `pass.early if input.request.needs[0] < "m"
+    `pass.early if input.request.needs[0] < "mcp"
 
 pass.early if count(input.request.needs) == 0
 
