@@ -131,6 +131,8 @@ export interface ProviderRow {
   readonly baseUrl: string;
   /** The host may stand on this machine or in a network of one's own; absent: only in the internet. */
   readonly network?: "private";
+  /** Calls are http without TLS, to private addresses only; absent: https, or http to a loopback address. */
+  readonly plaintext?: true;
   /** Sent as the query's `api-version` with every call; `null`: not sent. */
   readonly apiVersion: string | null;
   readonly region: string;
@@ -209,6 +211,8 @@ export interface EndpointRow {
   readonly provider: string;
   /** The provider's region, or the endpoint's own where the row says otherwise. */
   readonly region: string;
+  /** Its provider's row allows http without TLS, and calls are made so; absent otherwise. */
+  readonly plaintext?: true;
   readonly dialect: string;
   /** The provider's name of the model. */
   readonly upstreamModel: string;

@@ -3,7 +3,7 @@ import { Pool, type buildConnector, type Dispatcher } from "undici";
 import { canonicalJson } from "../canon/json.ts";
 import type { EndpointRow, ProviderRow, QueueSettings, RoutingTable } from "../canon/table.ts";
 import type { Authorize } from "./credentials/authorization.ts";
-import { guardedConnector, ProviderClient } from "./provider-client.ts";
+import { guardedConnector, ProviderClient, type Reach } from "./provider-client.ts";
 import { ConcurrencyLimiter, endpointLimiter, type EndpointLimiter } from "./concurrency-limiter.ts";
 
 /** Everything that a call to one provider needs and that does not change from call to call. */
@@ -83,7 +83,7 @@ export class ConnectionPools {
     const { origin, pathname } = new URL(provider.baseUrl);
     const target = way.simulatedOrigin === null ? origin : new URL(way.simulatedOrigin).origin;
     // Where we have put the stand-in ourselves, the row does not say how far to reach.
-    const reach = way.simulatedOrigin === null ? (provider.network ?? "public") : "any";
+    const reach = way.simulatedOrigin === null ? reachOf(provider) : "any";
     const pool = `${provider.id}|${target}|${provider.maxConcurrency}|${provider.timeouts.connect}|${reach}`;
     taken.pools.push(pool);
     taken.limiters.push(provider.id);
@@ -204,6 +204,11 @@ function openPool(origin: string, provider: ProviderRow, pipelining: 0 | 1, conn
     bodyTimeout: 0,
     keepAliveTimeout: 30_000,
   });
+}
+
+/** Plain http stays inside: what answers to the name outside would get prompts and keys that everybody between could read. */
+function reachOf({ network, plaintext }: ProviderRow): Reach {
+  return plaintext === true ? "inside" : (network ?? "public");
 }
 
 function staticHeaders(provider: ProviderRow, way: Access): readonly string[] {

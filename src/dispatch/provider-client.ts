@@ -165,8 +165,8 @@ class InterimHeads {
   }
 }
 
-/** How far connections may reach: `public`: into the internet alone; `private`: into networks of one's own too; `any`: where the router itself has chosen the address. */
-export type Reach = "public" | "private" | "any";
+/** How far connections may reach: `public`: into the internet alone; `private`: into networks of one's own too; `inside`: into these alone; `any`: where the router itself has chosen the address. */
+export type Reach = "public" | "private" | "inside" | "any";
 
 /** Code of the error of a connection that was not made because of where it would have led. */
 export const ADDRESS_REFUSED = "SBX_ADDRESS_REFUSED";
@@ -212,5 +212,6 @@ export function guardedLookup(reach: Reach, resolve: LookupFunction): LookupFunc
 }
 
 function mayReach(reach: Reach, kind: ReturnType<typeof addressKind>): boolean {
-  return reach === "any" || kind === "public" || (kind === "private" && reach === "private");
+  if (reach === "any") return true;
+  return kind === "public" ? reach !== "inside" : kind === "private" && reach !== "public";
 }

@@ -151,10 +151,10 @@ export interface AttemptRecord {
   readonly status: number | null;
   /** Milliseconds from the start of the attempt to its end. */
   readonly duration: number;
-  /** The simulated upstream answered. */
-  readonly simulated: boolean;
+  readonly simulated: boolean; // The simulated upstream answered.
   /** The endpoint spoke another protocol than the caller; absent in older records. */
   readonly translated?: boolean;
+  readonly plaintext?: true; // The call was http without TLS in one's own network.
   /** How many calls of a batch ended like this; one where absent. `duration` is that of the longest. */
   readonly calls?: number;
 }

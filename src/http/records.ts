@@ -239,6 +239,7 @@ export function attemptRecords(attempts: readonly AttemptReport[]): readonly Att
       duration: rounded(duration),
       simulated,
       translated,
+      ...(endpoint.plaintext === true && !simulated && { plaintext: true as const }),
     };
     return calls === undefined ? record : { ...record, calls };
   });

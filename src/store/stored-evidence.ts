@@ -120,6 +120,7 @@ const ATTEMPT = {
   duration: isNumber,
   simulated: isFlag,
   translated: isOptional(isFlag),
+  plaintext: isOptional(isFlag),
   calls: isOptional(isNumber),
 } satisfies Record<keyof AttemptRecord, Check>;
 

@@ -373,6 +373,7 @@ describe("GET /v1/models", () => {
       denial: null,
       operations: ["chat.completions", "completions", "responses", "messages"],
       regions: ["eu-west", "us-east"],
+      plaintext: false,
       context_window: 100_000,
       max_output_tokens: 8_000,
       dimensions: [],

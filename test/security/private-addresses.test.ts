@@ -125,6 +125,33 @@ describe("a name", () => {
     expect(await call(metadata)).toBe("address_refused");
   });
 
+  it.each([
+    ["outside", ["8.8.8.8"]],
+    ["outside and inside at once", ["8.8.8.8", "127.0.0.1"]],
+    ["a metadata service", ["169.254.169.254"]],
+  ])("that leads to %s gets no plain http, although the row allows private addresses", async (_, addresses) => {
+    const inside = await listening();
+    const baseUrl = `http://vllm.default.svc.cluster.local:${inside.port}`;
+    const row = { baseUrl, network: "private", plaintext: true } as const;
+    expect(await call(connectionTo(row, names(addresses).resolve))).toBe("address_refused");
+    expect(inside.connections()).toBe(0);
+  });
+
+  it("that leads inside gets plain http where the row says so, and none after it was led outside (rebinding)", async () => {
+    const inside = await listening();
+    const baseUrl = `http://vllm.default.svc.cluster.local:${inside.port}`;
+    const book = names(["127.0.0.1"], ["8.8.8.8"]);
+    const connection = connectionTo({ baseUrl, network: "private", plaintext: true }, book.resolve);
+    expect(await call(connection)).toBe("reset");
+    expect(await call(connection)).toBe("address_refused");
+    expect(inside.connections()).toBe(1);
+  });
+
+  it("of a public address that is written out gets no plain http", async () => {
+    const row = { baseUrl: "http://8.8.8.8:9", network: "private", plaintext: true } as const;
+    expect(await call(connectionTo(row))).toBe("address_refused");
+  });
+
   it("that leads elsewhere at the second look (rebinding) is judged by what it is connected to", async () => {
     const inside = await listening();
     const baseUrl = `http://provider.example:${inside.port}`;

@@ -28,13 +28,19 @@ const providerKeys = object(
       type: "string",
       maxLength: 2048,
       description:
-        "Scheme, host and path prefix, such as `https://api.example.com/v1`. https, unless the host is a loopback address.",
+        "Scheme, host and path prefix, such as `https://api.example.com/v1`. https, unless the host is a loopback address or the row has `plaintext: true`.",
     },
     network: {
       enum: ["public", "private"],
       default: "public",
       description:
         "`private`: the host may be on this machine or in a network of your own (loopback, RFC 1918, 100.64.0.0/10, fc00::/7). Otherwise the router does not connect to such addresses, whichever name resolves to them. It never connects to link-local addresses and metadata services.",
+    },
+    plaintext: {
+      type: "boolean",
+      default: false,
+      description:
+        "Allows `http` in `base_url`, with `network: private` only, for a model server in a network of your own. Prompts, answers and the provider's key cross that network unencrypted. The router then connects to private addresses only; a name with any public address is refused.",
     },
     api_version: {
       type: "string",

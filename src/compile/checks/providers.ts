@@ -26,7 +26,8 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
 /** Addresses and headers of the providers. */
 export function checkProviders(context: CompileContext): void {
   for (const provider of context.normalised.providers.values()) {
-    checkBaseUrl(context, provider.id, provider.baseUrl);
+    checkBaseUrl(context, provider);
+    checkPlaintext(context, provider);
     checkNetwork(context, provider);
     if (provider.auth.kind === "header" && RESERVED_HEADERS.has(provider.auth.header)) {
       const message = `provider ${quote(provider.id)} would send its secret as \`${provider.auth.header}\`, which HTTP or the router sets itself`;
@@ -40,7 +41,7 @@ export function checkProviders(context: CompileContext): void {
   }
 }
 
-function checkBaseUrl({ report }: CompileContext, id: string, baseUrl: string): void {
+function checkBaseUrl({ report }: CompileContext, { id, baseUrl, plaintext }: ProviderRow): void {
   const path = ["providers", id, "base_url"];
   const where = `the base_url of provider ${quote(id)}`;
   const hint = "write scheme, host and path only, such as `https://api.example.com/v1`";
@@ -56,14 +57,36 @@ function checkBaseUrl({ report }: CompileContext, id: string, baseUrl: string): 
   if (baseUrl.includes("#")) report.value("BASE_URL_INVALID", path, `${where} has a fragment`, hint);
   if (/[\s\\]/.test(baseUrl))
     report.value("BASE_URL_INVALID", path, `${where} contains white space or a backslash`, hint);
-  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
+  if (url.protocol === "http:" && !isLoopback(url.hostname) && plaintext !== true) {
     report.value(
       "BASE_URL_INSECURE",
       path,
       `${where} is http, so prompts and keys would cross the network in clear text`,
-      "use https; http is for loopback addresses only",
+      "use https; for a server in a network of your own, write `network: private` and `plaintext: true` in this row",
     );
   }
+}
+
+/** The permission for http is bound to one's own network, and is not left standing where nothing needs it. */
+function checkPlaintext({ report }: CompileContext, { id, baseUrl, network, plaintext, auth }: ProviderRow): void {
+  if (plaintext !== true) return;
+  const path = ["providers", id, "plaintext"];
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
+  if (network !== "private") {
+    const message = `provider ${quote(id)} has \`plaintext: true\` without \`network: private\``;
+    return report.value("PLAINTEXT_PUBLIC", path, message, "write `network: private` too, or use https");
+  }
+  if (url !== null && hostKind(url.hostname) === "public") {
+    const message = `provider ${quote(id)} has \`plaintext: true\` for an address of the internet`;
+    return report.value("PLAINTEXT_PUBLIC", path, message, "use https");
+  }
+  if (url?.protocol === "https:") {
+    const message = `provider ${quote(id)} has \`plaintext: true\` and an https address`;
+    return report.value("PLAINTEXT_UNUSED", path, message, "remove `plaintext`");
+  }
+  const sent = auth.kind === "none" ? "prompts and answers" : "prompts, answers and the provider's key";
+  const message = `provider ${quote(id)}: ${sent} cross your network unencrypted`;
+  report.value("PLAINTEXT_PROVIDER", path, message, "use https where the server can; who reads the network reads them");
 }
 
 /** What an address shows by itself; where names lead is looked at whenever they are connected to. */

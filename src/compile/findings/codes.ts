@@ -85,7 +85,19 @@ export const ROUTE_CODES = {
   ),
   BASE_URL_INSECURE: error(
     "`base_url` is not https, so prompts and the provider's key would cross the network in clear text.",
-    "Use https. Plain http is allowed for loopback addresses only.",
+    "Use https. Plain http is allowed for loopback addresses, and in a network of your own with `network: private` and `plaintext: true`.",
+  ),
+  PLAINTEXT_PUBLIC: error(
+    "A provider has `plaintext: true` and is not bound to a private network, so prompts and keys could cross the internet in clear text.",
+    "Write `network: private` in the row, or use https and remove `plaintext`.",
+  ),
+  PLAINTEXT_UNUSED: warning(
+    "A provider has `plaintext: true` although its `base_url` is https.",
+    "Remove `plaintext`; otherwise a later change to http gets no error.",
+  ),
+  PLAINTEXT_PROVIDER: warning(
+    "Calls to a provider are unencrypted http: prompts, answers and the provider's key can be read in the network between.",
+    "Use https where the model server or a proxy before it can. Otherwise keep the network to the router and the server.",
   ),
   BASE_URL_PRIVATE: error(
     "`base_url` is on this machine or in a private network, and the row does not allow that.",

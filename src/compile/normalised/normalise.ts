@@ -106,6 +106,7 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
     dialect: row.dialect,
     baseUrl: row.base_url.replace(/\/+$/, ""),
     ...(row.network === "private" ? { network: "private" } : {}),
+    ...(row.plaintext === true ? { plaintext: true } : {}),
     apiVersion: row.api_version ?? null,
     region: row.region,
     auth: normaliseAuth(row),

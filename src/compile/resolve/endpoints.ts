@@ -58,6 +58,7 @@ function resolveEndpoint(
     model: model.id,
     provider: provider.id,
     region: endpoint.region ?? provider.region,
+    ...(isPlaintext(provider) ? { plaintext: true as const } : {}),
     dialect: provider.dialect,
     upstreamModel: endpoint.upstreamModel,
     price: endpoint.price,
@@ -72,6 +73,11 @@ function resolveEndpoint(
     nativeFeatures: features.native,
   };
   return { row, index, facts, operations: servedOperations(facts, model, provider) };
+}
+
+/** Loopback addresses need no permission and leave no machine. */
+function isPlaintext({ plaintext, baseUrl }: ProviderRow): boolean {
+  return plaintext === true && /^http:/i.test(baseUrl);
 }
 
 /** Most inputs of one call. A protocol that takes one at a time has no way to say two; every other number is the provider's to judge. */

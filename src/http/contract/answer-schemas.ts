@@ -35,6 +35,10 @@ const routeFacts = {
   },
   operations: { ...texts, description: "Operations and capabilities that are allowed for the workspace." },
   regions: { ...texts, description: "Of the endpoints that requests may go to." },
+  plaintext: {
+    type: "boolean",
+    description: "Whether an answer may come over unencrypted http, in a network of the operator's.",
+  },
   context_window: { ...nullableCount, description: "Tokens; `null` if an endpoint declares none." },
   max_output_tokens: nullableCount,
   dimensions: {

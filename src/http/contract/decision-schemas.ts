@@ -76,6 +76,7 @@ const ATTEMPT = whole({
   duration_ms: { type: "number", minimum: 0 },
   simulated: { type: "boolean" },
   translated: { type: ["boolean", "null"] },
+  plaintext: { type: "boolean", description: "The call was http without TLS in a network of the operator's." },
   calls: { ...COUNT, description: "Calls of a batch that ended like this." },
 });
 

@@ -111,6 +111,7 @@ export const HEALTH = {
         provider: text,
         region: text,
         model: text,
+        plaintext: { type: "boolean", description: "Its calls are http without TLS, in a network of the operator's." },
         routes: { type: "array", items: text, description: "Routes of the workspace that have it." },
         state: {
           enum: ["healthy", "ejected", "rate_limited", "half_open"],

@@ -46,8 +46,8 @@ export async function healthAnswer(
     endpoints: endpointsOf(table, workspaces).map(({ id, routes }) => {
       const row = table.endpoints[id];
       if (row === undefined) throw new Error(`health: the table has no endpoint ${id}`);
-      const { provider, region, model } = row;
-      return { id, provider, region, model, routes, ...endpointFacts(runtime.endpoints, id) };
+      const { provider, region, model, plaintext = false } = row;
+      return { id, provider, region, model, plaintext, routes, ...endpointFacts(runtime.endpoints, id) };
     }),
     evidence: { state },
     replicas: await replicasOf(runtime),

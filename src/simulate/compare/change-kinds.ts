@@ -24,7 +24,9 @@ export function destinationsOf(table: RoutingTable): Destinations {
     // Vectors of another length than before are another answer, even from the same model.
     const length = Object.hasOwn(table.models, model) ? table.models[model]?.defaultDimensions : null;
     const contract =
-      row === undefined ? [] : [row.baseUrl, row.network, row.apiVersion, row.retention, row.trainsOnData];
+      row === undefined
+        ? []
+        : [row.baseUrl, row.network, row.plaintext, row.apiVersion, row.retention, row.trainsOnData];
     const identity = JSON.stringify([model, provider, region, dialect, upstreamModel, length, ...contract]);
     destinations.set(id, { host: hostOf(row?.baseUrl ?? ""), identity });
   }

@@ -24,7 +24,7 @@ export function movedLocation(
     const [was, is] = [row(base.providers, before.provider), row(head.providers, after.provider)];
     if (was !== undefined && is?.id === was.id) {
       if (was.baseUrl !== is.baseUrl) return locations.providerAddress(is.id);
-      const members = ["region", "network", "apiVersion", "retention", "trainsOnData", "dialect"] as const;
+      const members = ["region", "network", "plaintext", "apiVersion", "retention", "trainsOnData", "dialect"] as const;
       if (members.some((member) => was[member] !== is[member])) return locations.provider(is.id);
     }
     const members = ["model", "provider", "region", "upstreamModel"] as const;

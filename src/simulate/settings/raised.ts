@@ -1,7 +1,7 @@
 import { RETENTIONS } from "../../canon/retention.ts";
 import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../canon/promotion.ts";
 import type { Approvals } from "../../canon/approvals.ts";
-import type { RoutingTable } from "../../canon/table.ts";
+import type { ProviderRow, RoutingTable } from "../../canon/table.ts";
 import type { EntryPath } from "../causes/config-tree.ts";
 
 /** What reviewers fear of a setting: `--fail-on` takes these values. */
@@ -88,11 +88,18 @@ function approvesMore(base: RoutingTable, head: RoutingTable, id: string, list: 
   return list === "retention" && keeps(after) > keeps(before);
 }
 
+/** Whether a provider that both sides have keeps more than before, trains, or is called without encryption. */
 function keepsMore(base: RoutingTable, head: RoutingTable, id: string, member: string): boolean {
   const [before, after] = [base, head].map(({ providers }) =>
     Object.hasOwn(providers, id) ? providers[id] : undefined,
   );
   if (before === undefined || after === undefined) return false;
   if (member === "retention") return RETENTIONS.indexOf(after.retention) > RETENTIONS.indexOf(before.retention);
-  return member === "trains_on_data" && after.trainsOnData && !before.trainsOnData;
+  if (member === "trains_on_data") return after.trainsOnData && !before.trainsOnData;
+  // Whichever of the two keys changed: calls that were encrypted no longer are.
+  return (member === "plaintext" || member === "base_url") && isPlaintext(after) && !isPlaintext(before);
+}
+
+function isPlaintext({ plaintext, baseUrl }: ProviderRow): boolean {
+  return plaintext === true && /^http:/i.test(baseUrl);
 }

@@ -53,6 +53,7 @@ const PROVIDER: Effects<AuthoredProvider> = {
   dialect: "decides",
   base_url: "decides",
   network: "decides",
+  plaintext: "decides",
   api_version: "decides",
   region: "decides",
   auth: "credential",

@@ -147,6 +147,7 @@ export const DECISION: Decision = {
       duration_ms: 212,
       simulated: false,
       translated: false,
+      plaintext: false,
       calls: 1,
     },
     {
@@ -159,6 +160,7 @@ export const DECISION: Decision = {
       duration_ms: 1_601,
       simulated: false,
       translated: false,
+      plaintext: false,
       calls: 1,
     },
   ],

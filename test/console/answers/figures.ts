@@ -125,6 +125,7 @@ function endpoint(id: string, provider: string, region: string, changes: Partial
     provider,
     region,
     model: "gpt-5",
+    plaintext: false,
     routes: ["chat-large"],
     state: "healthy",
     retry_in_ms: null,

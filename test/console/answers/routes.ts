@@ -37,6 +37,7 @@ export function model(id: string, changes: Partial<Model> = {}): Model {
             reason_code: "NO_EU_ENDPOINT",
           }
         : null,
+    plaintext: false,
     operations: ["chat.completions", "messages"],
     regions: (ROUTES[id] ?? []).map((name) => ENDPOINTS[name]?.region ?? ""),
     context_window: 128_000,

@@ -11,6 +11,7 @@ providers:
     dialect: openai-chat
     base_url: https://alpha.example/v1
     network: public
+    plaintext: false
     api_version: "2024-10-21"
     region: eu-west
     auth: { bearer: { env: ALPHA_KEY }, on_missing_secret: disable }

@@ -30,6 +30,8 @@ export function routeFacts({
     denial: denial === null ? null : denialFacts(denial),
     operations,
     regions: [...new Set(candidates.map(({ endpoint }) => endpoint.region))].toSorted(),
+    // A request may be answered over unencrypted http, in a network of the operator's.
+    plaintext: candidates.some(({ endpoint }) => endpoint.plaintext === true),
     context_window: contextWindow,
     max_output_tokens: maxOutputTokens,
     dimensions,

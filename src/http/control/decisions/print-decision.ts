@@ -99,8 +99,15 @@ function outcomeFacts(outcome: OutcomeRecord | null) {
   };
 }
 
-function attemptAnswer({ model, translated, calls = 1, duration, ...attempt }: AttemptRecord) {
-  return { ...attempt, model: model ?? null, translated: translated ?? null, calls, duration_ms: duration };
+function attemptAnswer({ model, translated, plaintext, calls = 1, duration, ...attempt }: AttemptRecord) {
+  return {
+    ...attempt,
+    model: model ?? null,
+    translated: translated ?? null,
+    plaintext: plaintext === true,
+    calls,
+    duration_ms: duration,
+  };
 }
 
 function isKnown(outcome: OutcomeRecord | null): outcome is OutcomeRecord {
