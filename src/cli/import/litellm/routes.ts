@@ -112,6 +112,9 @@ function addRoute(
   if (head === undefined) return;
   const fallbacks = fallbacksOf(name, head, first, later, groups, settings, estate);
   const count = peers.length + fallbacks.length;
+  const isShared = settings.balance === "weighted";
+  if (!isShared) leaveOutWeights(first, `\`${settings.balance}\` shares by what it measures, not by weights`, estate);
+  leaveOutWeights(later, "a fallback has no share", estate);
   const attempts =
     settings.retries === null ? null : Math.min(MOST_ATTEMPTS, 1 + Math.max(0, Math.floor(settings.retries)) + count);
   estate.routes.push({
@@ -119,12 +122,16 @@ function addRoute(
     primary: head.endpoint,
     peers: peers.map(({ endpoint }) => endpoint),
     balance: settings.balance,
-    weights: settings.balance === "weighted" ? weightsOf(first, estate) : new Map(),
+    weights: isShared ? weightsOf(first, estate) : new Map(),
     fallbacks,
     maxAttempts: attempts,
     internal: false,
     spot: head.spot,
   });
+}
+
+function leaveOutWeights(rows: readonly Deployment[], why: string, { report }: Estate): void {
+  for (const { weight, spot } of rows) if (weight !== null) report.add("left_out", spot.spot("weight"), why);
 }
 
 /** Shares by `weight`, else by `rpm`, else by `tpm`, as the source shuffles them. */

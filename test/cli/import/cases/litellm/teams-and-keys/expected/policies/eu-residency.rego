@@ -10,6 +10,9 @@
 #       processed_in_eu: {effect: require_all, reasons: [REGION_NOT_IN_EU, EU_REGIONS_NOT_DECLARED]}
 package signalbox.policy.eu_residency
 
+# Values that routes.yaml may declare later.
+# signalbox: later eu
+
 import data.signalbox.lib.workspace
 
 pass.processed_in_eu contains candidate.id if {
