@@ -36,7 +36,7 @@ export function transportOf(
   isPrivate: boolean,
   spot: Spot,
   { report }: Estate,
-): { readonly base_url?: string; readonly network?: "private" } {
+): { readonly base_url?: string; readonly network?: "private"; readonly plaintext?: true } {
   if (baseUrl === null) return {};
   const { protocol, hostname } = new URL(baseUrl);
   const isOwn = isPrivate || isOwnHost(hostname);
@@ -55,7 +55,7 @@ export function transportOf(
   report.add(
     "decide",
     spot,
-    "plain http in a network of your own is refused: `https` is written, so give this server TLS",
+    "plain http in a network of your own: `plaintext: true` is written; give this server TLS where the network is shared",
   );
-  return { base_url: baseUrl.replace(/^http:/, "https:"), ...network };
+  return { base_url: baseUrl, ...network, plaintext: true };
 }
