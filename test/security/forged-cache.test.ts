@@ -16,7 +16,7 @@ import { runCommand, type Ran } from "../keys/command.ts";
 import { cacheIn } from "../support/cache.ts";
 import { fewOrMany } from "../support/long.ts";
 
-const STRICT = gatePolicy("gate", 'pass["tier_approved"] if input.workspace.tier == "nobody"');
+const STRICT = gatePolicy("gate", 'pass["tier_approved"] if not input.operation');
 const WEAK = gatePolicy("gate", 'pass["tier_approved"] if input.operation');
 const BROKEN = gatePolicy("gate", "pass[");
 

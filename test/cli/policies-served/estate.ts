@@ -18,7 +18,7 @@ import { TEST_CACHE } from "../../support/cache.ts";
 export const RULES = {
   everything: "pass.open if input.operation",
   streams: "pass.open if input.request.stream",
-  nothing: 'pass.open if input.operation == "none"',
+  nothing: "pass.open if not input.operation",
   /** 30 to the power of six combinations: minutes without a bound. */
   endless: [
     `words := ${JSON.stringify(Array.from({ length: 30 }, (_, index) => `word ${index}`))}`,

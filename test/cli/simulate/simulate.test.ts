@@ -335,11 +335,13 @@ describe("signalbox simulate over folders", () => {
     expect(existsSync(join(cwd, "report.json"))).toBe(false);
   });
 
-  test("a bad flag is an error, exit 1: 2 says something else here", async () => {
+  test("a bad flag is a usage error, exit 2; 1 with --detailed-exitcode, where 2 means differences", async () => {
+    const detailed = await run("/nowhere", ["--workers", "none", "--detailed-exitcode"]);
+    expect(detailed.code).toBe(1);
     const { code, stdout, stderr } = await run("/nowhere", ["--workers", "none"]);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toBe(
-      'signalbox simulate: --workers: must be a whole number from 1 to 256\nRun "signalbox simulate --help" for help.\n',
+      'signalbox simulate: --workers: must be a whole number from 1 to 256 (given: `none`)\nRun "signalbox simulate --help" for help.\n',
     );
   });
 });
@@ -551,6 +553,8 @@ test("the command line has it, and its help names every flag and code", async ()
       expect(stdout).toContain(`  --${flag}`);
     }
     expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(120);
-    expect(stdout).toMatch(/Exit codes: 0 no difference.* 2 differences.* 3 .* 4 .* 1 an error/s);
+    expect(stdout).toMatch(
+      /Exit codes: 0 no difference.* 1 an error.* 2 the command line.* 3 .* 4 .* 2 means differences/s,
+    );
   }
 });
