@@ -1,0 +1,91 @@
+import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { programAtHand } from "../support/at-hand.ts";
+import { documents, ROOT, serveOptions, text, type Document } from "./deployed.ts";
+
+const CHART = "deploy/helm/signalbox";
+const RENDERED = "test/deploy/helm/rendered.yaml";
+const rendered = documents(RENDERED).filter((document) => document !== null);
+const manifests = ["deployment.yaml", "service.yaml", "network-policy.yaml"].flatMap((file) =>
+  documents(`deploy/kubernetes/${file}`),
+);
+const named = (from: readonly Document[], kind: string, name = "signalbox"): Document => {
+  const found = from.filter((document) => document.kind === kind && document.metadata.name === name);
+  if (found.length !== 1) throw new Error(`${kind} ${name}: ${found.length} of them`);
+  return found[0];
+};
+
+/** What `helm template` prints, or why there is nothing; `null` where Helm is not here. */
+function template(...flags: readonly string[]): { readonly status: number | null; readonly output: string } | null {
+  const program = process.env["HELM"] ?? programAtHand("helm");
+  if (program === null) return null;
+  const { status, stdout, stderr } = spawnSync(join(ROOT, "test/deploy/helm/helm.sh"), flags, {
+    encoding: "utf8",
+    env: { ...process.env, HELM: program },
+  });
+  return { status, output: stdout + stderr };
+}
+
+describe("the chart, as it was rendered", () => {
+  it("is of this version", () => {
+    const [chart] = documents(`${CHART}/Chart.yaml`) as [Document];
+    const { version }: { version: string } = JSON.parse(text("package.json"));
+    expect([chart.version, chart.appVersion]).toEqual([version, version]);
+    const [container] = named(rendered, "Deployment").spec.template.spec.containers;
+    expect(container.image).toBe(`signalbox:${version}`);
+  });
+
+  it("makes the manifests that are tested in deploy/kubernetes", () => {
+    const others = manifests.filter(({ kind }) => kind !== "Deployment");
+    for (const { kind, metadata } of others) {
+      expect([kind, named(rendered, kind, metadata.name)]).toEqual([kind, named(manifests, kind, metadata.name)]);
+    }
+    expect(rendered).toHaveLength(manifests.length + 1);
+    const [own, theirs] = [named(rendered, "Deployment"), named(manifests, "Deployment")].map(
+      (deployment: Document) => {
+        const { metadata, spec } = deployment.spec.template;
+        const volumes = spec.volumes.filter(({ name }: Document) => name !== "configuration");
+        return { ...deployment.spec, template: { labels: metadata.labels, spec: { ...spec, volumes } } };
+      },
+    );
+    expect(own).toEqual(theirs);
+  });
+
+  it("starts the server with flags that it takes", () => {
+    const [container] = named(rendered, "Deployment").spec.template.spec.containers;
+    expect(serveOptions(container.args)).toMatchObject({ port: 8080, adminPort: 8081, drain: 30_000 });
+  });
+
+  it("mounts every file of the example configuration at its path", () => {
+    const { data } = named(rendered, "ConfigMap", "signalbox-configuration");
+    const { volumes } = named(rendered, "Deployment").spec.template.spec;
+    const { configMap } = volumes.find(({ name }: Document) => name === "configuration");
+    const files = new Map<string, string>(configMap.items.map(({ key, path }: Document) => [path, data[key]]));
+    const folder = "deploy/configuration";
+    const policies = readdirSync(join(ROOT, folder, "policies"), { recursive: true, encoding: "utf8" });
+    const paths = [
+      "routes.yaml",
+      ...policies.filter((path) => path.endsWith(".rego")).map((path) => `policies/${path}`),
+    ];
+    expect([...files.keys()].toSorted()).toEqual(paths.toSorted());
+    for (const path of paths) expect([path, files.get(path)]).toEqual([path, text(`${folder}/${path}`)]);
+  });
+
+  it("is what Helm makes of it today", (context) => {
+    const made = template();
+    if (made === null) return context.skip("helm is not here");
+    expect(made).toEqual({ status: 0, output: text(RENDERED) });
+  });
+
+  it.for([
+    ["a misspelt value", "--set", "replica=2", "'replica' not allowed"],
+    ["a wrong digest", "--set", "image.digest=latest", "image/digest"],
+    ["no routes.yaml", "--set-file", "configuration.routes=/dev/null", "configuration.routes is empty"],
+  ])("refuses %s", ([, flag = "", value = "", message = ""], context) => {
+    const made = template(flag, value);
+    if (made === null) return context.skip("helm is not here");
+    expect(made).toEqual({ status: 1, output: expect.stringContaining(message) });
+  });
+});
