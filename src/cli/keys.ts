@@ -23,6 +23,7 @@ import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/comma
 import { GRANT_FLAG_NAMES, GRANT_FLAGS, GRANT_HELP, readExchange, readLimits } from "./key-grant-flags.ts";
 import { describeKey } from "../http/control/service-keys/key-json.ts";
 import { formatKeys } from "./key-lines.ts";
+import { databaseForNewKey, refuseUndeclaredNames } from "./new-key.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
 import { runFlagCommand } from "./terminal/run.ts";
 
@@ -44,6 +45,10 @@ Flags of create
                     1 to 16 characters of a-z and 0-9, part of the key's text. Default: production.
   --workload X      The workload it is for.
   --labels A,B      Labels that policies can read.
+  --config FILE     routes.yaml that must declare workspace and labels. Default: that of the current folder, unless
+                    the database is named.
+  --environment E   The overlay of that file: routes.E.yaml is merged over it. Default: SIGNALBOX_ENVIRONMENT.
+  --create          Makes the database of the current folder if there is none.
 ${GRANT_HELP}
 Flags of rotate
   --overlap D       How long the old key still works, such as 24h (the default), 30m or 0.
@@ -68,6 +73,9 @@ const FLAGS = {
   owner: { type: "string" },
   expires: { type: "string" },
   "key-environment": { type: "string" },
+  config: { type: "string" },
+  environment: { type: "string" },
+  create: { type: "boolean" },
   workload: { type: "string" },
   labels: { type: "string" },
   overlap: { type: "string" },
@@ -95,6 +103,9 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
         "key-environment",
         "workload",
         "labels",
+        "config",
+        "environment",
+        "create",
         "quiet",
         ...GRANT_FLAG_NAMES,
       ],
@@ -142,7 +153,9 @@ async function create(values: Values, positionals: readonly string[], io: Comman
     ...(values.workload !== undefined && { workload: values.workload }),
   };
   const { text, record } = namingFlags(() => createKey(options, Date.now, randomBytes));
-  await withStore(databasePath(values.database, io), true, (store) => store.keys.create(record));
+  await refuseUndeclaredNames(values, options, io);
+  const database = databaseForNewKey(values, io);
+  await withStore(database, true, (store) => store.keys.create(record));
   printSecret(text, record, values, io, "Keep the key now; it is not shown again.");
   return EXIT.ok;
 }

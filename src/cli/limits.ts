@@ -1,12 +1,8 @@
-import { readEnvironment } from "./terminal/environment.ts";
-import { resolve } from "node:path";
-import { compileTable } from "../compile/compile-table.ts";
-import { furtherSources, loadConfiguration } from "../compile/load.ts";
 import { limitRows, type LimitRow } from "../limits/usage.ts";
 import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
 import { noArguments, TABLE_FORMAT_HELP, wantsJson } from "./terminal/arguments.ts";
+import { loadTable } from "./terminal/load-table.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
-import { shownPath } from "./terminal/shown-path.ts";
 import { runFlagCommand } from "./terminal/run.ts";
 
 const HELP = `Usage: signalbox limits [flags]
@@ -56,12 +52,7 @@ interface Wanted {
 }
 
 async function readRows(io: CommandIo, wanted: Wanted): Promise<readonly LimitRow[]> {
-  const path = resolve(io.cwd, wanted.config);
-  const files = await loadConfiguration(path, shownPath(io.cwd, path), readEnvironment(wanted.environment, io));
-  const [unread] = files.unreadable ?? [];
-  if (unread !== undefined) throw new CommandError(`${unread.file}: ${unread.message}; ${unread.hint}`);
-  const { table } = compileTable(files.routes, furtherSources(files));
-  if (table === null) throw new CommandError(`${files.routes.path} has errors; list them with: signalbox check`);
+  const { table } = await loadTable(io, wanted.config, wanted.environment);
   const workspaces = Object.values(table.workspaces).filter(
     ({ id }) => wanted.workspace === undefined || id === wanted.workspace,
   );

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 
@@ -10,6 +10,7 @@ import { runCommand, type Ran } from "./command.ts";
 
 const CREATE = [
   "create",
+  "--create",
   "--workspace",
   "acme-prod",
   "--scopes",
@@ -255,5 +256,50 @@ describe("keys list, revoke and rotate", () => {
     const { code, stdout } = await run("--help");
     expect(code).toBe(0);
     expect(stdout).toContain("Usage: signalbox keys");
+  });
+});
+
+describe("keys create beside a configuration", () => {
+  const CONFIGURATION = `version: 1
+vocabulary: { labels: [eu, tools-approved] }
+regions: { eu: [eu] }
+providers: { one: { preset: openai, region: eu, trains_on_data: false } }
+models: { m: { operations: [generate], capabilities: [] } }
+endpoints: [{ id: m-one, model: m, provider: one, upstream_model: m }]
+routes: { r: { primary: m-one } }
+workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], providers: [one] } } }
+`;
+  const create = (workspace: string, ...more: string[]): Promise<Ran> =>
+    run("create", "--workspace", workspace, "--scopes", "inference", "--owner", "o", "--expires", "1d", ...more);
+  beforeEach(() => {
+    writeFileSync(join(cwd, "routes.yaml"), CONFIGURATION);
+  });
+
+  it("refuses a workspace or a label that routes.yaml does not declare, with the nearest one", async () => {
+    const workspace = await create("serach", "--create");
+    expect(workspace).toMatchObject({ code: 2, stdout: "" });
+    expect(workspace.stderr).toContain("--workspace: routes.yaml has no workspace of that name; did you mean search?");
+    const label = await create("search", "--create", "--labels", "eu,tools-aproved");
+    expect(label).toMatchObject({ code: 2, stdout: "" });
+    expect(label.stderr).toContain("--labels: vocabulary.labels of routes.yaml does not declare one of them");
+    expect(label.stderr).toContain("did you mean tools-approved?");
+    expect(existsSync(join(cwd, ".signalbox"))).toBe(false);
+    expect(await create("search", "--create", "--labels", "eu,tools-approved")).toMatchObject({ code: 0 });
+  });
+
+  it("takes any names for a database that is named, unless a configuration is too", async () => {
+    const named = ["--database", join(cwd, "other.db")];
+    expect(await create("serach", ...named)).toMatchObject({ code: 0 });
+    expect(await create("serach", ...named, "--config", "routes.yaml")).toMatchObject({ code: 2 });
+  });
+
+  it("makes no database in a folder without one unless --create is given", async () => {
+    const refused = await create("search");
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toContain(`there is no database at ${join(cwd, ".signalbox", "signalbox.db")}`);
+    expect(refused.stderr).toContain("--create");
+    expect(existsSync(join(cwd, ".signalbox"))).toBe(false);
+    expect(await create("search", "--create")).toMatchObject({ code: 0 });
+    expect(await create("search")).toMatchObject({ code: 0 });
   });
 });

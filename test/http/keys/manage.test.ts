@@ -25,7 +25,7 @@ describe("POST /v1/keys", () => {
       scopes: ["catalogue:read", "inference"],
       environment: "staging",
       workload: "checkout",
-      labels: ["b", "a"],
+      labels: ["eu"],
       exchange: { maximum_lifetime: 600, operations: ["chat.completions"] },
       limits: { requests_per_minute: 60, budget: { usd: 5, per: "day" } },
     });
@@ -39,7 +39,7 @@ describe("POST /v1/keys", () => {
       status: "active",
       workspace: "acme-prod",
       scopes: ["inference", "catalogue:read"],
-      labels: ["a", "b"],
+      labels: ["eu"],
       created_by: managerId,
       exchange: { maximum_lifetime: 600, operations: ["chat.completions"], routes: null, origins: null },
       limits: { requests_per_minute: 60, tokens_per_minute: null, budget: { usd: 5, per: "day" } },

@@ -102,7 +102,7 @@ describe("a key by name", () => {
     ["owner", { owner: "group:else" }],
     ["environment", { environment: "staging" }],
     ["workload", { workload: "batch" }],
-    ["labels", { labels: ["a"] }],
+    ["labels", { labels: ["eu"] }],
     ["exchange", { exchange: { maximum_lifetime: 60 } }],
     ["limits", { limits: { requests_per_minute: 5 } }],
     ["expires_at", { expires_at: new Date(Date.parse(EXPIRY) + 60_000).toISOString() }],

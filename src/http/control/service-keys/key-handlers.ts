@@ -4,11 +4,12 @@ import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { managesWorkspace, mayChangeKey } from "../../../canon/credentials/key-authority.ts";
 import { PLATFORM_SCOPE } from "../../../canon/scope.ts";
+import { undeclaredLabel } from "../../../canon/credentials/undeclared-label.ts";
 import { asWord, type Word } from "../../../evidence/record.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
 import { faultError, noSuchKey, noSuchWorkspace, notYours } from "./key-errors.ts";
 import { describeKey } from "./key-json.ts";
-import type { KeyFault, KeyManagement, PreparedKey } from "./key-management.ts";
+import type { KeyFault, KeyManagement, NewKey, PreparedKey } from "./key-management.ts";
 import { pageOfKeys } from "./key-page.ts";
 import { readNewKey, readRotation } from "./key-request.ts";
 
@@ -23,6 +24,8 @@ export const KEY_HANDLERS = {
     if (typeof workspace !== "string") return workspace;
     const requested = readNewKey(body, workspace, identity.keyId, Date.now());
     if ("code" in requested) return requested;
+    const unknown = unknownLabel(call, requested);
+    if (unknown !== null) return unknown;
     const prepared = await keys.create(requested);
     if ("fault" in prepared) return faultError(prepared, body);
     return stored(call, prepared, body);
@@ -135,6 +138,12 @@ export function managedWorkspace(call: ControlCall, workspace: string): string |
   // Of a workspace that has left the configuration, its own key still manages what it has.
   const isKnown = workspace === identity.workspace || Object.hasOwn(call.snapshot.decider.table.workspaces, workspace);
   return isManaged && isKnown ? workspace : noSuchWorkspace(managesAll);
+}
+
+/** The 400 for a label that the configuration does not declare; `null` where all are. */
+export function unknownLabel(call: ControlCall, { labels = [] }: NewKey): ServiceError | null {
+  const fix = undeclaredLabel(labels, call.snapshot.decider.table.vocabulary.labels);
+  return fix === null ? null : faultError({ fault: "option", field: "labels", fix }, parts(call).body);
 }
 
 function textOf(value: JsonValue | undefined): string | null {

@@ -1,0 +1,51 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { undeclaredLabel } from "../canon/credentials/undeclared-label.ts";
+import { didYouMean } from "./terminal/arguments.ts";
+import { CommandError, UsageError, type CommandIo } from "./terminal/command-io.ts";
+import { loadTable } from "./terminal/load-table.ts";
+import { databasePath } from "./terminal/open-store.ts";
+
+/** Flags of `keys create` that say where the key is made, and for which configuration. */
+export interface NewKeyFlags {
+  readonly database?: string | undefined;
+  readonly create?: boolean | undefined;
+  readonly config?: string | undefined;
+  readonly environment?: string | undefined;
+}
+
+/** @throws {CommandError} where a database would be made in a folder that has none, unasked: no server would know its key */
+export function databaseForNewKey(flags: NewKeyFlags, io: CommandIo): string {
+  const path = databasePath(flags.database, io);
+  if (flags.create === true || !isOwn(flags, io) || existsSync(path)) return path;
+  throw new CommandError(
+    `there is no database at ${path}; start "signalbox serve" in this folder first, name another database with --database, or give --create to make this one`,
+  );
+}
+
+/**
+ * Compares workspace and labels with routes.yaml: the file of `--config`, or the one beside the folder's own database.
+ *
+ * @throws {UsageError} {@link CommandError}
+ */
+export async function refuseUndeclaredNames(
+  flags: NewKeyFlags,
+  { workspace, labels }: { readonly workspace: string; readonly labels: readonly string[] },
+  io: CommandIo,
+): Promise<void> {
+  const config = flags.config ?? "routes.yaml";
+  if (flags.config === undefined && !(isOwn(flags, io) && existsSync(resolve(io.cwd, config)))) return;
+  const { table, file } = await loadTable(io, config, flags.environment);
+  const known = Object.keys(table.workspaces);
+  if (!known.includes(workspace)) {
+    throw new UsageError(`--workspace: ${file} has no workspace of that name${didYouMean(workspace, known)}`);
+  }
+  const fix = undeclaredLabel(labels, table.vocabulary.labels);
+  if (fix !== null) throw new UsageError(`--labels: ${fix}`);
+}
+
+/** Whether the database is that of the working folder, which nobody named. */
+function isOwn({ database }: NewKeyFlags, { environment }: CommandIo): boolean {
+  const named = [database, environment["SIGNALBOX_DATABASE_URL"], environment["SIGNALBOX_DATABASE"]];
+  return named.every((value) => value === undefined || value === "");
+}
