@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { asWord } from "../src/evidence/record.ts";
+import { asIdentifier } from "../src/evidence/record.ts";
 import type { EvidenceSearch } from "../src/evidence/evidence-store.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { request, WORKSPACES } from "./summary/fixture.ts";
@@ -22,9 +22,9 @@ const began = performance.now();
 for (let made = 0; made < DECISIONS; made += TOGETHER) {
   const batch = Array.from({ length: Math.min(TOGETHER, DECISIONS - made) }, (_, index) => {
     const at = start + (made + index) * STEP;
-    const workspace = WORKSPACES[(made + index) % WORKSPACES.length] ?? asWord("workspace-1");
+    const workspace = WORKSPACES[(made + index) % WORKSPACES.length] ?? asIdentifier("workspace-1");
     const { decision, outcome } = request(made + index, at, workspace, random);
-    const requestId = asWord(
+    const requestId = asIdentifier(
       `req_${at.toString(16).padStart(12, "0")}${(made + index).toString(16).padStart(20, "0")}`,
     );
     return { decision: { ...decision, requestId }, outcome: { ...outcome, requestId } };

@@ -1,16 +1,16 @@
-import { type DecisionRecord, type OutcomeRecord, asWord, type Word } from "../../src/evidence/record.ts";
+import { type DecisionRecord, type OutcomeRecord, asIdentifier, type Identifier } from "../../src/evidence/record.ts";
 
 /** A realistic configuration: 5 workspaces, 6 keys each, 20 routes, 40 endpoints of 10 models with 5 providers in 4 regions. */
 export const WORKSPACES = names("workspace", 5);
 const ROUTES = names("route", 20);
 const ENDPOINTS = names("endpoint", 40);
-const SHADOWS = [{ policy: asWord("eu-residency"), revision: asWord("r4") }];
+const SHADOWS = [{ policy: asIdentifier("eu-residency"), revision: asIdentifier("r4") }];
 const REASONS = ["REGION_NOT_APPROVED", "RETENTION_NOT_APPROVED", "CAPABILITY_NOT_APPROVED", "model_not_found"].map(
-  (name) => asWord(name),
+  (name) => asIdentifier(name),
 );
 
-function names(kind: string, count: number): readonly Word[] {
-  return Array.from({ length: count }, (_, index) => asWord(`${kind}-${index + 1}`));
+function names(kind: string, count: number): readonly Identifier[] {
+  return Array.from({ length: count }, (_, index) => asIdentifier(`${kind}-${index + 1}`));
 }
 
 function pick<Item>(items: readonly Item[], random: () => number): Item {
@@ -23,37 +23,37 @@ function pick<Item>(items: readonly Item[], random: () => number): Item {
 export function request(
   id: number,
   at: number,
-  workspace: Word,
+  workspace: Identifier,
   random: () => number,
 ): { readonly decision: DecisionRecord; readonly outcome: OutcomeRecord } {
   const route = Math.floor(random() * ROUTES.length);
   const fate = random();
   const outcome = fate < 0.03 ? "deny" : fate < 0.06 ? "refuse" : "route";
-  const requestId = asWord(`req_${id.toString(16).padStart(32, "0")}`);
+  const requestId = asIdentifier(`req_${id.toString(16).padStart(32, "0")}`);
   const reason = outcome === "route" ? null : pick(REASONS, random);
   const decision: DecisionRecord = {
     requestId,
     at,
     workspace,
-    keyId: asWord(`${workspace}-key-${1 + Math.floor(random() * 6)}`),
-    environment: asWord("production"),
+    keyId: asIdentifier(`${workspace}-key-${1 + Math.floor(random() * 6)}`),
+    environment: asIdentifier("production"),
     operation: route < 16 ? "chat.completions" : route < 18 ? "embeddings" : "rerank",
     route: ROUTES[route] ?? null,
     outcome,
-    tableRevision: asWord("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
-    plan: [asWord("endpoint-1"), asWord("endpoint-2")],
-    policy: outcome === "deny" ? asWord("approvals") : null,
+    tableRevision: asIdentifier("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+    plan: [asIdentifier("endpoint-1"), asIdentifier("endpoint-2")],
+    policy: outcome === "deny" ? asIdentifier("approvals") : null,
     policyRevision: null,
-    constraint: outcome === "deny" ? asWord("region_approved") : null,
+    constraint: outcome === "deny" ? asIdentifier("region_approved") : null,
     reason,
     wouldDeny:
       random() < 0.04
         ? [
             {
-              policy: asWord("eu-residency"),
-              revision: asWord("r4"),
-              constraint: asWord("region"),
-              reason: asWord("REGION_UNKNOWN"),
+              policy: asIdentifier("eu-residency"),
+              revision: asIdentifier("r4"),
+              constraint: asIdentifier("region"),
+              reason: asIdentifier("REGION_UNKNOWN"),
               verdict: "fail",
               effect: "would_deny",
             },
@@ -72,10 +72,10 @@ export function request(
   };
   const total = outcome === "route" ? 200 * 100 ** random() : 1;
   const attempt = (number: number, failure: "overloaded" | null): OutcomeRecord["attempts"][number] => ({
-    endpoint: ENDPOINTS[number] ?? asWord("none"),
-    provider: asWord(`provider-${1 + (number % 5)}`),
-    region: asWord(`region-${1 + (number % 4)}`),
-    model: asWord(`model-${1 + (number % 10)}`),
+    endpoint: ENDPOINTS[number] ?? asIdentifier("none"),
+    provider: asIdentifier(`provider-${1 + (number % 5)}`),
+    region: asIdentifier(`region-${1 + (number % 4)}`),
+    model: asIdentifier(`model-${1 + (number % 10)}`),
     failure,
     status: 200,
     duration: total,
@@ -95,7 +95,7 @@ export function request(
       at: at + total,
       status: 200,
       terminal: outcome === "route" ? "completed" : outcome === "deny" ? "denied" : "refused",
-      finish: asWord("stop"),
+      finish: asIdentifier("stop"),
       attempts,
       stripped: [],
       losses: [],

@@ -1,4 +1,4 @@
-import type { DecisionRecord, OutcomeRecord, Word } from "./record.ts";
+import type { DecisionRecord, OutcomeRecord, Identifier } from "./record.ts";
 import type { CallTracer } from "../canon/call-trace.ts";
 
 /** What has become of one request: the two records, exactly as they were handed to the evidence. */
@@ -6,7 +6,7 @@ export interface EndedRequest {
   readonly decision: DecisionRecord;
   readonly outcome: OutcomeRecord;
   /** 32 hexadecimal digits; `null` where the request belongs to no trace. */
-  readonly traceId: Word | null;
+  readonly traceId: Identifier | null;
 }
 
 /** Tells several observers. */
@@ -40,7 +40,7 @@ export interface RequestObserver {
 /** One request in a trace. */
 export interface RequestTrace {
   /** 32 hexadecimal digits; `null` where there is no trace. */
-  readonly traceId: Word | null;
+  readonly traceId: Identifier | null;
   readonly call: CallTracer;
   /** Once. Not for requests without a record: their trace is forgotten. */
   end(request: EndedRequest): void;

@@ -8,18 +8,18 @@ import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
 import { isJsonObject, type JsonValue } from "../canon/json.ts";
 import { SORT_KEYS, type MaximumPrice, type SortPreference } from "../canon/preferences.ts";
 
-declare const word: unique symbol;
+declare const identifier: unique symbol;
 
 /**
  * An identifier that our own configuration, table or generator made: never text that a client or a provider sent.
  * Records hold these, enums, numbers and booleans only; `test/evidence/record.test-d.ts` proves it over every member.
  */
-export type Word = string & { readonly [word]: true };
+export type Identifier = string & { readonly [identifier]: true };
 
-/** The only way to make a {@link Word}; call it on ids of the table, of keys and of our own generators. */
-export function asWord(identifier: string): Word {
+/** The only way to make a {@link Identifier}; call it on ids of the table, of keys and of our own generators. */
+export function asIdentifier(text: string): Identifier {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the one place where the brand is put on
-  return identifier as Word;
+  return text as Identifier;
 }
 
 /** How a request ended. Exactly one per request. `unknown`: the process died between decision and outcome. */
@@ -36,28 +36,28 @@ export type Terminal = (typeof TERMINALS)[number];
 
 /** Written before the first byte of an answer leaves (docs/evidence.md#when-it-is-written-and-what-a-crash-can-lose). */
 export interface DecisionRecord {
-  readonly requestId: Word;
+  readonly requestId: Identifier;
   /** Milliseconds since the epoch. */
   readonly at: number;
   /** `null` where no key was accepted. */
-  readonly workspace: Word | null;
-  readonly keyId: Word | null;
-  readonly environment: Word | null;
+  readonly workspace: Identifier | null;
+  readonly keyId: Identifier | null;
+  readonly environment: Identifier | null;
   readonly operation: Operation | "models" | "simulate" | "control";
   /** Route of the table; `null` where the request named none that the workspace may see. */
-  readonly route: Word | null;
+  readonly route: Identifier | null;
   /** `answer`: the router answered by itself, without a provider. */
   readonly outcome: "route" | "deny" | "refuse" | "answer";
-  readonly tableRevision: Word;
+  readonly tableRevision: Identifier;
   /** Names the contents of policies and their slots that it was made with (`policySetId`); absent in older records. */
-  readonly policySet?: Word;
+  readonly policySet?: Identifier;
   /** Endpoint ids in the order that was decided; where a request went first, by balance and health, its `attempts` say. */
-  readonly plan: readonly Word[];
-  readonly policy: Word | null;
-  readonly policyRevision: Word | null;
-  readonly constraint: Word | null;
+  readonly plan: readonly Identifier[];
+  readonly policy: Identifier | null;
+  readonly policyRevision: Identifier | null;
+  readonly constraint: Identifier | null;
   /** Reason code of a denial, or error code of a refusal. */
-  readonly reason: Word | null;
+  readonly reason: Identifier | null;
   /** What shadow slots would have done. */
   readonly wouldDeny: readonly ShadowRecord[];
   /** Shadow revisions that were asked, whatever they said: of how many requests `wouldDeny` is a part. Absent in older records. */
@@ -72,21 +72,21 @@ export interface DecisionRecord {
   readonly maxOutput: TokenBucket;
   readonly reasoningEffort: ReasoningEffort;
   /** Families of the table whose signed reasoning was in the history, sorted; absent where there was none. */
-  readonly signatureFamilies?: readonly Word[];
+  readonly signatureFamilies?: readonly Identifier[];
   /** Requested length of vectors; absent where the request does not say. */
   readonly dimensions?: number;
   /** Absent where the request had none. */
   readonly preferences?: PreferencesRecord;
   /** The workload that the key was made for; absent where it has none. */
-  readonly workload?: Word;
+  readonly workload?: Identifier;
   /** The key's labels; absent where it has none. */
-  readonly labels?: readonly Word[];
+  readonly labels?: readonly Identifier[];
   /** How often the client's library says it has retried (`x-stainless-retry-count`); 0 to 100. */
   readonly retryCount: number;
   /** SHA-256 prefix of the client's own correlation id: searchable by who has the id, unreadable by who has not. */
-  readonly clientRequestDigest: Word | null;
+  readonly clientRequestDigest: Identifier | null;
   /** Id of the exchanged token by which the key was used; absent where the key itself was. */
-  readonly token?: Word;
+  readonly token?: Identifier;
   /** Absent where nothing is changed. */
   readonly change?: ChangeRecord;
   /** How many refusals, all without an accepted key or all of one key, this record stands for, where there were too many for a record each; one where absent. */
@@ -97,12 +97,12 @@ export interface DecisionRecord {
 export interface ChangeRecord {
   readonly what: (typeof CHANGES)[number];
   /** Public id of the key, or of the token; id of the policy. */
-  readonly id: Word;
+  readonly id: Identifier;
   /** The key that a rotation replaces. */
-  readonly replaces?: Word;
-  readonly workspace?: Word; // Of the key; absent: the caller's.
+  readonly replaces?: Identifier;
+  readonly workspace?: Identifier; // Of the key; absent: the caller's.
   /** Digest of the policy's content: what is approved, promoted, withdrawn, released, or rolled back. */
-  readonly content?: Word;
+  readonly content?: Identifier;
 }
 
 export const CHANGES = [
@@ -119,34 +119,34 @@ export const CHANGES = [
 ] as const;
 
 export interface ShadowRecord {
-  readonly policy: Word;
-  readonly revision: Word;
-  readonly constraint: Word;
-  readonly reason: Word | null;
+  readonly policy: Identifier;
+  readonly revision: Identifier;
+  readonly constraint: Identifier;
+  readonly reason: Identifier | null;
   readonly verdict: "fail" | "indeterminate";
   /** Absent in older records, which do not tell the two apart. */
   readonly effect?: "would_narrow" | "would_deny";
 }
 
 export interface ShadowRevision {
-  readonly policy: Word;
-  readonly revision: Word;
+  readonly policy: Identifier;
+  readonly revision: Identifier;
 }
 
 /** Which obligation, and not its value: the policy's revision has that. */
 export interface ObligationRecord {
-  readonly policy: Word;
-  readonly revision: Word;
-  readonly obligation: Word;
+  readonly policy: Identifier;
+  readonly revision: Identifier;
+  readonly obligation: Identifier;
   readonly effect: "applied" | "would_apply";
 }
 
 export interface AttemptRecord {
-  readonly endpoint: Word;
-  readonly provider: Word;
-  readonly region: Word;
+  readonly endpoint: Identifier;
+  readonly provider: Identifier;
+  readonly region: Identifier;
   /** The table's name for the model; absent in older records. */
-  readonly model?: Word;
+  readonly model?: Identifier;
   readonly failure: FailureKind | null;
   readonly status: number | null;
   /** Milliseconds from the start of the attempt to its end. */
@@ -161,16 +161,16 @@ export interface AttemptRecord {
 
 /** Written after the answer has ended. */
 export interface OutcomeRecord {
-  readonly requestId: Word;
+  readonly requestId: Identifier;
   readonly at: number;
   /** HTTP status that the client got. */
   readonly status: number;
   readonly terminal: Terminal;
   /** The unified finish reason, where the upstream said one. */
-  readonly finish: Word | null;
+  readonly finish: Identifier | null;
   readonly attempts: readonly AttemptRecord[];
   /** Registered names of request members that were taken out on the way (identity, unknown ones on a route that strips them). */
-  readonly stripped: readonly Word[];
+  readonly stripped: readonly Identifier[];
   /** What translations of request and answer left out or changed; absent in older records. */
   readonly losses?: readonly DroppedField[];
   /** Why the router itself ended the request, or kept it from calling anybody else; absent where it did not. */
@@ -178,7 +178,7 @@ export interface OutcomeRecord {
   /** What was changed in requests and answer besides; absent in older records. */
   readonly edits?: readonly Edit[];
   /** The request whose calls answered this one too, because both have one idempotency key. */
-  readonly joined?: Word;
+  readonly joined?: Identifier;
   /** Limits were settled by an estimate, because the upstream did not count all tokens; absent otherwise. */
   readonly estimated?: true;
   /** Tokens; `null` where the upstream did not say. */
@@ -226,9 +226,9 @@ export function endedAt(outcome: Pick<OutcomeRecord, "terminal" | "attempts">): 
 }
 
 /** The values of one member, each once, joined by commas; `null` where there are none. */
-export function namesOf(attempts: readonly AttemptRecord[], member: "endpoint" | "provider" | "region"): Word | null {
-  const names = new Set(attempts.map((attempt) => attempt[member]));
-  return names.size === 0 ? null : asWord([...names].join(","));
+export function namesOf(all: readonly AttemptRecord[], key: "endpoint" | "provider" | "region"): Identifier | null {
+  const names = new Set(all.map((attempt) => attempt[key]));
+  return names.size === 0 ? null : asIdentifier([...names].join(","));
 }
 
 /**
@@ -249,10 +249,10 @@ export function shares(count: number, attempts: readonly AttemptRecord[]): reado
 
 /** Preferences that decide anything (docs/dispatch.md#preferences-of-the-caller). A name that the table does not have is {@link UNKNOWN_NAME}. */
 export interface PreferencesRecord {
-  readonly order?: readonly Word[];
-  readonly only?: readonly Word[];
-  readonly ignore?: readonly Word[];
-  readonly region?: readonly Word[];
+  readonly order?: readonly Identifier[];
+  readonly only?: readonly Identifier[];
+  readonly ignore?: readonly Identifier[];
+  readonly region?: readonly Identifier[];
   readonly allow_fallbacks?: boolean;
   readonly sort?: SortPreference;
   readonly max_price?: MaximumPrice;
@@ -261,7 +261,7 @@ export interface PreferencesRecord {
 }
 
 /** A name that the table does not have. No provider and no region can be called this: ids have no spaces. */
-export const UNKNOWN_NAME = asWord("unknown name");
+export const UNKNOWN_NAME = asIdentifier("unknown name");
 
 type Check = (value: JsonValue) => boolean;
 

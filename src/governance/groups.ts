@@ -1,4 +1,4 @@
-import { asWord, type Word } from "../evidence/record.ts";
+import { asIdentifier, type Identifier } from "../evidence/record.ts";
 import { Cell, encodedCount } from "./cell.ts";
 import type { Dimension, Grouping } from "./dimensions.ts";
 import { groupKey, GroupRanking } from "./group-ranking.ts";
@@ -12,7 +12,7 @@ export const MAXIMUM_GROUPS = 1_000;
 
 export interface Group {
   /** Only the requested dimensions; `null`: of none, such as requests that called no provider. Days and hours are their start, RFC 3339. */
-  readonly group: Readonly<Partial<Record<Dimension, Word | null>>>;
+  readonly group: Readonly<Partial<Record<Dimension, Identifier | null>>>;
   readonly measures: Measures;
   readonly spend: SpendMeasures;
 }
@@ -114,7 +114,7 @@ export class Groups {
   #group(
     hour: number,
     labels: string,
-    read: (labels: string) => readonly (Word | null)[],
+    read: (labels: string) => readonly (Identifier | null)[],
     size: () => number,
   ): GroupCells | null {
     const part = this.#parts.get(labels) ?? this.#readPart(labels, read(labels));
@@ -131,7 +131,7 @@ export class Groups {
       this.#rank().add(time ?? "", part.key, size());
       return null;
     }
-    const group = time === null ? part.group : { ...part.group, [this.#grouping.time ?? "hour"]: asWord(time) };
+    const group = time === null ? part.group : { ...part.group, [this.#grouping.time ?? "hour"]: asIdentifier(time) };
     const made = {
       time: time ?? "",
       part: part.key,
@@ -151,8 +151,11 @@ export class Groups {
     return ranking;
   }
 
-  #readPart(labels: string, words: readonly (Word | null)[]): { readonly group: Group["group"]; readonly key: string } {
-    const group: Partial<Record<Dimension, Word | null>> = {};
+  #readPart(
+    labels: string,
+    words: readonly (Identifier | null)[],
+  ): { readonly group: Group["group"]; readonly key: string } {
+    const group: Partial<Record<Dimension, Identifier | null>> = {};
     for (const { dimension, position } of this.#grouping.labels) group[dimension] = words[position] ?? null;
     const part = { group, key: JSON.stringify(group) };
     this.#parts.set(labels, part);

@@ -1,4 +1,4 @@
-import type { Word } from "../evidence/record.ts";
+import type { Identifier } from "../evidence/record.ts";
 import { ByteReader, ByteWriter } from "./byte-stream.ts";
 import { Cell } from "./cell.ts";
 
@@ -13,7 +13,7 @@ import { Cell } from "./cell.ts";
 export const FACETS = ["total", "traffic", "place", "key", "verdict", "shadow", "shadow_route"] as const;
 export type Facet = (typeof FACETS)[number];
 
-export type Labels = readonly (Word | null)[] | readonly [operation: string, route: Word | null];
+export type Labels = readonly (Identifier | null)[] | readonly [operation: string, route: Identifier | null];
 
 /** One cell as stored. */
 export interface RollUpRow {

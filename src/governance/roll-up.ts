@@ -7,7 +7,7 @@ import {
   type OutcomeRecord,
   type ShadowRecord,
   type Terminal,
-  type Word,
+  type Identifier,
 } from "../evidence/record.ts";
 import type { Facet, Increments, Labels } from "./increments.ts";
 import type { Cell } from "./cell.ts";
@@ -18,10 +18,10 @@ export const HOUR = 3_600_000;
 export interface DecisionFacts {
   /** Hours since the epoch in which it was decided: both records of a request count there. */
   readonly hour: number;
-  readonly workspace: Word | null;
+  readonly workspace: Identifier | null;
   readonly operation: DecisionRecord["operation"];
-  readonly route: Word | null;
-  readonly keyId: Word | null;
+  readonly route: Identifier | null;
+  readonly keyId: Identifier | null;
   readonly outcome: DecisionRecord["outcome"];
   /** How many requests it covers. */
   readonly repeated: number;

@@ -1,4 +1,4 @@
-import type { Word } from "../evidence/record.ts";
+import type { Identifier } from "../evidence/record.ts";
 import { Cell, encodedCount } from "./cell.ts";
 import type { Grouping } from "./dimensions.ts";
 import { Groups, MAXIMUM_GROUPS, type Group } from "./groups.ts";
@@ -12,9 +12,9 @@ export type CellSource = (facet: Facet) => AsyncIterable<readonly RollUpRow[]>;
 
 /** Requests that were denied or refused for one and the same reason. */
 export interface VerdictLine {
-  readonly policy: Word | null;
-  readonly constraint: Word | null;
-  readonly reason_code: Word | null;
+  readonly policy: Identifier | null;
+  readonly constraint: Identifier | null;
+  readonly reason_code: Identifier | null;
   readonly denied: number;
   readonly refused: number;
 }

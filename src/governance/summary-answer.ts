@@ -1,5 +1,5 @@
 import type { PolicyIdentity } from "../canon/policy.ts";
-import { asWord, type Word } from "../evidence/record.ts";
+import { asIdentifier, type Identifier } from "../evidence/record.ts";
 import type { Dimension, Grouping } from "./dimensions.ts";
 import type { Measures } from "./measures.ts";
 import { policyStates, type AnswerPolicy } from "./policies/policy-states.ts";
@@ -19,15 +19,15 @@ export interface SummaryAnswer {
   readonly object: "governance.summary";
   readonly version: 1;
   /** `null`: requests without an accepted key, or of several workspaces. */
-  readonly workspace: Word | null;
+  readonly workspace: Identifier | null;
   /** Whose requests are counted; empty for those without an accepted key. */
-  readonly workspaces: readonly Word[];
+  readonly workspaces: readonly Identifier[];
   readonly window: {
     /** RFC 3339; whole hours, so possibly more than requested. */
-    readonly start: Word;
-    readonly end: Word;
+    readonly start: Identifier;
+    readonly end: Identifier;
     /** Before it every hour is over and every request has ended: those numbers do not change any more. Before `start` where that can be said of no hour of the window. */
-    readonly complete_until: Word;
+    readonly complete_until: Identifier;
   };
   readonly group_by: readonly Dimension[];
   /** How far percentiles may be from the exact ones, as a share of them. */
@@ -42,9 +42,9 @@ export interface SummaryAnswer {
   readonly shadows: readonly ShadowPolicy[];
   readonly policies: readonly AnswerPolicy[];
   /** `null` where no table is loaded, as on the command line. */
-  readonly table_revision: Word | null;
+  readonly table_revision: Identifier | null;
   /** No position: it counts the requests of all workspaces. */
-  readonly evidence: { readonly head: { readonly hash: Word } | null };
+  readonly evidence: { readonly head: { readonly hash: Identifier } | null };
 }
 
 type AnswerGroup = Measures & Pick<Group, "group">;
@@ -77,11 +77,11 @@ export function summaryAnswer(context: SummaryContext, summary: Summary): Summar
     object: "governance.summary",
     version: 1,
     workspace: onlyOne(workspaces),
-    workspaces: workspaces.map(asWord),
+    workspaces: workspaces.map(asIdentifier),
     window: {
-      start: asWord(formatHour(window.from)),
-      end: asWord(formatHour(window.until)),
-      complete_until: asWord(formatHour(complete)),
+      start: asIdentifier(formatHour(window.from)),
+      end: asIdentifier(formatHour(window.until)),
+      complete_until: asIdentifier(formatHour(complete)),
     },
     group_by: grouping.dimensions,
     relative_error: RELATIVE_ERROR,
@@ -91,13 +91,13 @@ export function summaryAnswer(context: SummaryContext, summary: Summary): Summar
     verdicts: summary.verdicts,
     shadows: summary.shadows,
     policies: policyStates(context.loaded, context.stored),
-    table_revision: tableRevision === null ? null : asWord(tableRevision),
-    evidence: { head: head === null ? null : { hash: asWord(head.hash) } },
+    table_revision: tableRevision === null ? null : asIdentifier(tableRevision),
+    evidence: { head: head === null ? null : { hash: asIdentifier(head.hash) } },
   };
 }
 
 /** `null` where there is none or more than one. */
-export function onlyOne(workspaces: readonly string[]): Word | null {
+export function onlyOne(workspaces: readonly string[]): Identifier | null {
   const [first, ...others] = workspaces;
-  return first === undefined || others.length > 0 ? null : asWord(first);
+  return first === undefined || others.length > 0 ? null : asIdentifier(first);
 }

@@ -13,7 +13,7 @@ import {
   type DecisionRecord,
   type OutcomeRecord,
   type Terminal,
-  asWord,
+  asIdentifier,
 } from "../evidence/record.ts";
 import type { Settlement } from "../limits/cost.ts";
 import { beforeDeadline } from "./request-head.ts";
@@ -91,7 +91,7 @@ export class Recorder {
   ): ServiceError {
     this.#route = decision.route;
     const record = decisionRecord(this.#head, identity, request, decision, snapshot.decider);
-    this.#decision = { ...record, outcome: "refuse", reason: asWord(error.code) };
+    this.#decision = { ...record, outcome: "refuse", reason: asIdentifier(error.code) };
     this.#evidence.decide(this.#decision).catch(() => {});
     this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: error.status >= 500 ? "failed" : "refused" };
     return error;
@@ -180,9 +180,9 @@ export class Recorder {
     const known = {
       status: outcome.error?.status ?? (outcome.terminal === "client_closed" && firstByteAt === null ? 499 : 200),
       terminal: outcome.terminal,
-      finish: outcome.finish === null ? null : asWord(outcome.finish),
+      finish: outcome.finish === null ? null : asIdentifier(outcome.finish),
       attempts: this.#attempts,
-      stripped: outcome.stripped.map((name) => asWord(name)),
+      stripped: outcome.stripped.map((name) => asIdentifier(name)),
       losses: outcome.dropped,
       edits: editsIn(outcome.edits),
       inputTokens: usage?.input ?? null,
@@ -199,7 +199,7 @@ export class Recorder {
       ? known
       : {
           ...known,
-          ...(joined === null ? {} : { joined: asWord(joined) }),
+          ...(joined === null ? {} : { joined: asIdentifier(joined) }),
           ...(outcome.ended === undefined ? {} : { ended: outcome.ended }),
           ...(estimated ? { estimated } : {}),
           ...(written > 0 ? { cacheWriteTokens: written, cacheWriteHourTokens: usage?.cacheWriteHour } : {}),

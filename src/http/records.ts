@@ -12,8 +12,8 @@ import {
   type ObligationRecord,
   type ShadowRecord,
   type ShadowRevision,
-  asWord,
-  type Word,
+  asIdentifier,
+  type Identifier,
 } from "../evidence/record.ts";
 import type { AttemptReport } from "../dispatch/attempt.ts";
 import { shapeRecord } from "./shape-record.ts";
@@ -30,11 +30,11 @@ export function recordHead(
   headers: IncomingHttpHeaders,
 ): RecordHead {
   return {
-    requestId: asWord(requestId),
+    requestId: asIdentifier(requestId),
     at: Date.now(),
     operation,
     retryCount: readRetryCount(headers["x-stainless-retry-count"]),
-    clientRequestDigest: clientRequestId === null ? null : asWord(digestPrefix(clientRequestId)),
+    clientRequestDigest: clientRequestId === null ? null : asIdentifier(digestPrefix(clientRequestId)),
   };
 }
 
@@ -67,7 +67,7 @@ export function refusalRecord(
   identity: Identity | null,
   error: ServiceError,
 ): DecisionRecord {
-  return { ...plainRecord(head, snapshot, identity), outcome: "refuse", reason: asWord(error.code) };
+  return { ...plainRecord(head, snapshot, identity), outcome: "refuse", reason: asIdentifier(error.code) };
 }
 
 /** Of a request that the router answered by itself: the catalogue, a simulation. */
@@ -90,8 +90,8 @@ function plainRecord(
     ...head,
     ...whoOf(identity),
     route: null,
-    tableRevision: asWord(snapshot.decider.table.revision),
-    policySet: asWord(snapshot.decider.policies.id),
+    tableRevision: asIdentifier(snapshot.decider.table.revision),
+    policySet: asIdentifier(snapshot.decider.policies.id),
     plan: [],
     policy: null,
     policyRevision: null,
@@ -126,18 +126,18 @@ export function decisionRecord(
     operation,
     retryCount,
     clientRequestDigest,
-    workspace: asWord(identity.workspace),
-    keyId: asWord(identity.keyId),
-    environment: asWord(identity.environment),
-    route: decision.route === "" ? null : asWord(decision.route),
+    workspace: asIdentifier(identity.workspace),
+    keyId: asIdentifier(identity.keyId),
+    environment: asIdentifier(identity.environment),
+    route: decision.route === "" ? null : asIdentifier(decision.route),
     outcome: decision.outcome,
-    tableRevision: asWord(decision.tableRevision),
-    policySet: asWord(policies.id),
+    tableRevision: asIdentifier(decision.tableRevision),
+    policySet: asIdentifier(policies.id),
     plan,
-    policy: denial === null ? null : asWord(denial.policy),
-    policyRevision: denial === null ? null : asWord(denial.revision),
-    constraint: denial === null ? null : asWord(denial.constraint),
-    reason: denial === null ? null : asWord(denial.reason),
+    policy: denial === null ? null : asIdentifier(denial.policy),
+    policyRevision: denial === null ? null : asIdentifier(denial.revision),
+    constraint: denial === null ? null : asIdentifier(denial.constraint),
+    reason: denial === null ? null : asIdentifier(denial.reason),
     wouldDeny,
     shadows,
     obligations,
@@ -151,12 +151,12 @@ export function decisionRecord(
   const narrowed = identity.narrowed ?? null;
   const shape = shapeRecord(table, identity, request);
   if (narrowed === null && shape === null) return record;
-  return { ...record, ...shape, ...(narrowed !== null && { token: asWord(narrowed.tokenId) }) };
+  return { ...record, ...shape, ...(narrowed !== null && { token: asIdentifier(narrowed.tokenId) }) };
 }
 
 /** Those members of a record that are made of the decision alone. */
 interface DecisionLists {
-  readonly plan: readonly Word[];
+  readonly plan: readonly Identifier[];
   readonly wouldDeny: readonly ShadowRecord[];
   readonly shadows: readonly ShadowRevision[];
   readonly obligations: readonly ObligationRecord[];
@@ -169,7 +169,7 @@ function listsOf(decision: Decision): DecisionLists {
   const known = lists.get(decision);
   if (known !== undefined) return known;
   const made = {
-    plan: decision.outcome === "route" ? decision.plan.map(({ endpoint }) => asWord(endpoint.id)) : [],
+    plan: decision.outcome === "route" ? decision.plan.map(({ endpoint }) => asIdentifier(endpoint.id)) : [],
     wouldDeny: shadowRecords(decision),
     shadows: shadowRevisions(decision),
     obligations: obligationRecords(decision),
@@ -181,10 +181,10 @@ function listsOf(decision: Decision): DecisionLists {
 function whoOf(identity: Identity | null): Pick<DecisionRecord, "workspace" | "keyId" | "environment" | "token"> {
   const narrowed = identity?.narrowed ?? null;
   return {
-    workspace: identity === null ? null : asWord(identity.workspace),
-    keyId: identity === null ? null : asWord(identity.keyId),
-    environment: identity === null ? null : asWord(identity.environment),
-    ...(narrowed !== null && { token: asWord(narrowed.tokenId) }),
+    workspace: identity === null ? null : asIdentifier(identity.workspace),
+    keyId: identity === null ? null : asIdentifier(identity.keyId),
+    environment: identity === null ? null : asIdentifier(identity.environment),
+    ...(narrowed !== null && { token: asIdentifier(narrowed.tokenId) }),
   };
 }
 
@@ -194,10 +194,10 @@ function shadowRecords(decision: Decision): readonly ShadowRecord[] {
     slot === "candidate" && verdict !== "pass" && effect !== "none"
       ? [
           {
-            policy: asWord(policy),
-            revision: asWord(revision),
-            constraint: asWord(constraint),
-            reason: reason === null ? null : asWord(reason),
+            policy: asIdentifier(policy),
+            revision: asIdentifier(revision),
+            constraint: asIdentifier(constraint),
+            reason: reason === null ? null : asIdentifier(reason),
             verdict,
             effect: effect === "would_deny" ? effect : "would_narrow",
           },
@@ -212,7 +212,7 @@ function shadowRevisions(decision: Decision): readonly ShadowRevision[] {
   for (const { slot, policy, revision } of decision.trace) {
     const key = `${policy} ${revision}`;
     if (slot === "candidate" && !revisions.has(key)) {
-      revisions.set(key, { policy: asWord(policy), revision: asWord(revision) });
+      revisions.set(key, { policy: asIdentifier(policy), revision: asIdentifier(revision) });
     }
   }
   return [...revisions.values()];
@@ -222,7 +222,14 @@ function obligationRecords({ obligations }: Decision): readonly ObligationRecord
   return obligations.flatMap(({ policy, revision, obligation, effect }) =>
     effect === "none"
       ? []
-      : [{ policy: asWord(policy), revision: asWord(revision), obligation: asWord(obligation), effect }],
+      : [
+          {
+            policy: asIdentifier(policy),
+            revision: asIdentifier(revision),
+            obligation: asIdentifier(obligation),
+            effect,
+          },
+        ],
   );
 }
 
@@ -230,10 +237,10 @@ function obligationRecords({ obligations }: Decision): readonly ObligationRecord
 export function attemptRecords(attempts: readonly AttemptReport[]): readonly AttemptRecord[] {
   return attempts.map(({ candidate: { endpoint }, failure, status, duration, simulated, translated, calls }) => {
     const record = {
-      endpoint: asWord(endpoint.id),
-      provider: asWord(endpoint.provider),
-      region: asWord(endpoint.region),
-      model: asWord(endpoint.model),
+      endpoint: asIdentifier(endpoint.id),
+      provider: asIdentifier(endpoint.provider),
+      region: asIdentifier(endpoint.region),
+      model: asIdentifier(endpoint.model),
       failure: failure?.kind ?? null,
       status,
       duration: rounded(duration),

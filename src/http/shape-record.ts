@@ -3,7 +3,13 @@ import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { regionsNamed } from "../decide/narrow.ts";
-import { UNKNOWN_NAME, type PreferencesRecord, type DecisionRecord, asWord, type Word } from "../evidence/record.ts";
+import {
+  UNKNOWN_NAME,
+  type PreferencesRecord,
+  type DecisionRecord,
+  asIdentifier,
+  type Identifier,
+} from "../evidence/record.ts";
 
 /** What a decision depends on besides what every record has, so that `simulate --evidence` can decide the request again. */
 export type ShapeRecord = Pick<
@@ -39,23 +45,23 @@ function keyPart(identity: Identity): ShapeRecord | null {
     workload === "" && labels.length === 0
       ? null
       : {
-          ...(workload !== "" && { workload: asWord(workload) }),
-          ...(labels.length > 0 && { labels: labels.map(asWord) }),
+          ...(workload !== "" && { workload: asIdentifier(workload) }),
+          ...(labels.length > 0 && { labels: labels.map(asIdentifier) }),
         };
   keyParts.set(identity, part);
   return part;
 }
 
 /** A client sends signed reasoning back, and may write any family into it. */
-function knownFamilies(table: RoutingTable, families: readonly string[]): readonly Word[] {
+function knownFamilies(table: RoutingTable, families: readonly string[]): readonly Identifier[] {
   const known = new Set(Object.values(table.models).map(({ signatureFamily }) => signatureFamily));
-  return families.map((family) => (known.has(family) ? asWord(family) : UNKNOWN_NAME));
+  return families.map((family) => (known.has(family) ? asIdentifier(family) : UNKNOWN_NAME));
 }
 
 function preferencesRecord(table: RoutingTable, preferences: ProviderPreferences): PreferencesRecord {
   const { order, only, ignore, region, allow_fallbacks, sort, max_price, data_collection, zdr } = preferences;
-  const providers = (names: readonly string[]): readonly Word[] =>
-    once(names.map((name) => (Object.hasOwn(table.providers, name) ? asWord(name) : UNKNOWN_NAME)));
+  const providers = (names: readonly string[]): readonly Identifier[] =>
+    once(names.map((name) => (Object.hasOwn(table.providers, name) ? asIdentifier(name) : UNKNOWN_NAME)));
   return {
     ...(order !== undefined && { order: providers(order) }),
     ...(only !== undefined && { only: providers(only) }),
@@ -70,10 +76,10 @@ function preferencesRecord(table: RoutingTable, preferences: ProviderPreferences
 }
 
 /** A name that a list repeats decides nothing more, and 64 of them would make a record six times as long. */
-function once(names: readonly Word[]): readonly Word[] {
+function once(names: readonly Identifier[]): readonly Identifier[] {
   return [...new Set(names)];
 }
 
-function regionWord(table: RoutingTable, name: string): Word {
-  return regionsNamed(table, name) === null ? UNKNOWN_NAME : asWord(name);
+function regionWord(table: RoutingTable, name: string): Identifier {
+  return regionsNamed(table, name) === null ? UNKNOWN_NAME : asIdentifier(name);
 }

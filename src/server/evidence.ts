@@ -1,4 +1,4 @@
-import { type DecisionRecord, type OutcomeRecord, asWord } from "../evidence/record.ts";
+import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../evidence/record.ts";
 import type { Runtime, RequestSizes } from "../http/runtime.ts";
 import { LIMIT_CODES } from "../limits/refusal.ts";
 import { DuplicateDecisionError } from "../evidence/errors.ts";
@@ -71,7 +71,7 @@ export function foldedRefusals(
   const add = (decision: DecisionRecord, outcome: OutcomeRecord): void => {
     const { workspace, keyId, route, operation, reason } = decision;
     const key = JSON.stringify([workspace, keyId, operation, route, reason, outcome.status, outcome.terminal]);
-    const requestId = sums.get(key)?.decision.requestId ?? asWord(newRequestId());
+    const requestId = sums.get(key)?.decision.requestId ?? asIdentifier(newRequestId());
     const repeated = (sums.get(key)?.decision.repeated ?? 0) + 1;
     // Of the newest of them, without the members that identify a single request.
     sums.set(key, {

@@ -1,4 +1,4 @@
-import { type DecisionRecord, type OutcomeRecord, asWord } from "../evidence/record.ts";
+import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../evidence/record.ts";
 import type { EvidenceHead } from "../evidence/evidence-log.ts";
 import type { EvidenceHealth } from "../evidence/evidence-store.ts";
 import {
@@ -270,7 +270,7 @@ export class EvidenceQueue {
     const at = Date.now();
     const room = Math.max(0, Math.floor(this.#outcomeRoom() / OUTCOME_FIELDS));
     for (const requestId of this.#unended.splice(0, room)) {
-      this.#gathering.outcomes.push(at, requestId, JSON.stringify(unknownOutcome(asWord(requestId), at)));
+      this.#gathering.outcomes.push(at, requestId, JSON.stringify(unknownOutcome(asIdentifier(requestId), at)));
     }
   }
 

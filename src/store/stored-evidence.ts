@@ -16,7 +16,7 @@ import {
   type OutcomeRecord,
   type ShadowRecord,
   type ShadowRevision,
-  type Word,
+  type Identifier,
 } from "../evidence/record.ts";
 import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
 import type { EvidenceEntry } from "../evidence/evidence-store.ts";
@@ -200,7 +200,7 @@ export function readEntry(
  *
  * @param at when the process was last known to run, milliseconds since the epoch
  */
-export function unknownOutcome(requestId: Word, at: number): OutcomeRecord {
+export function unknownOutcome(requestId: Identifier, at: number): OutcomeRecord {
   return {
     requestId,
     at,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { meteredEvidence, spentTokens } from "../../src/server/evidence.ts";
-import { type DecisionRecord, type OutcomeRecord, asWord } from "../../src/evidence/record.ts";
+import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../../src/evidence/record.ts";
 import type { RequestSizes } from "../../src/http/runtime.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { hello, post, sse, delta, startRouter, startSse, startUpstream, tableOver } from "../support/router.ts";
@@ -39,7 +39,7 @@ describe("what a request counts for against a token's ceiling", () => {
       { terminal: "failed", attempts: [{ ...attempt, failure: "connect", status: null }] },
       0,
     ],
-    ["another request's calls: nothing", { attempts: [], joined: asWord("req_other") }, 0],
+    ["another request's calls: nothing", { attempts: [], joined: asIdentifier("req_other") }, 0],
   ])("%s", (_, members, tokens) => {
     expect(spentTokens("chat.completions", ended(members), sizes)).toBe(tokens);
   });
@@ -64,15 +64,15 @@ describe("what a request counts for against a token's ceiling", () => {
       (token, tokens) => void spent.push(token, tokens),
     );
     const requests: Partial<DecisionRecord>[] = [
-      { token: asWord("t1") },
+      { token: asIdentifier("t1") },
       {},
-      { token: asWord("t2"), outcome: "refuse" },
-      { token: asWord("t3"), outcome: "deny" },
-      { token: asWord("t4"), outcome: "answer", operation: "models" },
+      { token: asIdentifier("t2"), outcome: "refuse" },
+      { token: asIdentifier("t3"), outcome: "deny" },
+      { token: asIdentifier("t4"), outcome: "answer", operation: "models" },
     ];
     for (const [index, members] of requests.entries()) {
       void evidence.decide(decisionRecord(`req_${index}`, members));
-      evidence.settle({ ...ended({}), requestId: asWord(`req_${index}`) }, sizes);
+      evidence.settle({ ...ended({}), requestId: asIdentifier(`req_${index}`) }, sizes);
     }
     expect(spent).toEqual(["t1", 120]);
   });

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 
 import { evidence } from "../../src/cli/evidence/evidence.ts";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import type { EvidenceEntry } from "../../src/evidence/evidence-store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
@@ -28,7 +28,7 @@ describe("evidence tail", () => {
         route: null,
         plan: [],
         workspace: null,
-        reason: asWord("REGION_NOT_APPROVED"),
+        reason: asIdentifier("REGION_NOT_APPROVED"),
       }),
     );
     store.evidence.settle(outcomeRecord("r1"));
@@ -44,7 +44,7 @@ describe("evidence tail", () => {
 
   it("prints JSON lines, limited and narrowed", async () => {
     for (const id of ["r1", "r2", "r3"]) {
-      await store.evidence.decide(decisionRecord(id, { workspace: asWord(id === "r3" ? "beta" : "acme") }));
+      await store.evidence.decide(decisionRecord(id, { workspace: asIdentifier(id === "r3" ? "beta" : "acme") }));
     }
     const { stdout } = await run("tail", "--format", "json", "--workspace", "acme", "--limit", "1");
     const entry = JSON.parse(stdout) as EvidenceEntry;

@@ -8,7 +8,7 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { GENESIS } from "../../src/evidence/chain.ts";
 import { evidence } from "../../src/cli/evidence/evidence.ts";
 import { ExportFile } from "../../src/cli/evidence/export-file.ts";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
@@ -38,7 +38,7 @@ async function fill(at = 1_795_000_000_000): Promise<void> {
     ["r2", "grüße"],
     ["r3", "acme"],
   ] as const) {
-    await store.evidence.decide(decisionRecord(id, { workspace: asWord(workspace), at }));
+    await store.evidence.decide(decisionRecord(id, { workspace: asIdentifier(workspace), at }));
     if (id !== "r3") store.evidence.settle({ ...outcomeRecord(id), at });
     await store.evidence.flush();
   }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { foldedRefusals } from "../../src/server/evidence.ts";
-import { type DecisionRecord, type OutcomeRecord, asWord } from "../../src/evidence/record.ts";
+import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../../src/evidence/record.ts";
 import { DuplicateDecisionError, EvidenceUnavailableError } from "../../src/evidence/errors.ts";
 import { EvidenceQueue } from "../../src/store/evidence-queue.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
@@ -12,8 +12,8 @@ const anonymous = (id: string, reason = "invalid_api_key"): DecisionRecord =>
     keyId: null,
     route: null,
     outcome: "refuse",
-    reason: asWord(reason),
-    clientRequestDigest: asWord("0123456789abcdef"),
+    reason: asIdentifier(reason),
+    clientRequestDigest: asIdentifier("0123456789abcdef"),
     retryCount: 3,
   });
 
@@ -117,10 +117,17 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
 
   it("of recognised keys are added up by key, which stays named, and each workspace has a share of its own", async () => {
     const { refuse, decisions, refusals } = memory();
-    const of = (workspace: string, keyId: string) => ({ workspace: asWord(workspace), keyId: asWord(keyId) });
-    await refuse(400, "invalid_api_key", { ...of("a", "k1"), token: asWord("t1"), needs: ["tools"] });
+    const of = (workspace: string, keyId: string) => ({
+      workspace: asIdentifier(workspace),
+      keyId: asIdentifier(keyId),
+    });
+    await refuse(400, "invalid_api_key", { ...of("a", "k1"), token: asIdentifier("t1"), needs: ["tools"] });
     await refuse(300, "insufficient_scope", of("a", "k2"));
-    await refuse(200, "requests_per_minute", { ...of("a", "k2"), route: asWord("chat-large"), plan: [asWord("e1")] });
+    await refuse(200, "requests_per_minute", {
+      ...of("a", "k2"),
+      route: asIdentifier("chat-large"),
+      plan: [asIdentifier("e1")],
+    });
     await refuse(90, "service_key_in_browser", of("b", "k3"));
     await refuse(90);
     expect(decisions).toHaveLength(100 + 90 + 90);
@@ -141,7 +148,7 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
 
   it("of malformed bodies are added up too, and failures of ours are not", async () => {
     const { refuse, decisions, refusals } = memory();
-    const who = { workspace: asWord("a"), keyId: asWord("k1") };
+    const who = { workspace: asIdentifier("a"), keyId: asIdentifier("k1") };
     await refuse(400, "missing_field", who);
     await refuse(150, "fair_share_exceeded", who);
     await refuse(120, "internal_error", who);

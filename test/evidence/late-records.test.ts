@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/evidence-batch.ts";
 import { readDecision, readOutcome } from "../../src/store/stored-evidence.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue } from "../../src/store/evidence-queue.ts";
@@ -103,7 +103,7 @@ describe("a request that reached a provider before its decision could be recorde
     expect((await errorOf(response)).code).toBe("evidence_unavailable");
     await landing(true);
     await until(() => log.outcomes.length === 1);
-    const requestId = asWord(response.headers.get("x-request-id") ?? "");
+    const requestId = asIdentifier(response.headers.get("x-request-id") ?? "");
     expect(log).toMatchObject({
       decisions: [{ requestId, outcome: "route", plan: ["a"] }],
       outcomes: [

@@ -2,12 +2,12 @@
  * Checked by `npm run typecheck`: no member of an evidence record, at any depth, takes free text. A member of type
  * `string` makes `FreeText` name its path, and the assignment below no longer compiles.
  */
-import type { DecisionRecord, OutcomeRecord, Word } from "../../src/evidence/record.ts";
+import type { DecisionRecord, OutcomeRecord, Identifier } from "../../src/evidence/record.ts";
 
 /** Paths of members that could hold text that nobody vetted: `string`, template literals, `unknown` and `any`. */
 export type FreeText<Value, Path extends string> = unknown extends Value ? Path : PathIn<Value, Path>;
 
-type PathIn<Value, Path extends string> = Value extends Word
+type PathIn<Value, Path extends string> = Value extends Identifier
   ? never
   : Value extends string
     ? IsEnum<Value> extends true
@@ -39,5 +39,7 @@ export type Proofs = [
   Expect<Is<FreeText<{ readonly a: `req_${string}` }, "d">, "d.a">>,
   Expect<Is<FreeText<{ readonly a: unknown }, "d">, "d.a">>,
   Expect<Is<FreeText<{ readonly a: Record<string, number> }, "d">, "d.a">>,
-  Expect<Is<FreeText<{ readonly a: "x" | "y"; readonly b: Word | null; readonly c: readonly number[] }, "d">, never>>,
+  Expect<
+    Is<FreeText<{ readonly a: "x" | "y"; readonly b: Identifier | null; readonly c: readonly number[] }, "d">, never>
+  >,
 ];

@@ -13,7 +13,7 @@ function* damaged(value: unknown): Generator {
     for (const [index, item] of value.entries()) for (const bad of damaged(item)) yield value.with(index, bad);
   } else if (typeof value === "object" && value !== null) {
     for (const [name, member] of Object.entries(value)) {
-      // Members that may be null hold any text: `Word` cannot be told from other text by looking at it.
+      // Members that may be null hold any text: `Identifier` cannot be told from other text by looking at it.
       const alternatives = member === null ? [{ canary: "text" }] : damaged(member);
       for (const bad of alternatives) yield { ...value, [name]: bad };
       yield Object.fromEntries(Object.entries(value).filter(([other]) => other !== name));

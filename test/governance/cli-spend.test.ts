@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { spend } from "../../src/cli/summary/spend.ts";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { runCommand } from "../keys/command.ts";
@@ -24,7 +24,7 @@ async function writeSome(): Promise<void> {
     ["r2", "chat", null],
     ["r3", "=cmd", null],
   ] as const) {
-    await store.evidence.decide(decisionRecord(id, { route: asWord(route) }));
+    await store.evidence.decide(decisionRecord(id, { route: asIdentifier(route) }));
     store.evidence.settle({ ...outcomeRecord(id), costNanoUsd });
   }
   await store.evidence.flush();

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 
 import { summary } from "../../src/cli/summary/summary.ts";
 import { chainHash, GENESIS } from "../../src/evidence/chain.ts";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
@@ -24,11 +24,11 @@ const run = (...argv: string[]) => runCommand(summary, argv, { cwd });
 const WINDOW = ["--start", "2026-11-18T00:00:00Z", "--end", "2026-11-19T00:00:00Z"];
 
 async function writeSome(): Promise<void> {
-  const residency = { policy: asWord("eu-residency"), revision: asWord("r3") };
+  const residency = { policy: asIdentifier("eu-residency"), revision: asIdentifier("r3") };
   const said = {
     ...residency,
-    constraint: asWord("region"),
-    reason: asWord("REGION_UNKNOWN"),
+    constraint: asIdentifier("region"),
+    reason: asIdentifier("REGION_UNKNOWN"),
     verdict: "fail",
   } as const;
   const shadows = [residency];
@@ -38,9 +38,9 @@ async function writeSome(): Promise<void> {
     decisionRecord("r3", {
       outcome: "deny",
       route: null,
-      policy: asWord("approvals"),
-      constraint: asWord("route_known"),
-      reason: asWord("model_not_found"),
+      policy: asIdentifier("approvals"),
+      constraint: asIdentifier("route_known"),
+      reason: asIdentifier("model_not_found"),
       wouldDeny: [],
     }),
   );
@@ -50,7 +50,7 @@ async function writeSome(): Promise<void> {
       workspace: null,
       keyId: null,
       route: null,
-      reason: asWord("invalid_api_key"),
+      reason: asIdentifier("invalid_api_key"),
     }),
   );
   store.evidence.settle(outcomeRecord("r1"));

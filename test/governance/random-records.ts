@@ -6,8 +6,8 @@ import {
   type AttemptRecord,
   type DecisionRecord,
   type OutcomeRecord,
-  asWord,
-  type Word,
+  asIdentifier,
+  type Identifier,
 } from "../../src/evidence/record.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 
@@ -23,8 +23,8 @@ export const HOURS = 96;
 
 export const WORKSPACES = ["acme", "beta", "constructor"] as const;
 
-const wordOf = (...words: readonly string[]): fc.Arbitrary<Word> =>
-  fc.constantFrom(...words.map((word) => asWord(word)));
+const wordOf = (...words: readonly string[]): fc.Arbitrary<Identifier> =>
+  fc.constantFrom(...words.map((word) => asIdentifier(word)));
 const maybe = <Value>(arbitrary: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> =>
   fc.option(arbitrary, { nil: null, freq: 4 });
 
@@ -108,7 +108,7 @@ const outcome: fc.Arbitrary<Partial<OutcomeRecord>> = fc.record(
   {
     terminal: fc.constantFrom(...TERMINALS),
     attempts: fc.array(attempt, { maxLength: 3 }).map(ofOneTable),
-    joined: fc.constant(asWord("req_other")),
+    joined: fc.constant(asIdentifier("req_other")),
     inputTokens: tokens,
     outputTokens: tokens,
     cacheReadTokens: tokens,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import { FACETS, Increments, type RollUpRow } from "../../src/governance/increments.ts";
 import { HOUR, rollUpDecision } from "../../src/governance/roll-up.ts";
 import { shadowFigures, type CountSource } from "../../src/governance/shadow-figures.ts";
@@ -152,9 +152,9 @@ describe("what a revision in shadow said", () => {
 const OWN = { workspace: "acme-prod", seesAll: false };
 
 function judgedBy(policy: string, revision: string, route: string) {
-  const by = { policy: asWord(policy), revision: asWord(revision) };
-  const verdict = { constraint: asWord("c"), reason: null, verdict: "fail", effect: "would_deny" } as const;
-  return decisionRecord("r", { route: asWord(route), shadows: [by], wouldDeny: [{ ...by, ...verdict }] });
+  const by = { policy: asIdentifier(policy), revision: asIdentifier(revision) };
+  const verdict = { constraint: asIdentifier("c"), reason: null, verdict: "fail", effect: "would_deny" } as const;
+  return decisionRecord("r", { route: asIdentifier(route), shadows: [by], wouldDeny: [{ ...by, ...verdict }] });
 }
 
 describe("who is told of whom", () => {

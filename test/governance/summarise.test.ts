@@ -5,7 +5,7 @@ import { decisionFacts, HOUR, rollUpDecision, rollUpOutcome } from "../../src/go
 import { MAXIMUM_GROUPS } from "../../src/governance/groups.ts";
 import { summarise } from "../../src/governance/summarise.ts";
 import { formatHour } from "../../src/governance/window.ts";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import { decisionRecord } from "../store/records.ts";
 import { expectAgreement, groupingOf, readRows } from "./agreement.ts";
 import { countAll } from "./brute-force.ts";
@@ -106,7 +106,7 @@ describe("a summary", () => {
   it("gives the groups with the most requests where there are too many, and says so", async () => {
     const increments = new Increments();
     for (let key = 0; key <= MAXIMUM_GROUPS; key++) {
-      const decision = decisionRecord(`r${key}`, { keyId: asWord(`k${key}`), at: 0 });
+      const decision = decisionRecord(`r${key}`, { keyId: asIdentifier(`k${key}`), at: 0 });
       rollUpDecision(increments, decision);
       if (key !== 17) rollUpDecision(increments, decision);
     }
@@ -127,7 +127,7 @@ describe("a summary", () => {
     for (let hour = 0; hour < 50; hour++) {
       for (let route = 0; route < 40; route++) {
         const size = 1 + ((hour * 37 + route * 11) % 97);
-        const decision = decisionRecord("r", { route: asWord(`c${route}`), at: hour * HOUR });
+        const decision = decisionRecord("r", { route: asIdentifier(`c${route}`), at: hour * HOUR });
         for (let count = 0; count < size; count++) rollUpDecision(increments, decision);
         sizes.push({ name: `${formatHour(hour)} c${route}`, size });
       }

@@ -2,12 +2,12 @@
  * Checked by `npm run typecheck`: no member of a summary, at any depth, takes free text. A member of type `string` makes
  * `FreeText` name its path, and the assignment below no longer compiles.
  */
-import type { Word } from "../../src/evidence/record.ts";
+import type { Identifier } from "../../src/evidence/record.ts";
 import type { SummaryAnswer } from "../../src/governance/summary-answer.ts";
 
 type FreeText<Value, Path extends string> = unknown extends Value ? Path : PathIn<Value, Path>;
 
-type PathIn<Value, Path extends string> = Value extends Word
+type PathIn<Value, Path extends string> = Value extends Identifier
   ? never
   : Value extends string
     ? {} extends Record<Value, 1>

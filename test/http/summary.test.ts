@@ -1,7 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it, vi } from "vitest";
 import type { Scope } from "../../src/canon/scope.ts";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import type { SummaryAnswer } from "../../src/governance/summary-answer.ts";
 import { GOVERNANCE_SUMMARY } from "../../src/http/contract/summary-answer-schema.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
@@ -117,7 +117,7 @@ describe("GET /v1/governance/summary", () => {
     const { server } = test;
     const at = Date.UTC(2026, 0, 10, 6, 30);
     await server.store.evidence.decide(decisionRecord("r1", { at }));
-    await server.store.evidence.decide(decisionRecord("r2", { at: at + 3_600_000, workspace: asWord("other") }));
+    await server.store.evidence.decide(decisionRecord("r2", { at: at + 3_600_000, workspace: asIdentifier("other") }));
     const reader = await test.key("acme-prod", READ);
     const query =
       "?start=2026-01-10T05:10:00%2B00:00&end=2026-01-10T09:00:00.001Z&group_by=day,route&group_by=operation";

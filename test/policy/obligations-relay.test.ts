@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { PolicyObligation, PolicySet } from "../../src/canon/policy.ts";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import { readEntry } from "../../src/store/stored-evidence.ts";
 import { decisionRecord } from "../store/records.ts";
 import { compilePolicies } from "../../src/policy/compile-policies.ts";
@@ -92,9 +92,9 @@ describe("obligations on the wire", () => {
 
   test("their records are read back from the store, those without any too, and damaged ones are refused", () => {
     const record = {
-      policy: asWord("house"),
-      revision: asWord("r3"),
-      obligation: asWord("cap"),
+      policy: asIdentifier("house"),
+      revision: asIdentifier("r3"),
+      obligation: asIdentifier("cap"),
       effect: "applied",
     } as const;
     const read = (obligations: unknown) =>

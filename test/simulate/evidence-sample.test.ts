@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../../src/canon/json.ts";
 import { decide } from "../../src/decide/decide.ts";
 import { decisionRecord } from "../../src/http/records.ts";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import { readDecision } from "../../src/store/stored-evidence.ts";
 import { identityOf, instantOf, questionOf } from "../../src/simulate/decide-sample.ts";
 import { readEvidenceSample } from "../../src/simulate/evidence/evidence-sample.ts";
@@ -22,7 +22,7 @@ function recordOf(sample: SampleRequest): string {
   const at = instantOf(sample.time);
   const decided = decide(estate, policies, identityOf(sample), questionOf(sample), at);
   const head = {
-    requestId: asWord("req_1"),
+    requestId: asIdentifier("req_1"),
     at,
     operation: sample.operation,
     retryCount: 0,

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import { chainHash, ChainVerifier, GENESIS, type ChainFault, type ChainLink } from "../../src/evidence/chain.ts";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
 
@@ -16,13 +16,13 @@ export function evidenceLogLaws(store: () => Store): void {
   });
 
   it("chains every row to the one before, with the records' own text", async () => {
-    await store().evidence.decide(decisionRecord("r1", { workspace: asWord("grüße") }));
+    await store().evidence.decide(decisionRecord("r1", { workspace: asIdentifier("grüße") }));
     await store().evidence.decide(decisionRecord("r2"));
     await end(store(), "r2");
     await end(store(), "r1");
     const rows = await store().evidence.log({ after: 0, limit: 10 });
     expect(rows.map(({ position, kind, record }) => [position, kind, record])).toEqual([
-      [1, "decision", JSON.stringify(decisionRecord("r1", { workspace: asWord("grüße") }))],
+      [1, "decision", JSON.stringify(decisionRecord("r1", { workspace: asIdentifier("grüße") }))],
       [2, "decision", JSON.stringify(decisionRecord("r2"))],
       [3, "outcome", JSON.stringify(outcomeRecord("r2"))],
       [4, "outcome", JSON.stringify(outcomeRecord("r1"))],

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { type DecisionRecord, asWord } from "../../src/evidence/record.ts";
+import { type DecisionRecord, asIdentifier } from "../../src/evidence/record.ts";
 import { DuplicateDecisionError } from "../../src/evidence/errors.ts";
 import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../src/keys/key-errors.ts";
 import type { KeyRecord } from "../../src/keys/key-store.ts";
@@ -291,7 +291,7 @@ function evidenceLaws(store: () => Store): void {
       outcome: "deny",
       route: null,
       plan: [],
-      reason: asWord("REGION_NOT_APPROVED"),
+      reason: asIdentifier("REGION_NOT_APPROVED"),
     });
     await Promise.all([store().evidence.decide(decisionRecord("r1")), store().evidence.decide(denied)]);
     store().evidence.settle(outcomeRecord("r1"));
@@ -321,7 +321,7 @@ function evidenceLaws(store: () => Store): void {
     for (let number = 1; number <= 5; number += 1) {
       await store().evidence.decide(
         decisionRecord(`r${number}`, {
-          workspace: number % 2 === 0 ? asWord("beta") : asWord("acme"),
+          workspace: number % 2 === 0 ? asIdentifier("beta") : asIdentifier("acme"),
         }),
       );
     }

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 
-import { type DecisionRecord, type OutcomeRecord, asWord } from "../../src/evidence/record.ts";
+import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
@@ -56,7 +56,9 @@ async function reopened<Result>(path: string, work: (store: Store) => Promise<Re
 }
 
 it("takes the evidence of older files over into the chain, in its order and to the letter", async () => {
-  const [first, second, third] = ["r1", "r2", "r3"].map((id) => decisionRecord(id, { workspace: asWord("beta") }));
+  const [first, second, third] = ["r1", "r2", "r3"].map((id) =>
+    decisionRecord(id, { workspace: asIdentifier("beta") }),
+  );
   if (first === undefined || second === undefined || third === undefined) throw new Error("three records");
   const ended: OutcomeRecord = { ...outcomeRecord("r1"), at: 1_795_000_000_900.75 };
   const path = oldFile([
@@ -102,7 +104,7 @@ it("leaves an older file as it was when it cannot be taken over", async () => {
 
 it("counts what older files hold, so that no outcome counts without its decision", async () => {
   const at = 1_795_000_000_000;
-  const [first, second] = ["r1", "r2"].map((id) => decisionRecord(id, { workspace: asWord("beta"), at }));
+  const [first, second] = ["r1", "r2"].map((id) => decisionRecord(id, { workspace: asIdentifier("beta"), at }));
   if (first === undefined || second === undefined) throw new Error("two records");
   const path = oldFile([
     [first, outcomeRecord("r1")],
@@ -211,7 +213,7 @@ describe("a file of the version before batches, with a prune, an anchor and runn
     };
     await reopened(path, async (store) => {
       expect(await counts(store)).toEqual({ requests: 50, running: 2 });
-      await store.evidence.decide(decisionRecord("next", { workspace: asWord("acme") }));
+      await store.evidence.decide(decisionRecord("next", { workspace: asIdentifier("acme") }));
       for (const { decision, outcome } of await store.evidence.read({ after: 0, limit: 100 })) {
         if (outcome === null) store.evidence.settle(outcomeRecord(decision.requestId));
       }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EvidenceEntry, EvidenceFound, EvidenceSearch } from "../../src/evidence/evidence-store.ts";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
 
@@ -17,8 +17,8 @@ export function evidenceSearchLaws(store: () => Store): void {
         await store().evidence.decide(
           decisionRecord(idAt(index), {
             at: START + index * 1_000,
-            workspace: asWord(index % 2 === 0 ? "acme" : "beta"),
-            route: asWord(index % 3 === 0 ? "chat" : "code"),
+            workspace: asIdentifier(index % 2 === 0 ? "acme" : "beta"),
+            route: asIdentifier(index % 3 === 0 ? "chat" : "code"),
           }),
         );
         if (index % 5 !== 0)

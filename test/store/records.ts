@@ -1,28 +1,28 @@
-import { type DecisionRecord, type OutcomeRecord, type Terminal, asWord } from "../../src/evidence/record.ts";
+import { type DecisionRecord, type OutcomeRecord, type Terminal, asIdentifier } from "../../src/evidence/record.ts";
 import type { KeyRecord } from "../../src/keys/key-store.ts";
 
 export function decisionRecord(requestId: string, members: Partial<DecisionRecord> = {}): DecisionRecord {
   return {
-    requestId: asWord(requestId),
+    requestId: asIdentifier(requestId),
     at: 1_795_000_000_000,
-    workspace: asWord("acme-prod"),
-    keyId: asWord("k7Hs92kLmQ3x"),
-    environment: asWord("production"),
+    workspace: asIdentifier("acme-prod"),
+    keyId: asIdentifier("k7Hs92kLmQ3x"),
+    environment: asIdentifier("production"),
     operation: "chat.completions",
-    route: asWord("chat-large"),
+    route: asIdentifier("chat-large"),
     outcome: "route",
-    tableRevision: asWord("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
-    plan: [asWord("sonnet-bedrock-eu"), asWord("gpt-5-azure-eu")],
+    tableRevision: asIdentifier("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+    plan: [asIdentifier("sonnet-bedrock-eu"), asIdentifier("gpt-5-azure-eu")],
     policy: null,
     policyRevision: null,
     constraint: null,
     reason: null,
     wouldDeny: [
       {
-        policy: asWord("eu-residency"),
-        revision: asWord("3"),
-        constraint: asWord("region_approved"),
-        reason: asWord("REGION_UNKNOWN"),
+        policy: asIdentifier("eu-residency"),
+        revision: asIdentifier("3"),
+        constraint: asIdentifier("region_approved"),
+        reason: asIdentifier("REGION_UNKNOWN"),
         verdict: "fail",
       },
     ],
@@ -39,23 +39,23 @@ export function decisionRecord(requestId: string, members: Partial<DecisionRecor
 
 export function outcomeRecord(requestId: string, terminal: Terminal = "completed"): OutcomeRecord {
   return {
-    requestId: asWord(requestId),
+    requestId: asIdentifier(requestId),
     at: 1_795_000_000_900,
     status: 200,
     terminal,
-    finish: asWord("stop"),
+    finish: asIdentifier("stop"),
     attempts: [
       {
-        endpoint: asWord("sonnet-bedrock-eu"),
-        provider: asWord("bedrock-eu"),
-        region: asWord("eu-central"),
+        endpoint: asIdentifier("sonnet-bedrock-eu"),
+        provider: asIdentifier("bedrock-eu"),
+        region: asIdentifier("eu-central"),
         failure: null,
         status: 200,
         duration: 812.4,
         simulated: false,
       },
     ],
-    stripped: [asWord("user")],
+    stripped: [asIdentifier("user")],
     inputTokens: 1234,
     outputTokens: 321,
     cacheReadTokens: 0,

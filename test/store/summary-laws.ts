@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import { HOUR } from "../../src/governance/roll-up.ts";
 import { shadowCountReport } from "../../src/governance/shadow/shadow-report.ts";
 import { summarise, type Summary } from "../../src/governance/summarise.ts";
@@ -117,7 +117,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
   it("gives each cell once, the oldest hour first, however many there are", async () => {
     const decisions = Array.from({ length: 1_500 }, (_, index) =>
       store().evidence.decide(
-        decisionRecord(`r${index}`, { at: NOON + (index % 3) * HOUR, keyId: asWord(`k${index}`) }),
+        decisionRecord(`r${index}`, { at: NOON + (index % 3) * HOUR, keyId: asIdentifier(`k${index}`) }),
       ),
     );
     await Promise.all(decisions);

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { asWord } from "../../src/evidence/record.ts";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import { openJsonLog } from "../../src/telemetry/logs/json-log.ts";
 import { until } from "../support/router.ts";
 import { COMPILED } from "../support/node-cache.ts";
@@ -65,8 +65,8 @@ describe("a log of JSON lines", () => {
     const log = await openJsonLog({ level: "info", descriptor, bufferBytes: 10_000 });
     const line = {
       event: "key_changed",
-      key_id: asWord("k".repeat(200)),
-      workspace: asWord("w"),
+      key_id: asIdentifier("k".repeat(200)),
+      workspace: asIdentifier("w"),
       change: "added",
     } as const;
     let longest = 0;

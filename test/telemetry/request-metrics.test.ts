@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { asWord, type AttemptRecord } from "../../src/evidence/record.ts";
+import { asIdentifier, type AttemptRecord } from "../../src/evidence/record.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { formatExposition } from "../../src/telemetry/metrics/exposition.ts";
 import { RequestMetrics } from "../../src/telemetry/metrics/request-metrics.ts";
@@ -126,8 +126,8 @@ describe("metrics of requests", () => {
     const attempt = outcomeRecord("r").attempts.at(-1);
     if (attempt === undefined) throw new Error("no attempt");
     const ofTwo = [
-      { ...attempt, endpoint: asWord("e1"), provider: asWord("p1"), calls: 3 },
-      { ...attempt, endpoint: asWord("e2"), provider: asWord("p2"), calls: 1 },
+      { ...attempt, endpoint: asIdentifier("e1"), provider: asIdentifier("p1"), calls: 3 },
+      { ...attempt, endpoint: asIdentifier("e2"), provider: asIdentifier("p2"), calls: 1 },
     ];
     for (const more of [
       { attempts: [ofTwo[0] ?? attempt], costNanoUsd: 500_000_000 },

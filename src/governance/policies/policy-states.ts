@@ -1,12 +1,16 @@
 import { formatRevision, type PolicyIdentity, type PolicySlot } from "../../canon/policy.ts";
-import { asWord, type Word } from "../../evidence/record.ts";
+import { asIdentifier, type Identifier } from "../../evidence/record.ts";
 import type { StoredPolicy, StoredSlot } from "./stored-policies.ts";
 
 /** A policy in a summary. */
 export interface AnswerPolicy {
-  readonly id: Word;
+  readonly id: Identifier;
   /** What the process that answers decides with. */
-  readonly slots: readonly { readonly slot: PolicySlot; readonly revision: Word | null; readonly digest: Word }[];
+  readonly slots: readonly {
+    readonly slot: PolicySlot;
+    readonly revision: Identifier | null;
+    readonly digest: Identifier;
+  }[];
   /** Its slot in the store; `null` where the store has none. */
   readonly stored: { readonly enforced: AnswerSlot | null; readonly candidate: AnswerSlot | null } | null;
   /**
@@ -18,11 +22,11 @@ export interface AnswerPolicy {
 
 export interface AnswerSlot {
   /** `r7`; `null` where no store has numbered the content. */
-  readonly revision: Word | null;
-  readonly digest: Word;
+  readonly revision: Identifier | null;
+  readonly digest: Identifier;
   readonly content: "rules" | "removal";
   /** RFC 3339: when it entered the slot; `null` where it was not recorded. */
-  readonly since: Word | null;
+  readonly since: Identifier | null;
 }
 
 /**
@@ -39,11 +43,11 @@ export function policyStates(
   return [...new Set([...own.keys(), ...current.keys()])].toSorted().map((id) => {
     const [slots, policy = null] = [own.get(id) ?? [], current.get(id)];
     return {
-      id: asWord(id),
+      id: asIdentifier(id),
       slots: slots.map(({ slot, revision, digest }) => ({
         slot,
         revision: shownRevision(revision),
-        digest: asWord(digest),
+        digest: asIdentifier(digest),
       })),
       stored:
         policy === null ? null : { enforced: answerSlot(policy.enforced), candidate: answerSlot(policy.candidate) },
@@ -59,13 +63,13 @@ function hasEnded({ enforced, candidate }: StoredPolicy): boolean {
 function answerSlot(slot: StoredSlot | null): AnswerSlot | null {
   if (slot === null) return null;
   const { revision, digest, content, since } = slot;
-  const entered = since === null ? null : asWord(new Date(since).toISOString());
-  return { revision: shownRevision(revision), digest: asWord(digest), content, since: entered };
+  const entered = since === null ? null : asIdentifier(new Date(since).toISOString());
+  return { revision: shownRevision(revision), digest: asIdentifier(digest), content, since: entered };
 }
 
-function shownRevision(revision: number): Word | null {
+function shownRevision(revision: number): Identifier | null {
   const shown = formatRevision(revision);
-  return shown === null ? null : asWord(shown);
+  return shown === null ? null : asIdentifier(shown);
 }
 
 function driftOf(own: readonly PolicyIdentity[], policy: StoredPolicy | null): AnswerPolicy["drift"] {

@@ -1,19 +1,19 @@
-import { asWord, type Word } from "../../evidence/record.ts";
+import { asIdentifier, type Identifier } from "../../evidence/record.ts";
 import { Cell } from "../cell.ts";
 import { shadowMeasures, type ShadowMeasures } from "../measures.ts";
 import { parseJson } from "../../canon/json.ts";
 
 /** Verdicts of one revision in shadow about the requests that it judged. */
 export interface ShadowPolicy extends ShadowMeasures {
-  readonly policy: Word;
-  readonly revision: Word;
+  readonly policy: Identifier;
+  readonly revision: Identifier;
   /** Its verdicts against them. A request can be in several. */
   readonly verdicts: readonly ShadowVerdict[];
 }
 
 export interface ShadowVerdict extends Omit<ShadowMeasures, "judged"> {
-  readonly constraint: Word | null;
-  readonly reason_code: Word | null;
+  readonly constraint: Identifier | null;
+  readonly reason_code: Identifier | null;
 }
 
 /** Adds up cells of the facet `shadow`. */
@@ -62,7 +62,7 @@ export class ShadowCounts {
     );
   }
 
-  #verdicts(ofPolicy: Word, ofRevision: Word, limit: number): readonly ShadowVerdict[] {
+  #verdicts(ofPolicy: Identifier, ofRevision: Identifier, limit: number): readonly ShadowVerdict[] {
     const verdicts = [...this.#cells].flatMap(([labels, cell]) => {
       const [policy, revision, ...verdict] = readLabels(labels);
       if (policy !== ofPolicy || revision !== ofRevision || verdict.length === 0) return [];
@@ -81,8 +81,8 @@ function compare(left: string, right: string): number {
 }
 
 /** Reads a cell's labels. They were checked when they were written. */
-export function readLabels(labels: string): readonly (Word | null)[] {
+export function readLabels(labels: string): readonly (Identifier | null)[] {
   const value: unknown = parseJson(labels);
   if (!Array.isArray(value)) throw new TypeError("labels of a roll-up are no list");
-  return value.map((word) => (typeof word === "string" ? asWord(word) : null));
+  return value.map((word) => (typeof word === "string" ? asIdentifier(word) : null));
 }

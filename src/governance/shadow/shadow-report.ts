@@ -1,4 +1,4 @@
-import type { Word } from "../../evidence/record.ts";
+import type { Identifier } from "../../evidence/record.ts";
 import type { ShadowMeasures } from "../measures.ts";
 import { readLabels } from "./shadow-counts.ts";
 import {
@@ -25,17 +25,17 @@ export interface ShadowReader {
 export interface ShadowCountReport extends ShadowMeasures {
   readonly by_constraint: readonly ConstraintLine[];
   /** `null`: no route, or one that only workspaces use which the reader does not see. */
-  readonly by_route: readonly (ShadowMeasures & { readonly route: Word | null })[];
+  readonly by_route: readonly (ShadowMeasures & { readonly route: Identifier | null })[];
   /** How many of `judged` are in no line of `by_route`: they were counted before routes were. */
   readonly judged_without_route: number;
   /** `null`: all workspaces together that the reader does not see. */
-  readonly by_workspace: readonly (ShadowMeasures & { readonly workspace: Word | null })[];
+  readonly by_workspace: readonly (ShadowMeasures & { readonly workspace: Identifier | null })[];
 }
 
 /** Verdicts: a request that fails two constraints is in two lines. */
 export interface ConstraintLine extends Omit<ShadowMeasures, "judged"> {
-  readonly constraint: Word | null;
-  readonly reason: Word | null;
+  readonly constraint: Identifier | null;
+  readonly reason: Identifier | null;
 }
 
 /**
@@ -107,7 +107,7 @@ class Lines {
     return judged;
   }
 
-  finish<Line>(line: (labels: readonly (Word | null)[], sum: ShadowMeasures) => Line): readonly Line[] {
+  finish<Line>(line: (labels: readonly (Identifier | null)[], sum: ShadowMeasures) => Line): readonly Line[] {
     const rest =
       this.#sums.size > MAXIMUM_LINES ? [...this.#sums].toSorted(mostDeniedFirst).slice(MAXIMUM_LINES - 1) : [];
     for (const [labels, sum] of rest) {

@@ -9,7 +9,7 @@ import {
 } from "../../simulate/examples/find-examples.ts";
 import { summaryBusy, summaryUnavailable } from "./governance-summary.ts";
 import type { SummaryTurns } from "./summary-turns.ts";
-import { asWord, type Word } from "../../evidence/record.ts";
+import { asIdentifier, type Identifier } from "../../evidence/record.ts";
 
 const DEFAULT_WITNESSES = 20;
 const MOST_WITNESSES = 100;
@@ -93,14 +93,14 @@ export interface ShadowLine {
  */
 export interface ShadowAnswer extends ShadowCountReport {
   readonly object: "policy.shadow";
-  readonly policy: Word;
+  readonly policy: Identifier;
   /** `r7`. */
-  readonly revision: Word;
-  readonly digest: Word;
+  readonly revision: Identifier;
+  readonly digest: Identifier;
   /** RFC 3339: when it entered its slot. The numbers include an earlier time in shadow. */
-  readonly since: Word;
+  readonly since: Identifier;
   /** RFC 3339: up to when evidence is in the numbers. */
-  readonly until: Word;
+  readonly until: Identifier;
   readonly witnesses: readonly ExampleGroup[];
   /** How much of the evidence witnesses were looked for in. */
   readonly looked_at: LookedAt;
@@ -115,11 +115,11 @@ function shadowAnswer(
 ): ShadowAnswer {
   return {
     object: "policy.shadow",
-    policy: asWord(id),
-    revision: asWord(`r${revision}`),
-    digest: asWord(digest),
-    since: asWord(new Date(since).toISOString()),
-    until: asWord(new Date(now).toISOString()),
+    policy: asIdentifier(id),
+    revision: asIdentifier(`r${revision}`),
+    digest: asIdentifier(digest),
+    since: asIdentifier(new Date(since).toISOString()),
+    until: asIdentifier(new Date(now).toISOString()),
     ...counts,
     witnesses: found.witnesses,
     looked_at: found.lookedAt,

@@ -1,5 +1,5 @@
 import type { EvidenceFault, EvidenceFaultCause } from "../../evidence/fault.ts";
-import { asWord, type Word } from "../../evidence/record.ts";
+import { asIdentifier, type Identifier } from "../../evidence/record.ts";
 import type { RequestObserver } from "../../evidence/observer.ts";
 import type { KeyChange } from "../../keys/key-ring.ts";
 import type { EvidenceHealth } from "../../evidence/evidence-store.ts";
@@ -37,24 +37,29 @@ export class ServerLog {
   readonly dropped = (): number => this.#log?.dropped() ?? 0;
 
   readonly keyChanged = ({ id, workspace, change }: KeyChange): void => {
-    this.#log?.write("info", { event: "key_changed", key_id: asWord(id), workspace: asWord(workspace), change });
+    this.#log?.write("info", {
+      event: "key_changed",
+      key_id: asIdentifier(id),
+      workspace: asIdentifier(workspace),
+      change,
+    });
   };
 
   readonly endpointChanged = (endpointId: string, change: "ejected" | "readmitted", ejections: number): void => {
-    const endpoint = asWord(endpointId);
+    const endpoint = asIdentifier(endpointId);
     if (change === "ejected") this.#log?.write("warn", { event: "endpoint_ejected", endpoint, ejections });
     else this.#log?.write("info", { event: "endpoint_readmitted", endpoint, ejections });
   };
 
   readonly policies: PolicyListener = {
-    swapped: ({ id }) => this.#log?.write("info", { event: "policies_swapped", policy_set: asWord(id) }),
+    swapped: ({ id }) => this.#log?.write("info", { event: "policies_swapped", policy_set: asIdentifier(id) }),
     failed: (contents) => {
       for (const { identity } of contents) {
         const { id, revision, slot } = identity;
         this.#log?.write("error", {
           event: "policy_unusable",
-          policy: asWord(id),
-          revision: asWord(`r${revision}`),
+          policy: asIdentifier(id),
+          revision: asIdentifier(`r${revision}`),
           slot,
         });
       }
@@ -63,20 +68,24 @@ export class ServerLog {
     recovered: () => this.#log?.write("info", { event: "policies_recovered" }),
     differing: (drift) => this.#drifts([drift]),
     suspended: ({ id, revision }) =>
-      this.#log?.write("warn", { event: "policy_suspended", policy: asWord(id), revision: asWord(`r${revision}`) }),
+      this.#log?.write("warn", {
+        event: "policy_suspended",
+        policy: asIdentifier(id),
+        revision: asIdentifier(`r${revision}`),
+      }),
   };
 
   #drifts(drifts: readonly PolicyDrift[]): void {
     for (const { policy, drift } of drifts)
-      this.#log?.write("warn", { event: "policy_drift", policy: asWord(policy), drift: asWord(drift) });
+      this.#log?.write("warn", { event: "policy_drift", policy: asIdentifier(policy), drift: asIdentifier(drift) });
   }
 
   started({ url, adminUrl, built, keys }: RunningServer, version: string): void {
     this.#hasStarted = true;
     this.#log?.write("info", {
       event: "started",
-      version: asWord(version),
-      table: asWord(built.snapshot.decider.table.revision),
+      version: asIdentifier(version),
+      table: asIdentifier(built.snapshot.decider.table.revision),
       port: Number(new URL(url).port),
       admin_port: Number(new URL(adminUrl).port),
       keys: keys.size(),
@@ -86,7 +95,7 @@ export class ServerLog {
 
   reloaded(built: RunningServer["built"] | { readonly ok: false; readonly diagnostics: readonly unknown[] }): void {
     if (built.ok) {
-      this.#log?.write("info", { event: "reloaded", table: asWord(built.snapshot.decider.table.revision) });
+      this.#log?.write("info", { event: "reloaded", table: asIdentifier(built.snapshot.decider.table.revision) });
       this.#drifts(built.drifts);
     } else {
       this.#reloadFailed(built.diagnostics.length);
@@ -133,7 +142,10 @@ export class ServerLog {
   }
 }
 
-function faultFields(fault: EvidenceFault | undefined): { readonly cause?: EvidenceFaultCause; readonly file?: Word } {
+function faultFields(fault: EvidenceFault | undefined): {
+  readonly cause?: EvidenceFaultCause;
+  readonly file?: Identifier;
+} {
   if (fault === undefined) return {};
-  return { cause: fault.cause, ...(fault.file !== null && { file: asWord(fault.file) }) };
+  return { cause: fault.cause, ...(fault.file !== null && { file: asIdentifier(fault.file) }) };
 }

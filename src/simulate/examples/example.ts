@@ -7,8 +7,8 @@ import {
   isPreferencesRecord,
   type PreferencesRecord,
   type ShadowRecord,
-  asWord,
-  type Word,
+  asIdentifier,
+  type Identifier,
 } from "../../evidence/record.ts";
 import { readEvidenceSample, type UnsayableDecision } from "../evidence/evidence-sample.ts";
 import { explainArguments } from "../explain/explain-arguments.ts";
@@ -16,23 +16,23 @@ import { shellLine } from "../explain/explain-command.ts";
 
 /** Requests that are equal in every member of their evidence; a member is `null` where a record does not have it. */
 export interface ExampleClass {
-  readonly workspace: Word | null;
-  readonly route: Word | null;
+  readonly workspace: Identifier | null;
+  readonly route: Identifier | null;
   readonly operation: Operation | null;
-  readonly environment: Word | null;
-  readonly workload: Word | null;
+  readonly environment: Identifier | null;
+  readonly workload: Identifier | null;
   /** Sorted. */
-  readonly labels: readonly Word[];
+  readonly labels: readonly Identifier[];
   /** Sorted. */
-  readonly needs: readonly Word[];
+  readonly needs: readonly Identifier[];
   /** Sorted. */
-  readonly features: readonly Word[];
+  readonly features: readonly Identifier[];
   readonly stream: boolean;
   readonly context: TokenBucket | null;
   readonly max_output: TokenBucket | null;
   readonly reasoning_effort: ReasoningEffort | null;
   /** Sorted. */
-  readonly signature_families: readonly Word[];
+  readonly signature_families: readonly Identifier[];
   readonly dimensions: number | null;
   readonly preferences: PreferencesRecord | null;
   readonly time: PolicyTime;
@@ -40,8 +40,8 @@ export interface ExampleClass {
 
 /** One verdict of a revision in shadow about one recorded request. */
 export interface ExampleVerdict {
-  readonly constraint: Word;
-  readonly reason: Word | null;
+  readonly constraint: Identifier;
+  readonly reason: Identifier | null;
   readonly verdict: ShadowRecord["verdict"];
   /** `null` in older records, which do not distinguish the two. */
   readonly effect: "would_narrow" | "would_deny" | null;
@@ -51,7 +51,7 @@ export interface ExampleVerdict {
 
 /** A recorded request against which a revision gave a verdict. */
 export interface ExampleRequest {
-  readonly requestId: Word;
+  readonly requestId: Identifier;
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly class: ExampleClass;
@@ -75,12 +75,12 @@ export function readExampleRequest(text: string, policy: string, revision: strin
     .filter((said) => isJsonObject(said) && said["policy"] === policy && said["revision"] === revision)
     .flatMap((said) => readVerdict(said, record["outcome"] === "route"));
   if (verdicts.length === 0) return null;
-  return { requestId: asWord(requestId), at, class: classOf(record, at), verdicts, record };
+  return { requestId: asIdentifier(requestId), at, class: classOf(record, at), verdicts, record };
 }
 
 /** How to explain an example, or which part of it this version cannot express. */
 export type ExampleExplanation =
-  | { readonly explain: Word; readonly not_explained: null }
+  | { readonly explain: Identifier; readonly not_explained: null }
   | { readonly explain: null; readonly not_explained: UnsayableDecision["unsayable"] | "operation" };
 
 /** The command line that decides the request again as if candidates were promoted, without the program's name. */
@@ -93,7 +93,7 @@ export function explainExample({ record }: ExampleRequest): ExampleExplanation {
   if (sample === null) return { explain: null, not_explained: "operation" };
   if ("unsayable" in sample) return { explain: null, not_explained: sample.unsayable };
   // Names of the configuration and enum values only: records hold nothing else.
-  const explain = asWord(shellLine([...explainArguments(sample.sample), "--promoted"]));
+  const explain = asIdentifier(shellLine([...explainArguments(sample.sample), "--promoted"]));
   return { explain, not_explained: null };
 }
 
@@ -104,7 +104,7 @@ function readVerdict(said: JsonValue, isAllowed: boolean): readonly ExampleVerdi
   const effect = said["effect"] === "would_deny" || said["effect"] === "would_narrow" ? said["effect"] : null;
   return [
     {
-      constraint: asWord(constraint),
+      constraint: asIdentifier(constraint),
       reason: readWord(reason),
       verdict,
       effect,
@@ -143,16 +143,16 @@ function isInstant(at: JsonValue | undefined): at is number {
 }
 
 /** The enum values and names of a record; they were checked when it was written. */
-function readWord(value: JsonValue | undefined): Word | null {
-  return typeof value === "string" ? asWord(value) : null;
+function readWord(value: JsonValue | undefined): Identifier | null {
+  return typeof value === "string" ? asIdentifier(value) : null;
 }
 
-function readWords(value: JsonValue | undefined): readonly Word[] {
+function readWords(value: JsonValue | undefined): readonly Identifier[] {
   if (!Array.isArray(value)) return [];
   return value
     .filter((one): one is string => typeof one === "string")
     .toSorted()
-    .map(asWord);
+    .map(asIdentifier);
 }
 
 function parse(text: string): JsonValue | undefined {

@@ -1,5 +1,5 @@
 import { canonicalJson } from "../../canon/json.ts";
-import { asWord, type Word } from "../../evidence/record.ts";
+import { asIdentifier, type Identifier } from "../../evidence/record.ts";
 import {
   explainExample,
   readExampleRequest,
@@ -30,10 +30,10 @@ export type ExampleGroup = ExampleExplanation &
     /** How many of them were let through and would be denied. */
     readonly newly_denied: number;
     /** Of the oldest and the newest one that was found, RFC 3339. */
-    readonly first: Word;
-    readonly last: Word;
+    readonly first: Identifier;
+    readonly last: Identifier;
     /** Of the newest one. */
-    readonly request_id: Word;
+    readonly request_id: Identifier;
     readonly class: ExampleClass;
   };
 
@@ -42,7 +42,7 @@ export interface LookedAt {
   /** Decisions of the visible workspaces. */
   readonly decisions: number;
   /** When the oldest of them was made, RFC 3339; `null` for none. */
-  readonly since: Word | null;
+  readonly since: Identifier | null;
   /** Whether everything since the revision was first seen was searched. */
   readonly complete: boolean;
 }
@@ -201,6 +201,6 @@ function mostNewlyDeniedFirst(left: FoundClass, right: FoundClass): number {
   return right.newlyDenied - left.newlyDenied || right.requests - left.requests || right.last - left.last;
 }
 
-function instant(at: number): Word {
-  return asWord(new Date(at).toISOString());
+function instant(at: number): Identifier {
+  return asIdentifier(new Date(at).toISOString());
 }

@@ -1,6 +1,6 @@
 import type { FailureKind } from "../../canon/failure.ts";
 import type { PolicySlot } from "../../canon/policy.ts";
-import type { DecisionRecord, Terminal, Word } from "../../evidence/record.ts";
+import type { DecisionRecord, Terminal, Identifier } from "../../evidence/record.ts";
 import type { EvidenceFaultCause } from "../../evidence/fault.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
@@ -15,49 +15,49 @@ export type LogRecord =
   | AttemptLine
   | {
       readonly event: "started";
-      readonly version: Word;
-      readonly table: Word;
+      readonly version: Identifier;
+      readonly table: Identifier;
       readonly port: number;
       readonly admin_port: number;
       readonly keys: number;
     }
-  | { readonly event: "reloaded"; readonly table: Word }
+  | { readonly event: "reloaded"; readonly table: Identifier }
   | { readonly event: "reload_failed"; readonly errors: number }
   | {
       /** Another set of policies decides under the same table. */
       readonly event: "policies_swapped";
-      readonly policy_set: Word;
+      readonly policy_set: Identifier;
     }
   | {
       /** A content that the policy log puts into a slot, and whose bytes cannot be had. */
       readonly event: "policy_unusable";
-      readonly policy: Word;
-      readonly revision: Word;
+      readonly policy: Identifier;
+      readonly revision: Identifier;
       readonly slot: PolicySlot;
     }
   | {
       /** A candidate that is not evaluated any more: its evaluations took more than they may. */
       readonly event: "policy_suspended";
-      readonly policy: Word;
-      readonly revision: Word;
+      readonly policy: Identifier;
+      readonly revision: Identifier;
     }
   /** The running set differs from the policy log, or matches it again. */
   | { readonly event: "policies_degraded" | "policies_recovered" }
   | {
       /** The files of this server and the slots of the log differ. */
       readonly event: "policy_drift";
-      readonly policy: Word;
-      readonly drift: Word;
+      readonly policy: Identifier;
+      readonly drift: Identifier;
     }
   | {
       readonly event: "key_changed";
-      readonly key_id: Word;
-      readonly workspace: Word;
+      readonly key_id: Identifier;
+      readonly workspace: Identifier;
       readonly change: "added" | "revoked";
     }
   | {
       readonly event: "endpoint_ejected" | "endpoint_readmitted";
-      readonly endpoint: Word;
+      readonly endpoint: Identifier;
       /** Since the start of the process. */
       readonly ejections: number;
     }
@@ -68,7 +68,7 @@ export type LogRecord =
       readonly lost: number;
       /** What happened to the database, and the name of its file. */
       readonly cause?: EvidenceFaultCause;
-      readonly file?: Word;
+      readonly file?: Identifier;
     }
   | { readonly event: "draining"; readonly in_flight: number }
   | { readonly event: "stopped" };
@@ -76,25 +76,25 @@ export type LogRecord =
 /** One for each request that has evidence, when it has ended. */
 export interface RequestLine {
   readonly event: "request";
-  readonly request_id: Word;
+  readonly request_id: Identifier;
   /** 32 hexadecimal digits. */
-  readonly trace_id: Word | null;
+  readonly trace_id: Identifier | null;
   readonly operation: DecisionRecord["operation"];
-  readonly route: Word | null;
-  readonly workspace: Word | null;
-  readonly key_id: Word | null;
+  readonly route: Identifier | null;
+  readonly workspace: Identifier | null;
+  readonly key_id: Identifier | null;
   readonly outcome: DecisionRecord["outcome"];
   /** Of a denial or a refusal. */
-  readonly reason: Word | null;
-  readonly policy: Word | null;
-  readonly constraint: Word | null;
+  readonly reason: Identifier | null;
+  readonly policy: Identifier | null;
+  readonly constraint: Identifier | null;
   readonly terminal: Terminal;
   readonly status: number;
   readonly stream: boolean;
   /** The answering provider: several names, joined by commas, where a batch was sent in parts. Without an answer, the last attempt's. */
-  readonly endpoint: Word | null;
-  readonly provider: Word | null;
-  readonly region: Word | null;
+  readonly endpoint: Identifier | null;
+  readonly provider: Identifier | null;
+  readonly region: Identifier | null;
   readonly attempts: number;
   readonly input_tokens: number | null;
   readonly output_tokens: number | null;
@@ -106,10 +106,10 @@ export interface RequestLine {
 /** One for each attempt; on level debug. */
 export interface AttemptLine {
   readonly event: "attempt";
-  readonly request_id: Word;
-  readonly endpoint: Word;
-  readonly provider: Word;
-  readonly region: Word;
+  readonly request_id: Identifier;
+  readonly endpoint: Identifier;
+  readonly provider: Identifier;
+  readonly region: Identifier;
   readonly failure: FailureKind | null;
   readonly status: number | null;
   readonly duration_ms: number;

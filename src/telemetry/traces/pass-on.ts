@@ -1,5 +1,5 @@
 import type { CallTrace } from "../../canon/call-trace.ts";
-import { asWord } from "../../evidence/record.ts";
+import { asIdentifier } from "../../evidence/record.ts";
 import type { BeginTrace, RequestTrace } from "../../evidence/observer.ts";
 import { formatTraceContext, parseTraceContext } from "./trace-context.ts";
 
@@ -14,7 +14,7 @@ export const passTraceOn: BeginTrace = (_, headers) => {
   if (context === null) return NO_TRACE;
   const passed: CallTrace = { headers: formatTraceContext(context), end: () => {} };
   return {
-    traceId: asWord(context.traceId),
+    traceId: asIdentifier(context.traceId),
     call: (_candidate, provider) => (provider.traceContext === true ? passed : SILENT),
     end: () => {},
   };

@@ -11,7 +11,7 @@ import type { CallTrace, CallTraceEnd } from "../../canon/call-trace.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { ProviderRow } from "../../canon/table.ts";
 import type { EndedRequest, BeginTrace, RequestTrace, TraceHeaders } from "../../evidence/observer.ts";
-import { type DecisionRecord, asWord, type Word } from "../../evidence/record.ts";
+import { type DecisionRecord, asIdentifier, type Identifier } from "../../evidence/record.ts";
 import {
   callAttributes,
   callEndAttributes,
@@ -31,7 +31,7 @@ export function spanTraces(tracer: Tracer): BeginTrace {
 }
 
 class SpanTrace implements RequestTrace {
-  readonly traceId: Word;
+  readonly traceId: Identifier;
   readonly #tracer: Tracer;
   readonly #operation: DecisionRecord["operation"];
   readonly #parent: TraceContext | null;
@@ -47,7 +47,7 @@ class SpanTrace implements RequestTrace {
     const above = remoteContext(this.#parent);
     this.#span = tracer.startSpan(operation, { kind: SpanKind.SERVER, startTime: this.#beganAt }, above);
     this.#context = trace.setSpan(above, this.#span);
-    this.traceId = asWord(this.#span.spanContext().traceId);
+    this.traceId = asIdentifier(this.#span.spanContext().traceId);
   }
 
   readonly call = (candidate: Candidate, provider: ProviderRow): CallTrace => {

@@ -120,6 +120,9 @@ sed -i '16a passing := eu_residency.pass.processed_in_eu with input as labelled 
     served: true,
     console: "test/docs/policy-lifecycle.test.ts",
     before: {
+      // The folder's routes.yaml has no workspace `platform`: a database that is named is not compared with it.
+      "signalbox keys create --workspace platform --scopes operations:manage --owner user:anna --expires 90d --labels privacy":
+        "export SIGNALBOX_DATABASE=.signalbox/signalbox.db",
       "signalbox policy rollback eu-residency --reason wrong_denials   # to what was enforced before": `export SIGNALBOX_KEY=$MANAGER
 signalbox policy promote tool-approval
 ${changePolicy("REGION_NOT_IN_EU, EU", "REGION_NOT_IN_EU, A_WORD, EU")}signalbox policy promote eu-residency

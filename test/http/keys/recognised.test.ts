@@ -6,7 +6,7 @@ import { createKey, DAY } from "../../../src/keys/key-record.ts";
 import { parseKeyText } from "../../../src/keys/key-text.ts";
 import { startTestServer } from "../../support/server.ts";
 import { decisionRecord, outcomeRecord } from "../../store/records.ts";
-import { asWord } from "../../../src/evidence/record.ts";
+import { asIdentifier } from "../../../src/evidence/record.ts";
 import { call, decisions } from "./support.ts";
 
 const running = await startTestServer();
@@ -127,12 +127,18 @@ it("a flood of refusals with one key costs a bounded number of rows, all with th
   expect(rows.length).toBeLessThan(200);
   expect(new Set(rows.map(({ keyId }) => keyId))).toEqual(new Set([idOf(gone)]));
   // What is added up is written after ten seconds: such a record by hand.
-  const members = { workspace: asWord("demo"), keyId: asWord(idOf(gone)), route: null, plan: [], wouldDeny: [] };
+  const members = {
+    workspace: asIdentifier("demo"),
+    keyId: asIdentifier(idOf(gone)),
+    route: null,
+    plan: [],
+    wouldDeny: [],
+  };
   const sum = {
     ...members,
     at: Date.now(),
     outcome: "refuse",
-    reason: asWord("invalid_api_key"),
+    reason: asIdentifier("invalid_api_key"),
     repeated: 200,
   } as const;
   await flooded.store.evidence.decide(decisionRecord("req_sum", sum));

@@ -2,7 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type DecisionRecord, asWord } from "../../../src/evidence/record.ts";
+import { type DecisionRecord, asIdentifier } from "../../../src/evidence/record.ts";
 import { POLICY_SHADOW } from "../../../src/http/contract/policies/policy-shadow-schema.ts";
 import {
   policyShadow,
@@ -50,17 +50,17 @@ const options = (more: {
   readonly witnesses?: number;
 }) => ({ source: sourceOf(store), line: LINE, reader: MANAGER, witnesses: 20, ...more });
 
-const BY = { policy: asWord("eu"), revision: asWord("r3") };
+const BY = { policy: asIdentifier("eu"), revision: asIdentifier("r3") };
 const SAID = {
   ...BY,
-  constraint: asWord("region"),
-  reason: asWord("REGION"),
+  constraint: asIdentifier("region"),
+  reason: asIdentifier("REGION"),
   verdict: "fail",
   effect: "would_deny",
 } as const;
 
 function judged(id: string, workspace: string, route: string, more: Partial<DecisionRecord> = {}): DecisionRecord {
-  const words = { workspace: asWord(workspace), route: asWord(route) };
+  const words = { workspace: asIdentifier(workspace), route: asIdentifier(route) };
   return decisionRecord(id, { at: NOW - 5, ...words, shadows: [BY], wouldDeny: [SAID], ...more });
 }
 
@@ -79,7 +79,7 @@ describe("what a revision in shadow said", () => {
       judged("r1", "acme", "fast"),
       judged("r2", "beta", "large", { at: NOW - 3_600_000 }),
       judged("r3", "beta", "large", { wouldDeny: [] }),
-      judged("r4", "beta", "large", { shadows: [{ ...BY, revision: asWord("r2") }], wouldDeny: [] }),
+      judged("r4", "beta", "large", { shadows: [{ ...BY, revision: asIdentifier("r2") }], wouldDeny: [] }),
     ]);
     const answer = await ask();
     expect(answer).toMatchObject({
@@ -130,7 +130,7 @@ describe("what a revision in shadow said", () => {
             // Words of others are told from the reader's.
             ...(decision.workspace === "acme"
               ? {}
-              : { route: asWord(`theirs-${index}`), environment: asWord("theirs") }),
+              : { route: asIdentifier(`theirs-${index}`), environment: asIdentifier("theirs") }),
           }));
           await Promise.all(decisions.map((decision) => own.evidence.decide(decision)));
           for (const id of ["eu-residency", "no-training"]) {

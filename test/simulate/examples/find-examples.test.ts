@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type DecisionRecord, asWord } from "../../../src/evidence/record.ts";
+import { type DecisionRecord, asIdentifier } from "../../../src/evidence/record.ts";
 import { findExamples, EXAMPLE_BOUNDS, type ExampleQuestion } from "../../../src/simulate/examples/find-examples.ts";
 import { recordedRequests, WORKSPACES } from "../../governance/random-records.ts";
 import { decisionRecord } from "../../store/records.ts";
@@ -8,11 +8,11 @@ import { memoryEvidence } from "./memory-evidence.ts";
 
 const NOW = 1_795_000_000_000;
 const MINUTE = 60_000;
-const BY = { policy: asWord("p"), revision: asWord("r3") };
+const BY = { policy: asIdentifier("p"), revision: asIdentifier("r3") };
 const SAID = {
   ...BY,
-  constraint: asWord("region"),
-  reason: asWord("REGION"),
+  constraint: asIdentifier("region"),
+  reason: asIdentifier("REGION"),
   verdict: "fail",
   effect: "would_deny",
 } as const;
@@ -124,10 +124,10 @@ describe("witnesses", () => {
   it("keep apart what only one dimension tells apart", async () => {
     const others: Partial<DecisionRecord>[] = [
       {},
-      { workspace: asWord("other") },
-      { route: asWord("other") },
+      { workspace: asIdentifier("other") },
+      { route: asIdentifier("other") },
       { operation: "messages" },
-      { environment: asWord("test") },
+      { environment: asIdentifier("test") },
       { needs: ["tools"] },
       { features: [] },
       { stream: false },
@@ -135,7 +135,7 @@ describe("witnesses", () => {
       { maxOutput: "to_4k" },
       { reasoningEffort: "high" },
       { at: NOW + 7 * 60 * MINUTE },
-      { wouldDeny: [{ ...SAID, constraint: asWord("other") }] },
+      { wouldDeny: [{ ...SAID, constraint: asIdentifier("other") }] },
       { wouldDeny: [{ ...SAID, reason: null }] },
       { wouldDeny: [{ ...SAID, verdict: "indeterminate" }] },
       { wouldDeny: [{ ...SAID, effect: "would_narrow" }] },
@@ -177,7 +177,7 @@ describe("witnesses", () => {
   });
 
   it("quote for a shell what is no plain word", async () => {
-    const route = asWord("it's; $(reboot)");
+    const route = asIdentifier("it's; $(reboot)");
     const { witnesses } = await findExamples(memoryEvidence([said("r1", { route })]), asks());
     expect(witnesses[0]?.explain).toContain(String.raw`--model 'it'\''s; $(reboot)' `);
   });
@@ -244,7 +244,7 @@ describe("how far witnesses are looked for", () => {
   it("counts the decisions of others, and does not tell how many there are", async () => {
     const decisions = [
       said("hidden"),
-      ...many(10_000, (index) => ({ workspace: asWord(index < 7 ? "mine" : "other") })),
+      ...many(10_000, (index) => ({ workspace: asIdentifier(index < 7 ? "mine" : "other") })),
     ];
     const { lookedAt, witnesses } = await findExamples(memoryEvidence(decisions), asks({ workspace: "mine" }));
     expect(witnesses).toEqual([]);

@@ -5,7 +5,7 @@ import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../src/canon/request.ts"
 import { readOptions } from "../../../src/cli/explain/flags.ts";
 import { decide } from "../../../src/decide/decide.ts";
 import { decisionRecord } from "../../../src/http/records.ts";
-import { asWord } from "../../../src/evidence/record.ts";
+import { asIdentifier } from "../../../src/evidence/record.ts";
 import { decideSample, identityOf, instantOf, questionOf } from "../../../src/simulate/decide-sample.ts";
 import { promotedPolicies } from "../../../src/simulate/explain/promoted.ts";
 import { PLAIN_SAMPLE, type SampleRequest } from "../../../src/simulate/sample-request.ts";
@@ -98,7 +98,7 @@ it("a witness's command decides the request again, and the promoted revision say
       const decisions = asked.map((sample, index) => {
         const at = instantOf(sample.time) + 400 * 7 * 86_400_000;
         const decided = decide(estate, set, identityOf(sample), questionOf(sample), at);
-        const head = { requestId: asWord(`r${index}`), at, operation: sample.operation, retryCount: 0 };
+        const head = { requestId: asIdentifier(`r${index}`), at, operation: sample.operation, retryCount: 0 };
         const whole = { ...head, clientRequestDigest: null };
         return decisionRecord(whole, identityOf(sample), questionOf(sample), decided, { table: estate, policies: set });
       });

@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 
-import { asWord } from "../../../src/evidence/record.ts";
+import { asIdentifier } from "../../../src/evidence/record.ts";
 import { summarise } from "../../../src/governance/summarise.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrate.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/store/postgres/open.ts";
@@ -51,7 +51,7 @@ describe.skipIf(NO_POSTGRES !== null)(`evidence of the version before batches ${
       sql`SELECT signalbox.append_evidence(${process}, ${JSON.stringify(items)}::text::json)`;
     const requests = Array.from({ length: 600 }, (_, index) => `req_${String(index).padStart(6, "0")}`);
     const decisions = requests.map((id, index) => {
-      const workspace = index % 2 === 0 ? asWord("grüße") : asWord("acme");
+      const workspace = index % 2 === 0 ? asIdentifier("grüße") : asIdentifier("acme");
       return { k: "decision", r: id, a: 1, w: workspace, t: JSON.stringify(decisionRecord(id, { workspace, at: 1 })) };
     });
     const outcomes = requests.map((id) => ({
@@ -122,7 +122,7 @@ describe.skipIf(NO_POSTGRES !== null)(`evidence of the version before batches ${
       return sums;
     };
     expect(await counts()).toEqual({ requests: 599, running: 3 });
-    await store.evidence.decide(decisionRecord("req_next", { workspace: asWord("acme"), at: 9 }));
+    await store.evidence.decide(decisionRecord("req_next", { workspace: asIdentifier("acme"), at: 9 }));
     await expect(store.evidence.decide(decisionRecord("req_000299"))).rejects.toThrow("recorded already");
     store.evidence.settle({ ...outcomeRecord("req_next"), at: 9 });
     await store.evidence.flush();

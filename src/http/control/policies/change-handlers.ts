@@ -1,6 +1,6 @@
 import { type ServiceError, invalidRequest, serviceError } from "../../../canon/error.ts";
 import { type JsonObject, canonicalJson } from "../../../canon/json.ts";
-import { type ChangeRecord, asWord } from "../../../evidence/record.ts";
+import { type ChangeRecord, asIdentifier } from "../../../evidence/record.ts";
 import * as changes from "../../../lifecycle/changes.ts";
 import { entityTag } from "../../../lifecycle/entity-tag.ts";
 import { isFault } from "../../../lifecycle/fault.ts";
@@ -207,11 +207,11 @@ function changeOf(record: PolicyRecord): ChangeRecord {
     case "approval_withdrawn":
     case "candidate_withdrawn":
     case "released":
-      return { what: CHANGES[record.kind], id: asWord(record.policy), content: asWord(record.digest) };
+      return { what: CHANGES[record.kind], id: asIdentifier(record.policy), content: asIdentifier(record.digest) };
     case "promoted":
-      return { what: CHANGES.promoted, id: asWord(record.policy), content: asWord(record.to.digest) };
+      return { what: CHANGES.promoted, id: asIdentifier(record.policy), content: asIdentifier(record.to.digest) };
     case "rolled_back":
-      return { what: CHANGES.rolled_back, id: asWord(record.policy), content: asWord(record.from.digest) };
+      return { what: CHANGES.rolled_back, id: asIdentifier(record.policy), content: asIdentifier(record.from.digest) };
     case "imported":
     case "observed":
     case "returned":

@@ -3,7 +3,7 @@ import { invalidRequest, serviceError, type ServiceError } from "../../../canon/
 import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
-import { asWord } from "../../../evidence/record.ts";
+import { asIdentifier } from "../../../evidence/record.ts";
 import type { Runtime, ExchangeFault } from "../../runtime.ts";
 import { NOT_STORED } from "../../oauth-error.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
@@ -35,7 +35,7 @@ export async function exchangeKey({ runtime, identity, body, recordChange }: Con
   if ("code" in requested) return requested;
   const prepared = runtime.tokens.prepare(identity, requested);
   if ("fault" in prepared) return faultError(prepared);
-  const unrecorded = await recordChange({ what: "token_issued", id: asWord(prepared.id) });
+  const unrecorded = await recordChange({ what: "token_issued", id: asIdentifier(prepared.id) });
   if (unrecorded !== null) return unrecorded;
   const signed = await prepared.sign();
   if ("fault" in signed) return faultError(signed);

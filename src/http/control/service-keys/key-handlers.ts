@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { managesWorkspace, mayChangeKey } from "../../../canon/credentials/key-authority.ts";
 import { PLATFORM_SCOPE } from "../../../canon/scope.ts";
 import { undeclaredLabel } from "../../../canon/credentials/undeclared-label.ts";
-import { asWord, type Word } from "../../../evidence/record.ts";
+import { asIdentifier, type Identifier } from "../../../evidence/record.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
 import { faultError, noSuchKey, noSuchWorkspace, notYours } from "./key-errors.ts";
 import { describeKey } from "./key-json.ts";
@@ -67,7 +67,7 @@ export const KEY_HANDLERS = {
 /** Recorded, then done. */
 export async function revoke(call: ControlCall, { id, workspace }: ServiceKey): Promise<ServiceKey | ServiceError> {
   const { identity, keys } = parts(call);
-  const change = { what: "key_revoked", id: asWord(id), ...elsewhere(identity, workspace) } as const;
+  const change = { what: "key_revoked", id: asIdentifier(id), ...elsewhere(identity, workspace) } as const;
   const unrecorded = await call.recordChange(change);
   if (unrecorded !== null) return unrecorded;
   const revoked = await keys.revoke(id);
@@ -75,8 +75,8 @@ export async function revoke(call: ControlCall, { id, workspace }: ServiceKey): 
 }
 
 /** The workspace of a change, where it is not that of the caller, which the record has. */
-function elsewhere(identity: Identity, workspace: string): { readonly workspace?: Word } {
-  return workspace === identity.workspace ? {} : { workspace: asWord(workspace) };
+function elsewhere(identity: Identity, workspace: string): { readonly workspace?: Identifier } {
+  return workspace === identity.workspace ? {} : { workspace: asIdentifier(workspace) };
 }
 
 /** Recorded, then stored, then shown: no key may exist without a record of who made it. */
@@ -91,8 +91,8 @@ export async function stored(
   const unrecorded = await call.recordChange({
     ...elsewhere(identity, key.workspace),
     what: previous === null ? "key_created" : "key_rotated",
-    id: asWord(key.id),
-    ...(previous !== null && { replaces: asWord(previous.id) }),
+    id: asIdentifier(key.id),
+    ...(previous !== null && { replaces: asIdentifier(previous.id) }),
   });
   if (unrecorded !== null) return unrecorded;
   const result = await store();

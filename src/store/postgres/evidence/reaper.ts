@@ -1,4 +1,4 @@
-import { asWord } from "../../../evidence/record.ts";
+import { asIdentifier } from "../../../evidence/record.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
@@ -30,5 +30,5 @@ export async function reapAbandoned(link: PostgresLink, writer: EvidenceWriter):
 
 function toOutcome(row: Row): readonly (string | number)[] {
   const [requestId, at] = [readText(row, "request_id"), readNumber(row, "seen_at")];
-  return [at, requestId, JSON.stringify(unknownOutcome(asWord(requestId), at))];
+  return [at, requestId, JSON.stringify(unknownOutcome(asIdentifier(requestId), at))];
 }

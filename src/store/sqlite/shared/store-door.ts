@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
-import { asWord } from "../../../evidence/record.ts";
+import { asIdentifier } from "../../../evidence/record.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
 import { encodeBatch, FrameCursor } from "../../batch/frames.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker } from "../protocol.ts";
@@ -160,7 +160,7 @@ export class StoreDoor {
     const outcomes = [...this.#unended].flatMap((requestId) => [
       at,
       requestId,
-      JSON.stringify(unknownOutcome(asWord(requestId), at)),
+      JSON.stringify(unknownOutcome(asIdentifier(requestId), at)),
     ]);
     const reply = this.#thread.answer({ operation: "evidence.append", batch: encodeBatch([], outcomes) });
     if (reply.kind === "appended") {

@@ -1,4 +1,4 @@
-import { asWord } from "../../../evidence/record.ts";
+import { asIdentifier } from "../../../evidence/record.ts";
 import type { ChainLink } from "../../../evidence/chain.ts";
 import type { OutcomeFields } from "../../evidence-batch.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
@@ -151,7 +151,7 @@ export class EvidenceTable {
       if (at === null) continue;
       const list = outcomes.get(process) ?? [];
       outcomes.set(process, list);
-      list.push(at, requestId, JSON.stringify(unknownOutcome(asWord(requestId), at)));
+      list.push(at, requestId, JSON.stringify(unknownOutcome(asIdentifier(requestId), at)));
       left -= 1;
     }
     return outcomes;
