@@ -139,7 +139,7 @@ beforeAll(async () => {
       ...flags,
     ];
     sinks.set(
-      `evidence tail ${flags.join("")}`,
+      `evidence tail ${flags.join(" ")}`,
       execFileSync(process.execPath, argv, {
         encoding: "latin1",
         maxBuffer: 1 << 28,

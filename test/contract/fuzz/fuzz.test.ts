@@ -79,9 +79,11 @@ describe("requests made of the contract", () => {
     { timeout: TIMEOUT },
     async () => {
       const rows = ENDPOINTS.filter(({ listener }) => listener === "public");
-      const paths = rows.map(({ path }) => path.replace("{id}", "chat-small"));
+      const paths = rows.map(({ path }) => path.replaceAll(/\{\w+\}/g, "chat-small"));
       const isServed = (method: string, path: string): boolean =>
-        rows.some((row) => row.method === method && new RegExp(`^${row.path.replace("{id}", "[^/]+")}$`).test(path));
+        rows.some(
+          (row) => row.method === method && new RegExp(`^${row.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path),
+        );
       const asked = fc
         .record({
           method: fc.constantFrom("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"),
