@@ -183,7 +183,6 @@ describe("a flag with a former name", () => {
     [["summary", "--json"], "--json: is now --format json"],
     [["spend", "--csv"], "--csv: is now --format csv"],
     [["explain", "--overlay", "production"], "--overlay: is now --environment"],
-    [["keys", "create", "--environment", "staging"], "--environment: is now --key-environment"],
   ])("%j names the present one", async (argv, message) => {
     const { code, stderr } = await run(...argv);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);

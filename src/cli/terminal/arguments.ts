@@ -23,7 +23,6 @@ const RENAMED: ReadonlyMap<string, readonly string[]> = new Map([
   ["--json", ["--format json"]],
   ["--csv", ["--format csv"]],
   ["--overlay", ["--environment"]],
-  ["--environment", ["--key-environment"]],
 ]);
 
 function describeError(error: unknown, known: readonly string[]): string {

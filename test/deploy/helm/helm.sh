@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
-# helm.sh [FLAG…]: the chart with deploy/configuration as `helm template` renders it. HELM names the program (default: helm).
+# helm.sh [FLAG…]: the chart as `helm template` renders it, with words in place of the files of a configuration. HELM names the program
+# (default: helm). After a change of the chart: test/deploy/helm/helm.sh >test/deploy/helm/rendered.yaml
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
-from=deploy/configuration
-exec "${HELM:-helm}" template signalbox deploy/helm/signalbox --kube-version 1.32.0 --set-file "configuration.routes=$from/routes.yaml" \
-  --set-file "configuration.policies.eu-residency\.rego=$from/policies/eu-residency.rego" \
-  --set-file "configuration.policies.eu-residency_test\.rego=$from/policies/eu-residency_test.rego" \
-  --set-file "configuration.policies.lib/workspace\.rego=$from/policies/lib/workspace.rego" "$@"
+exec "${HELM:-helm}" template signalbox deploy/helm/signalbox --kube-version 1.32.0 --set configuration.routes=routes \
+  --set 'configuration.policies.eu-residency\.rego=policy' --set 'configuration.policies.lib/workspace\.rego=library' "$@"
