@@ -34,7 +34,13 @@ export async function refuseUndeclaredNames(
   io: CommandIo,
 ): Promise<void> {
   const config = flags.config ?? "routes.yaml";
-  if (flags.config === undefined && !(isOwn(flags, io) && existsSync(resolve(io.cwd, config)))) return;
+  if (flags.config === undefined && !(isOwn(flags, io) && existsSync(resolve(io.cwd, config)))) {
+    // It was the environment of the key once: dropped in silence, a key of production would be made.
+    if (flags.environment === undefined) return;
+    throw new UsageError(
+      "--environment: has an effect only with --config; for the environment of the key write --key-environment",
+    );
+  }
   const { table, file } = await loadTable(io, config, flags.environment);
   const known = Object.keys(table.workspaces);
   if (!known.includes(workspace)) {

@@ -291,6 +291,9 @@ workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], p
     const named = ["--database", join(cwd, "other.db")];
     expect(await create("serach", ...named)).toMatchObject({ code: 0 });
     expect(await create("serach", ...named, "--config", "routes.yaml")).toMatchObject({ code: 2 });
+    const overlay = await create("search", ...named, "--environment", "staging");
+    expect(overlay).toMatchObject({ code: 2, stdout: "" });
+    expect(overlay.stderr).toContain("write --key-environment");
   });
 
   it("makes no database in a folder without one unless --create is given", async () => {
