@@ -254,9 +254,11 @@ export class Estate {
 const contents = new Map<string, KeptContent>();
 
 function estateTable({ promotion, managedBy = ["acme", "office"], console }: EstateOptions): RoutingTable {
+  const estate = table({ workspaces: [workspace("acme"), workspace("office")] });
   const rows = Object.entries(promotion ?? {}).map(([id, row]) => [id, { ...DEFAULT_PROMOTION, ...row }]);
   return {
-    ...table({ workspaces: [workspace("acme"), workspace("office")] }),
+    ...estate,
+    vocabulary: { ...estate.vocabulary, labels: ["dpo", "risk", "security", "x"] },
     revision: digestOf("table"),
     ...(console !== undefined && { console }),
     policies: {
