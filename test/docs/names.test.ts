@@ -29,9 +29,9 @@ const tests = sources
 
 /** Made by a command, and not committed. */
 const MADE = ["bench/results"];
-/** Of git, npm, servers for open models, Docker, kubectl. */
+/** Of git, npm, servers for open models, Docker, kubectl, Helm. */
 const FLAGS_OF_OTHERS =
-  "branch git omit served-model-name api-key read-only cap-drop volume publish from-literal from-file kustomize".split(
+  "branch git omit served-model-name api-key read-only cap-drop volume publish from-literal from-file set-file kustomize".split(
     " ",
   );
 /** A reader's own keys. */
