@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { undeclaredLabel } from "../canon/credentials/undeclared-label.ts";
+import { undeclaredValue, type DeclaredValues, type UndeclaredValue } from "../canon/credentials/undeclared-value.ts";
 import { didYouMean } from "./terminal/arguments.ts";
 import { CommandError, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import { loadTable } from "./terminal/load-table.ts";
@@ -14,6 +14,12 @@ export interface NewKeyFlags {
   readonly environment?: string | undefined;
 }
 
+const FLAG_OF = {
+  environment: "--key-environment",
+  workload: "--workload",
+  labels: "--labels",
+} as const satisfies Record<UndeclaredValue["field"], string>;
+
 /** @throws {CommandError} where a database would be made in a folder that has none, unasked: no server would know its key */
 export function databaseForNewKey(flags: NewKeyFlags, io: CommandIo): string {
   const path = databasePath(flags.database, io);
@@ -24,13 +30,13 @@ export function databaseForNewKey(flags: NewKeyFlags, io: CommandIo): string {
 }
 
 /**
- * Compares workspace and labels with routes.yaml: the file of `--config`, or the one beside the folder's own database.
+ * Compares workspace, environment, workload and labels with routes.yaml: the file of `--config`, or the one beside the folder's own database.
  *
  * @throws {UsageError} {@link CommandError}
  */
 export async function refuseUndeclaredNames(
   flags: NewKeyFlags,
-  { workspace, labels }: { readonly workspace: string; readonly labels: readonly string[] },
+  key: DeclaredValues & { readonly workspace: string },
   io: CommandIo,
 ): Promise<void> {
   const config = flags.config ?? "routes.yaml";
@@ -43,11 +49,11 @@ export async function refuseUndeclaredNames(
   }
   const { table, file } = await loadTable(io, config, flags.environment);
   const known = Object.keys(table.workspaces);
-  if (!known.includes(workspace)) {
-    throw new UsageError(`--workspace: ${file} has no workspace of that name${didYouMean(workspace, known)}`);
+  if (!known.includes(key.workspace)) {
+    throw new UsageError(`--workspace: ${file} has no workspace of that name${didYouMean(key.workspace, known)}`);
   }
-  const fix = undeclaredLabel(labels, table.vocabulary.labels);
-  if (fix !== null) throw new UsageError(`--labels: ${fix}`);
+  const undeclared = undeclaredValue(key, table.vocabulary);
+  if (undeclared !== null) throw new UsageError(`${FLAG_OF[undeclared.field]}: ${undeclared.fix}`);
 }
 
 /** Whether the database is that of the working folder, which nobody named. */

@@ -261,7 +261,7 @@ describe("keys list, revoke and rotate", () => {
 
 describe("keys create beside a configuration", () => {
   const CONFIGURATION = `version: 1
-vocabulary: { labels: [eu, tools-approved] }
+vocabulary: { environments: [production, staging], labels: [eu, tools-approved] }
 regions: { eu: [eu] }
 providers: { one: { preset: openai, region: eu, trains_on_data: false } }
 models: { m: { operations: [generate], capabilities: [] } }
@@ -285,6 +285,16 @@ workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], p
     expect(label.stderr).toContain("did you mean tools-approved?");
     expect(existsSync(join(cwd, ".signalbox"))).toBe(false);
     expect(await create("search", "--create", "--labels", "eu,tools-approved")).toMatchObject({ code: 0 });
+  });
+
+  it("refuses an environment outside a declared list, and takes any workload where there is no list", async () => {
+    const refused = await create("search", "--create", "--key-environment", "prodution");
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain("--key-environment: vocabulary.environments of routes.yaml does not declare it");
+    expect(refused.stderr).toContain("did you mean production?");
+    expect(await create("search", "--create", "--key-environment", "staging", "--workload", "w")).toMatchObject({
+      code: 0,
+    });
   });
 
   it("takes any names for a database that is named, unless a configuration is too", async () => {

@@ -4,7 +4,7 @@ import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { managesWorkspace, mayChangeKey } from "../../../canon/credentials/key-authority.ts";
 import { PLATFORM_SCOPE } from "../../../canon/scope.ts";
-import { undeclaredLabel } from "../../../canon/credentials/undeclared-label.ts";
+import { undeclaredValue } from "../../../canon/credentials/undeclared-value.ts";
 import { asIdentifier, type Identifier } from "../../../evidence/record.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
 import { faultError, noSuchKey, noSuchWorkspace, notYours } from "./key-errors.ts";
@@ -24,7 +24,7 @@ export const KEY_HANDLERS = {
     if (typeof workspace !== "string") return workspace;
     const requested = readNewKey(body, workspace, identity.keyId, Date.now());
     if ("code" in requested) return requested;
-    const unknown = unknownLabel(call, requested);
+    const unknown = undeclaredValueError(call, requested);
     if (unknown !== null) return unknown;
     const prepared = await keys.create(requested);
     if ("fault" in prepared) return faultError(prepared, body);
@@ -140,10 +140,10 @@ export function managedWorkspace(call: ControlCall, workspace: string): string |
   return isManaged && isKnown ? workspace : noSuchWorkspace(managesAll);
 }
 
-/** The 400 for a label that the configuration does not declare; `null` where all are. */
-export function unknownLabel(call: ControlCall, { labels = [] }: NewKey): ServiceError | null {
-  const fix = undeclaredLabel(labels, call.snapshot.decider.table.vocabulary.labels);
-  return fix === null ? null : faultError({ fault: "option", field: "labels", fix }, parts(call).body);
+/** The 400 for an environment, workload or label that the configuration does not declare; `null` where all are. */
+export function undeclaredValueError(call: ControlCall, key: NewKey): ServiceError | null {
+  const unknown = undeclaredValue(key, call.snapshot.decider.table.vocabulary);
+  return unknown === null ? null : faultError({ fault: "option", ...unknown }, parts(call).body);
 }
 
 function textOf(value: JsonValue | undefined): string | null {

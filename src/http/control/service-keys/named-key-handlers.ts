@@ -2,7 +2,7 @@ import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
 import { faultError, noSuchKey } from "./key-errors.ts";
-import { managedWorkspace, NO_STORE, parts, revoke, stored, unknownLabel } from "./key-handlers.ts";
+import { managedWorkspace, NO_STORE, parts, revoke, stored, undeclaredValueError } from "./key-handlers.ts";
 import { describeKey, statusOf } from "./key-json.ts";
 import { readNewKey } from "./key-request.ts";
 
@@ -18,7 +18,7 @@ export const NAMED_KEY_HANDLERS = {
     const { identity, keys, body } = parts(call);
     const requested = readNewKey(body, path.workspace, identity.keyId, Date.now());
     if ("code" in requested) return requested;
-    const unknown = unknownLabel(call, requested);
+    const unknown = undeclaredValueError(call, requested);
     if (unknown !== null) return unknown;
     const put = await keys.put(path.name, requested);
     if ("fault" in put) return faultError(put, body);
