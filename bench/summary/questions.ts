@@ -30,7 +30,7 @@ export async function queryAll(
 
 /** Of one workspace, until the answer is text. */
 function query(store: Store, names: string): Promise<number> {
-  const grouping = readGrouping(names === "" ? [] : names.split(","));
+  const grouping = readGrouping(names === "" ? [] : names.split(","), "summary");
   if ("problem" in grouping) throw new Error(grouping.problem);
   return best(names === "" ? "(totals)" : names, async () => {
     const found = await summarise(

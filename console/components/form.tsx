@@ -59,10 +59,10 @@ export function Choice(props: {
   );
 }
 
-/** One of a few values, each as a button. */
+/** A few values, each as a button; `value` names the pressed ones. */
 export function Segments(props: {
   readonly label: string;
-  readonly value: string;
+  readonly value: string | readonly string[];
   readonly options: readonly (readonly [value: string, title: string])[];
   readonly onChange: (value: string) => void;
 }) {
@@ -72,7 +72,7 @@ export function Segments(props: {
         <button
           key={value}
           type="button"
-          aria-pressed={value === props.value ? "true" : "false"}
+          aria-pressed={[props.value].flat().includes(value) ? "true" : "false"}
           onClick={() => props.onChange(value)}
         >
           {title}

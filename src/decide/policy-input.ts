@@ -19,10 +19,10 @@ export function policyInput(
   return {
     operation: shape.operation,
     workspace: { id: workspace.id, tier: workspace.tier, labels: workspace.labels },
-    key: keyInput(table, identity),
+    key: keyWords(table, identity),
     request: {
       route: route.id,
-      ...requestInput(shape),
+      ...requestWords(shape),
       dimensions: knownDimensions(table, shape.dimensions),
       allow_fallbacks: preferences?.allow_fallbacks !== false,
       data_collection: preferences?.data_collection === "allow" ? "allow" : "deny",
@@ -34,12 +34,12 @@ export function policyInput(
 }
 
 /** What policies read of a request's shape, whatever the table says. */
-export function requestInput({ needs, stream, context, maxOutput, reasoningEffort }: RequestShape) {
+export function requestWords({ needs, stream, context, maxOutput, reasoningEffort }: RequestShape) {
   return { needs, stream, context, max_output: maxOutput, reasoning_effort: reasoningEffort };
 }
 
-/** The attributes of a key. A value outside the vocabulary becomes `other`, so that inputs stay finite. */
-export function keyInput(table: RoutingTable, identity: Identity): PolicyInput["key"] {
+/** A key's words as far as the vocabulary knows them: a word from outside it reads `other`, so that inputs stay finite. */
+export function keyWords(table: RoutingTable, identity: Identity): PolicyInput["key"] {
   const { environments, workloads, labels } = table.vocabulary;
   return {
     environment: environments.includes(identity.environment) ? identity.environment : "other",

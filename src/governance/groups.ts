@@ -27,7 +27,7 @@ interface GroupCells {
 }
 
 /**
- * Adds up cells by group. What a group needs is kept for {@link MAXIMUM_GROUPS} groups and no more: when there turn out to
+ * Adds up cells by group. What a group needs is kept for so many groups and no more: when there turn out to
  * be others, only sizes are added up from there on, and the cells are to be given again to a `Groups` that knows the winners.
  */
 export class Groups {
@@ -41,15 +41,18 @@ export class Groups {
   /** What was judged, by policy and revision, in each bucket of time: `judged` of a group is that of the revisions in it. */
   readonly #judged = new Map<string, number>();
 
-  /** @param winners keys of the groups to keep; `null`: not known yet. */
-  constructor(grouping: Grouping, winners: ReadonlySet<string> | null = null) {
+  readonly #most: number;
+
+  /** @param most groups that are kept. @param winners keys of the groups to keep; `null`: not known yet. */
+  constructor(grouping: Grouping, most: number, winners: ReadonlySet<string> | null = null) {
     this.#grouping = grouping;
+    this.#most = most;
     this.#winners = winners;
   }
 
   /** The largest groups, where there were too many to keep; otherwise `null`. */
   winners(): ReadonlySet<string> | null {
-    return this.#ranking?.largest(MAXIMUM_GROUPS) ?? null;
+    return this.#ranking?.largest(this.#most) ?? null;
   }
 
   add(hour: number, labels: string, cell: Uint8Array): void {
@@ -106,6 +109,7 @@ export class Groups {
       case "total":
       case "traffic":
       case "key":
+      case "spend":
         return requestMeasures(cell);
     }
   }
@@ -127,7 +131,7 @@ export class Groups {
     const known = this.#groups.get(key);
     if (known !== undefined) return known;
     if (this.#winners !== null && !this.#winners.has(key)) return null;
-    if (this.#groups.size === MAXIMUM_GROUPS) {
+    if (this.#groups.size === this.#most) {
       this.#rank().add(time ?? "", part.key, size());
       return null;
     }
@@ -153,10 +157,10 @@ export class Groups {
 
   #readPart(
     labels: string,
-    values: readonly (Identifier | null)[],
+    words: readonly (Identifier | null)[],
   ): { readonly group: Group["group"]; readonly key: string } {
     const group: Partial<Record<Dimension, Identifier | null>> = {};
-    for (const { dimension, position } of this.#grouping.labels) group[dimension] = values[position] ?? null;
+    for (const { dimension, position } of this.#grouping.labels) group[dimension] = words.at(position) ?? null;
     const part = { group, key: JSON.stringify(group) };
     this.#parts.set(labels, part);
     return part;

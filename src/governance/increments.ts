@@ -7,10 +7,11 @@ import { Cell } from "./cell.ts";
  * none: so the number of cells in an hour is a sum of short lists and not their product.
  * Labels: `total` none; `traffic` operation, route; `place` provider, region, model; `key` key; `verdict` policy, constraint,
  * reason of denials and refusals; `shadow` policy, revision (what was judged), and policy, revision, constraint, reason; `shadow_route` policy,
- * revision, route, of which databases hold no counts from before it was added.
+ * revision, route; `spend` key, route, model, with what requests used and cost and nothing else. Databases hold no counts of the last two
+ * from before they were added.
  * Stored increments name a facet by its index in this list: append new ones, and never remove one.
  */
-export const FACETS = ["total", "traffic", "place", "key", "verdict", "shadow", "shadow_route"] as const;
+export const FACETS = ["total", "traffic", "place", "key", "verdict", "shadow", "shadow_route", "spend"] as const;
 export type Facet = (typeof FACETS)[number];
 
 export type Labels = readonly (Identifier | null)[] | readonly [operation: string, route: Identifier | null];

@@ -91,11 +91,17 @@ export function rollUpOutcome(increments: Increments, facts: DecisionFacts, outc
     countEnd(cell, facts, outcome);
     for (const attempt of attempts) countAttempt(cell, attempt);
   }
-  for (const [labels, part] of answeringEndpoints(outcome)) {
+  for (const [labels, part] of answeringParts(outcome, endpointOf)) {
     const cell = increments.cell(facts.workspace, "place", facts.hour, labels);
     cell.count("requests", facts.repeated);
     cell.count(OUTCOME_COUNTER[facts.outcome], facts.repeated);
     countEnd(cell, facts, part);
+  }
+  const { keyId, route } = facts;
+  for (const [labels, part] of answeringParts(outcome, (attempt) => [keyId, route, attempt?.model ?? null])) {
+    const cell = increments.cell(facts.workspace, "spend", facts.hour, labels);
+    cell.count("requests", facts.repeated);
+    if (outcome.joined === undefined) countUsage(cell, part);
   }
   for (const attempt of attempts) {
     countAttempt(increments.cell(facts.workspace, "place", facts.hour, endpointOf(attempt)), attempt);
@@ -115,16 +121,19 @@ function requestCells(increments: Increments, facts: DecisionFacts): readonly Ce
 }
 
 /**
- * Where a request's answer came from, each provider, region and model once, with the part of the outcome that counts there: the whole of it, but of a
+ * Where a request's answer came from, all endpoints of the same labels once, with the part of the outcome that counts there: the whole of it, but of a
  * batch that several answered the tokens by their calls.
  */
-function answeringEndpoints(outcome: OutcomeRecord): readonly (readonly [Labels, OutcomeRecord])[] {
+function answeringParts(
+  outcome: OutcomeRecord,
+  labelsOf: (attempt: AttemptRecord | undefined) => Labels,
+): readonly (readonly [Labels, OutcomeRecord])[] {
   const answering = answeredBy(outcome);
   if (answering.length < 2) {
     const one = outcome.attempts.findLast(({ failure }) => failure === null) ?? outcome.attempts.at(-1);
-    return [[endpointOf(one), outcome]];
+    return [[labelsOf(one), outcome]];
   }
-  const endpoints = [...Map.groupBy(answering, (attempt) => JSON.stringify(endpointOf(attempt))).values()].flatMap(
+  const endpoints = [...Map.groupBy(answering, (attempt) => JSON.stringify(labelsOf(attempt))).values()].flatMap(
     ([first, ...more]) => {
       if (first === undefined) return [];
       return [{ ...first, calls: [first, ...more].reduce((sum, { calls = 1 }) => sum + calls, 0) }];
@@ -136,7 +145,7 @@ function answeringEndpoints(outcome: OutcomeRecord): readonly (readonly [Labels,
   const [cacheRead, reasoning] = [shared(outcome.cacheReadTokens), shared(outcome.reasoningTokens)];
   const cost = outcome.costNanoUsd == null ? null : shared(outcome.costNanoUsd);
   return endpoints.map((endpoint, index) => [
-    endpointOf(endpoint),
+    labelsOf(endpoint),
     {
       ...outcome,
       inputTokens: input[index] ?? null,
@@ -169,19 +178,24 @@ function countEnd(cell: Cell, facts: DecisionFacts, outcome: OutcomeRecord): voi
     if (outcome.attempts.length > 1 && new Set(outcome.attempts.map(({ endpoint }) => endpoint)).size > 1) {
       cell.count("fell_back");
     }
-    const isMetered = outcome.inputTokens !== null || outcome.outputTokens !== null;
-    if (isMetered) cell.count("metered");
-    countCost(cell, isMetered, outcome.costNanoUsd);
-    cell.count("input_tokens", outcome.inputTokens ?? 0);
-    cell.count("output_tokens", outcome.outputTokens ?? 0);
-    cell.count("cache_read_tokens", outcome.cacheReadTokens ?? 0);
-    cell.count("reasoning_tokens", outcome.reasoningTokens ?? 0);
+    countUsage(cell, outcome);
   }
   // Denials and refusals take a millisecond and would hide how long answers take; of a request whose process died no time is known.
   if (facts.outcome !== "route" || terminal === "unknown") return;
   cell.measure("total", outcome.total);
   cell.measure("router", outcome.router);
   if (outcome.firstByte !== null) cell.measure("first_byte", outcome.firstByte);
+}
+
+/** What spend shows of a request that was not answered by another one's calls. */
+function countUsage(cell: Cell, outcome: OutcomeRecord): void {
+  const isMetered = outcome.inputTokens !== null || outcome.outputTokens !== null;
+  if (isMetered) cell.count("metered");
+  countCost(cell, isMetered, outcome.costNanoUsd);
+  cell.count("input_tokens", outcome.inputTokens ?? 0);
+  cell.count("output_tokens", outcome.outputTokens ?? 0);
+  cell.count("cache_read_tokens", outcome.cacheReadTokens ?? 0);
+  cell.count("reasoning_tokens", outcome.reasoningTokens ?? 0);
 }
 
 /** @param cost `null`: unknown. `undefined`: there was nothing to pay, or the record is older. */

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../canon/json.ts";
 import { whole, type ValueOf } from "../canon/json/schema.ts";
-import type { Dimension, Grouping } from "./dimensions.ts";
+import { SPEND_DIMENSIONS, type Dimension, type Grouping } from "./dimensions.ts";
 import { SPEND_MEASURES, type SpendMeasures } from "./spend-measures.ts";
 import type { Summary } from "./summarise.ts";
 import { onlyOne } from "./summary-answer.ts";
@@ -9,19 +9,6 @@ import { formatHour, type Window } from "./window.ts";
 const text = { type: "string" } as const;
 const instant = { type: "string", format: "date-time" } as const;
 const dollars = { type: "number", minimum: 0 } as const;
-
-/** By what spend can be grouped: not by verdicts, which cost nothing. */
-export const SPEND_DIMENSIONS = [
-  "operation",
-  "route",
-  "provider",
-  "region",
-  "model",
-  "key",
-  "workspace",
-  "day",
-  "hour",
-] as const satisfies readonly Dimension[];
 
 export const SPEND = {
   title: "Spend",
@@ -92,9 +79,12 @@ export function spendAnswer(
   };
 }
 
-export function isSpendDimension(dimension: Dimension): dimension is (typeof SPEND_DIMENSIONS)[number] {
+function isSpendDimension(dimension: Dimension): dimension is (typeof SPEND_DIMENSIONS)[number] {
   return SPEND_DIMENSIONS.some((one) => one === dimension);
 }
+
+/** A line is short, and is not kept open in a page: a month of days by key, route and model fits. */
+export const MAXIMUM_CSV_GROUPS = 10_000;
 
 const COLUMNS = [
   "requests",

@@ -34,13 +34,19 @@ export interface Summary {
 /**
  * Adds up cells. Every request counts once in the totals, and once in the groups of its grouping (docs/governance.md has
  * the exceptions). Memory is bounded by the groups that are given; where there are more, the groups' cells are read twice.
+ *
+ * @param most groups that are given.
  */
-export async function summarise(source: CellSource, grouping: Grouping): Promise<Summary> {
+export async function summarise(
+  source: CellSource,
+  grouping: Grouping,
+  most: number = MAXIMUM_GROUPS,
+): Promise<Summary> {
   const totals = new Cell();
   const running = new Map<number, number>();
   const verdicts = new Map<string, Cell>();
   const shadows = new ShadowCounts();
-  const groups = new Groups(grouping);
+  const groups = new Groups(grouping, most);
   const grouped = facetsOf(grouping);
   for (const facet of new Set<Facet>(["total", ...grouped, "verdict", "shadow"])) {
     for await (const rows of source(facet)) {
@@ -63,7 +69,7 @@ export async function summarise(source: CellSource, grouping: Grouping): Promise
   return {
     totals: requestMeasures(totals),
     spend: spendMeasures(totals),
-    groups: (winners === null ? groups : await gather(source, grouping, winners)).finish(),
+    groups: (winners === null ? groups : await gather(source, grouping, most, winners)).finish(),
     truncated: winners !== null,
     verdicts: verdictLines(verdicts),
     shadows: shadows.finish(MAXIMUM_GROUPS),
@@ -77,8 +83,13 @@ function facetsOf({ facet, dimensions }: Grouping): readonly Facet[] {
   return facet === "verdict" ? ["verdict", "shadow"] : [facet];
 }
 
-async function gather(source: CellSource, grouping: Grouping, winners: ReadonlySet<string>): Promise<Groups> {
-  const groups = new Groups(grouping, winners);
+async function gather(
+  source: CellSource,
+  grouping: Grouping,
+  most: number,
+  winners: ReadonlySet<string>,
+): Promise<Groups> {
+  const groups = new Groups(grouping, most, winners);
   for (const facet of facetsOf(grouping)) {
     for await (const rows of source(facet)) {
       for (const row of rows) addRow(groups, grouping, facet, row);
@@ -90,9 +101,9 @@ async function gather(source: CellSource, grouping: Grouping, winners: ReadonlyS
 function addRow(groups: Groups, { labels: wanted }: Grouping, facet: Facet, row: RollUpRow): void {
   const { hour, labels, cell, workspace } = row;
   if (facet === "shadow") groups.addShadow(hour, labels, cell);
-  // Cells of all workspaces have the same labels there: none.
-  else if (facet === "total" && wanted.length > 0) groups.add(hour, JSON.stringify([workspace]), cell);
-  else groups.add(hour, labels, cell);
+  else if (wanted.some(({ dimension }) => dimension === "workspace")) {
+    groups.add(hour, `${labels.slice(0, -1)}${labels === "[]" ? "" : ","}${JSON.stringify(workspace)}]`, cell);
+  } else groups.add(hour, labels, cell);
 }
 
 function verdictLines(verdicts: ReadonlyMap<string, Cell>): readonly VerdictLine[] {

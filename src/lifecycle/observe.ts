@@ -89,7 +89,7 @@ function nextRevision(status: PolicyStatus | undefined): number {
 }
 
 /**
- * How the files and the kept modules differ from the slots; empty where they do not.
+ * Words for what of the files, and of the kept modules, is not as the slots are; empty where all is.
  *
  * @param digest of the policy in the files, `null` where they have none.
  * @param differing digests of contents whose kept module is not what its sources compile to.
@@ -98,31 +98,31 @@ export function driftOf(
   status: PolicyStatus,
   digest: string | null,
   differing: ReadonlySet<string> = new Set(),
-): readonly Drift[] {
+): readonly DriftWord[] {
   const slots = [status.enforced?.digest, status.candidate?.digest];
   const isDiffering = slots.some((slot) => slot !== undefined && differing.has(slot));
   return [...fileDrift(status, digest), ...(isDiffering ? (["module_differs"] as const) : [])];
 }
 
-function fileDrift(status: PolicyStatus, digest: string | null): readonly Drift[] {
+function fileDrift(status: PolicyStatus, digest: string | null): readonly DriftWord[] {
   const removal = removalDigest(status.id);
   const slots = [status.enforced?.digest, status.candidate?.digest];
-  const found: Drift[] = [];
+  const words: DriftWord[] = [];
   if (digest === null) {
     const hasRules = slots.some((slot) => slot !== undefined && contentOf(status, slot).content === "rules");
-    if (hasRules && !slots.includes(removal)) found.push("not_in_files");
-    return found;
+    if (hasRules && !slots.includes(removal)) words.push("not_in_files");
+    return words;
   }
-  if (status.held.has(digest)) found.push("files_held");
-  else if (status.withdrawn.has(digest)) found.push("files_withdrawn");
-  else if (!slots.includes(digest)) found.push("files_differ");
-  if (status.candidate !== null && status.candidate.digest !== digest && !found.includes("files_differ")) {
-    found.push("candidate_not_in_files");
+  if (status.held.has(digest)) words.push("files_held");
+  else if (status.withdrawn.has(digest)) words.push("files_withdrawn");
+  else if (!slots.includes(digest)) words.push("files_differ");
+  if (status.candidate !== null && status.candidate.digest !== digest && !words.includes("files_differ")) {
+    words.push("candidate_not_in_files");
   }
-  return found;
+  return words;
 }
 
-export const DRIFTS = [
+export const DRIFT_WORDS = [
   "files_differ",
   "files_held",
   "files_withdrawn",
@@ -130,4 +130,4 @@ export const DRIFTS = [
   "not_in_files",
   "module_differs",
 ] as const;
-export type Drift = (typeof DRIFTS)[number];
+export type DriftWord = (typeof DRIFT_WORDS)[number];

@@ -29,9 +29,9 @@ const isNumber: Check = (value) => typeof value === "number";
 const isNumberOrNull: Check = (value) => value === null || typeof value === "number";
 const isFlag: Check = (value) => typeof value === "boolean";
 const isOneOf =
-  (values: readonly string[]): Check =>
+  (words: readonly string[]): Check =>
   (value) =>
-    typeof value === "string" && values.includes(value);
+    typeof value === "string" && words.includes(value);
 const isListOf =
   (check: Check): Check =>
   (value) =>

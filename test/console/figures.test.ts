@@ -102,7 +102,22 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     await page.getByRole("button", { name: "Download CSV" }).click();
     expect((await download).suggestedFilename()).toBe("spend.csv");
     await page.getByRole("button", { name: "Day" }).click();
+    await page.getByRole("button", { name: "Route", exact: true }).click();
     await expect.poll(() => page.locator(".plot canvas").count()).toBe(1);
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("spend is told apart by several at once, and a provider leaves out keys and routes", async () => {
+    const page = await stage.open("#/spend", READS);
+    const grouped = (): string | null | undefined =>
+      stage.server.requests.findLast(({ path }) => path === "/v1/spend")?.query.get("group_by");
+    for (const name of ["Key", "Model", "Day"]) await page.getByRole("button", { name, exact: true }).click();
+    await expect.poll(grouped).toBe("route,key,model,day");
+    const table = page.getByRole("region", { name: "Spend by route, key, model, day" });
+    const heads = await table.locator("th").allTextContents();
+    expect(heads.slice(0, 5)).toEqual(["Route", "Key", "Model", "Day", "Cost"]);
+    await page.getByRole("button", { name: "Provider", exact: true }).click();
+    await expect.poll(grouped).toBe("provider,model,day");
     expect(stage.complaints).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { FAILURE_KINDS } from "../../src/canon/failure.ts";
 import { TERMINALS } from "../../src/evidence/record.ts";
-import { readGrouping, type Grouping } from "../../src/governance/dimensions.ts";
+import { readGrouping, type GROUPED, type Grouping } from "../../src/governance/dimensions.ts";
 import type { RollUpQuery, RollUpRow } from "../../src/governance/increments.ts";
 import type { Measures, Percentiles } from "../../src/governance/measures.ts";
 import { RELATIVE_ERROR } from "../../src/governance/quantile-sketch.ts";
@@ -10,8 +10,8 @@ import type { Summary } from "../../src/governance/summarise.ts";
 import type { Counted, Counts } from "./brute-force.ts";
 import { exactQuantile } from "./exact-quantile.ts";
 
-export function groupingOf(names: readonly string[]): Grouping {
-  const grouping = readGrouping(names);
+export function groupingOf(names: readonly string[], of: keyof typeof GROUPED = "summary"): Grouping {
+  const grouping = readGrouping(names, of);
   if ("problem" in grouping) throw new Error(grouping.problem);
   return grouping;
 }
@@ -37,6 +37,17 @@ export function expectAgreement(summary: Summary, counts: Counts): void {
     if (counted === undefined) continue;
     expectMeasures(measures, counted);
     if (measures.ended !== null) expectSpend(spend, counted);
+  }
+}
+
+/** As {@link expectAgreement}, of the members that spend has. */
+export function expectSpendAgreement(summary: Pick<Summary, "spend" | "groups">, counts: Counts): void {
+  expectSpend(summary.spend, counts.totals);
+  const found = new Map(summary.groups.map(({ group, spend }) => [JSON.stringify(group), spend]));
+  expect(new Set(found.keys())).toEqual(new Set(counts.groups.map(({ group }) => JSON.stringify(group))));
+  for (const counted of counts.groups) {
+    const spend = found.get(JSON.stringify(counted.group));
+    if (spend !== undefined) expectSpend(spend, counted);
   }
 }
 

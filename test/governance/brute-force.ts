@@ -17,17 +17,19 @@ export interface Counts {
 
 const PLACE = ["provider", "region", "model"];
 const VERDICT = ["policy", "constraint", "reason_code"];
+/** Each is of another facet, so that two of them are counted at the request's models. */
+const SPEND = ["key", "route", "model"];
 
 /** The summary as its documentation says it, counted record by record, with nothing but what the records hold. */
 export function countAll(
   requests: readonly RecordedRequest[],
-  workspace: string | null,
+  workspace: string | null | readonly string[],
   window: { readonly from: number; readonly until: number },
   dimensions: readonly string[],
 ): Counts {
   const own = requests.filter(({ decision }) => {
     const hour = Math.floor(decision.at / HOUR);
-    return decision.workspace === workspace && hour >= window.from && hour < window.until;
+    return [workspace].flat().includes(decision.workspace) && hour >= window.from && hour < window.until;
   });
   const totals = emptyCounted({});
   for (const request of own) countRequest(totals, request, true);
@@ -44,14 +46,25 @@ export function countAll(
     groups.set(key, known);
     return known;
   };
-  if (dimensions.some((name) => PLACE.includes(name))) {
+  if (SPEND.filter((name) => dimensions.includes(name)).length > 1) {
+    for (const request of own) {
+      const { keyId, route, workspace: id } = request.decision;
+      const labels = (attempt: AttemptRecord | undefined) => ({
+        key: keyId,
+        route,
+        workspace: id,
+        model: attempt?.model ?? null,
+      });
+      countAnswers(request, groupAt, labels);
+    }
+  } else if (dimensions.some((name) => PLACE.includes(name))) {
     for (const request of own) countPlaces(request, groupAt);
   } else if (dimensions.some((name) => VERDICT.includes(name))) {
     countVerdicts(own, dimensions, groupAt);
   } else if (dimensions.length > 0) {
     for (const request of own) {
-      const { operation, route, keyId } = request.decision;
-      countRequest(groupAt(request.decision, { operation, route, key: keyId }), request, true);
+      const { operation, route, keyId, workspace: id } = request.decision;
+      countRequest(groupAt(request.decision, { operation, route, key: keyId, workspace: id }), request, true);
     }
   }
   return { totals, groups: [...groups.values()] };
@@ -135,13 +148,25 @@ function countAttempt(counted: Counted, { failure, calls = 1 }: AttemptRecord): 
 type GroupAt = (decision: DecisionRecord, labels: Readonly<Record<string, string | null>>) => Counted;
 
 /** A request counts where it was answered from, its calls where they were made. */
-function countPlaces({ decision, outcome }: RecordedRequest, groupAt: GroupAt): void {
+function countPlaces(request: RecordedRequest, groupAt: GroupAt): void {
+  const { decision, outcome } = request;
   if (outcome === null) return;
   const labels = (attempt: AttemptRecord | undefined) => ({
+    workspace: decision.workspace,
     provider: attempt?.provider ?? null,
     region: attempt?.region ?? null,
     model: attempt?.model ?? null,
   });
+  countAnswers(request, groupAt, labels);
+  for (const attempt of callsOf(outcome)) countAttempt(groupAt(decision, labels(attempt)), attempt);
+}
+
+function countAnswers(
+  { decision, outcome }: RecordedRequest,
+  groupAt: GroupAt,
+  labels: (attempt: AttemptRecord | undefined) => Readonly<Record<string, string | null>>,
+): void {
+  if (outcome === null) return;
   const well = outcome.attempts.filter(({ failure }) => failure === null);
   const isAnswered = outcome.terminal === "completed" || outcome.terminal === "incomplete";
   const places = new Map<string, { readonly attempt: AttemptRecord; calls: number }>();
@@ -172,7 +197,6 @@ function countPlaces({ decision, outcome }: RecordedRequest, groupAt: GroupAt): 
     });
     before += calls;
   }
-  for (const attempt of callsOf(outcome)) countAttempt(groupAt(decision, labels(attempt)), attempt);
 }
 
 function countVerdicts(requests: readonly RecordedRequest[], dimensions: readonly string[], groupAt: GroupAt): void {

@@ -158,6 +158,21 @@ export const groupings: fc.Arbitrary<readonly string[]> = family.chain((names) =
     .map(([labels, time]) => (time === null ? labels : [...labels.slice(0, 2), time])),
 );
 
+const spendFamily = fc.constantFrom(
+  ["key", "route", "model"],
+  ["operation", "route"],
+  ["provider", "region", "model"],
+  ["key"],
+  [],
+);
+
+/** Groupings of spend in several workspaces. */
+export const spendGroupings: fc.Arbitrary<readonly string[]> = spendFamily.chain((names) =>
+  fc
+    .tuple(fc.subarray([...names]), fc.subarray(["workspace"]), fc.constantFrom(["day"], ["hour"], []))
+    .chain((parts) => fc.shuffledSubarray(parts.flat(), { minLength: parts.flat().length })),
+);
+
 export const windows: fc.Arbitrary<{ readonly from: number; readonly until: number }> = fc
   .tuple(fc.integer({ min: -3, max: HOURS }), fc.integer({ min: 1, max: HOURS + 3 }))
   .map(([start, length]) => ({ from: FIRST_HOUR + start, until: FIRST_HOUR + start + length }));

@@ -6,10 +6,18 @@ import { MAXIMUM_GROUPS } from "../../src/governance/groups.ts";
 import { summarise } from "../../src/governance/summarise.ts";
 import { formatHour } from "../../src/governance/window.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
+import { cellsOf } from "../../src/http/control/covered-workspaces.ts";
 import { decisionRecord } from "../store/records.ts";
-import { expectAgreement, groupingOf, readRows } from "./agreement.ts";
+import { expectAgreement, expectSpendAgreement, groupingOf, readRows } from "./agreement.ts";
 import { countAll } from "./brute-force.ts";
-import { groupings, recordedRequests, windows, WORKSPACES, type RecordedRequest } from "./random-records.ts";
+import {
+  groupings,
+  recordedRequests,
+  spendGroupings,
+  windows,
+  WORKSPACES,
+  type RecordedRequest,
+} from "./random-records.ts";
 
 /** Rolled up in batches of `size`, as a store does it, each through its bytes. */
 function rolledUp(requests: readonly RecordedRequest[], size: number): readonly RollUpRow[] {
@@ -85,6 +93,22 @@ describe("a summary", () => {
         );
       }),
       { numRuns: 100 },
+    );
+  });
+
+  it("has the spend of several workspaces by key, route, model and day as counting one by one gives it", async () => {
+    const workspaces = WORKSPACES.slice(0, 2);
+    await fc.assert(
+      fc.asyncProperty(recordedRequests(60), windows, spendGroupings, async (requests, window, names) => {
+        const read = readRows(rolledUp(requests, 7));
+        const summary = await summarise(
+          (facet) => cellsOf(read, workspaces, { facet, ...window }),
+          groupingOf(names, "spend"),
+        );
+        expect(summary.truncated).toBe(false);
+        expectSpendAgreement(summary, countAll(requests, workspaces, window, names));
+      }),
+      { numRuns: 300 },
     );
   });
 

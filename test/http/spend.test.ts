@@ -1,5 +1,6 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
+import { asIdentifier } from "../../src/evidence/record.ts";
 import { SPEND, type SpendAnswer } from "../../src/governance/spend-answer.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { SummaryTurns } from "../../src/http/control/summary-turns.ts";
@@ -28,7 +29,9 @@ async function spent(): Promise<TestServer> {
   ] as const) {
     await evidence.decide(decisionRecord(id, { at: AT }));
     const nothing = id === "r3" ? { inputTokens: null, outputTokens: null, attempts: [] } : {};
-    evidence.settle({ ...outcomeRecord(id), at: AT, costNanoUsd, ...nothing });
+    const outcome = outcomeRecord(id);
+    const attempts = outcome.attempts.map((attempt) => ({ ...attempt, model: asIdentifier("sonnet") }));
+    evidence.settle({ ...outcome, attempts, at: AT, costNanoUsd, ...nothing });
   }
   await evidence.flush();
   return test;
@@ -76,9 +79,28 @@ describe("GET /v1/spend", () => {
       expect((await get(test, await test.key("acme-prod", [scope]), "")).status).toBe(403);
     }
     const key = await test.key("acme-prod", ["spend:read"]);
-    for (const query of ["group_by=policy", "group_by=route&group_by=key", "until=now"]) {
+    for (const query of ["group_by=policy", "group_by=provider&group_by=key", "until=now"]) {
       expect((await get(test, key, query)).status).toBe(400);
     }
+  });
+
+  it("tells workspace, key, route, model and day apart at once, as JSON and as CSV", async () => {
+    const test = await spent();
+    const key = await test.key("acme-prod", ["spend:read"]);
+    const query = `${WINDOW}&group_by=workspace,key,route,model,day`;
+    const body: SpendAnswer = JSON.parse(await (await get(test, key, query)).text());
+    expect(body.group_by).toEqual(["workspace", "key", "route", "model", "day"]);
+    const used = body.groups.find(({ group }) => group["model"] !== null);
+    expect(used?.group).toEqual({
+      workspace: "acme-prod",
+      key: "k7Hs92kLmQ3x",
+      route: "chat-large",
+      model: "sonnet",
+      day: "2026-11-23",
+    });
+    expect([used?.requests, used?.cost_usd]).toEqual([2, 1.5]);
+    const [head] = (await (await get(test, key, query, "text/csv")).text()).split("\r\n");
+    expect(head).toMatch(/^workspace,key,route,model,day,requests,/);
   });
 
   it("has the workspace's budget in money with what limits have counted", async () => {

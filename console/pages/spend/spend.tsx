@@ -24,14 +24,20 @@ const DIMENSIONS = [
   ["day", "Day"],
 ] as const;
 
+/** A longer table makes every change of the page slow. */
+const MOST_ROWS = 200;
+
 export function SpendPage() {
   const { query } = address.value;
   const name = query.get("window") ?? "30d";
   // Of one workspace there is nothing to tell apart.
-  const dimensions = showsAll.value ? DIMENSIONS : DIMENSIONS.slice(1);
-  const dimension = dimensions.find(([value]) => value === query.get("by"))?.[0] ?? "route";
+  const offered = showsAll.value ? DIMENSIONS : DIMENSIONS.slice(1);
+  const wanted = (query.get("by") ?? "route").split(",");
+  const chosenOnes = offered.filter(([value]) => wanted.includes(value));
+  const dimensions = chosenOnes.length === 0 ? DIMENSIONS.filter(([value]) => value === "route") : chosenOnes;
+  const by = dimensions.map(([value]) => value);
   const chosen = useMemo(() => windowOf(name, Date.now()), [name]);
-  const path = withQuery("/v1/spend", { start: chosen.start, group_by: dimension, ...inWorkspaces() });
+  const path = withQuery("/v1/spend", { start: chosen.start, group_by: by.join(","), ...inWorkspaces() });
   const resource = useResource<Spend>(path, 30_000);
   return (
     <>
@@ -41,7 +47,7 @@ export function SpendPage() {
           label="Time span"
           value={chosen.name}
           options={WINDOWS}
-          onChange={(value) => replaceQuery({ window: value, by: dimension })}
+          onChange={(value) => replaceQuery({ window: value, by: by.join(",") })}
         />
       </div>
       <Loaded of={resource} lines={10}>
@@ -68,17 +74,17 @@ export function SpendPage() {
               ) : null}
             </Panel>
             <Panel
-              title={`By ${dimension}`}
+              title={`By ${by.join(", ")}`}
               aside={
                 <Segments
-                  label="Grouped by"
-                  value={dimension}
-                  options={dimensions}
-                  onChange={(by) => replaceQuery({ window: chosen.name, by })}
+                  label="Grouped by; several can be chosen"
+                  value={by}
+                  options={offered}
+                  onChange={(value) => replaceQuery({ window: chosen.name, by: toggled(by, value).join(",") })}
                 />
               }
             >
-              <Groups spend={spend} dimension={dimension} />
+              <Groups spend={spend} dimensions={dimensions} />
             </Panel>
           </>
         )}
@@ -87,11 +93,28 @@ export function SpendPage() {
   );
 }
 
-function Groups({ spend, dimension }: { readonly spend: Spend; readonly dimension: string }) {
+/** Providers are not counted by key and route. */
+const APART: Readonly<Record<string, readonly string[]>> = {
+  provider: ["route", "key"],
+  route: ["provider"],
+  key: ["provider"],
+};
+
+/** At least one stays chosen. */
+function toggled(by: readonly string[], value: string): readonly string[] {
+  if (!by.includes(value)) return [...by.filter((one) => APART[value]?.includes(one) !== true), value];
+  return by.length === 1 ? by : by.filter((one) => one !== value);
+}
+
+type Dimensions = readonly (typeof DIMENSIONS)[number][];
+
+function Groups({ spend, dimensions }: { readonly spend: Spend; readonly dimensions: Dimensions }) {
   const { groups, total, truncated } = spend;
   if (groups.length === 0) return <Empty title="Nothing was spent in this time span">Choose a longer one.</Empty>;
-  const isDay = dimension === "day" && spend.group_by.includes("day");
+  const by = dimensions.map(([value]) => value).join(", ");
+  const isDay = by === "day" && spend.group_by.includes("day");
   const rows = isDay ? groups : groups.toSorted((left, right) => (right.cost_usd ?? -1) - (left.cost_usd ?? -1));
+  const shown = rows.slice(0, MOST_ROWS);
   return (
     <>
       {isDay ? (
@@ -103,14 +126,14 @@ function Groups({ spend, dimension }: { readonly spend: Spend; readonly dimensio
         />
       ) : null}
       <Table
-        label={`Spend by ${dimension}`}
-        rows={rows}
+        label={`Spend by ${by}`}
+        rows={shown}
         keyOf={({ group }) => JSON.stringify(group)}
         columns={[
-          {
-            head: DIMENSIONS.find(([value]) => value === dimension)?.[1] ?? dimension,
-            cell: ({ group }) => <Name of={groupLabel(group, dimension)} />,
-          },
+          ...dimensions.map(([dimension, title]) => ({
+            head: title,
+            cell: ({ group }: Spend["groups"][number]) => <Name of={groupLabel(group, dimension)} />,
+          })),
           { head: "Cost", number: true, cell: ({ cost_usd }) => dollars(cost_usd) },
           {
             head: "Share",
@@ -124,8 +147,11 @@ function Groups({ spend, dimension }: { readonly spend: Spend; readonly dimensio
           { head: "Output tokens", number: true, cell: ({ output_tokens }) => compact(output_tokens) },
         ]}
       />
-      {truncated ? (
-        <p class="hint">There are more groups; these have the most requests. The CSV has the same.</p>
+      {truncated || shown.length < rows.length ? (
+        <p class="hint">
+          There are more groups; these {truncated ? "have the most requests" : "cost most"}. The CSV has up to{" "}
+          {whole(10_000)}.
+        </p>
       ) : null}
     </>
   );

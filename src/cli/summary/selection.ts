@@ -1,4 +1,4 @@
-import { readGrouping, type Dimension, type Grouping } from "../../governance/dimensions.ts";
+import { GROUPED, readGrouping, type Grouping } from "../../governance/dimensions.ts";
 import { readWindow, windowTooFine, type Window } from "../../governance/window.ts";
 import { listItems, readValue } from "../terminal/arguments.ts";
 import { UsageError } from "../terminal/command-io.ts";
@@ -16,16 +16,19 @@ interface SelectionValues {
   readonly "group-by"?: readonly string[] | undefined;
 }
 
-/** @param known dimensions that the command has. @throws {UsageError} */
+/** @param of what is grouped. @throws {UsageError} */
 export function readSelection(
   values: SelectionValues,
-  known: readonly Dimension[],
+  of: keyof typeof GROUPED,
   now: number,
 ): { readonly window: Window; readonly grouping: Grouping } {
   const window = readWindow(values.start ?? null, values.end ?? null, now);
   if ("problem" in window) throw usage(window.problem);
   const names = (values["group-by"] ?? []).flatMap((list) => listItems(list));
-  const grouping = readGrouping(names.map((name) => readValue("--group-by", name, known)));
+  const grouping = readGrouping(
+    names.map((name) => readValue("--group-by", name, GROUPED[of].dimensions)),
+    of,
+  );
   if ("problem" in grouping) throw usage(grouping.problem);
   const tooFine = windowTooFine(window, grouping.time);
   if (tooFine !== null) throw usage(tooFine);

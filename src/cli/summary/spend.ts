@@ -1,5 +1,6 @@
-import { SPEND_DIMENSIONS, spendAnswer, spendCsv, type SpendAnswer } from "../../governance/spend-answer.ts";
+import { MAXIMUM_CSV_GROUPS, spendAnswer, spendCsv, type SpendAnswer } from "../../governance/spend-answer.ts";
 import type { SpendMeasures } from "../../governance/spend-measures.ts";
+import { MAXIMUM_GROUPS } from "../../governance/groups.ts";
 import { summarise } from "../../governance/summarise.ts";
 import { noArguments, readValue, TABLE_FORMATS } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
@@ -20,7 +21,8 @@ Flags
   --workspace W     Only this workspace. Default: every workspace, one after the other.
   --start TIME      RFC 3339, such as 2026-11-21T00:00:00Z. Default: a day before the end.
   --end TIME        Default: now. Whole hours are counted.
-  --group-by A,B    operation, route; provider, region, model; key. Each also with day or hour; hour for at most 31 days.
+  --group-by A,B    key, route, model; operation, route; provider, region, model. Each also with workspace, and with day
+                    or hour; hour for at most 31 days.
   --format FORMAT   ${FORMATS.join(", ")} (default: terminal)
                     json: one object a line, the answer of GET /v1/spend without budgets
                     csv: of one workspace, which --workspace names
@@ -44,11 +46,15 @@ export function spend(argv: readonly string[], io: CommandIo): Promise<number> {
     const format = readValue("--format", values.format ?? "terminal", FORMATS);
     if (format === "csv" && values.workspace === undefined)
       throw new UsageError("--workspace: is missing; CSV is of one workspace");
-    const { window, grouping } = readSelection(values, SPEND_DIMENSIONS, Date.now());
+    const { window, grouping } = readSelection(values, "spend", Date.now());
     return await withStore(databasePath(values.database, io), false, async (store) => {
       const workspaces = values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
       for (const workspace of workspaces) {
-        const found = await summarise((facet) => store.summary.read({ workspace, facet, ...window }), grouping);
+        const found = await summarise(
+          (facet) => store.summary.read({ workspace, facet, ...window }),
+          grouping,
+          format === "csv" ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS,
+        );
         const answer = spendAnswer(workspace === null ? [] : [workspace], window, grouping, found, []);
         if (format === "csv") io.stdout(spendCsv(answer));
         else io.stdout(format === "json" ? `${JSON.stringify(answer)}\n` : spendTable(answer));

@@ -1,5 +1,5 @@
 import { storedPolicies, type StoredPolicy } from "../../governance/policies/stored-policies.ts";
-import { DIMENSIONS, type Grouping } from "../../governance/dimensions.ts";
+import type { Grouping } from "../../governance/dimensions.ts";
 import { summarise } from "../../governance/summarise.ts";
 import { summaryAnswer, type SummaryAnswer } from "../../governance/summary-answer.ts";
 import type { Window } from "../../governance/window.ts";
@@ -46,7 +46,7 @@ export function summary(argv: readonly string[], io: CommandIo): Promise<number>
     noArguments(positionals);
     const json = wantsJson(values.format);
     const now = Date.now();
-    const { window, grouping } = readSelection(values, DIMENSIONS, now);
+    const { window, grouping } = readSelection(values, "summary", now);
     return await withStore(databasePath(values.database, io), false, async (store) => {
       const workspaces = values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
       for (const workspace of workspaces) {

@@ -1,13 +1,7 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
-import {
-  DIMENSIONS,
-  MAXIMUM_DIMENSIONS,
-  readGrouping,
-  type Dimension,
-  type Grouping,
-} from "../../governance/dimensions.ts";
+import { GROUPED, readGrouping, type Grouping } from "../../governance/dimensions.ts";
 import { summarise } from "../../governance/summarise.ts";
 import { summaryAnswer, type SummaryContext } from "../../governance/summary-answer.ts";
 import type { StoredPolicy } from "../../governance/policies/stored-policies.ts";
@@ -27,9 +21,9 @@ export const SUMMARY_QUERY = {
   end: { type: "string", format: "date-time", description: "Time within the last hour that is counted. Default: now." },
   group_by: {
     type: "array",
-    maxItems: MAXIMUM_DIMENSIONS,
-    items: { enum: DIMENSIONS },
-    description: `Repeatable, or separated by commas: operation and route; provider, region and model; policy, constraint and reason_code; key; or workspace. Each with day, or with hour for at most ${MAXIMUM_HOURLY_DAYS} days.`,
+    maxItems: GROUPED.summary.maximum,
+    items: { enum: GROUPED.summary.dimensions },
+    description: `Repeatable, or separated by commas: ${GROUPED.summary.families}. Each with workspace, and with day, or with hour for at most ${MAXIMUM_HOURLY_DAYS} days.`,
   },
   workspaces: WORKSPACES_QUERY,
 } as const;
@@ -55,7 +49,7 @@ export async function governanceSummary(
 ): Promise<{ readonly text: string } | ServiceError> {
   const workspaces = readWorkspaces(call);
   if ("code" in workspaces) return workspaces;
-  const requested = readQuery(call.url.searchParams, now, DIMENSIONS);
+  const requested = readQuery(call.url.searchParams, now, "summary");
   if ("code" in requested) return requested;
   const { window, grouping } = requested;
   try {
@@ -93,11 +87,11 @@ export function summaryUnavailable(): ServiceError {
   return codedError("summary_unavailable", message);
 }
 
-/** @param dimensions that can be grouped by. */
+/** @param of what is grouped. */
 export function readQuery(
   query: URLSearchParams,
   now: number,
-  dimensions: readonly Dimension[],
+  of: keyof typeof GROUPED,
 ): { window: Window; grouping: Grouping } | ServiceError {
   const known = Object.keys(SUMMARY_QUERY);
   for (const name of query.keys()) {
@@ -114,11 +108,11 @@ export function readQuery(
   }
   const window = readWindow(query.get("start"), query.get("end"), now);
   if ("problem" in window) return invalidRequest("invalid_value", window.problem, window.member);
-  const grouping = readGrouping(query.getAll("group_by").flatMap((list) => list.split(",")));
+  const grouping = readGrouping(
+    query.getAll("group_by").flatMap((list) => list.split(",")),
+    of,
+  );
   if ("problem" in grouping) return invalidRequest("invalid_value", grouping.problem, "group_by");
-  if (grouping.dimensions.some((one) => !dimensions.includes(one))) {
-    return invalidRequest("invalid_value", `group_by must be one of ${dimensions.join(", ")}`, "group_by");
-  }
   const tooFine = windowTooFine(window, grouping.time);
   if (tooFine !== null) return invalidRequest("invalid_value", tooFine, "group_by");
   return { window, grouping };

@@ -1,5 +1,6 @@
-import { MAXIMUM_DIMENSIONS } from "../../governance/dimensions.ts";
-import { SPEND_DIMENSIONS, spendAnswer, spendCsv, type SpendAnswer } from "../../governance/spend-answer.ts";
+import { GROUPED } from "../../governance/dimensions.ts";
+import { MAXIMUM_CSV_GROUPS, spendAnswer, spendCsv, type SpendAnswer } from "../../governance/spend-answer.ts";
+import { MAXIMUM_GROUPS } from "../../governance/groups.ts";
 import { summarise } from "../../governance/summarise.ts";
 import { MAXIMUM_HOURLY_DAYS } from "../../governance/window.ts";
 import { budgetLines } from "../../limits/usage.ts";
@@ -13,9 +14,9 @@ export const SPEND_QUERY = {
   ...SUMMARY_QUERY,
   group_by: {
     type: "array",
-    maxItems: MAXIMUM_DIMENSIONS,
-    items: { enum: SPEND_DIMENSIONS },
-    description: `Repeatable, or separated by commas: operation and route; provider, region and model; key; or workspace. Each with day, or with hour for at most ${MAXIMUM_HOURLY_DAYS} days.`,
+    maxItems: GROUPED.spend.maximum,
+    items: { enum: GROUPED.spend.dimensions },
+    description: `Repeatable, or separated by commas: ${GROUPED.spend.families}. Each with workspace, and with day, or with hour for at most ${MAXIMUM_HOURLY_DAYS} days.`,
   },
 } as const;
 
@@ -32,13 +33,18 @@ export async function spend(
 ): Promise<ControlAnswer> {
   const workspaces = readWorkspaces(call);
   if ("code" in workspaces) return workspaces;
-  const requested = readQuery(call.url.searchParams, now, SPEND_DIMENSIONS);
+  const requested = readQuery(call.url.searchParams, now, "spend");
   if ("code" in requested) return requested;
   const { window, grouping } = requested;
+  const isCsv = wantsCsv(call.headers.accept);
   let answer: SpendAnswer;
   try {
     const summary = await source.turns.take(ownWorkspace(call), () =>
-      summarise((facet) => cellsOf(source.read, workspaces, { facet, ...window }), grouping),
+      summarise(
+        (facet) => cellsOf(source.read, workspaces, { facet, ...window }),
+        grouping,
+        isCsv ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS,
+      ),
     );
     if (summary === null) return summaryBusy();
     const usage = (await source.limitUsage?.(now)) ?? { counters: [], slots: [] };
@@ -50,7 +56,7 @@ export async function spend(
   } catch {
     return summaryUnavailable();
   }
-  return wantsCsv(call.headers.accept)
+  return isCsv
     ? { page: { contentType: "text/csv; charset=utf-8; header=present", text: spendCsv(answer) } }
     : { text: JSON.stringify(answer) };
 }

@@ -105,7 +105,7 @@ function readVerdict(said: JsonValue, isAllowed: boolean): readonly ExampleVerdi
   return [
     {
       constraint: asIdentifier(constraint),
-      reason: readIdentifier(reason),
+      reason: readWord(reason),
       verdict,
       effect,
       newlyDenied: effect === "would_deny" && isAllowed,
@@ -118,19 +118,19 @@ function classOf(record: JsonObject, at: number): ExampleClass {
     record;
   const { dimensions, preferences } = record;
   return {
-    workspace: readIdentifier(workspace),
-    route: readIdentifier(route),
+    workspace: readWord(workspace),
+    route: readWord(route),
     operation: typeof operation === "string" && isOperation(operation) ? operation : null,
-    environment: readIdentifier(environment),
-    workload: readIdentifier(record["workload"]),
-    labels: readIdentifiers(record["labels"]),
-    needs: readIdentifiers(needs),
-    features: readIdentifiers(features),
+    environment: readWord(environment),
+    workload: readWord(record["workload"]),
+    labels: readWords(record["labels"]),
+    needs: readWords(needs),
+    features: readWords(features),
     stream: stream === true,
     context: TOKEN_BUCKETS.find((bucket) => bucket === context) ?? null,
     max_output: TOKEN_BUCKETS.find((bucket) => bucket === maxOutput) ?? null,
     reasoning_effort: REASONING_EFFORTS.find((effort) => effort === reasoningEffort) ?? null,
-    signature_families: readIdentifiers(record["signatureFamilies"]),
+    signature_families: readWords(record["signatureFamilies"]),
     dimensions: typeof dimensions === "number" ? dimensions : null,
     preferences: isPreferencesRecord(preferences) ? preferences : null,
     time: timeWindow(at),
@@ -143,11 +143,11 @@ function isInstant(at: JsonValue | undefined): at is number {
 }
 
 /** The enum values and names of a record; they were checked when it was written. */
-function readIdentifier(value: JsonValue | undefined): Identifier | null {
+function readWord(value: JsonValue | undefined): Identifier | null {
   return typeof value === "string" ? asIdentifier(value) : null;
 }
 
-function readIdentifiers(value: JsonValue | undefined): readonly Identifier[] {
+function readWords(value: JsonValue | undefined): readonly Identifier[] {
   if (!Array.isArray(value)) return [];
   return value
     .filter((one): one is string => typeof one === "string")

@@ -116,7 +116,10 @@ export const TEXTS: readonly FuzzTarget[] = [
       const window = readWindow(query.get("start"), query.get("end"), NOW);
       if (!("from" in window)) ok(!JSON.stringify(window).includes(CANARY));
       else ok(window.from <= window.until && window.until - window.from <= 401 * 86_400_000);
-      const grouping = readGrouping(query.getAll("group_by").flatMap((words) => words.split(",")));
+      const grouping = readGrouping(
+        query.getAll("group_by").flatMap((words) => words.split(",")),
+        "spend",
+      );
       ok(!JSON.stringify(grouping).includes(CANARY));
       const listed = page([{ id: "a" }, { id: "b" }], query, ({ id }) => ({ id }));
       ok("json" in listed || !listed.message.includes(CANARY));
