@@ -16,6 +16,8 @@ export interface Identity {
   /** The workload that the key was made for; empty when none was given. */
   readonly workload: string;
   readonly labels: readonly string[];
+  /** Owner of the key; absent where the caller has none, such as a person. */
+  readonly owner?: string;
   /** When the key stops working, milliseconds since the epoch. */
   readonly expiresAt: number;
   /** Public id of the first of the keys that this one replaced, one after the other: limits hold for all of them together. Absent and `null`: none. */

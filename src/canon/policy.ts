@@ -111,7 +111,12 @@ export interface PolicyTime {
 export interface PolicyInput {
   readonly operation: Operation;
   readonly workspace: { readonly id: string; readonly tier: string; readonly labels: readonly string[] };
-  readonly key: { readonly environment: string; readonly workload: string; readonly labels: readonly string[] };
+  readonly key: {
+    readonly environment: string;
+    readonly workload: string;
+    readonly owner: string;
+    readonly labels: readonly string[];
+  };
   readonly request: {
     readonly route: string;
     readonly needs: readonly Capability[];

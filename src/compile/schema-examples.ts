@@ -52,6 +52,7 @@ const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   default_moderation_route: "moderation",
   managed_by: ["platform"],
   workloads: ["batch"],
+  owners: ["group:payments"],
   service: "bedrock",
   file: "/run/secrets/openai",
   scopes: ["https://www.googleapis.com/auth/cloud-platform"],

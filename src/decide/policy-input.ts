@@ -40,10 +40,12 @@ export function requestWords({ needs, stream, context, maxOutput, reasoningEffor
 
 /** A key's words as far as the vocabulary knows them: a word from outside it reads `other`, so that inputs stay finite. */
 export function keyWords(table: RoutingTable, identity: Identity): PolicyInput["key"] {
-  const { environments, workloads, labels } = table.vocabulary;
+  const { environments, workloads, owners, labels } = table.vocabulary;
+  const { owner = "" } = identity;
   return {
     environment: environments.includes(identity.environment) ? identity.environment : "other",
     workload: workloads.includes(identity.workload) ? identity.workload : "other",
+    owner: owners?.includes(owner) === true ? owner : "other",
     labels: identity.labels.filter((label) => labels.includes(label)).toSorted(),
   };
 }

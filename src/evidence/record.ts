@@ -79,6 +79,8 @@ export interface DecisionRecord {
   readonly preferences?: PreferencesRecord;
   /** The workload that the key was made for; absent where it has none. */
   readonly workload?: Identifier;
+  /** The key's owner, where `vocabulary.owners` declares it: policies read no other. */
+  readonly owner?: Identifier;
   /** The key's labels; absent where it has none. */
   readonly labels?: readonly Identifier[];
   /** How often the client's library says it has retried (`x-stainless-retry-count`); 0 to 100. */

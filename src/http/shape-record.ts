@@ -2,6 +2,7 @@ import type { Identity } from "../canon/identity.ts";
 import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { RoutingTable } from "../canon/table.ts";
+import type { Vocabulary } from "../canon/vocabulary.ts";
 import { regionsNamed } from "../decide/narrow.ts";
 import {
   UNKNOWN_NAME,
@@ -14,11 +15,11 @@ import {
 /** What a decision depends on besides what every record has, so that `simulate --evidence` can decide the request again. */
 export type ShapeRecord = Pick<
   DecisionRecord,
-  "signatureFamilies" | "dimensions" | "preferences" | "workload" | "labels"
+  "signatureFamilies" | "dimensions" | "preferences" | "workload" | "owner" | "labels"
 >;
 
-/** The part of a key that records have; the same for every request of the key. */
-const keyParts = new WeakMap<Identity, ShapeRecord | null>();
+/** The part of a key that records have; the same for every request of the key under one vocabulary. */
+const keyParts = new WeakMap<Identity, { readonly vocabulary: Vocabulary; readonly part: ShapeRecord | null }>();
 
 /** @returns `null` where a request and its key have none of it, as most do. */
 export function shapeRecord(
@@ -26,7 +27,7 @@ export function shapeRecord(
   identity: Identity,
   { shape, preferences }: Pick<InferenceRequest, "shape" | "preferences">,
 ): ShapeRecord | null {
-  const key = keyPart(identity);
+  const key = keyPart(table, identity);
   const { signatureFamilies, dimensions } = shape;
   if (preferences === null && dimensions === null && signatureFamilies.length === 0) return key;
   return {
@@ -37,18 +38,20 @@ export function shapeRecord(
   };
 }
 
-function keyPart(identity: Identity): ShapeRecord | null {
+function keyPart({ vocabulary }: RoutingTable, identity: Identity): ShapeRecord | null {
   const known = keyParts.get(identity);
-  if (known !== undefined) return known;
+  if (known?.vocabulary === vocabulary) return known.part;
   const { workload, labels } = identity;
+  const owner = vocabulary.owners?.find((one) => one === identity.owner);
   const part =
-    workload === "" && labels.length === 0
+    workload === "" && owner === undefined && labels.length === 0
       ? null
       : {
           ...(workload !== "" && { workload: asIdentifier(workload) }),
+          ...(owner !== undefined && { owner: asIdentifier(owner) }),
           ...(labels.length > 0 && { labels: labels.map(asIdentifier) }),
         };
-  keyParts.set(identity, part);
+  keyParts.set(identity, { vocabulary, part });
   return part;
 }
 

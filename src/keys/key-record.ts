@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 
 import { SCOPES, isScope, type Scope } from "../canon/scope.ts";
 import type { KeyLimits } from "../canon/limits.ts";
+import { OWNER_PATTERN } from "../canon/vocabulary.ts";
 import { KeyNotActiveError, KeyRotatedError } from "./key-errors.ts";
 import type { KeyRecord, KeyStore } from "./key-store.ts";
 import { checkExchange, checkLimits, type ExchangeOptions } from "./key-grants.ts";
@@ -224,7 +225,7 @@ function checkName(field: "workspace" | "workload" | "labels", value: string): s
 }
 
 function checkOwner(owner: string): string {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._:@+/-]{0,127}$/.test(owner)) {
+  if (!new RegExp(OWNER_PATTERN).test(owner)) {
     throw new KeyOptionError(
       "owner",
       "give the owner of the key, such as group:payments or an address, up to 128 characters without spaces",

@@ -281,6 +281,7 @@ function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
     scopes: new Set(record.scopes),
     environment: record.environment,
     workload: record.workload,
+    owner: record.owner,
     labels: Object.freeze([...record.labels]),
     expiresAt,
     lineage: record.lineage,

@@ -32,6 +32,7 @@ interface TableNames {
   readonly workspaceLabels: readonly string[];
   readonly environments: readonly string[];
   readonly workloads: readonly string[];
+  readonly owners: readonly string[];
   readonly keyLabels: readonly string[];
   readonly routes: readonly string[];
   readonly dimensions: readonly number[];
@@ -115,6 +116,7 @@ function inputSchema(names: TableNames | null): JsonObject {
         key: object<PolicyInput["key"]>("The service key. A value outside the vocabulary reads `other`.", {
           environment: known("string", "A value of vocabulary.environments.", names?.environments),
           workload: known("string", "A value of vocabulary.workloads.", names?.workloads),
+          owner: known("string", "A value of vocabulary.owners.", names?.owners),
           labels: list("Its labels.", known("string", "A value of vocabulary.labels.", names?.keyLabels)),
         }),
         request: object<PolicyInput["request"]>("The shape of the request; nothing of its content.", {
@@ -174,13 +176,14 @@ function namesOf(table: RoutingTable): TableNames {
   const workspaces = Object.values(table.workspaces);
   const models = Object.values(table.models);
   const endpoints = Object.values(table.endpoints);
-  const { environments, workloads, labels } = table.vocabulary;
+  const { environments, workloads, owners = [], labels } = table.vocabulary;
   return {
     workspaces: sorted(workspaces.map(({ id }) => id)),
     tiers: sorted(workspaces.map(({ tier }) => tier)),
     workspaceLabels: sorted(workspaces.flatMap((workspace) => workspace.labels)),
     environments: sorted([...environments, "other"]),
     workloads: sorted([...workloads, "other"]),
+    owners: sorted([...owners, "other"]),
     keyLabels: sorted(labels),
     routes: sorted(Object.keys(table.routes)),
     dimensions: [...new Set([0, ...models.flatMap(({ dimensions }) => dimensions)])].toSorted((a, b) => a - b),

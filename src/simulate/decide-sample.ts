@@ -13,6 +13,7 @@ export function identityOf({ workspace, key }: SampleRequest): Identity {
     scopes: new Set(["inference"]),
     environment: key.environment,
     workload: key.workload,
+    ...(key.owner !== undefined && { owner: key.owner }),
     labels: key.labels,
     expiresAt: Number.MAX_SAFE_INTEGER,
   };

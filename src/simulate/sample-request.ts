@@ -13,7 +13,13 @@ export interface SampleRequest extends Scalars {
   /** The route's name as a caller would write it; empty for moderations, where the workspace chooses it. */
   readonly model: string;
   readonly operation: Operation;
-  readonly key: { readonly environment: string; readonly workload: string; readonly labels: readonly string[] };
+  readonly key: {
+    readonly environment: string;
+    readonly workload: string;
+    /** Absent for one outside of the vocabulary. */
+    readonly owner?: string;
+    readonly labels: readonly string[];
+  };
   /** Sorted, each once. */
   readonly needs: readonly Capability[];
   /** Sorted, each once. */

@@ -102,6 +102,7 @@ const DECISION = {
   dimensions: isOptional(isNumber),
   preferences: isOptional(isJsonObject),
   workload: isOptional(isText),
+  owner: isOptional(isText),
   labels: isOptional(isListOf(isText)),
   retryCount: isNumber,
   clientRequestDigest: isTextOrNull,

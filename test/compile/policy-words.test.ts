@@ -5,6 +5,7 @@ import { compileConfiguration } from "../../src/compile/compile.ts";
 const shipped = readFileSync(new URL("../../routes.yaml", import.meta.url), "utf8");
 const text = shipped
   .replace(/labels: \[eu\]\n$/mu, "labels: [eu, sensitive]\n")
+  .replace(/^vocabulary:\n/mu, "vocabulary:\n  owners: [group:payments]\n")
   .replace(/^policies:\n(?: .*\n|\n)*/mu, "");
 const routes = { path: "routes.yaml", text };
 
@@ -65,6 +66,7 @@ describe("values that policies compare with names of routes.yaml", () => {
     ["a label through a function of a library", 'pass.fine if not names.labelled("senstive")', "`sensitive`"],
     ["a tier", 'pass.fine if input.workspace.tier != "standrad"', "`standard`"],
     ["an environment", 'pass.fine if input.key.environment == "producton"', "`production`"],
+    ["an owner", 'pass.fine if not input.key.owner == "group:paymnets"', "`group:payments`"],
     ["a workload, where there are none", 'pass.fine if input.key.workload == "batch"', ""],
     [
       "a region",

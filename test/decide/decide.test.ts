@@ -472,9 +472,26 @@ describe("preferences", () => {
 describe("policies", () => {
   it("sees only words of the table", () => {
     const policies = fakePolicies();
-    const stranger = { ...identity, environment: "laptop", workload: "secret project", labels: ["eu", "made-up"] };
+    const stranger = {
+      ...identity,
+      environment: "laptop",
+      workload: "secret project",
+      labels: ["eu", "made-up"],
+      owner: "x",
+    };
     decide(table(), policies, stranger, question(), NOW);
-    expect(policies.asked[0]?.key).toEqual({ environment: "other", workload: "other", labels: ["eu"] });
+    expect(policies.asked[0]?.key).toEqual({ environment: "other", workload: "other", owner: "other", labels: ["eu"] });
+  });
+
+  it("sees an owner that the vocabulary declares, and no other", () => {
+    const policies = fakePolicies();
+    const rows = table();
+    const declared = { ...rows, vocabulary: { ...rows.vocabulary, owners: ["group:payments"] } };
+    for (const owner of ["group:payments", "group:web"]) {
+      decide(declared, policies, { ...identity, owner }, question(), NOW);
+    }
+    decide(declared, policies, identity, question(), NOW);
+    expect(policies.asked.map(({ key }) => key.owner)).toEqual(["group:payments", "other", "other"]);
   });
 
   it.each([

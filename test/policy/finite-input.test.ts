@@ -10,13 +10,14 @@ import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { POLICY_INPUT_SCHEMA, policyInputSchema } from "../../src/policy/input-schema.ts";
 import { endpoint, fakePolicies, identity, model, provider, route, table, workspace } from "../support/table.ts";
 
-const rows = table({
+const plainRows = table({
   providers: [provider("p", { retention: "days_30", trainsOnData: true }), provider("q", { region: "us-east" })],
   models: [model("m", { dimensions: [256, 1024], signatureFamily: "one" }), model("n")],
   endpoints: [endpoint("a"), endpoint("b", { provider: "q", region: "us-east", model: "n" })],
   routes: [route("r", "a", ["b"]), route("s", "b", [])],
   workspaces: [workspace("w", {}, { tier: "regulated", labels: ["eu", "tools"] }), workspace("v")],
 });
+const rows = { ...plainRows, vocabulary: { ...plainRows.vocabulary, owners: ["group:payments"] } };
 
 const CANARY = "cAnArY";
 const canary = fc.string({ maxLength: 8 }).map((text) => `${CANARY}${text}`);
@@ -81,6 +82,7 @@ const identities: fc.Arbitrary<Identity> = fc
     keyId: canary,
     environment: word("production"),
     workload: word("web"),
+    owner: word("group:payments"),
     labels: fc.array(word("eu"), { maxLength: 3 }),
   })
   .map((words) => ({ ...identity, ...words }));
@@ -179,7 +181,7 @@ describe("the input of policies", () => {
     const bare = { ...rows, vocabulary: { environments: [], workloads: [], labels: [] } };
     const isInput = ajv.compile(policyInputSchema(bare));
     const input = example();
-    const key = { environment: "other", workload: "other", labels: [] };
+    const key = { environment: "other", workload: "other", owner: "other", labels: [] };
     expect(isInput({ ...input, key })).toBe(true);
     expect(isInput({ ...input, key: { ...key, labels: ["eu"] } })).toBe(false);
   });

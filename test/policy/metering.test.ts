@@ -36,7 +36,12 @@ const inputs: fc.Arbitrary<PolicyInput> = fc.record({
     tier: fc.constantFrom("standard", "regulated"),
     labels,
   }),
-  key: fc.record({ environment: fc.constantFrom("production", "staging"), workload: fc.constant("other"), labels }),
+  key: fc.record({
+    environment: fc.constantFrom("production", "staging"),
+    workload: fc.constant("other"),
+    owner: fc.constant("other"),
+    labels,
+  }),
   request: fc.record({
     route: fc.constantFrom("chat-small", "other"),
     needs: fc.subarray([...CAPABILITY_NAMES]),

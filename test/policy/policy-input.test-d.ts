@@ -10,6 +10,7 @@ type WordsOfTheTable =
   | "input.workspace.labels[]"
   | "input.key.environment"
   | "input.key.workload"
+  | "input.key.owner"
   | "input.key.labels[]"
   | "input.request.route"
   | "input.candidates[].id"

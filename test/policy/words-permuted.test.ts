@@ -52,7 +52,7 @@ const BLIND: readonly Source[] = [
   policySource(
     "merged",
     gate,
-    'pass.c if { o := object.union(input.key, {input.workspace.id: "mm"}); o.workload != "mm"; count(o) == 4 }',
+    'pass.c if { o := object.union(input.key, {input.workspace.id: "mm"}); o.workload != "mm"; count(o) == 5 }',
   ),
   policySource(
     "groups-of-groups",
@@ -113,7 +113,7 @@ function worldOf(literals: readonly string[]): World {
     input: fc
       .record({
         workspace: fc.record({ id: word, tier: word, labels: words }),
-        key: fc.record({ environment: word, workload: word, labels: words }),
+        key: fc.record({ environment: word, workload: word, owner: word, labels: words }),
         candidates: places.map((list) => list.map((one): PolicyCandidate => candidate(one.id, one))),
       })
       .map((changes) => ordinaryInput(changes)),
@@ -140,7 +140,12 @@ function permutedInput(input: PolicyInput, p: Permutation): PolicyInput {
   return {
     ...input,
     workspace: { id: p(workspace.id), tier: p(workspace.tier), labels: permutedList(workspace.labels, p) },
-    key: { environment: p(key.environment), workload: p(key.workload), labels: permutedList(key.labels, p) },
+    key: {
+      environment: p(key.environment),
+      workload: p(key.workload),
+      owner: p(key.owner),
+      labels: permutedList(key.labels, p),
+    },
     candidates: candidates.map((one) => ({
       ...one,
       id: p(one.id),

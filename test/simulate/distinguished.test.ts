@@ -62,6 +62,7 @@ function asserting(demand: Demand): Assertion {
 const CONDITIONS: readonly (readonly [name: string, condition: string])[] = [
   ["environment and workload, where neither vocabulary has the word", "input.key.environment == input.key.workload"],
   ["workload and label", "input.key.workload in input.key.labels"],
+  ["owner and workspace", "input.key.owner == input.workspace.id"],
   ["label of the key and label of the workspace", "some label in input.key.labels\n\tlabel in input.workspace.labels"],
   ["operation and label", "input.operation in input.key.labels"],
   ["hour and workload", "input.time.hour == input.key.workload"],
@@ -96,6 +97,7 @@ describe("policies that hold one word of a request against another", () => {
     const words = {
       environments: ["production", "none"],
       workloads: ["web", "night", "m"],
+      owners: ["group:pay", "w"],
       labels: ["eu", "chat.completions", "minimal", "tools"],
     };
     const made = tableWith(

@@ -41,9 +41,12 @@ export function* everyRequest(universe: Universe, sides: readonly CompiledTree[]
           for (const preferences of everyPreference(universe, sides, asked))
             for (const environment of universe.environments)
               for (const workload of universe.workloads)
-                for (const labels of subsets(universe.labels))
-                  for (const time of universe.times)
-                    yield { ...asked, ...part, preferences, key: { environment, workload, labels }, time };
+                for (const owner of universe.owners)
+                  for (const labels of subsets(universe.labels))
+                    for (const time of universe.times) {
+                      const key = { environment, workload, labels, ...(owner !== "other" && { owner }) };
+                      yield { ...asked, ...part, preferences, key, time };
+                    }
       }
 }
 

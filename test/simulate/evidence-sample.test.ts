@@ -10,10 +10,11 @@ import { readEvidenceSample } from "../../src/simulate/evidence/evidence-sample.
 import { PLAIN_SAMPLE, type SampleRequest } from "../../src/simulate/sample-request.ts";
 import { fakePolicies, route, table, workspace } from "../support/table.ts";
 
-const estate = table({
+const rows = table({
   routes: [route("r", "a", ["b"])],
   workspaces: [workspace("w", { routes: ["r"] })],
 });
+const estate = { ...rows, vocabulary: { ...rows.vocabulary, owners: ["group:payments"] } };
 const policies = fakePolicies(() => []);
 const providers = Object.keys(estate.providers);
 const [region = ""] = Object.values(estate.providers).map((provider) => provider.region);
@@ -42,6 +43,7 @@ const names = fc.subarray(providers, { minLength: 1 });
 const samples: fc.Arbitrary<SampleRequest> = fc
   .record({
     workload: fc.constantFrom("", "batch"),
+    owner: fc.constantFrom(undefined, "group:payments"),
     labels: fc.subarray(["pii", "tools"]),
     dimensions: fc.constantFrom(null, 256),
     preferences: fc.option(
@@ -63,12 +65,12 @@ const samples: fc.Arbitrary<SampleRequest> = fc
         .filter((one) => Object.keys(one).length > 0),
     ),
   })
-  .map(({ workload, labels, ...members }) => ({
+  .map(({ workload, owner, labels, ...members }) => ({
     ...PLAIN_SAMPLE,
     ...members,
     workspace: "w",
     model: "r",
-    key: { environment: "production", workload, labels },
+    key: { environment: "production", workload, labels, ...(owner !== undefined && { owner }) },
   }));
 
 describe("the record of a decision", () => {

@@ -54,7 +54,10 @@ const points: fc.Arbitrary<SampleRequest> = fc.record({
   workspace: name,
   model: name,
   operation: fc.constantFrom(...OPERATIONS),
-  key: fc.record({ environment: fc.oneof(fc.constant("production"), name), workload: name, labels: names }),
+  key: fc.record(
+    { environment: fc.oneof(fc.constant("production"), name), workload: name, owner: name, labels: names },
+    { requiredKeys: ["environment", "workload", "labels"] },
+  ),
   needs: sorted(CAPABILITY_NAMES),
   features: sorted(FEATURE_NAMES),
   signatureFamilies: names,

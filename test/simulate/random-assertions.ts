@@ -25,6 +25,7 @@ const everything: fc.Arbitrary<RequestSelector> = fc.record(
     signature_families: someOf(["one", "two"]),
     environments: some(["production", "staging", "other"]),
     workloads: some(["web", "batch", "other"]),
+    owners: some(["group:pay", "other"]),
     key_labels: someOf(["eu", "vip"]),
     stream: fc.boolean(),
     context: some(["unspecified", "to_1k"] as const),

@@ -110,6 +110,22 @@ pass.cheap contains c.id if {
   ),
 ];
 
+/** Contents that read whose key it is. */
+const OWNED = [
+  policySource(
+    "owner",
+    { owner: "{effect: gate, reasons: [NOT_OWNER]}" },
+    `pass.owner if input.key.owner == "group:pay"
+
+pass.owner if {
+	input.request.stream
+	input.key.owner != "group:web"
+}
+
+pass.owner if input.key.owner in input.workspace.labels`,
+  ),
+];
+
 /** Other contents of some of them: a pair of sides may have either, so that what acts and what waits say different things. */
 const CHANGED = [
   policySource(
@@ -157,7 +173,7 @@ pass.first if input.key.environment == "staging"`,
 
 /** Compiled once; each side has some of them. */
 export async function policyPool(): Promise<readonly CompiledPolicies[]> {
-  const contents = [...SOURCES, ...CHANGED, ...PRICED];
+  const contents = [...SOURCES, ...CHANGED, ...PRICED, ...OWNED];
   const choices = [
     [],
     [0, 1],
@@ -177,6 +193,8 @@ export async function policyPool(): Promise<readonly CompiledPolicies[]> {
     [12, 6],
     [13],
     [13, 5, 0],
+    [14],
+    [14, 4],
   ];
   return Promise.all(
     choices.map(async (chosen) => {
@@ -254,13 +272,14 @@ const POLICY_IDS = [
   "first-need",
   "front",
   "cheap",
+  "owner",
 ];
 
 const sideFacts = fc.record({
   endpoints: fc.array(endpointFacts, { minLength: 4, maxLength: 4 }),
   routes: fc.array(routeFacts, { minLength: 2, maxLength: 2 }),
   workspaces: fc.array(workspaceFacts, { minLength: 2, maxLength: 2 }),
-  policies: fc.nat(17),
+  policies: fc.nat(19),
   enforced: fc.subarray([...POLICY_IDS]),
 });
 type SideFacts = typeof sideFacts extends fc.Arbitrary<infer Facts> ? Facts : never;
@@ -290,6 +309,7 @@ function tableOf(facts: SideFacts): RoutingTable {
     vocabulary: {
       environments: ["production", "staging", "testing"],
       workloads: ["web", "batch"],
+      owners: ["group:pay", "group:web", "eu"],
       labels: ["eu", "vip"],
     },
   };
@@ -331,6 +351,7 @@ export const narrowings = fc
     maxOutput: fc.subarray(["unspecified", "to_4k"] as const, { minLength: 1 }),
     environments: fc.subarray(["production", "staging", "other"], { minLength: 1, maxLength: 2 }),
     workloads: fc.subarray(["web", "batch"], { minLength: 1 }),
+    owners: fc.subarray(["other", "group:pay", "group:web", "eu"], { minLength: 1, maxLength: 2 }),
     labels: fc.subarray(["eu", "vip"], { maxLength: 1 }),
     times: fc.subarray([0, 1, 5], { minLength: 1, maxLength: 1 }),
     flags: fc.subarray(["fallbacks", "collection", "zdr"] as const, { maxLength: 2 }),

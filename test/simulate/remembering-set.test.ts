@@ -22,6 +22,7 @@ const sample: fc.Arbitrary<SampleRequest> = fc.record({
   key: fc.record({
     environment: fc.constantFrom("production", "staging", "elsewhere"),
     workload: fc.constantFrom("web", "batch", "eu"),
+    owner: fc.constantFrom("group:pay", "group:web", "eu"),
     labels: fc.subarray(["eu", "vip"]),
   }),
   needs: fc.subarray<Capability>(["json_schema", "reasoning", "tools"]),

@@ -104,6 +104,7 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
             ["Reasoning effort", words(decision.reasoning_effort)],
             ["Vector length", whole(decision.dimensions)],
             ["Workload", <Name key="workload" of={decision.workload} />],
+            ["Owner", <Name key="owner" of={decision.owner} />],
             ["Key labels", <List key="labels" of={decision.labels} />],
             ["Client retries", whole(decision.retries)],
             ["Token", <Code key="token" of={decision.token} />],

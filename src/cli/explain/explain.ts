@@ -53,6 +53,7 @@ Caller (a server reads it from the key)
   --workspace W
   --key-environment E      Environment of the key. Default: production.
   --workload W
+  --owner O                Owner of the key.
   --labels A,B
 
 How

@@ -40,7 +40,7 @@ const PREFERENCE_FLAGS = {
 } as const;
 
 /** The attributes of the caller's key; a server reads its own. */
-const KEY_FLAGS = { workspace: text, "key-environment": text, workload: text, labels: text } as const;
+const KEY_FLAGS = { workspace: text, "key-environment": text, workload: text, owner: text, labels: text } as const;
 
 const SAMPLE_FLAGS = {
   ...KEY_FLAGS,
@@ -175,6 +175,7 @@ function readSample(values: Values, time: PolicyTime): SampleRequest {
     key: {
       environment: values["key-environment"] ?? DEFAULT_ENVIRONMENT,
       workload: values.workload ?? "",
+      ...(values.owner !== undefined && { owner: values.owner }),
       labels: listItems(values.labels),
     },
     needs: readValues("--needs", values.needs, CAPABILITY_NAMES),

@@ -78,9 +78,11 @@ function shapeTexts(shape: JsonObject | null): readonly string[] {
 function keyText(key: JsonObject | null): string {
   const labels = stringsOf(key, "labels");
   const workload = textOf(key, "workload");
+  const owner = textOf(key, "owner");
   return [
     ...(key === null ? [] : [`environment ${textOf(key, "environment")}`]),
     ...(workload === "" ? [] : [`workload ${workload}`]),
+    ...(owner === "" || owner === "other" ? [] : [`owner ${owner}`]),
     ...(labels.length === 0 ? [] : [`labels ${labels.join(" + ")}`]),
   ].join(", ");
 }

@@ -51,7 +51,7 @@ function preferenceNotes({ table, question }: Noted): readonly string[] {
 
 /** What the vocabulary does not have, policies cannot see. */
 function keyNotes({ table, options: { sample } }: Noted): readonly string[] {
-  const { environments, workloads, labels } = table.vocabulary;
+  const { environments, workloads, owners = [], labels } = table.vocabulary;
   const { key } = sample;
   const label = key.labels.find((one) => !labels.includes(one));
   return [
@@ -65,6 +65,9 @@ function keyNotes({ table, options: { sample } }: Noted): readonly string[] {
       : [
           `policies see the key's workload as "other": the vocabulary does not have it; ${suggest(key.workload, workloads)}`,
         ]),
+    ...(key.owner === undefined || owners.includes(key.owner)
+      ? []
+      : [`policies see the key's owner as "other": the vocabulary does not have it; ${suggest(key.owner, owners)}`]),
     ...(label === undefined
       ? []
       : [`policies do not see one of the key's labels: the vocabulary does not have it; ${suggest(label, labels)}`]),

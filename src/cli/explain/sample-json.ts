@@ -21,7 +21,12 @@ const MEMBERS: JsonObject = {
     type: "object",
     additionalProperties: false,
     required: ["environment", "workload", "labels"],
-    properties: { environment: { type: "string" }, workload: { type: "string" }, labels: texts },
+    properties: {
+      environment: { type: "string" },
+      workload: { type: "string" },
+      owner: { type: "string" },
+      labels: texts,
+    },
   },
   needs: setOf(CAPABILITY_NAMES),
   features: setOf(FEATURE_NAMES),
@@ -56,6 +61,7 @@ export function readSampleJson(text: string): SampleRequest {
     key: {
       environment: textOf(key["environment"]),
       workload: textOf(key["workload"]),
+      ...(typeof key["owner"] === "string" && { owner: key["owner"] }),
       labels: textsOf(key["labels"]),
     },
     needs: textsOf(sample["needs"]).filter(isCapability).toSorted(),

@@ -1,5 +1,6 @@
 import { BUDGET_PERIODS } from "../../canon/limits.ts";
 import { BALANCES } from "../../canon/table.ts";
+import { OWNER_PATTERN } from "../../canon/vocabulary.ts";
 import {
   DEFAULT_BALANCE,
   DEFAULT_ENVIRONMENTS,
@@ -225,6 +226,12 @@ export const vocabulary = object(
       default: DEFAULT_ENVIRONMENTS,
     },
     workloads: list("Workloads that keys are made for.", { $ref: "#/$defs/word" }),
+    owners: list("Owners of keys that policies can read.", {
+      type: "string",
+      pattern: OWNER_PATTERN,
+      patternErrorMessage:
+        "an owner of keys, such as group:payments or an address, up to 128 characters without spaces",
+    }),
     labels: list("Labels of workspaces and keys.", { $ref: "#/$defs/word" }),
   },
 );

@@ -96,6 +96,7 @@ export function normalise(file: RoutesFile): NormalisedRoutes {
       environments: sorted(file.vocabulary?.environments ?? defaults.DEFAULT_ENVIRONMENTS),
       workloads: sorted(file.vocabulary?.workloads ?? []),
       labels: sorted(file.vocabulary?.labels ?? []),
+      ...(file.vocabulary?.owners !== undefined && { owners: sorted(file.vocabulary.owners) }),
     },
   };
 }

@@ -116,6 +116,7 @@ export const DECISION = {
     dimensions: nullableCount,
     preferences: { type: ["object", "null"] },
     workload: nullableText,
+    owner: { ...nullableText, description: "Of the key, if routes.yaml declares it." },
     labels: texts,
     token: { ...nullableText, description: "Id of the exchanged token by which the key was used." },
     retries: { ...COUNT, description: "Number of earlier attempts that the client's library states." },

@@ -75,6 +75,7 @@ export const REMEMBERED_MEMBERS: readonly (readonly [path: string, valueOf: (inp
   ["input.workspace.labels", ({ workspace }) => workspace.labels.join("\n")],
   ["input.key.environment", ({ key }) => key.environment],
   ["input.key.workload", ({ key }) => key.workload],
+  ["input.key.owner", ({ key }) => key.owner],
   ["input.key.labels", ({ key }) => key.labels.join("\n")],
   ["input.request.route", ({ request }) => request.route],
   ["input.request.needs", ({ request }) => request.needs.join("\n")],

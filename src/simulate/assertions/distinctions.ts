@@ -19,6 +19,7 @@ const PATHS: Readonly<Record<keyof RequestSelector, string>> = {
   signature_families: "input.request.signature_families",
   environments: "input.key.environment",
   workloads: "input.key.workload",
+  owners: "input.key.owner",
   key_labels: "input.key.labels",
   stream: "input.request.stream",
   context: "input.request.context",

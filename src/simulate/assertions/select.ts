@@ -80,7 +80,7 @@ function membersOf(selector: RequestSelector, members: readonly (keyof RequestSe
 function selectorTest(selector: RequestSelector, table: RoutingTable): Test<SampleRequest> {
   const workspaceOf = ({ workspace }: SampleRequest) =>
     Object.hasOwn(table.workspaces, workspace) ? table.workspaces[workspace] : undefined;
-  const { environments, workloads, labels } = table.vocabulary;
+  const { environments, workloads, owners = [], labels } = table.vocabulary;
   const tests: readonly (Test<SampleRequest> | null)[] = [
     valueTest(selector.workspaces, ({ workspace }) => workspace),
     valueTest(selector.tiers, (sample) => workspaceOf(sample)?.tier ?? ""),
@@ -96,6 +96,7 @@ function selectorTest(selector: RequestSelector, table: RoutingTable): Test<Samp
     setTest(selector.signature_families, ({ signatureFamilies }) => signatureFamilies),
     valueTest(selector.environments, ({ key }) => listed(key.environment, environments)),
     valueTest(selector.workloads, ({ key }) => listed(key.workload, workloads)),
+    valueTest(selector.owners, ({ key }) => listed(key.owner ?? "", owners)),
     setTest(selector.key_labels, ({ key }) => key.labels.filter((label) => labels.includes(label))),
     flagTest(selector.stream, ({ stream }) => stream),
     valueTest(selector.context, ({ context }) => context),

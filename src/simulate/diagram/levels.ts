@@ -1,6 +1,6 @@
 import type { PolicyTime } from "../../canon/policy.ts";
 import { perScalar } from "../request-scalars.ts";
-import { knownName, seenName, seenScalar, seenTime, type Eyes, type PolicyOnly } from "../space/blocks.ts";
+import { knownName, seenName, seenScalar, seenTime, setOwner, type Eyes, type PolicyOnly } from "../space/blocks.ts";
 import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "../space/universe.ts";
 
 /** One member of a request that only policies and assertions read, as a level of a diagram. */
@@ -44,6 +44,12 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
         ...sample,
         key: { ...sample.key, workload: workload === OUTSIDE_VOCABULARY ? "" : workload },
       }),
+    ),
+    level(
+      "owner",
+      universe.owners,
+      ({ sight, table }, name) => seenName(sight, "input.key.owner", knownName(table.vocabulary.owners ?? [], name)),
+      setOwner,
     ),
     ...universe.labels.toReversed().map(labelLevel),
     level(

@@ -27,6 +27,7 @@ const TRIED = [
   "input.candidates",
   "input.key.environment",
   "input.key.workload",
+  "input.key.owner",
   "input.key.labels",
   "input.time",
   "input.request.route",

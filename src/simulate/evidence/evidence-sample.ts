@@ -77,7 +77,7 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
   const features = strings(record["features"]);
   if (!needs.every(isCapability)) return { unsayable: "need", decisions, at };
   if (!features.every(isFeature)) return { unsayable: "feature", decisions, at };
-  const { preferences = null, workload, dimensions } = record;
+  const { preferences = null, workload, owner, dimensions } = record;
   if (preferences !== null && !isPreferencesRecord(preferences)) return { unsayable: "preference", decisions, at };
   const scalars = readScalars((member) => record[member]);
   if (scalars === null) return { unsayable: "size", decisions, at };
@@ -89,6 +89,7 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
       key: {
         environment: typeof environment === "string" ? environment : OUTSIDE_VOCABULARY,
         workload: typeof workload === "string" ? workload : "",
+        ...(typeof owner === "string" && { owner }),
         labels: strings(record["labels"]).toSorted(),
       },
       needs: needs.filter(isCapability).toSorted(),

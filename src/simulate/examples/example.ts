@@ -21,6 +21,7 @@ export interface ExampleClass {
   readonly operation: Operation | null;
   readonly environment: Identifier | null;
   readonly workload: Identifier | null;
+  readonly owner: Identifier | null;
   /** Sorted. */
   readonly labels: readonly Identifier[];
   /** Sorted. */
@@ -123,6 +124,7 @@ function classOf(record: JsonObject, at: number): ExampleClass {
     operation: typeof operation === "string" && isOperation(operation) ? operation : null,
     environment: readWord(environment),
     workload: readWord(record["workload"]),
+    owner: readWord(record["owner"]),
     labels: readWords(record["labels"]),
     needs: readWords(needs),
     features: readWords(features),

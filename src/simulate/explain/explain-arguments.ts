@@ -49,6 +49,7 @@ export function explainArguments(sample: SampleRequest, files: ExplainedFiles = 
     ...list("signature-families", sample.signatureFamilies),
     ...(key.environment === DEFAULT_ENVIRONMENT ? [] : flag("key-environment", key.environment)),
     ...(key.workload === "" ? [] : flag("workload", key.workload)),
+    ...(key.owner === undefined ? [] : flag("owner", key.owner)),
     ...list("labels", key.labels),
     ...(preferences === null ? [] : preferenceFlags(preferences)),
     ...flag("time", `${time.day}/${time.hour}`),

@@ -13,7 +13,7 @@ export interface SampleQuestion {
 
 /** The question of a sample, with a key of the sample's attributes. */
 export function sampleQuestionOf(sample: SampleRequest): SampleQuestion {
-  const { environment, workload, labels } = sample.key;
+  const { environment, workload, owner, labels } = sample.key;
   return {
     identity: {
       workspace: sample.workspace,
@@ -21,6 +21,7 @@ export function sampleQuestionOf(sample: SampleRequest): SampleQuestion {
       scopes: new Set(["inference"]),
       environment,
       workload,
+      ...(owner !== undefined && { owner }),
       labels,
       expiresAt: Number.MAX_SAFE_INTEGER,
     },

@@ -57,6 +57,7 @@ function valuesOf(group: GroupTally, universe: Universe): ReadonlyMap<string, re
     ...perScalar((member, { name }) => [name, distinct((operation) => operation[member])] as const),
     ["environment", universe.environments],
     ["workload", universe.workloads],
+    ["owner", universe.owners],
     ["time", times.map(({ day, hour }) => `${day} ${hour}`)],
   ]);
 }

@@ -14,6 +14,7 @@ const PATHS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(perScalar((_, { name }) => [name, `input.request.${name}`])),
   environment: "input.key.environment",
   workload: "input.key.workload",
+  owner: "input.key.owner",
   key_labels: "input.key.labels",
   time: "input.time",
 };

@@ -47,7 +47,7 @@ const SAMPLE: OrderOf<SampleRequest> = {
   workspace: true,
   model: true,
   operation: true,
-  key: { environment: true, workload: true, labels: true },
+  key: { environment: true, workload: true, owner: true, labels: true },
   needs: true,
   features: true,
   signatureFamilies: true,

@@ -45,7 +45,7 @@ export const SETTING_EFFECTS = {
 
 export type SettingEffect = keyof typeof SETTING_EFFECTS;
 
-type Effects<Row> = Readonly<Record<keyof Row, SettingEffect>>;
+type Effects<Row> = { readonly [Name in keyof Row]-?: SettingEffect };
 
 const PROVIDER: Effects<AuthoredProvider> = {
   preset: "decides",
@@ -140,6 +140,7 @@ const CONSOLE: Effects<AuthoredConsole> = {
 const VOCABULARY: Effects<Vocabulary> = {
   environments: "vocabulary",
   workloads: "vocabulary",
+  owners: "vocabulary",
   labels: "vocabulary",
 };
 

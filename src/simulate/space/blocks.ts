@@ -70,6 +70,13 @@ export function policyOnlyDimensions(
         key: { ...sample.key, workload: workload === OUTSIDE_VOCABULARY ? "" : workload },
       }),
     ),
+    single(
+      "owner",
+      universe.owners,
+      (name) =>
+        eyes.map((one) => seenName(one.sight, "input.key.owner", knownName(one.table.vocabulary.owners ?? [], name))),
+      setOwner,
+    ),
     labelSets(universe.labels, eyes),
     single(
       "time",
@@ -79,6 +86,12 @@ export function policyOnlyDimensions(
       ({ day, hour }) => `${day} ${hour}`,
     ),
   ];
+}
+
+/** A sample of a key with this owner; {@link OUTSIDE_VOCABULARY} is no owner in particular. */
+export function setOwner(sample: PolicyOnly, owner: string): PolicyOnly {
+  const { owner: _replaced, ...key } = sample.key;
+  return { ...sample, key: owner === OUTSIDE_VOCABULARY ? key : { ...key, owner } };
 }
 
 function single<Value>(

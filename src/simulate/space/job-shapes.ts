@@ -52,6 +52,7 @@ function shapesOf(universe: Universe, own: OperationUniverse): bigint {
     own.reasoningEffort.length,
     universe.environments.length,
     universe.workloads.length,
+    universe.owners.length,
     universe.times.length,
   ];
   return counts.reduce(

@@ -160,7 +160,7 @@ const CANDIDATES = "input.candidates";
 function kindsOf(table: RoutingTable): readonly NameKind[] {
   const workspaces = Object.values(table.workspaces);
   const endpoints = Object.values(table.endpoints);
-  const { environments, workloads, labels } = table.vocabulary;
+  const { environments, workloads, owners = [], labels } = table.vocabulary;
   const kind = (paths: readonly string[], names: readonly string[]): NameKind => ({ paths, names });
   return [
     kind(["input.request.needs", CANDIDATES, "data.approved.capabilities"], CAPABILITY_NAMES),
@@ -193,6 +193,7 @@ function kindsOf(table: RoutingTable): readonly NameKind[] {
     // Names outside a vocabulary read alike, so an environment can have the same name as a workload.
     kind(["input.key.environment"], [...environments, OUTSIDE_VOCABULARY]),
     kind(["input.key.workload"], [...workloads, OUTSIDE_VOCABULARY]),
+    kind(["input.key.owner"], [...owners, OUTSIDE_VOCABULARY]),
     kind(["input.key.labels"], labels),
     ...NAMES_OF_ALL,
   ];

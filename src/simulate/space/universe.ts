@@ -28,6 +28,7 @@ export interface Universe {
   readonly operations: ReadonlyMap<Operation, OperationUniverse>;
   readonly environments: readonly string[];
   readonly workloads: readonly string[];
+  readonly owners: readonly string[];
   readonly labels: readonly string[];
   readonly times: readonly PolicyTime[];
   readonly preferences: PreferenceUniverse;
@@ -47,7 +48,7 @@ export interface PreferenceUniverse {
   readonly orders: boolean;
 }
 
-/** What a key's environment or workload is where neither vocabulary has it. */
+/** What a key's environment, workload or owner is where neither vocabulary has it. */
 export const OUTSIDE_VOCABULARY = "other";
 
 const UNARY_FEATURES: readonly Feature[] = ["token_inputs", "input_purpose", "document_limit"];
@@ -115,6 +116,10 @@ export function universeOf(base: RoutingTable, head: RoutingTable): Universe {
       namesOf(({ vocabulary }) => [...vocabulary.environments, OUTSIDE_VOCABULARY]),
     ),
     workloads: namesOf(({ vocabulary }) => [...vocabulary.workloads, OUTSIDE_VOCABULARY]),
+    owners: first(
+      OUTSIDE_VOCABULARY,
+      namesOf(({ vocabulary }) => [...(vocabulary.owners ?? []), OUTSIDE_VOCABULARY]),
+    ),
     labels: namesOf(({ vocabulary }) => vocabulary.labels),
     preferences: {
       allowFallbacks: [true, false],

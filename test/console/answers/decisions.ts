@@ -121,6 +121,7 @@ export const DECISION: Decision = {
   dimensions: null,
   preferences: { region: "eu" },
   workload: "assistant",
+  owner: null,
   labels: ["tools-approved"],
   token: null,
   retries: 0,

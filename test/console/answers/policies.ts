@@ -165,6 +165,7 @@ export const SHADOW: PolicyShadow = {
         operation: "chat.completions",
         environment: "production",
         workload: "assistant",
+        owner: null,
         labels: [],
         needs: ["tools"],
         features: [],

@@ -97,6 +97,7 @@ describe("what must be told apart", () => {
       signature_families: "[openai]",
       environments: "[other]",
       workloads: "[other]",
+      owners: "[other]",
       key_labels: "[eu]",
       stream: "true",
       context: "[to_1k]",

@@ -5,7 +5,7 @@ import { comparisonOf, pairOf, pointWith, resultOf, routed, TABLE, tableWith } f
 
 const head = tableWith([
   "environments: [development, production, staging, test]\n  labels: [eu]",
-  "environments: [development, production]\n  workloads: [batch, chat]\n  labels: [eu, batch, tools]",
+  "environments: [development, production]\n  workloads: [batch, chat]\n  owners: [group:payments, a+b@example.org]\n  labels: [eu, batch, tools]",
 ]);
 
 /** How many classes a selector meets of one. */
@@ -56,6 +56,10 @@ const rows: readonly (readonly [string, Partial<SampleRequest>, boolean])[] = [
   ["{ environments: [other] }", key({}), false],
   ["{ workloads: [batch] }", key({ workload: "batch" }), true],
   ["{ workloads: [other] }", key({ workload: "nightly" }), true],
+  ["{ owners: [group:payments, 'a+b@example.org'] }", key({ owner: "a+b@example.org" }), true],
+  ["{ owners: [group:payments] }", key({}), false],
+  ["{ owners: [other] }", key({ owner: "group:web" }), true],
+  ["{ owners: [other] }", key({}), true],
   ["{ key_labels: [batch] }", key({ labels: ["batch", "eu"] }), true],
   ["{ key_labels: { only: [eu] } }", key({ labels: ["batch", "eu"] }), false],
   ["{ key_labels: { only: [eu] } }", key({ labels: ["eu", "outside-the-vocabulary"] }), true],

@@ -55,6 +55,7 @@ const OTHERS: Readonly<Record<string, readonly unknown[]>> = {
   dir: ["rules"],
   environments: [["production"]],
   workloads: [["batch"]],
+  owners: [["group:payments"]],
   labels: [["eu", "reviewer", "us"], ["reviewer"]],
   efforts: [["low"], ["low", "medium", "high"]],
   refuses: [[]],

@@ -197,6 +197,7 @@ policies:
 vocabulary:
   environments: [development, production]
   workloads: [batch, web]
+  owners: [group:payments, group:search]
   labels: [eu, reviewer]
 console:
   url: https://signalbox.example

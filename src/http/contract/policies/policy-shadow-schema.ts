@@ -27,6 +27,7 @@ const CLASS = whole(
     operation: { enum: [...OPERATIONS, null] },
     environment: nullableText,
     workload: { ...nullableText, description: "Of the key." },
+    owner: { ...nullableText, description: "Of the key, if routes.yaml declares it." },
     labels: { type: "array", items: text, description: "Of the key." },
     needs: { type: "array", items: text },
     features: { type: "array", items: text },

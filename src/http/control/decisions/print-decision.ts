@@ -64,6 +64,7 @@ function requestFacts(decision: DecisionRecord) {
     dimensions: decision.dimensions ?? null,
     preferences: decision.preferences === undefined ? null : asObject(decision.preferences),
     workload: decision.workload ?? null,
+    owner: decision.owner ?? null,
     labels: decision.labels ?? [],
     token: decision.token ?? null,
     retries: decision.retryCount,

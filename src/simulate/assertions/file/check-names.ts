@@ -63,7 +63,7 @@ export class NameCheck {
   }
 
   request(request: CaseRequest, path: Path): void {
-    const { workspace, model, environment, workload, key_labels, signature_families, dimensions } = request;
+    const { workspace, model, environment, workload, owner, key_labels, signature_families, dimensions } = request;
     const one = (member: string, kind: NameKind, name: string | undefined): void => {
       if (name !== undefined) this.#name(kind, name, [...path, member], false);
     };
@@ -71,6 +71,7 @@ export class NameCheck {
     one("model", "routes", model);
     one("environment", "environments", environment);
     one("workload", "workloads", workload);
+    one("owner", "owners", owner);
     one("dimensions", "dimensions", dimensions?.toString());
     this.#list("key_labels", key_labels, path, "key_labels");
     this.#list("signature_families", signature_families, path, "signature_families");

@@ -76,6 +76,7 @@ function sampleOf(request: CaseRequest): SampleRequest {
     key: {
       environment: request.environment ?? "other",
       workload: request.workload ?? "other",
+      ...(request.owner !== undefined && { owner: request.owner }),
       labels: (request.key_labels ?? []).toSorted(),
     },
     needs: (request.needs ?? []).toSorted(),

@@ -5,12 +5,19 @@ import { OPERATIONS } from "../../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../canon/request.ts";
 import { RETENTIONS } from "../../../canon/retention.ts";
+import { OWNER_PATTERN } from "../../../canon/vocabulary.ts";
 import { choose, list, object, ref, type Schema } from "../../../compile/authored/schema.ts";
 
 const name = {
   type: "string",
   pattern: "^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$",
   patternErrorMessage: "a name as routes.yaml has it",
+} as const;
+
+const owner = {
+  type: "string",
+  pattern: OWNER_PATTERN,
+  patternErrorMessage: "an owner as routes.yaml has it",
 } as const;
 
 const word = { $ref: "#/$defs/name" } as const;
@@ -59,6 +66,7 @@ const requestSelector = {
     signature_families: set("Families whose signed reasoning is in the history.", word),
     environments: words("Environments of the key; `other`: one outside the vocabulary."),
     workloads: words("Workloads of the key; `other`: one outside the vocabulary."),
+    owners: { ...list("Owners of the key; `other`: one outside the vocabulary.", owner), minItems: 1 },
     key_labels: set("Labels of the key.", word),
     stream: flag("Whether the answer is streamed."),
     context: oneOf("Estimated size of the input.", TOKEN_BUCKETS),
@@ -107,6 +115,7 @@ const caseRequest = object(
     operation: { type: "string", enum: OPERATIONS, description: "The operation of the request." },
     environment: ref("name", "Environment of the key.", { default: "other" }),
     workload: ref("name", "Workload of the key.", { default: "other" }),
+    owner: { ...owner, description: "Owner of the key.", default: "other" },
     key_labels: list("Labels of the key.", word),
     needs: list("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
     features: list("Features of a wire protocol that the request requires.", { type: "string", enum: FEATURE_NAMES }),

@@ -43,6 +43,7 @@ function fieldsOf(sample: SampleRequest): readonly (readonly [string, Content])[
     ["operation", sample.operation],
     ["key", `${key.environment}, ${key.workload}`],
   ];
+  if (key.owner !== undefined) fields.push(["owner of the key", key.owner]);
   if (key.labels.length > 0) fields.push(["key labels", nameList(key.labels)]);
   if (sample.needs.length > 0) fields.push(["needs", nameList(sample.needs)]);
   if (sample.features.length > 0) fields.push(["uses", nameList(sample.features)]);

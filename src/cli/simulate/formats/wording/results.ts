@@ -180,6 +180,7 @@ export function sampleText(sample: SampleRequest): string {
   const parts: (readonly [string, string])[] = [
     ["environment", key.environment],
     ["workload", key.workload],
+    ["owner", key.owner ?? ""],
     ["labels", key.labels.join(" ")],
     ["needs", sample.needs.join(" ")],
     ["features", sample.features.join(" ")],
