@@ -44,6 +44,7 @@ describe("KeyRing.verify", () => {
         scopes: new Set(["inference", "route:simulate"]),
         environment: "production",
         workload: "checkout",
+        owner: "group:payments",
         labels: ["a", "b"],
         expiresAt: NOW + 10_000_000,
         lineage: null,
