@@ -1,4 +1,4 @@
-import { endedAt, shares } from "../../evidence/record.ts";
+import { endedAt, shares } from "../../evidence/answered-by.ts";
 import type { Attributes, Meter } from "@opentelemetry/api";
 import type { RequestObserver } from "../../evidence/observer.ts";
 import { genAiOperation } from "./attributes.ts";
