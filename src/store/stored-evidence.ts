@@ -67,6 +67,7 @@ const OBLIGATION = {
 const CHANGE = {
   what: isOneOf(CHANGES),
   id: isText,
+  grants: isOptional(isListOf(isText)),
   replaces: isOptional(isText),
   workspace: isOptional(isText),
   content: isOptional(isText),
