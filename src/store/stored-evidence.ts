@@ -67,7 +67,6 @@ const OBLIGATION = {
 const CHANGE = {
   what: isOneOf(CHANGES),
   id: isText,
-  grants: isOptional(isListOf(isText)),
   replaces: isOptional(isText),
   workspace: isOptional(isText),
   content: isOptional(isText),

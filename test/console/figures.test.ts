@@ -14,7 +14,11 @@ const READS: Answers = {
     headers.accept === "text/csv"
       ? { body: "route,cost_usd\nchat-large,612.4\n" }
       : { body: spend(query.get("group_by")) },
-  "GET /v1/keys": { body: keyPage([serviceKey(0, { expires_at: soon }), serviceKey(1)], null, 100) },
+  "GET /v1/keys": ({ query }) => ({
+    body: query.has("expires_before")
+      ? keyPage([serviceKey(0, { expires_at: soon })], null, 100)
+      : keyPage([], null, 1),
+  }),
 };
 
 describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout: 120_000 }, () => {
@@ -66,6 +70,28 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     await dark.getByText("evidence store does not take records").waitFor();
     expect(await dark.getByRole("alert").first().textContent()).toContain("cannot be written now");
     await dark.getByText("log behind").waitFor();
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("of many keys that expire soon the first five are named, and the others lead to their list", async () => {
+    const keys = Array.from({ length: 300 }, (_, at) => serviceKey(at, { expires_at: soon }));
+    const page = await stage.open("#/", {
+      ...READS,
+      "GET /v1/keys": ({ query }) => ({
+        body: keyPage(
+          query.has("expires_before") ? keys : [serviceKey(999)],
+          query.get("after"),
+          Number(query.get("limit")),
+        ),
+      }),
+    });
+    const attention = page.getByRole("region", { name: "Needs attention" });
+    await attention.getByText("More than 95 more keys within 14 days").click();
+    await expect.poll(() => page.getByRole("region", { name: "Keys" }).locator("tbody tr").count()).toBe(50);
+    await page.getByRole("button", { name: "Later" }).click();
+    await page.getByText("k00000000050").waitFor();
+    await page.getByRole("button", { name: "All" }).click();
+    await page.getByText("k00000000999").waitFor();
     expect(stage.complaints).toEqual([]);
   });
 

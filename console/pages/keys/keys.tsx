@@ -1,29 +1,51 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
 import type { CreatedKey, KeyList, ServiceKey } from "../../api/types.ts";
 import { mayManage } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
+import { Segments } from "../../components/form.tsx";
 import { Empty, Loaded } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
 import { counted, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
+import { address, replaceQuery } from "../../router.ts";
 import { CreateKeyDialog } from "./create-key.tsx";
 import { RevokeDialog, RotateDialog } from "./change-key.tsx";
 import { NewKey } from "./new-key.tsx";
 
 const DAY = 86_400_000;
 /** A key that ends sooner than this is marked. */
-export const SOON = 14 * DAY;
+export const SOON_DAYS = 14;
+
+/** The end of that time, RFC 3339. */
+export function soonEnd(): string {
+  return new Date(Date.now() + SOON_DAYS * DAY).toISOString();
+}
+
+const SHOWN = [
+  ["", "All"],
+  ["expiring", "Expiring soon"],
+] as const;
 
 type Asked = { readonly what: "create" } | { readonly what: "rotate" | "revoke"; readonly key: ServiceKey };
 
 export function KeysPage() {
+  const show = address.value.query.get("show") === "expiring" ? "expiring" : "";
+  // Pages of one list are none of the other.
+  return <KeyPages key={show} show={show} />;
+}
+
+function KeyPages({ show }: { readonly show: "" | "expiring" }) {
+  const isExpiring = show === "expiring";
+  const soon = useMemo(soonEnd, []);
   const [pages, setPages] = useState<readonly (string | null)[]>([null]);
   const [asked, setAsked] = useState<Asked | null>(null);
   const [made, setMade] = useState<CreatedKey | null>(null);
-  const resource = useResource<KeyList>(withQuery("/v1/keys", { limit: 50, after: pages.at(-1) ?? null }));
+  const resource = useResource<KeyList>(
+    withQuery("/v1/keys", { limit: 50, after: pages.at(-1) ?? null, expires_before: isExpiring ? soon : null }),
+  );
   const done = (key: CreatedKey | null): void => {
     setAsked(null);
     setMade(key);
@@ -35,6 +57,7 @@ export function KeysPage() {
     <>
       <div class="title">
         <h1>Keys</h1>
+        <Segments label="Keys shown" value={show} options={SHOWN} onChange={(value) => replaceQuery({ show: value })} />
         {mayManage() ? (
           <button type="button" class="primary" onClick={() => setAsked({ what: "create" })}>
             Create a key
@@ -45,14 +68,16 @@ export function KeysPage() {
       <Loaded of={resource} lines={10}>
         {({ data, has_more, last_id }) => (
           <>
-            {data.length === 0 ? (
+            {data.length === 0 && isExpiring ? (
+              <Empty title={`No active key expires within ${SOON_DAYS} days`}>Replaced keys are not shown here.</Empty>
+            ) : data.length === 0 ? (
               <Empty title="This workspace has no keys">Create one; its text is shown once.</Empty>
             ) : (
               <Table label="Keys" columns={columns} rows={data} keyOf={({ id }) => id} />
             )}
             <nav class="pager" aria-label="Pages of keys">
               <button type="button" disabled={pages.length < 2} onClick={() => setPages(pages.slice(0, -1))}>
-                Newer
+                {isExpiring ? "Sooner" : "Newer"}
               </button>
               <span>
                 {counted(data.length, "key")}, page {whole(pages.length)}
@@ -62,7 +87,7 @@ export function KeysPage() {
                 disabled={!has_more || resource.loading}
                 onClick={() => setPages([...pages, last_id])}
               >
-                Older
+                {isExpiring ? "Later" : "Older"}
               </button>
             </nav>
           </>
@@ -79,7 +104,7 @@ function StatusBadge({ of: { status, expires_at, replaced_by } }: { readonly of:
   if (status === "revoked") return <Badge tone="stop">revoked</Badge>;
   if (status === "expired") return <Badge>expired</Badge>;
   if (replaced_by !== null) return <Badge tone="widen">replaced</Badge>;
-  if (Date.parse(expires_at) - Date.now() < SOON) return <Badge tone="widen">expires soon</Badge>;
+  if (Date.parse(expires_at) - Date.now() < SOON_DAYS * DAY) return <Badge tone="widen">expires soon</Badge>;
   return <Badge tone="good">{status}</Badge>;
 }
 

@@ -6,7 +6,7 @@ import { counted, dollars, milliseconds, whole, words } from "../../format/amoun
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { isWell } from "./health.tsx";
-import { SOON } from "../keys/keys.tsx";
+import { SOON_DAYS } from "../keys/keys.tsx";
 
 /** Something that a person should look at. */
 export interface Concern {
@@ -19,21 +19,20 @@ export interface Concern {
 /** A budget is near its end where it would be spent before its window is over, or nearly is. */
 const NEARLY = 0.9;
 
-/** Of what has been read so far; the worst first. @param now milliseconds since the epoch. */
+/** Of what has been read so far; the worst first. @param keys those that expire soon, the soonest first. */
 export function concernsOf(
   status: ServerStatus | null,
   health: Health | null,
   summary: Summary | null,
   spend: Spend | null,
   keys: KeyList | null,
-  now: number,
 ): readonly Concern[] {
   return [
     ...[...new Set([...(status?.degraded ?? []), ...(health?.degraded ?? [])])].map(ofDegraded),
     ...(health === null ? [] : ofHealth(health)),
     ...(spend?.budgets ?? []).flatMap(ofBudget),
     ...(summary?.shadows ?? []).flatMap(ofShadow),
-    ...(keys?.data ?? []).flatMap((key) => ofKey(key, now)),
+    ...(keys === null ? [] : ofKeys(keys)),
   ];
 }
 
@@ -134,24 +133,30 @@ function ofShadow({ policy, revision, newly_denied, judged }: Summary["shadows"]
   ];
 }
 
-function ofKey(
-  { id, owner, status, expires_at, replaced_by }: KeyList["data"][number],
-  now: number,
-): readonly Concern[] {
-  const left = Date.parse(expires_at) - now;
-  if (status !== "active" || replaced_by !== null || left > SOON) return [];
-  return [
-    {
-      key: `key ${id}`,
-      tone: "widen",
-      kind: "key",
-      text: (
-        <a href={link(["keys"])}>
-          <Code of={id} /> of <Name of={owner} /> expires <Time at={expires_at} />
-        </a>
-      ),
-    },
-  ];
+/** Keys that are listed one by one. */
+const NAMED_KEYS = 5;
+
+function ofKeys({ data, has_more }: KeyList): readonly Concern[] {
+  const target = link(["keys"], { show: "expiring" });
+  const named = data.slice(0, NAMED_KEYS).map(({ id, owner, expires_at }) => ({
+    key: `key ${id}`,
+    tone: "widen" as const,
+    kind: "key",
+    text: (
+      <a href={target}>
+        <Code of={id} /> of <Name of={owner} /> expires <Time at={expires_at} />
+      </a>
+    ),
+  }));
+  const others = data.length - named.length;
+  if (others === 0) return named;
+  const text = (
+    <a href={target}>
+      {has_more ? "More than " : null}
+      {counted(others, "more key")} within {SOON_DAYS} days
+    </a>
+  );
+  return [...named, { key: "keys", tone: "widen", kind: "keys", text }];
 }
 
 const MOST = 12;

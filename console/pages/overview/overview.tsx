@@ -8,6 +8,7 @@ import { Empty, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts } from "../../components/table.tsx";
 import { compact, counted, dollars, milliseconds, share, whole } from "../../format/amounts.ts";
 import { address, replaceQuery } from "../../router.ts";
+import { soonEnd } from "../keys/keys.tsx";
 import { windowOf, WINDOWS } from "../window.ts";
 import { AttentionPanel, concernsOf } from "./attention.tsx";
 import { HealthPanel, ServerPanel } from "./health.tsx";
@@ -17,6 +18,7 @@ import { TrafficTable } from "./traffic-table.tsx";
 export function OverviewPage() {
   const name = address.value.query.get("window");
   const chosen = useMemo(() => windowOf(name, Date.now()), [name]);
+  const soon = useMemo(soonEnd, []);
   const health = useResource<Health>(withQuery("/v1/health", inWorkspaces()), 5_000);
   const summary = useResource<Summary>(
     withQuery("/v1/governance/summary", { start: chosen.start, ...inWorkspaces() }),
@@ -26,9 +28,11 @@ export function OverviewPage() {
     hasScope("spend:read") ? withQuery("/v1/spend", { start: chosen.start, ...inWorkspaces() }) : null,
     60_000,
   );
-  const keys = useResource<KeyList>(hasScope("operations:manage") ? "/v1/keys?limit=100" : null);
+  const keys = useResource<KeyList>(
+    hasScope("operations:manage") ? withQuery("/v1/keys", { limit: 100, expires_before: soon }) : null,
+  );
   const status = useResource<ServerStatus>("/status", 10_000);
-  const concerns = concernsOf(status.value, health.value, summary.value, spend.value, keys.value, Date.now());
+  const concerns = concernsOf(status.value, health.value, summary.value, spend.value, keys.value);
   return (
     <>
       <div class="title">

@@ -32,7 +32,7 @@ export const REQUEST_ERRORS = {
   },
   invalid_value: {
     ...final(400, "invalid_request"),
-    at: ["with_body", "query"],
+    at: ["with_body", "query", "listKeys"],
     meaning: "A member or query parameter has a value that is not allowed; `param` names it.",
     example: '`"temperature": 9`.',
     fix: "Use one of the values, or a value within the bounds, that the message names.",

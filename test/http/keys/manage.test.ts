@@ -184,7 +184,19 @@ describe("GET /v1/keys", () => {
     expect(pages.flat().slice(0, 5)).toEqual(made);
   });
 
-  it.each(["limit=0", "limit=101", "limit=x", "after=nobody"])("refuses ?%s", async (query) => {
+  it("gives only keys that expire before a time, the soonest first", async () => {
+    const own = await key("expiring", ["operations:manage"]);
+    const made: string[] = [];
+    for (const expires_in of [30 * 86_400, 2 * 86_400, 9 * 86_400]) {
+      made.push((await call(server, own, "POST", "/v1/keys", { ...PLAIN, expires_in })).json.id);
+    }
+    const end = new Date(Date.now() + 10 * 86_400_000).toISOString();
+    const { json } = await call(server, own, "GET", `/v1/keys?expires_before=${end}`);
+    const found = json.data.map(({ id }: { id: string }) => id);
+    expect(found.filter((id: string) => made.includes(id))).toEqual([made[1], made[2]]);
+  });
+
+  it.each(["limit=0", "limit=101", "limit=x", "after=nobody", "expires_before=soon"])("refuses ?%s", async (query) => {
     expect((await call(server, manager, "GET", `/v1/keys?${query}`)).status).toBe(400);
   });
 });

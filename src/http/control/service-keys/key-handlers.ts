@@ -35,8 +35,7 @@ export const KEY_HANDLERS = {
     const { searchParams } = call.url;
     const workspace = managedWorkspace(call, searchParams.get("workspace") ?? identity.workspace);
     if (typeof workspace !== "string") return workspace;
-    const now = Date.now();
-    const page = await pageOfKeys(keys, workspace, searchParams, (key) => describeKey(key, now));
+    const page = await pageOfKeys(keys, workspace, searchParams, Date.now());
     return "fault" in page ? faultError(page) : withHeaders(page);
   },
   getKey: async (call) => {
@@ -75,7 +74,7 @@ export async function revoke(call: ControlCall, { id, workspace }: ServiceKey): 
 }
 
 /** The workspace of a change, where it is not that of the caller, which the record has. */
-export function elsewhere(identity: Identity, workspace: string): { readonly workspace?: Identifier } {
+function elsewhere(identity: Identity, workspace: string): { readonly workspace?: Identifier } {
   return workspace === identity.workspace ? {} : { workspace: asIdentifier(workspace) };
 }
 

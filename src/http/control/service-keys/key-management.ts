@@ -50,32 +50,25 @@ export interface PreparedKey {
   readonly store: () => Promise<{ readonly previous: ServiceKey | null } | KeyFault>;
 }
 
-/** A key of a name that is there already. */
-export interface ExistingKey {
-  readonly existing: ServiceKey;
-  /** What is to be changed so that it is as wanted; `null` where it is. */
-  readonly change: {
-    /** Names of the grants that change. */
-    readonly grants: readonly string[];
-    /** Durable, and known to this process, when it resolves; gives the key as it then is. */
-    readonly store: () => Promise<ServiceKey | KeyFault>;
-  } | null;
+export interface KeyPage {
+  readonly workspace: string;
+  /** Only active keys without a replacement that expire between these times, milliseconds since the epoch; `null`: all keys. */
+  readonly expiring: { readonly after: number; readonly before: number } | null;
+  /** The last key of the page before; `null` for the first page. */
+  readonly after: ServiceKey | null;
+  readonly limit: number;
 }
 
 /** The keys as http needs them; `keys/key-management.ts` over the store. Nothing here throws or rejects but for a bug. */
 export interface KeyManagement {
   readonly get: (id: string) => Promise<ServiceKey | KeyFault>;
-  /** Newest first, at most `limit`. @param after the last key of the page before; `null` for the first page. */
-  readonly page: (
-    workspace: string,
-    after: ServiceKey | null,
-    limit: number,
-  ) => Promise<readonly ServiceKey[] | KeyFault>;
+  /** At most `limit` keys: newest first, or those that expire soonest where only expiring ones are wanted. */
+  readonly page: (query: KeyPage) => Promise<readonly ServiceKey[] | KeyFault>;
   readonly create: (options: NewKey) => Promise<PreparedKey | KeyFault>;
   /** The key of a name after those that rotations have replaced; none where the workspace has never had the name. */
   readonly named: (workspace: string, name: string) => Promise<readonly ServiceKey[] | KeyFault>;
   /** The key of a name as it is wanted: the one that is there, or one that is not stored yet. */
-  readonly put: (name: string, options: NewKey) => Promise<PreparedKey | ExistingKey | KeyFault>;
+  readonly put: (name: string, options: NewKey) => Promise<PreparedKey | { readonly existing: ServiceKey } | KeyFault>;
   readonly rotate: (id: string, options: Rotation) => Promise<PreparedKey | KeyFault>;
   /** Durable, and refused by this process, when it resolves. Revoking twice keeps the first time. */
   readonly revoke: (id: string) => Promise<ServiceKey | KeyFault>;

@@ -1,6 +1,8 @@
 import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
+import { readInstant } from "../../../governance/window.ts";
+import { describeKey } from "./key-json.ts";
 import type { KeyFault, KeyManagement } from "./key-management.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -10,21 +12,38 @@ const MAXIMUM_LIMIT = 100;
 export const KEY_PAGE_QUERY = {
   limit: { type: "integer", minimum: 1, maximum: MAXIMUM_LIMIT, default: DEFAULT_LIMIT, description: "Most keys." },
   workspace: { type: "string", description: "The workspace, for keys with `platform:manage`; their own unless given." },
+  expires_before: {
+    type: "string",
+    format: "date-time",
+    description:
+      "Only active keys without a replacement that expire before this time, those that expire soonest first. For example all that need a rotation within two weeks.",
+  },
   after: { type: "string", description: "The page after the key with this id: `last_id` of the page before." },
 } as const;
 
-/** One page of a workspace's keys, newest first. Keys are never deleted, so a cursor stays good. */
+/**
+ * One page of a workspace's keys, newest first. Keys are never deleted, so a cursor stays good.
+ *
+ * @param now milliseconds since the epoch.
+ */
 export async function pageOfKeys(
   keys: Pick<KeyManagement, "get" | "page">,
   workspace: string,
   query: URLSearchParams,
-  print: (key: ServiceKey) => JsonObject,
+  now: number,
 ): Promise<{ readonly json: JsonObject } | KeyFault | ServiceError> {
   const written = query.get("limit") ?? String(DEFAULT_LIMIT);
   const limit = /^[1-9]\d{0,2}$/.test(written) ? Number(written) : 0;
   if (limit < 1 || limit > MAXIMUM_LIMIT) {
     return invalidRequest("invalid_limit", `limit must be a whole number from 1 to ${MAXIMUM_LIMIT}`, "limit");
   }
+  const end = query.get("expires_before");
+  const before = end === null ? null : readInstant(end);
+  if (end !== null && before === null) {
+    const message = "expires_before must be a time as RFC 3339 writes it, such as 2026-11-21T00:00:00Z";
+    return invalidRequest("invalid_value", message, "expires_before");
+  }
+  const expiring = before === null ? null : { after: now, before };
   const after = query.get("after");
   let last: ServiceKey | null = null;
   if (after !== null) {
@@ -35,13 +54,13 @@ export async function pageOfKeys(
     }
     last = known;
   }
-  const found = await keys.page(workspace, last, limit + 1);
+  const found = await keys.page({ workspace, expiring, after: last, limit: limit + 1 });
   if ("fault" in found) return found;
   const shown = found.slice(0, limit);
   return {
     json: {
       object: "list",
-      data: shown.map(print),
+      data: shown.map((key) => describeKey(key, now)),
       has_more: found.length > limit,
       first_id: shown[0]?.id ?? null,
       last_id: shown.at(-1)?.id ?? null,

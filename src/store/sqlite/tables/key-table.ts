@@ -1,9 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import type { KeyGrants, KeyPageQuery, KeyRecord, KeyUse } from "../../../keys/key-store.ts";
+import type { KeyPageQuery, KeyRecord, KeyUse } from "../../../keys/key-store.ts";
 import { readKeyRecord } from "../../rows/key-row.ts";
 import { readNumber } from "../../rows/row.ts";
-import type { StoreReply, StoreRequest } from "../protocol.ts";
 import { isUniqueViolation } from "../sqlite-failure.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -12,8 +11,6 @@ const COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, la
 
 /** Every change takes the next number, inside its write transaction; so numbers rise in the order of the commits. */
 const NEXT_VERSION = "(SELECT coalesce(max(version), 0) + 1 FROM keys)";
-
-type ChangeResult = "absent" | "not_active" | KeyRecord;
 
 type RotateResult = "absent" | "not_active" | "rotated" | "duplicate" | KeyRecord;
 
@@ -25,9 +22,9 @@ export class KeyTable {
   readonly #listAll: StatementSync;
   readonly #listWorkspace: StatementSync;
   readonly #page: StatementSync;
+  readonly #expiring: StatementSync;
   readonly #countActive: StatementSync;
   readonly #revoke: StatementSync;
-  readonly #change: StatementSync;
   readonly #replace: StatementSync;
   readonly #touch: StatementSync;
   readonly #changedSince: StatementSync;
@@ -45,14 +42,15 @@ export class KeyTable {
     this.#page = database.prepare(
       `SELECT ${COLUMNS} FROM keys WHERE workspace = ? AND created_at <= ? AND (created_at < ? OR id > ?) ORDER BY created_at DESC, id LIMIT ?`,
     );
+    this.#expiring = database.prepare(
+      `SELECT ${COLUMNS} FROM keys WHERE workspace = ? AND status = 'active' AND replaced_by IS NULL AND expires_at > ? AND expires_at < ?
+        AND expires_at >= ? AND (expires_at > ? OR id > ?) ORDER BY expires_at, id LIMIT ?`,
+    );
     this.#countActive = database.prepare(
       "SELECT count(*) AS count FROM (SELECT 1 FROM keys WHERE workspace = ? AND status = 'active' AND expires_at > ? LIMIT ?)",
     );
     this.#revoke = database.prepare(
       `UPDATE keys SET status = 'revoked', revoked_at = ?, version = ${NEXT_VERSION} WHERE id = ? AND status = 'active'`,
-    );
-    this.#change = database.prepare(
-      `UPDATE keys SET scopes = ?, owner = ?, workload = ?, labels = ?, limits = ?, version = ${NEXT_VERSION} WHERE id = ? AND status = 'active'`,
     );
     this.#replace = database.prepare(
       `UPDATE keys SET replaced_by = ?, expires_at = min(expires_at, ?), version = ${NEXT_VERSION} WHERE id = ?`,
@@ -83,7 +81,13 @@ export class KeyTable {
     return (workspace === null ? this.#listAll.all() : this.#listWorkspace.all(workspace)).map(readKeyRecord);
   }
 
-  page({ workspace, after, limit }: KeyPageQuery): readonly KeyRecord[] {
+  page({ workspace, expiring, after, limit }: KeyPageQuery): readonly KeyRecord[] {
+    if (expiring !== null) {
+      const { expiresAt, id } = after ?? { expiresAt: 0, id: "" };
+      return this.#expiring
+        .all(workspace, expiring.after, expiring.before, expiresAt, expiresAt, id, limit)
+        .map(readKeyRecord);
+    }
     const { createdAt, id } = after ?? { createdAt: Number.MAX_SAFE_INTEGER, id: "" };
     return this.#page.all(workspace, createdAt, createdAt, id, limit).map(readKeyRecord);
   }
@@ -97,15 +101,6 @@ export class KeyTable {
     return this.get(id);
   }
 
-  change(id: string, grants: KeyGrants): ChangeResult {
-    const { scopes, owner, workload, labels, limits } = grants;
-    const values = [JSON.stringify(scopes), owner, workload, JSON.stringify(labels), jsonOrNull(limits)];
-    const { changes } = this.#transaction.run(() => this.#change.run(...values, id));
-    const record = this.get(id);
-    if (record === null) return "absent";
-    return changes === 0 ? "not_active" : record;
-  }
-
   rotate(id: string, replacement: KeyRecord, expiresAt: number): RotateResult {
     try {
       return this.#transaction.run(() => {
@@ -115,7 +110,7 @@ export class KeyTable {
         // The write transaction makes rotations of one key wait for each other, whichever process asks.
         if (previous.replacedBy !== null) return "rotated";
         if (previous.expiresAt <= replacement.createdAt) return "not_active";
-        this.#add({ ...replacement, ...grantsOf(previous) });
+        this.#add(replacement);
         this.#replace.run(replacement.id, expiresAt, id);
         return { ...previous, replacedBy: replacement.id, expiresAt: Math.min(previous.expiresAt, expiresAt) };
       });
@@ -162,35 +157,18 @@ export class KeyTable {
       record.replacedBy,
       record.status,
       record.revokedAt,
-      jsonOrNull(record.exchange),
-      jsonOrNull(record.limits),
+      record.exchange === null ? null : JSON.stringify(record.exchange),
+      record.limits === null ? null : JSON.stringify(record.limits),
       record.lineage,
     );
   }
 }
 
-function jsonOrNull(value: object | null): string | null {
-  return value === null ? null : JSON.stringify(value);
-}
-
-function grantsOf({ scopes, owner, workload, labels, limits }: KeyRecord): KeyGrants {
-  return { scopes, owner, workload, labels, limits };
-}
-
-type RequestOf<Operation> = Extract<StoreRequest, { readonly operation: Operation }>;
-
-/** What the worker answers to a change of grants. */
-export function changeReply(keys: KeyTable, { id, grants }: RequestOf<"keys.change">): StoreReply {
-  const result = keys.change(id, grants);
-  if (result === "absent") return { kind: "key", record: null };
-  return result === "not_active" ? { kind: "key_not_active", id } : { kind: "key", record: result };
-}
-
 /** What the worker answers to a rotation. */
-export function rotateReply(keys: KeyTable, { id, replacement, expiresAt }: RequestOf<"keys.rotate">): StoreReply {
-  const result = keys.rotate(id, replacement, expiresAt);
-  if (result === "absent") return { kind: "key", record: null };
-  if (result === "not_active") return { kind: "key_not_active", id };
-  if (result === "rotated") return { kind: "key_rotated", id };
-  return result === "duplicate" ? { kind: "duplicate_key", id: replacement.id } : { kind: "key", record: result };
+export function rotateReply(result: RotateResult, id: string, replacementId: string) {
+  if (result === "absent") return { kind: "key", record: null } as const;
+  if (result === "not_active") return { kind: "key_not_active", id } as const;
+  if (result === "rotated") return { kind: "key_rotated", id } as const;
+  if (result === "duplicate") return { kind: "duplicate_key", id: replacementId } as const;
+  return { kind: "key", record: result } as const;
 }
