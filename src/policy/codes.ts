@@ -17,7 +17,7 @@ const warning = (meaning: string, fix: string) => ({ severity: "warning", meanin
 export const POLICY_CODES = {
   POLICY_FILE_NAME: error(
     "The file's name cannot be a policy, a test or a library.",
-    "Name it <id>.rego or <id>_test.rego with a kebab-case id, or lib/<name>.rego with a snake_case name.",
+    "Name it `<id>.rego` or `<id>_test.rego` with a kebab-case id, or `lib/<name>.rego` with a snake_case name.",
   ),
   POLICY_TOO_LARGE: error(
     "The file is larger than 256 kilobytes.",
@@ -63,7 +63,7 @@ export const POLICY_CODES = {
   ),
   POLICY_WITH: error(
     "`with` replaces input, data or functions, so the policy would not decide about the real request.",
-    "Use `with` in <id>_test.rego only.",
+    "Use `with` in `<id>_test.rego` only.",
   ),
   POLICY_PACKAGE: error("The package is not the one that the file's name requires.", "Rename the file or the package."),
   POLICY_METADATA_MISSING: error(
@@ -124,7 +124,7 @@ export const POLICY_CODES = {
     "A default waives the obligation if no rule applies; it would fail open.",
     "Remove the default: an obligation stays in force unless a rule waives it.",
   ),
-  POLICY_TEST_ORPHAN: error("The test has no policy of its name.", "Name it <id>_test.rego after the policy's id."),
+  POLICY_TEST_ORPHAN: error("The test has no policy of its name.", "Name it `<id>_test.rego` after the policy's id."),
   POLICY_LIBRARY_UNUSED: warning("No policy and no other library uses the library.", "Remove it, or import it."),
   POLICY_TOOLCHAIN: error(
     "The policies could not be compiled: the toolchain does not run.",
