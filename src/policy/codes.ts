@@ -59,7 +59,7 @@ export const POLICY_CODES = {
   ),
   POLICY_BUILTIN: error(
     "A built-in function is not available: it is not deterministic, needs the host, or makes text.",
-    "Use a built-in that docs/policies.md lists.",
+    "Use a built-in that docs/builtins.md lists.",
   ),
   POLICY_WITH: error(
     "`with` replaces input, data or functions, so the policy would not decide about the real request.",

@@ -3,26 +3,15 @@ import { measure, shareOfLong } from "../../tools/readability/measure.ts";
 import { pagesAt } from "../../tools/readability/pages.ts";
 
 /** Per cent of sentences that may have more than 25 words. */
-const CEILING = 10;
-
-/** Pages that have more. Lower a number when the page gets better; never raise one. `npm run readability -- --long PAGE` prints such sentences. */
-const STILL_ABOVE: Readonly<Record<string, number>> = {
-  "docs/assertions.md": 10.9,
-};
+const CEILING = 7;
 
 describe("readability", () => {
   it("few sentences of each page have more than 25 words", () => {
     const above = [...pagesAt(null)].flatMap(([page, text]) => {
       const share = shareOfLong(measure(text));
-      return share > (STILL_ABOVE[page] ?? CEILING) ? [`${page}: ${share} %`] : [];
+      return share > CEILING ? [`${page}: ${share} %`] : [];
     });
     expect(above).toEqual([]);
-  });
-
-  it("a page that has become better than the common ceiling has no exception any more", () => {
-    const pages = pagesAt(null);
-    const better = Object.keys(STILL_ABOVE).filter((page) => shareOfLong(measure(pages.get(page) ?? "")) <= CEILING);
-    expect(better).toEqual([]);
   });
 
   it("counts sentences of paragraphs and lists, and neither code nor tables nor headings", () => {
