@@ -36,7 +36,7 @@ const long = [
   "test/compile/properties.test.ts",
   "test/conformance/conformance.test.ts",
   "test/conformance/main.test.ts",
-  "test/console/{decisions,figures,keys,pages,policies,report,routes}.test.ts",
+  "test/console/{decisions,faults,figures,keys,pages,policies,report,routes}.test.ts",
   "test/contract/fuzz/*.test.ts",
   "test/contract/schemathesis/*.test.ts",
   "test/docs/commands/*.test.ts",
