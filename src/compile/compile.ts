@@ -8,13 +8,13 @@ import type { CompileCache } from "../policy/toolchain/compile-cache.ts";
 import { compileTable } from "./compile-table.ts";
 import { type ConfigurationFiles, furtherSources } from "./load.ts";
 import { policyDirectory } from "./policy-directory.ts";
-import { unknownWords } from "./policy-words.ts";
+import { undeclaredValues } from "./undeclared-values.ts";
 
 export interface CompileOptions {
   /** Where compiled policies are kept between runs; `null` for nowhere. */
   readonly cache: CompileCache | null;
   /** For files that will not run: what a change is compared with. Values that nothing declares are reported unless set. */
-  readonly acceptUnknownWords?: boolean;
+  readonly acceptUnknownValues?: boolean;
 }
 
 export interface CompiledConfiguration {
@@ -42,13 +42,14 @@ export async function compileConfiguration(
     ...furtherSources(files),
   });
   const regions = table === null ? [] : unknownRegions(table, compiled.policies, files.policies);
-  const words = table === null || options.acceptUnknownWords === true ? [] : unknownWords(table, compiled.compared);
-  const failed = [...compiled.diagnostics, ...words].some(({ severity }) => severity === "error");
+  const undeclared =
+    table === null || options.acceptUnknownValues === true ? [] : undeclaredValues(table, compiled.compared);
+  const failed = [...compiled.diagnostics, ...undeclared].some(({ severity }) => severity === "error");
   return {
     table,
     policies: failed ? null : compiled,
     ...(presets !== undefined && { presets }),
-    diagnostics: [...diagnostics, ...compiled.diagnostics, ...regions, ...words].toSorted(compareDiagnostics),
+    diagnostics: [...diagnostics, ...compiled.diagnostics, ...regions, ...undeclared].toSorted(compareDiagnostics),
   };
 }
 

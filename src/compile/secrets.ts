@@ -10,7 +10,7 @@ export interface MissingSecret {
 }
 
 export interface ResolvedSecrets {
-  /** Provider id → secret, for providers whose header never changes. The only place where a secret stands after start; never log it, never put it into the table. */
+  /** Provider id → secret, for providers whose header never changes. The only object that holds secrets after start; never log it, never put it into the table. */
   readonly secrets: ReadonlyMap<string, string>;
   /** Not set, empty, or in a file that cannot be read. The caller does what `onMissing` says. */
   readonly missing: readonly MissingSecret[];

@@ -203,7 +203,7 @@ export interface EventRenderer {
   fail(error: ServiceError): Uint8Array;
 }
 
-/** What an upstream's half of a translation knows of the place that a request goes to. */
+/** What an upstream's half of a translation knows of the endpoint that a request goes to. */
 export interface Target {
   readonly endpoint: EndpointRow;
   readonly model: ModelRow;

@@ -189,8 +189,8 @@ export class RequestReading {
     }
   }
 
-  has(word: Capability | Feature): boolean {
-    return this.paths.has(word);
+  has(name: Capability | Feature): boolean {
+    return this.paths.has(name);
   }
 
   get needs(): readonly Capability[] {

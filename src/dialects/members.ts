@@ -95,14 +95,14 @@ export class Members {
     return typeof value === "boolean" ? value : this.#wrongType(name, "a boolean");
   }
 
-  /** One of `words`; another is refused by the member's name. */
-  word<Word extends string>(name: string, words: readonly Word[]): Word | null {
+  /** One of `values`; any other is an error that names the member. */
+  oneOf<Value extends string>(name: string, values: readonly Value[]): Value | null {
     const value = this.text(name);
     if (value === null) return null;
-    const known = words.find((word) => word === value);
+    const known = values.find((oneOf) => oneOf === value);
     if (known !== undefined) return known;
     const path = this.pathOf(name);
-    this.#record.refuse(invalidRequest("invalid_value", `${path} must be one of ${words.join(", ")}`, path));
+    this.#record.refuse(invalidRequest("invalid_value", `${path} must be one of ${values.join(", ")}`, path));
     return null;
   }
 

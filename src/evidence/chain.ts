@@ -1,7 +1,7 @@
 import { hash as digest } from "node:crypto";
 import { parseJson } from "../canon/json.ts";
 
-/** A place in the chain: everything up to `position` is what `hash` stands for. */
+/** A position in the chain; `hash` covers everything up to it. */
 export interface ChainLink {
   /** 0 before the first row. */
   readonly position: number;
@@ -57,10 +57,10 @@ export function hashedRecord(previous: string, position: number, kind: ChainKind
 }
 
 /**
- * Why a log does not verify. `gap`: a row is missing, repeated or out of its place. `hash`: the row, or one before it,
+ * Why a log does not verify. `gap`: a row is missing, repeated or out of order. `hash`: the row, or one before it,
  * is not what was written. `column`: what the row is looked up by is not what its record says, or a running request is
  * listed as ended or the other way round. `anchor`: the chain holds in itself but is not the one that was remembered. `end`: the log
- * ends before a place that was remembered.
+ * ends before a remembered position.
  */
 export type ChainCause =
   | "gap"
@@ -81,7 +81,7 @@ export interface ChainFault {
 export interface ChainStart {
   /** Where the log begins: {@link GENESIS}, or the anchor that what was pruned ended at. */
   readonly from: ChainLink;
-  /** Places remembered before, in this log or elsewhere. Those before `from` cannot be checked and are passed over. */
+  /** Positions remembered before, in this log or elsewhere. Those before `from` cannot be checked and are skipped. */
   readonly remembered?: readonly ChainLink[];
 }
 

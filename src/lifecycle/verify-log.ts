@@ -23,7 +23,7 @@ export class PolicyLogVerifier {
   #promotionsOnClaims = 0;
   #head: ChainLink = GENESIS;
 
-  /** @param remembered places that were noted before, in this log or elsewhere */
+  /** @param remembered positions that were noted before, in this log or elsewhere */
   constructor(remembered: readonly ChainLink[] = []) {
     for (const { position, hash } of remembered) {
       this.#remembered.set(position, [...(this.#remembered.get(position) ?? []), hash]);

@@ -1,8 +1,8 @@
 import { compareDiagnostics, type Source } from "../canon/diagnostic.ts";
 import type { PolicyContract } from "../canon/policy.ts";
 import { finding, type PolicyDiagnostic } from "./codes.ts";
-import type { CompiledPolicy, PolicyModule, PolicySource, PolicyWords } from "./compiled.ts";
-import { checkComparisons, comparedWords, dependsOnTable, type ComparedWord } from "./contract/comparisons.ts";
+import type { CompiledPolicy, PolicyModule, PolicySource, StringUse } from "./compiled.ts";
+import { checkComparisons, comparedValues, dependsOnTable, type ComparedValue } from "./contract/comparisons.ts";
 import { readWaivers } from "./contract/waivers.ts";
 import { readContract } from "./contract/contract.ts";
 import { diagnosticOf } from "./contract/failures.ts";
@@ -21,7 +21,7 @@ export interface CompilePoliciesOptions {
   /** Where compiled policies are kept between runs; `null` for nowhere. A folder that cannot be written costs time only. */
   readonly cache: CompileCache | null;
   /** Accepts values that input never has, for policies that are compared with and will not run; reported unless set. */
-  readonly acceptUnknownWords?: boolean;
+  readonly acceptUnknownValues?: boolean;
   /** For tests; made with `cache` unless given. */
   readonly toolchain?: Toolchain;
 }
@@ -34,7 +34,7 @@ export interface CompiledPolicies {
   /** Everything that was found in all files, sorted. */
   readonly diagnostics: readonly PolicyDiagnostic[];
   /** Values that the sources compare with names of routes.yaml. */
-  readonly compared: readonly ComparedWord[];
+  readonly compared: readonly ComparedValue[];
 }
 
 /**
@@ -51,7 +51,7 @@ export async function compilePolicies(
   if (files.length === 0) return { ...none, diagnostics: misplaced.toSorted(compareDiagnostics) };
   try {
     const checked = await checkPolicies(files, toolchain);
-    const unknown = options.acceptUnknownWords === true ? [] : checkComparisons(checked.compared);
+    const unknown = options.acceptUnknownValues === true ? [] : checkComparisons(checked.compared);
     const diagnostics = [...misplaced, ...checked.diagnostics, ...unknown].toSorted(compareDiagnostics);
     const compared = checked.compared.filter(dependsOnTable);
     if (diagnostics.some(({ severity }) => severity === "error")) return { ...none, compared, diagnostics };
@@ -82,7 +82,7 @@ export async function readPolicy(
 
 interface Checked {
   readonly policies: readonly CompiledPolicy[];
-  readonly compared: readonly ComparedWord[];
+  readonly compared: readonly ComparedValue[];
   readonly diagnostics: readonly PolicyDiagnostic[];
 }
 
@@ -101,10 +101,10 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
   const diagnostics = [...response.errors.map(diagnosticOf), ...structureFindings(files, read)];
   const libraryFacts = new Map([...libraries].map(([name, { facts }]) => [name, facts]));
   const policies: CompiledPolicy[] = [];
-  const compared: ComparedWord[] = [];
+  const compared: ComparedValue[] = [];
   for (const { file, facts } of read) {
     const { later, diagnostics: waived } = readWaivers(file, facts);
-    compared.push(...comparedWords(file, facts, later));
+    compared.push(...comparedValues(file, facts, later));
     diagnostics.push(...checkReferences(file, facts, libraryFacts), ...waived);
     if (file.kind !== "policy") continue;
     const { located, diagnostics: found } = readContract(file, facts);
@@ -119,7 +119,7 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
       sources: policySources,
       reasoned: reasonedConstraints(located, facts),
       reads: readsOf(modules.map((module) => module.facts)),
-      words: policyWordsOf(located.contract, modules),
+      stringUse: stringUseOf(located.contract, modules),
       path: file.source.path,
       locations: passLocations(located, facts),
     });
@@ -186,11 +186,11 @@ function closure(policy: ReadFile, libraries: ReadonlyMap<string, ReadFile>): re
 }
 
 /** The host looks a reason up in the contract's list, so the strings of that list are distinguished like the source's. */
-function policyWordsOf({ constraints }: PolicyContract, modules: readonly ReadFile[]): PolicyWords {
+function stringUseOf({ constraints }: PolicyContract, modules: readonly ReadFile[]): StringUse {
   const strings = new Set(constraints.flatMap(({ reasons }) => reasons));
   const inspects = new Set<string>();
   for (const { facts } of modules) {
-    for (const word of facts.strings) strings.add(word);
+    for (const text of facts.strings) strings.add(text);
     for (const why of facts.inspects) inspects.add(why);
   }
   return { strings: [...strings].toSorted(), inspects: [...inspects].toSorted() };

@@ -9,7 +9,7 @@ export interface PolicySource {
 }
 
 /** How a policy with its libraries can distinguish strings (`tools/rego/words.go`). */
-export interface PolicyWords {
+export interface StringUse {
   /**
    * String literals of it, those of references and its reasons included; sorted. With an empty `inspects`, other strings of
    * input and data can be permuted: the answer is then permuted in the same way.
@@ -30,7 +30,7 @@ export interface CompiledPolicy {
   readonly reasoned: readonly string[];
   /** What it reads, as dotted paths from `input` or `data`, sorted; a path covers everything below it. */
   readonly reads: readonly string[];
-  readonly words: PolicyWords;
+  readonly stringUse: StringUse;
   /** Path of the policy's source as it was given, for messages; not part of the digest. */
   readonly path: string;
   /** The first `pass.<constraint>` rule of each constraint; line and column from 1. Not part of the digest. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { canonicalJson, parseJson } from "../canon/json.ts";
 import type { PolicyContract, StoredContent } from "../canon/policy.ts";
-import type { CompiledPolicy, PolicyModule, PolicySource, PolicyWords } from "./compiled.ts";
+import type { CompiledPolicy, PolicyModule, PolicySource, StringUse } from "./compiled.ts";
 import { policyDigest } from "./digest.ts";
 import { Validator, type ValidatorOptions } from "../validation/validator.ts";
 
@@ -33,7 +33,7 @@ interface Description {
   readonly sources: readonly PolicySource[];
   readonly reasoned: readonly string[];
   readonly reads: readonly string[];
-  readonly words: PolicyWords;
+  readonly words: StringUse;
   /** `pass` gives a list with what `unit` gives; `null` where the policy applies to nothing. */
   readonly entrypoints: { readonly unit: string; readonly pass: string | null };
   /** What the module was compiled from and with (`buildDigest`): binds its bytes to sources and toolchain. Older versions did not write it. */
@@ -85,9 +85,9 @@ export function storedContent(policy: CompiledPolicy, module: PolicyModule, buil
   const [unit, other] = module.units;
   if (unit === undefined || other !== undefined || unit.policy.digest !== policy.digest)
     throw new Error("kept content: a module of other contents");
-  const { contract, digest, sources, reasoned, reads, words } = policy;
+  const { contract, digest, sources, reasoned, reads, stringUse } = policy;
   const entrypoints = entrypointsOf(module);
-  const described = { version: 1, contract, sources, reasoned, reads, words, entrypoints };
+  const described = { version: 1, contract, sources, reasoned, reads, words: stringUse, entrypoints };
   const description = canonicalJson(build === null ? described : { ...described, build });
   return { policy: contract.id, digest, description, module: withSection(module.bytes, description) };
 }
@@ -108,10 +108,10 @@ export function readStoredContent(
   // The log names the module alone; the description is covered by its SHA-256 because the module contains it.
   if (!endsWith(bytes, section(text)))
     throw new KeptContentError("its description differs from the description in its module");
-  const { contract, sources, reasoned, reads, words, entrypoints, build = null } = description;
+  const { contract, sources, reasoned, reads, words: stringUse, entrypoints, build = null } = description;
   if (digestOf(description) !== digest || contract.id !== id)
     throw new KeptContentError("its contract and sources do not have its digest");
-  const policy = { contract, digest, sources, reasoned, reads, words, path: `${id}.rego`, locations: {} };
+  const policy = { contract, digest, sources, reasoned, reads, stringUse, path: `${id}.rego`, locations: {} };
   const compiled = bytes.subarray(0, bytes.length - section(text).length);
   return { policy, compiled, entrypoints, build, moduleSha256: sha256 };
 }

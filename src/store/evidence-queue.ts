@@ -49,7 +49,7 @@ interface Waiter {
 }
 
 /**
- * What gathers while the batch before is being written. Each place of `waiters` belongs to one decision, in order; `null`
+ * What gathers while the batch before is being written. Each item of `waiters` belongs to one decision, in order; `null`
  * where nobody waits any more: the decision is late, and written nevertheless. Those stand before the others.
  */
 interface Batch {

@@ -201,7 +201,7 @@ describe("what a sighting says", () => {
     sources: [],
     reasoned: [],
     reads: [],
-    words: { strings: [], inspects: [] },
+    stringUse: { strings: [], inspects: [] },
     path: "policies/p.rego",
     locations: {},
   };

@@ -75,7 +75,7 @@ describe("places", () => {
     ["api.openai.com.evil.example", null],
     ["alpha.example", null],
   ])("the host %s shows %s", (host, words) => {
-    expect(hostEvidence(host)?.words ?? null).toBe(words);
+    expect(hostEvidence(host)?.shown ?? null).toBe(words);
   });
 
   test.each([
@@ -89,7 +89,7 @@ describe("places", () => {
     ["anthropic.claude-x-v1:0", null],
     ["eu.", null],
   ])("the model id %s shows %s", (id, words) => {
-    expect(modelIdEvidence(id)?.words ?? null).toBe(words);
+    expect(modelIdEvidence(id)?.shown ?? null).toBe(words);
   });
 });
 

@@ -55,7 +55,7 @@ describe("the record of a translation", () => {
     expect(members.objects("list")).toHaveLength(1);
     expect(record.result("reject")).toMatchObject({ param: "list[1]" });
     const other = reading({ word: "maybe" });
-    expect(other.members.word("word", ["yes", "no"])).toBeNull();
+    expect(other.members.oneOf("word", ["yes", "no"])).toBeNull();
     expect(other.record.result("reject")?.message).toBe("word must be one of yes, no");
   });
 

@@ -19,8 +19,8 @@ export function keptPolicy(letter: string, id = POLICY): StoredContent {
   };
   const sources = [{ package: `signalbox.policy.${id.replaceAll("-", "_")}`, source: `# ${letter}\n` }];
   const digest = policyDigest(contract, sources);
-  const words = { strings: [], inspects: [] };
-  const policy = { contract, digest, sources, reasoned: [], reads: [], words, path: `${id}.rego`, locations: {} };
+  const stringUse = { strings: [], inspects: [] };
+  const policy = { contract, digest, sources, reasoned: [], reads: [], stringUse, path: `${id}.rego`, locations: {} };
   return storedContent(
     policy,
     {

@@ -395,7 +395,7 @@ describe("hostile policies", { timeout: 120_000 }, () => {
       sources: [{ package: "signalbox.policy.hostile", source: `package signalbox.policy.hostile\n\n${rules}\n` }],
       reasoned: ["c"],
       reads: [],
-      words: { strings: [], inspects: ["uncompiled"] },
+      stringUse: { strings: [], inspects: ["uncompiled"] },
       path: "policies/hostile.rego",
       locations: {},
     } as const;

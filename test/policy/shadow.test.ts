@@ -137,7 +137,7 @@ async function setsOf(all: readonly Content[]): Promise<Sets> {
     sources: [{ package: `signalbox.policy.${id}`, source: `package signalbox.policy.${id}\n\n${rules}\n` }],
     reasoned: ["c"],
     reads: rules.includes("input.time") ? ["input.time.day"] : [],
-    words: { strings: [], inspects: ["uncompiled"] },
+    stringUse: { strings: [], inspects: ["uncompiled"] },
     path: `policies/${id}.rego`,
     locations: {},
   }));

@@ -215,11 +215,11 @@ describe("a policy that inspects nothing", () => {
     ["of those that come with Signalbox", shipped],
   ] as const)("gives the permuted answer for permuted words: each %s", async ([, sources]) => {
     const compiled = await compile(sources);
-    expect(compiled.policies.flatMap(({ words: { inspects } }) => inspects)).toEqual([]);
+    expect(compiled.policies.flatMap(({ stringUse: { inspects } }) => inspects)).toEqual([]);
     // One by one: a word that only one of them writes is free for the others.
     for (const policy of compiled.policies) {
       const modules = await buildModules([policy], toolchain);
-      const { data, input, permutation } = worldOf(policy.words.strings);
+      const { data, input, permutation } = worldOf(policy.stringUse.strings);
       await fc.assert(
         fc.asyncProperty(
           data,
@@ -243,7 +243,7 @@ describe("a policy that inspects something", () => {
   }, 60_000);
 
   test("is said to", () => {
-    expect(compiled.policies.filter(({ words: { inspects } }) => inspects.length === 0)).toEqual([]);
+    expect(compiled.policies.filter(({ stringUse: { inspects } }) => inspects.length === 0)).toEqual([]);
   });
 
   test("would have failed the property, every one of these", async () => {

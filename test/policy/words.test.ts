@@ -168,7 +168,7 @@ describe("compiled policies", () => {
   }, 60_000);
 
   test("that come with Signalbox see nothing of words but whether they are equal", () => {
-    expect(compiled.policies.map(({ contract, words }) => [contract.id, words.inspects])).toEqual(
+    expect(compiled.policies.map(({ contract, stringUse: words }) => [contract.id, words.inspects])).toEqual(
       [
         "data-retention",
         "embedding-dimensions",
@@ -185,7 +185,7 @@ describe("compiled policies", () => {
   });
 
   test("name the words of their libraries and their reasons", () => {
-    const words = compiled.policies.find(({ contract }) => contract.id === "eu-residency")?.words.strings;
+    const words = compiled.policies.find(({ contract }) => contract.id === "eu-residency")?.stringUse.strings;
     expect(words).toEqual(expect.arrayContaining(["eu", "labels", "REGION_NOT_IN_EU"]));
   });
 
@@ -209,10 +209,10 @@ describe("compiled policies", () => {
     const { policies, diagnostics } = await compilePolicies(sources, { cache: null, toolchain });
     expect(diagnostics).toEqual([]);
     const [a, b] = policies;
-    expect(a?.words.inspects).toEqual(["endswith"]);
-    expect(a?.words.strings).toEqual(expect.arrayContaining(["-far", "NO"]));
-    expect(b?.words.inspects).toEqual([]);
-    expect(b?.words.strings).toEqual(["NO", "b-only", "c", "id", "workspace"]);
+    expect(a?.stringUse.inspects).toEqual(["endswith"]);
+    expect(a?.stringUse.strings).toEqual(expect.arrayContaining(["-far", "NO"]));
+    expect(b?.stringUse.inspects).toEqual([]);
+    expect(b?.stringUse.strings).toEqual(["NO", "b-only", "c", "id", "workspace"]);
     expect(a?.path).toBe("policies/a.rego");
     expect(a?.locations).toEqual({ c: { line: 13, column: 1 } });
   });

@@ -22,7 +22,7 @@ function policy(id: string, text: string): CompiledPolicy {
   } as const;
   const digest = digestOf(`${id} ${text}`);
   const words = { strings: [], inspects: [] };
-  return { contract, digest, sources: [], reasoned: [], reads: [], words, path: "", locations: {} };
+  return { contract, digest, sources: [], reasoned: [], reads: [], stringUse: words, path: "", locations: {} };
 }
 
 function moduleOf(policies: readonly CompiledPolicy[]): PolicyModule {

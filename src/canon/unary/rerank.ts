@@ -17,7 +17,7 @@ export interface RerankRequest {
 }
 
 export interface RankedDocument {
-  /** Place in the request's list, from 0. */
+  /** Index in the request's list, from 0. */
   readonly index: number;
   /** Finite. Models disagree on the range; only the order means something. */
   readonly score: number;

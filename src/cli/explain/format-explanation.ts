@@ -136,12 +136,12 @@ const EFFECTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 function verdictLine(verdict: JsonObject, effect: string, paint: Paint): string {
-  const word = textOf(verdict, "verdict");
-  const [mark, style] = MARKS.get(word) ?? ["?", "yellow"];
+  const result = textOf(verdict, "verdict");
+  const [mark, style] = MARKS.get(result) ?? ["?", "yellow"];
   const [policy, reason] = [textOf(verdict, "policy"), textOf(verdict, "reason")];
   const isOwn = policy === "approvals" || policy === "preferences";
   const slot = isOwn ? "" : ` (${textOf(verdict, "slot")})`;
-  const followed = word === "pass" || word === "not_asked" ? undefined : EFFECTS.get(effect);
+  const followed = result === "pass" || result === "not_asked" ? undefined : EFFECTS.get(effect);
   const said = [reason, followed ?? ""].filter((part) => part !== "").join(", ");
   const text = `${policy}/${textOf(verdict, "constraint")}${slot}${said === "" ? "" : `: ${said}`}`;
   return withLocation(`${paint(style, mark)} ${text}`, verdict["place"], paint);

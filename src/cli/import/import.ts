@@ -139,7 +139,7 @@ async function write({ files, result }: Imported, out: string, io: CommandIo, fo
   io.stdout(`\n${summaryOf(result, shown)}`);
 }
 
-const WORDS: Readonly<Record<Outcome, string>> = {
+const OUTCOME_TEXTS: Readonly<Record<Outcome, string>> = {
   carried: "carried over",
   changed: "with a changed meaning",
   left_out: "not carried over",
@@ -148,7 +148,7 @@ const WORDS: Readonly<Record<Outcome, string>> = {
 
 function summaryOf({ entries, check, secrets }: ImportResult, shown: string): string {
   const counts = OUTCOMES.map(
-    (outcome) => `${entries.filter((entry) => entry.outcome === outcome).length} ${WORDS[outcome]}`,
+    (outcome) => `${entries.filter((entry) => entry.outcome === outcome).length} ${OUTCOME_TEXTS[outcome]}`,
   );
   const literal = secrets.filter(({ literals }) => literals.length > 0).length;
   const keys = literal === 0 ? "" : `${literal} keys stand in the source itself; IMPORT.md names a variable for each\n`;

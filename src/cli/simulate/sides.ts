@@ -84,8 +84,8 @@ export async function compileSide(
   const shown = shownIn(options.config);
   const files = await loadFromTree(tree.files, tree.pathOf(shown, "--config"), shown, options.environment);
   // A change must be able to correct a value that base has wrong.
-  const acceptUnknownWords = flag !== "--head";
-  const { table, policies, diagnostics } = await compileConfiguration(files, { ...options, acceptUnknownWords });
+  const acceptUnknownValues = flag !== "--head";
+  const { table, policies, diagnostics } = await compileConfiguration(files, { ...options, acceptUnknownValues });
   const failed = diagnostics.some(({ severity }) => severity === "error");
   if (failed || table === null || policies === null) return { name, flag, files, diagnostics };
   return { name, commit, table, policies, files, environment: options.environment, warnings: diagnostics };

@@ -115,7 +115,7 @@ function isSourceOfCredentials(path: Path): boolean {
   return path.length === 5 && path[0] === "providers" && path[2] === "auth" && path[4] === "credentials";
 }
 
-/** A path as messages show it: a key can be a credential too, pasted into the wrong place. */
+/** A path as messages show it: a key can be a credential too, pasted in the wrong position. */
 export function describeSafely(path: Path): string {
   const names = path.map((name) => (typeof name === "string" ? clean(name) : name));
   return path.every((name) => isShowable(String(name))) ? describePath(names) : "this value";

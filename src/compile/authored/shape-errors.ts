@@ -51,7 +51,7 @@ export interface Complaint<Code> {
 export type Complaints<Code> = Readonly<Partial<Record<string, (fault: Fault) => Complaint<Code> | null>>>;
 
 /**
- * Says one error of the schema in our words, at the place of the key or value concerned.
+ * One error of the schema as a finding, at the location of the key or value concerned.
  *
  * @param own what a format says of keywords in another way than all others.
  */

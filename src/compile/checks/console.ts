@@ -24,11 +24,11 @@ export function checkConsole({ declared, file, normalised, report }: CompileCont
       const message = `${describeSafely(path)} must be \`all\`: an administrator manages the keys of every workspace`;
       report.value("WRONG_VALUE", path, message, "set it to `all`, or give the role `operator`");
     }
-    for (const [place, id] of workspaces.entries()) {
+    for (const [position, id] of workspaces.entries()) {
       if (declared.workspaces.has(id)) continue;
       report.value(
         "UNKNOWN_WORKSPACE",
-        ["console", "roles", index, "workspaces", place],
+        ["console", "roles", index, "workspaces", position],
         `the group ${quote(group)} has a role in the workspace ${quote(id)}, which does not exist`,
         suggest(id, declared.workspaces),
       );

@@ -1,6 +1,6 @@
 /**
- * Places as a path from wide to narrow, so that `eu-central-1` lies in `eu-central`, which lies in `eu`. The empty path
- * is the whole world. Two names of one place in different spellings (`europe-west4`, `eu-west`) share their beginning.
+ * Areas as a path from wide to narrow, so that `eu-central-1` lies in `eu-central`, which lies in `eu`. The empty path
+ * is the whole world. Two names of one area in different spellings (`europe-west4`, `eu-west`) share their beginning.
  */
 export type Area = readonly string[];
 
@@ -34,7 +34,7 @@ const AREAS: ReadonlyMap<string, Area> = new Map<string, Area>([
 ]);
 
 /**
- * Regions whose name claims more than their place holds. London and Zürich are not in the European Union; the others
+ * Regions whose name claims more than their area holds. London and Zürich are not in the European Union; the others
  * are national regions with a continent's name.
  */
 const PARTICULAR: ReadonlyMap<string, Area> = new Map<string, Area>([
@@ -59,16 +59,16 @@ export function areaOf(name: string): Area | null {
   const particular = PARTICULAR.get(name);
   if (particular !== undefined) return particular;
   const spelt = /^(?<area>us-gov|[a-z]+)(?:-(?<direction>[a-z]+))?(?:-?(?<number>\d+))?$/.exec(name)?.groups;
-  const word = (spelt?.["area"] ?? "").replace("-", "");
-  const area = AREAS.get(word);
+  const areaName = (spelt?.["area"] ?? "").replace("-", "");
+  const area = AREAS.get(areaName);
   if (spelt === undefined || area === undefined) return null;
   const direction = spelt["direction"];
   if (direction === undefined) return area;
-  const side = [...area, `${area.at(-1) ?? word}-${direction}`];
+  const side = [...area, `${area.at(-1) ?? areaName}-${direction}`];
   return spelt["number"] === undefined ? side : [...side, name];
 }
 
-/** `same`: the claim holds. `wider`: the evidence allows places outside the claim. `elsewhere`: it contradicts it. */
+/** `same`: the claim holds. `wider`: the evidence allows areas outside the claim. `elsewhere`: it contradicts it. */
 export function compareAreas(claim: Area, evidence: Area): "same" | "wider" | "elsewhere" {
   const shared = Math.min(claim.length, evidence.length);
   for (let index = 0; index < shared; index += 1) if (claim[index] !== evidence[index]) return "elsewhere";

@@ -36,8 +36,8 @@ interface Form {
 /** What a host or model id shows. */
 export interface Evidence {
   readonly location: Area;
-  /** The place in the words of the host or id. */
-  readonly words: string;
+  /** The region as the host or id names it. */
+  readonly shown: string;
   /** Whether the provider's account settings, which the files do not show, could still pin the region. */
   readonly open: boolean;
 }
@@ -56,10 +56,10 @@ function match(forms: readonly Form[], text: string): Evidence | null {
   for (const { form, reveals } of forms) {
     const found = form.exec(text);
     if (found === null) continue;
-    if (reveals !== undefined) return { location: [], words: "the whole world", open: reveals === "open" };
-    const words = found.groups?.["place"] ?? "";
-    const location = areaOf(words);
-    if (location !== null) return { location, words: `\`${words}\``, open: false };
+    if (reveals !== undefined) return { location: [], shown: "the whole world", open: reveals === "open" };
+    const name = found.groups?.["place"] ?? "";
+    const location = areaOf(name);
+    if (location !== null) return { location, shown: `\`${name}\``, open: false };
   }
   return null;
 }

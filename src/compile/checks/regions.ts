@@ -39,7 +39,7 @@ function compare(
 ): void {
   if (!declared.regions.has(region)) return;
   const claims = claimsOf(region, normalised.regionGroups);
-  const shows = `${source} names ${evidence.words}`;
+  const shows = `${source} names ${evidence.shown}`;
   if (claims.length === 0) {
     const hint = "list the region in a group named after its area, such as `eu` or `us`";
     report.value(
@@ -71,7 +71,7 @@ function compare(
   }
 }
 
-/** The places that a region's name claims; where the name says nothing, those of the groups that hold it. */
+/** The areas that a region's name claims; those of its groups where the name follows no convention. */
 function claimsOf(region: string, groups: ReadonlyMap<string, readonly string[]>): readonly Area[] {
   const own = areaOf(region);
   if (own !== null) return [own];

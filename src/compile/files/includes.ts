@@ -11,7 +11,7 @@ export const INCLUDE = "^(?!.*\\*\\*)(?:[A-Za-z0-9_*][A-Za-z0-9._*-]*/)*[A-Za-z0
 /** The environment of an overlay, as it stands in its file's name. */
 const ENVIRONMENT = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
-/** One entry of `include`, with its place. */
+/** One entry of `include`, with its location. */
 export interface IncludeEntry {
   readonly pattern: string;
   readonly at: Position;

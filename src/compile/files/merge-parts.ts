@@ -14,7 +14,7 @@ import {
 const DEEPER: ReadonlySet<string> = new Set(["policies.initial_mode", "policies.promotion"]);
 
 /**
- * Puts an included file's sections into the tree of the file that includes it. What both define is an error at the second place that names the
+ * Puts an included file's sections into the tree of the file that includes it. What both define is an error at the second location that names the
  * first: which of the two was meant is unknown.
  *
  * @param main gets the members; its own stay where they are.
@@ -73,11 +73,11 @@ function mergeMember(into: MapNode, name: string, member: Member, path: Path, me
   } else if (own === undefined) into.members.set(name, member);
   else if (path.length === 1 && own.node.kind === "list" && node.kind === "list") mergeRows(own.node, node, merging);
   else if (path.length === 1 && own.node.kind !== node.kind) {
-    const word = own.node.kind === "list" ? "a list" : "a mapping";
+    const kind = own.node.kind === "list" ? "a list" : "a mapping";
     merging.findings.add(
       "WRONG_TYPE",
       node.at,
-      `${describeSafely(path)} must be ${word}, as it is in ${merging.mainFile}`,
+      `${describeSafely(path)} must be ${kind}, as it is in ${merging.mainFile}`,
     );
   } else reportTwice(path, own.keyAt, member.keyAt, merging);
 }

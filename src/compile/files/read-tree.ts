@@ -31,9 +31,9 @@ export function readTree(
   const tree = readDocument(text, findings);
   reportLiteralSecrets(text, tree, findings);
   const readFurther = (further: Source): ConfigNode | null => {
-    const words = normaliseText(further.text);
-    const node = readDocument(words, findings, further.path);
-    reportLiteralSecrets(words, node, findings, further.path);
+    const names = normaliseText(further.text);
+    const node = readDocument(names, findings, further.path);
+    reportLiteralSecrets(names, node, findings, further.path);
     return node;
   };
   const read = parts.map(readFurther);

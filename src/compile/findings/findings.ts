@@ -22,7 +22,7 @@ export class FindingsOf<Code extends string> {
     this.#codes = codes;
   }
 
-  /** The same finding at the same place counts once: an alias can show one mistake many times. */
+  /** The same finding at the same location counts once: an alias can show one mistake many times. */
   add(code: Code, at: Position, message: string, hint = ""): void {
     const location = locationOf(code, at);
     const key = `${location}:${message}`;

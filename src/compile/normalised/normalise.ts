@@ -262,8 +262,8 @@ function mapRows<Row, Result>(
 }
 
 /** Each once, by code unit: the order means nothing, so it must not show in the revision. */
-function sorted<Word extends string>(words: readonly Word[]): readonly Word[] {
-  return [...new Set(words)].toSorted();
+function sorted<Value extends string>(values: readonly Value[]): readonly Value[] {
+  return [...new Set(values)].toSorted();
 }
 
 function ascending(left: number, right: number): number {

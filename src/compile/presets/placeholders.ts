@@ -17,9 +17,9 @@ export function checkPlaceholders(
   endpoints: ReadonlyMap<string, ResolvedEndpoint>,
 ): void {
   for (const { id, baseUrl } of normalised.providers.values()) {
-    const word = IN_ADDRESS.exec(baseUrl)?.[1];
-    if (word === undefined) continue;
-    const message = `the base_url of provider ${quote(id)} still has the placeholder ${quote(word)}`;
+    const placeholder = IN_ADDRESS.exec(baseUrl)?.[1];
+    if (placeholder === undefined) continue;
+    const message = `the base_url of provider ${quote(id)} still has the placeholder ${quote(placeholder)}`;
     report.value("PLACEHOLDER_LEFT", ["providers", id, "base_url"], message, "replace it with your own name");
   }
   for (const [id, { row, index }] of endpoints) {

@@ -10,7 +10,7 @@ import type { CompileContext } from "../compile-context.ts";
 /** An endpoint whose model and provider exist, with where the file says it. */
 export interface ResolvedEndpoint {
   readonly row: EndpointRow;
-  /** Place in the authored list. */
+  /** Index in the authored list. */
   readonly index: number;
   readonly facts: DialectFacts;
   /** What it can do. */

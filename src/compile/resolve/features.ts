@@ -26,8 +26,8 @@ export function endpointFeatures(
     features.add("reasoning_budget");
     if (facts.takesBudgets) for (const effort of budgets) addEffort(features, effort);
   }
-  const without = (words: Iterable<Feature>): readonly Feature[] =>
-    [...new Set(words)].filter((feature) => !withdrawn.has(feature)).toSorted();
+  const without = (names: Iterable<Feature>): readonly Feature[] =>
+    [...new Set(names)].filter((feature) => !withdrawn.has(feature)).toSorted();
   // What a model signs, it also takes back.
   const accepts = model.signatureFamily === null ? model.accepts : [...model.accepts, "signed_reasoning"];
   const accepted = facts.optional.filter((feature) => accepts.includes(feature));

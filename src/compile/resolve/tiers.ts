@@ -11,7 +11,7 @@ export interface ResolvedCandidate {
   readonly endpoint: ResolvedEndpoint;
   /** Peers of a route among the fallbacks are fallbacks here. */
   readonly rank: "primary" | "peer" | "fallback";
-  /** Place in the authored list of peers or of fallbacks; means nothing for the primary. */
+  /** Index in the authored list of peers or of fallbacks; without meaning for the primary. */
   readonly index: number;
 }
 
@@ -46,7 +46,7 @@ export function resolveTiers(
   ): void => {
     if (candidates.length > 0) tiers.push({ row: tierRow(candidates, balance, weights), candidates });
   };
-  /** @param item place among the fallbacks of `route`; `null` for `route` itself. */
+  /** @param item index among the fallbacks of `route`; `null` for `route` itself. */
   const open = (other: NormalisedRoute, item: number | null, depth: number): void => {
     opened.add(other.id);
     const { primary, peers, balance, weights } = other;

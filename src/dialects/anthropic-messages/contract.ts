@@ -135,8 +135,8 @@ function read(headers: IncomingHeaders): ProtocolHeaders {
         ? []
         : String(betas)
             .split(",")
-            .map((word) => word.trim())
-            .filter((word) => /^[a-z0-9][a-z0-9.-]{0,126}$/.test(word))
+            .map((beta) => beta.trim())
+            .filter((beta) => /^[a-z0-9][a-z0-9.-]{0,126}$/.test(beta))
             .slice(0, MAXIMUM_BETAS),
   };
 }

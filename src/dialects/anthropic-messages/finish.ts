@@ -25,7 +25,7 @@ export function asksNothing({ body }: InferenceRequest): boolean {
   return body["max_tokens"] === 0;
 }
 
-const WORDS: Readonly<Record<FinishReason, string | null>> = {
+const STOP_REASONS: Readonly<Record<FinishReason, string | null>> = {
   stop: "end_turn",
   stop_sequence: "stop_sequence",
   length: "max_tokens",
@@ -39,9 +39,9 @@ const WORDS: Readonly<Record<FinishReason, string | null>> = {
 
 /** @throws for `other`, which native relays alone know: a translation would have to make a reason up. */
 export function formatStopReason(reason: FinishReason): string {
-  const word = WORDS[reason];
-  if (word === null) throw new Error("formatStopReason: a finish reason that no translation gives");
-  return word;
+  const stopReason = STOP_REASONS[reason];
+  if (stopReason === null) throw new Error("formatStopReason: a finish reason that no translation gives");
+  return stopReason;
 }
 
 /** The counts that the protocol keeps apart. Several events tell them; each later one replaces what it says. */

@@ -7,7 +7,7 @@ import { countIn } from "../unary/answer-members.ts";
 import { bedrockErrorIn, invokePath } from "../bedrock-converse/invoke-model.ts";
 import { droppedTruncation } from "../unary/ranking.ts";
 import { readInOrder } from "../unary/embed/checks.ts";
-import { onlyText, purposeWord } from "../unary/embed/inputs.ts";
+import { onlyText, formatPurpose } from "../unary/embed/inputs.ts";
 
 /** Amazon's Titan text embeddings over Bedrock's InvokeModel: one text a call, never cut. */
 export const dialect: Dialect = {
@@ -28,8 +28,8 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   const text = onlyText(request);
   if (typeof text !== "string") return text;
   const { purpose, dimensions } = request;
-  const word = purpose === null ? null : purposeWord(purpose, {});
-  if (word !== null && typeof word !== "string") return word;
+  const inputType = purpose === null ? null : formatPurpose(purpose, {});
+  if (inputType !== null && typeof inputType !== "string") return inputType;
   const body = { inputText: text, ...(dimensions === null ? {} : { dimensions }) };
   return { path: invokePath(target), body, headers: [], dropped: droppedTruncation(request) };
 }

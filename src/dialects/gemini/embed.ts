@@ -86,7 +86,7 @@ function predictBody(
   };
 }
 
-/** The endpoint's row has batches of one: there is no place for a second text. */
+/** The endpoint's row has batches of one, because the body has one text only. */
 function contentBody(
   texts: readonly string[],
   _model: string,

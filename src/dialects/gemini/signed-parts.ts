@@ -2,24 +2,24 @@
  * The protocol signs parts of every kind: a function call (the first of several at once), a text, an empty text at the end of a stream, a thought. Canon has signatures on
  * reasoning only, so one that stands on something else becomes reasoning without text directly before it. Surfaces may put reasoning
  * before everything else that was said, and the provider refuses a call whose signature stands elsewhere: the canonical signature
- * therefore begins with the place where it belongs. Base64 has no full stop, so no provider's signature is taken for a placed one.
+ * therefore begins with the kind of its part. Base64 has no full stop, so no provider's signature is taken for a marked one.
  */
 export type SignedPart = "call" | "text" | "empty" | "thought";
 
-const PLACED = /^(call|text|empty|thought)\.(.*)$/s;
+const MARKED = /^(call|text|empty|thought)\.(.*)$/s;
 
 export function markSignature(part: SignedPart, signature: string): string {
   return `${part}.${signature}`;
 }
 
-/** The place and the bare signature; a signature that names no place belongs to what follows it. */
+/** The kind of the signed part and the bare signature; a signature without a kind belongs to the part that follows it. */
 export function readMarked(text: string): { readonly part: SignedPart | null; readonly signature: string } {
-  const match = PLACED.exec(text);
-  const part = PLACES.find((known) => known === match?.[1]);
+  const match = MARKED.exec(text);
+  const part = SIGNED_PARTS.find((known) => known === match?.[1]);
   return part === undefined ? { part: null, signature: text } : { part, signature: match?.[2] ?? "" };
 }
 
-const PLACES: readonly SignedPart[] = ["call", "text", "empty", "thought"];
+const SIGNED_PARTS: readonly SignedPart[] = ["call", "text", "empty", "thought"];
 
 /**
  * What the provider documents for calls of the history that no model of its own has made: base64 of `skip_thought_signature_validator`. Without it

@@ -15,7 +15,7 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>
   ["content_filter", "content_filter"],
 ]);
 
-/** Words in the place of a finish reason that say that there is no answer. */
+/** Values of `finish_reason` that mean that there is no answer. */
 const FAILURES: ReadonlyMap<string, FailureKind> = new Map<string, FailureKind>([
   ["error", "error_frame"],
   ["insufficient_system_resource", "overloaded"],
@@ -40,20 +40,20 @@ export function holdsAnswer(choice: JsonObject): boolean {
   return outputCharacters(choice["delta"], ANSWER_MEMBERS) + outputCharacters(choice, COMPLETION_MEMBERS) > 0;
 }
 
-/** The reason of a finish word; `other` for an unknown value, `null` where there is none (absent, null or empty). */
-export function finishReason(word: JsonValue | undefined): FinishReason | null {
-  if (typeof word !== "string" || word === "") return null;
-  return REASONS.get(word) ?? "other";
+/** The reason that a `finish_reason` stands for; `other` for an unknown value, `null` where there is none (absent, null or empty). */
+export function finishReason(value: JsonValue | undefined): FinishReason | null {
+  if (typeof value !== "string" || value === "") return null;
+  return REASONS.get(value) ?? "other";
 }
 
-/** The failure that a finish word tells of; `null` for every other word. */
-export function finishFailure(word: JsonValue | undefined): UpstreamFailure | null {
-  const kind = typeof word === "string" ? FAILURES.get(word) : undefined;
+/** The failure that a `finish_reason` stands for; `null` for every other value. */
+export function finishFailure(value: JsonValue | undefined): UpstreamFailure | null {
+  const kind = typeof value === "string" ? FAILURES.get(value) : undefined;
   return kind === undefined ? null : answerFailure(kind);
 }
 
-/** The word for a reason. `pause` and `other` never get here (they end native relays only); neither may ever read as a proper end. */
-export function finishWord(reason: FinishReason): string {
+/** The `finish_reason` of a reason. `pause` and `other` only end native relays and never get here; neither may look like a proper end. */
+export function formatFinishReason(reason: FinishReason): string {
   switch (reason) {
     case "stop":
     case "stop_sequence":

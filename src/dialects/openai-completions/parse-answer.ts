@@ -71,16 +71,16 @@ class CompletionReader {
 
   #takeChoice(choice: JsonObject): void {
     this.begun = true;
-    const { text, finish_reason: word } = choice;
+    const { text, finish_reason: finishValue } = choice;
     if (this.#finish !== null && holdsAnswer(choice)) return this.fail(answerFailure("malformed"));
     // What has neither text nor an end is no chunk of this protocol; chat chunks on this path are such.
     if (typeof text === "string") this.#blocks.text(text);
-    else if (typeof word !== "string" || this.#whole) return this.fail(answerFailure("malformed"));
+    else if (typeof finishValue !== "string" || this.#whole) return this.fail(answerFailure("malformed"));
     this.#flush();
     const broken = choiceFailure(choice);
     if (broken !== null) return this.fail(broken);
-    if (typeof word !== "string" || word === "") return;
-    const reason = finishReason(word);
+    if (typeof finishValue !== "string" || finishValue === "") return;
+    const reason = finishReason(finishValue);
     // A text cannot end in tool calls: an answer that says so is of another protocol, and what it means is unknown.
     if (reason === "other" || reason === "tool_calls") {
       return this.fail(answerFailure("malformed", "unknown_finish_reason"));

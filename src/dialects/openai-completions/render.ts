@@ -5,7 +5,7 @@ import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { mergeUsage, type TokenUsage } from "../../canon/generate/usage.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";
-import { finishWord, printUsage } from "../openai-chat/finish.ts";
+import { formatFinishReason, printUsage } from "../openai-chat/finish.ts";
 import { renderOpenAiStreamFailure } from "../openai-family/family.ts";
 import { formatSseEvent } from "../sse.ts";
 
@@ -50,10 +50,10 @@ class Narrator {
   }
 
   /** A refusal must not look like a completion, whatever the provider called its end. */
-  finishWord(reason: FinishReason, stopSequence: string | null): string {
+  finishReason(reason: FinishReason, stopSequence: string | null): string {
     if (stopSequence !== null) this.dropped.add("stop_sequence_unnamed");
-    const word = finishWord(reason);
-    return this.#refused && word === "stop" ? "content_filter" : word;
+    const printed = formatFinishReason(reason);
+    return this.#refused && printed === "stop" ? "content_filter" : printed;
   }
 }
 
@@ -82,7 +82,7 @@ class CompletionsRenderer implements EventRenderer {
     } else if (event.type === "usage") {
       this.#usage = mergeUsage(this.#usage, event.usage);
     } else if (event.type === "finish") {
-      return this.#finish(this.#narrator.finishWord(event.reason, event.stopSequence));
+      return this.#finish(this.#narrator.finishReason(event.reason, event.stopSequence));
     } else {
       const text = this.#narrator.text(event);
       if (text !== "") return [this.#chunk([choice(text, null)], null)];
@@ -94,8 +94,8 @@ class CompletionsRenderer implements EventRenderer {
     return renderOpenAiStreamFailure(error, this.#context.requestId);
   }
 
-  #finish(word: string): readonly Uint8Array[] {
-    const events = [this.#chunk([choice("", word)], null)];
+  #finish(reason: string): readonly Uint8Array[] {
+    const events = [this.#chunk([choice("", reason)], null)];
     const usage = this.#context.request.includeUsage ? printUsage(this.#usage) : null;
     if (usage !== null) events.push(this.#chunk([], usage));
     events.push(formatSseEvent("[DONE]"));
@@ -131,8 +131,8 @@ export function renderCompletionsAnswer(
       if (block.citations.length > 0) narrator.dropped.add("citations_dropped");
     }
   }
-  const word = finish === null ? null : narrator.finishWord(finish.reason, finish.stopSequence);
-  const body = completion(context, context.now(), model ?? context.model, [choice(text, word)]);
+  const reason = finish === null ? null : narrator.finishReason(finish.reason, finish.stopSequence);
+  const body = completion(context, context.now(), model ?? context.model, [choice(text, reason)]);
   const said = printUsage(usage);
   return { body: said === null ? body : { ...body, usage: said }, dropped: [...narrator.dropped] };
 }

@@ -57,7 +57,7 @@ function isDigit(unit: number): boolean {
   return unit >= 0x30 && unit <= 0x39;
 }
 
-/** Place after the string that begins at `open`. */
+/** Offset after the string that begins at `open`. */
 function afterString(json: string, open: number): number {
   let quote = open;
   do {

@@ -33,7 +33,7 @@ export function readRanking(
   for (const item of items) {
     const index = isJsonObject(item) ? item["index"] : null;
     const score = isJsonObject(item) ? item[scoreName] : null;
-    if (!isPlace(index, request.documents.length)) return faultyAnswer("index_invalid");
+    if (!isIndex(index, request.documents.length)) return faultyAnswer("index_invalid");
     if (seen.has(index)) return faultyAnswer("index_repeated");
     if (typeof score !== "number" || !Number.isFinite(score)) return faultyAnswer("score_invalid");
     seen.add(index);
@@ -47,7 +47,7 @@ export function readRanking(
   return { operation: "rerank", results, ...facts };
 }
 
-function isPlace(index: JsonValue | undefined, documents: number): index is number {
+function isIndex(index: JsonValue | undefined, documents: number): index is number {
   return typeof index === "number" && Number.isInteger(index) && index >= 0 && index < documents;
 }
 

@@ -20,7 +20,7 @@ export interface UnarySurface extends RequestReader {
 export interface UnaryOptions {
   readonly unknownFields: UnknownFields;
   readonly edits: RequestEdits;
-  /** The places of the plan, in its order. */
+  /** The candidates of the plan, in its order. */
   readonly targets: readonly Target[];
   /** Most inputs that the caller wants in one call; `null` where it does not say. */
   readonly maxBatchSize: number | null;
@@ -43,7 +43,7 @@ export interface UnaryTask {
 
 /** Inputs that go upstream together. */
 export interface UnaryPart {
-  /** Place of its first input in the request, from 0. */
+  /** Index of its first input in the request, from 0. */
   readonly first: number;
   /** How many inputs it has. */
   readonly count: number;

@@ -7,7 +7,7 @@ import { readChatError } from "../openai-chat/read-error.ts";
 import { countIn, textIn } from "../unary/answer-members.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
 import { vectorFromBase64 } from "../unary/vectors/encode.ts";
-import { purposeWord, textsOf } from "../unary/embed/inputs.ts";
+import { formatPurpose, textsOf } from "../unary/embed/inputs.ts";
 import { readOpenAiList } from "../openai-chat/embeddings/list.ts";
 
 /** Where Voyage answers, after its base URL. */
@@ -27,7 +27,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   const texts = textsOf(request);
   if ("code" in texts) return texts;
   const { isScalar, purpose, mayTruncate, dimensions, encoding } = request;
-  const inputType = purpose === null ? null : purposeWord(purpose, INPUT_TYPES);
+  const inputType = purpose === null ? null : formatPurpose(purpose, INPUT_TYPES);
   if (inputType !== null && typeof inputType !== "string") return inputType;
   const [first] = texts;
   const body = {

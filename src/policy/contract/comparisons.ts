@@ -6,18 +6,18 @@ import type { ComparedPart, ModuleFacts } from "../toolchain/protocol.ts";
 import type { PolicyFile } from "./sources.ts";
 
 /** A value in a policy or a library, and the parts of input and data that it is compared with. */
-export interface ComparedWord {
+export interface ComparedValue {
   readonly location: Location;
   readonly value: string;
   readonly against: readonly ComparedPart[];
 }
 
 /** The comparisons of a file that no comment waives. Tests may compare with anything. */
-export function comparedWords(
+export function comparedValues(
   file: PolicyFile,
   { path, comparisons }: Pick<ModuleFacts, "path" | "comparisons">,
   later: ReadonlySet<string>,
-): readonly ComparedWord[] {
+): readonly ComparedValue[] {
   if (file.kind === "test") return [];
   return comparisons.flatMap(({ row, col, value, against }) => {
     if (later.has(value)) return [];
@@ -26,8 +26,8 @@ export function comparedWords(
 }
 
 /** Finds values that the input never has, whatever routes.yaml says. */
-export function checkComparisons(words: readonly ComparedWord[]): readonly PolicyDiagnostic[] {
-  return words.flatMap(({ location, value, against }) => {
+export function checkComparisons(compared: readonly ComparedValue[]): readonly PolicyDiagnostic[] {
+  return compared.flatMap(({ location, value, against }) => {
     const values = closedValues(against);
     if (values === null || values.includes(value)) return [];
     const nearest = nearestName(value, values);
@@ -38,7 +38,7 @@ export function checkComparisons(words: readonly ComparedWord[]): readonly Polic
 }
 
 /** Whether only a routes.yaml tells if there is such a value. */
-export function dependsOnTable({ against }: ComparedWord): boolean {
+export function dependsOnTable({ against }: ComparedValue): boolean {
   return closedValues(against) === null;
 }
 

@@ -22,14 +22,14 @@ export function readWaivers(
   const compared = new Set(comparisons.map(({ value }) => value));
   for (const { row, col, text } of directives) {
     const location = { file: path, line: Math.max(1, row), column: Math.max(1, col) };
-    const words = LATER.exec(text)?.groups?.["words"];
-    if (words === undefined) {
+    const list = LATER.exec(text)?.groups?.["words"];
+    if (list === undefined) {
       diagnostics.push(finding("POLICY_WAIVER", location, "the comment begins with `signalbox:` and names no values"));
       continue;
     }
-    for (const word of words.split(",").map((one) => one.trim())) {
-      later.add(word);
-      if (compared.has(word)) continue;
+    for (const value of list.split(",").map((one) => one.trim())) {
+      later.add(value);
+      if (compared.has(value)) continue;
       diagnostics.push(
         finding("POLICY_WAIVER", location, "the comment names a value that the file compares with nothing"),
       );

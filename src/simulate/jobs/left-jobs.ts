@@ -177,11 +177,11 @@ export class LeftJobs {
     const route = routeOf(table, member);
     if (row === undefined || route === null) return null;
     const { approve } = row;
-    const isNamed = rules.words.inspects.length > 0;
+    const isNamed = rules.stringUse.inspects.length > 0;
     const candidates = routeCandidates(table, route).map(({ endpoint, rank, tier }) => {
       const { id, model, provider, region, dialect } = endpoint;
       const { retention, trainsOnData } = table.providers[provider] ?? { retention: "", trainsOnData: true };
-      const isId = isNamed || rules.words.strings.includes(id) || this.#ambiguous.of(rules).has(id);
+      const isId = isNamed || rules.stringUse.strings.includes(id) || this.#ambiguous.of(rules).has(id);
       const facts = [
         model,
         provider,

@@ -52,7 +52,7 @@ const BLIND_TO_ORDER: ReadonlySet<string> = new Set([
  * What a policy can tell apart. A Rego program gives the permuted answer to a permuted input wherever the words that change places do not
  * stand in it and it does not look into words or at their order; so such words need not be tried one by one.
  */
-export function policyReader({ contract, reads, words: strings }: CompiledPolicy): Reader {
+export function policyReader({ contract, reads, stringUse: strings }: CompiledPolicy): Reader {
   return {
     name: `policy:${contract.id}`,
     operations: contract.operations,

@@ -89,7 +89,7 @@ export interface BatchQuery {
   readonly workspace: string | null;
 }
 
-/** One page of cells: after a place in the order of hour and labels. */
+/** One page of cells: after a position in the order of hour and labels. */
 export interface RollUpPage extends RollUpQuery {
   readonly after: { readonly hour: number; readonly labels: string };
   readonly limit: number;

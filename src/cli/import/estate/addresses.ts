@@ -2,7 +2,7 @@ import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
 import { hostKind } from "../../../network/address.ts";
 import type { Spot } from "../source/fields.ts";
 import type { Estate } from "./estate.ts";
-import { isOwnHost } from "./place.ts";
+import { isOwnHost } from "./provider-location.ts";
 
 /** Paths of single operations, which a base URL does not have. */
 const OPERATION_PATH = /\/(?:chat\/completions|completions|embeddings|rerank|v1\/messages|messages)\/*$/;

@@ -9,7 +9,7 @@ import type { DialectFacts } from "../../../dialects/dialect-facts.ts";
 import type { ImportReport } from "../report/import-report.ts";
 import type { Spot } from "../source/fields.ts";
 import { modelFor, type ModelRows, type ModelWish } from "./models.ts";
-import { asName, asWord, NameSpace } from "./names.ts";
+import { asName, asId, NameSpace } from "./names.ts";
 import type {
   PlannedEndpoint,
   PlannedModel,
@@ -86,7 +86,7 @@ export class Estate implements ModelRows {
       return known;
     }
     const made: PlannedProvider = {
-      id: this.#providerNames.take(asWord(name, "provider")),
+      id: this.#providerNames.take(asId(name, "provider")),
       preset,
       facts: factsOf(row, preset === null ? undefined : presetOf(preset)),
       row,

@@ -3,7 +3,7 @@ import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
 /** Names of `routes.yaml` that letters decide: of routes, models and endpoints. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$/;
 /** Ids of providers, workspaces, regions and labels. */
-const WORD = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+const ID = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
 /** A text as a name: itself where it is one. Text that looks like a credential becomes `fallback`. */
 export function asName(text: string, fallback: string): string {
@@ -17,10 +17,10 @@ export function asName(text: string, fallback: string): string {
   return spelt === "" || isReserved(spelt) ? fallback : spelt;
 }
 
-/** A text as an id in lower case. */
-export function asWord(text: string, fallback: string): string {
+/** A text as an id in lower case; `fallback` as for {@link asName}. */
+export function asId(text: string, fallback: string): string {
   if (looksLikeSecret(text)) return fallback;
-  if (WORD.test(text) && !isReserved(text)) return text;
+  if (ID.test(text) && !isReserved(text)) return text;
   const spelt = text
     .toLowerCase()
     .replaceAll(/[^a-z0-9_]+/g, "-")

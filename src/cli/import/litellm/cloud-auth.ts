@@ -32,7 +32,7 @@ export function cloudAuth(
 const AWS_KEYS = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"] as const;
 
 function amazon(params: Fields, row: JsonObject | undefined, base: string | null, estate: Estate): CloudConnection {
-  const region = namedPlace(params, "aws_region_name", AWS_REGION, "eu-west-1", estate);
+  const region = namedRegion(params, "aws_region_name", AWS_REGION, "eu-west-1", estate);
   if (region !== null)
     estate.report.add("carried", params.spot("aws_region_name"), "region of the provider, and of its host");
   const shown = modelIdEvidence((params.text("model") ?? "").split("/").at(-1) ?? "")?.location.at(-1) ?? null;
@@ -73,7 +73,7 @@ function amazon(params: Fields, row: JsonObject | undefined, base: string | null
   const usesProfile = profile !== null && /^[A-Za-z0-9_@+.%:/-]{1,128}$/.test(profile);
   if (profile !== null)
     estate.report.add("carried", params.spot("aws_profile_name"), "`credentials: shared_file` with the profile");
-  const place = region ?? "us-east-1";
+  const awsRegion = region ?? "us-east-1";
   // A host of one's own does not say for which region calls are signed.
   const isOwnHost = base !== null && hostEvidence(new URL(base).hostname) === null;
   const isPlain = credentials === "env" && row === undefined && !isOwnHost;
@@ -81,13 +81,13 @@ function amazon(params: Fields, row: JsonObject | undefined, base: string | null
     service: "bedrock",
     credentials,
     ...(usesProfile ? { profile } : {}),
-    ...(isOwnHost ? { region: place } : {}),
+    ...(isOwnHost ? { region: awsRegion } : {}),
   };
   const host = row?.["dialect"] === "bedrock-rerank" ? "bedrock-agent-runtime" : "bedrock-runtime";
   return {
     auth: isPlain ? {} : { auth: { aws_sigv4: signing } },
-    region: region ?? (row === undefined ? shown : place),
-    baseUrl: row === undefined || base !== null ? base : `https://${host}.${place}.amazonaws.com`,
+    region: region ?? (row === undefined ? shown : awsRegion),
+    baseUrl: row === undefined || base !== null ? base : `https://${host}.${awsRegion}.amazonaws.com`,
   };
 }
 
@@ -95,7 +95,7 @@ const AWS_REGION = /^[a-z]{2}(?:-[a-z]+){1,3}-\d{1,2}$/;
 const GOOGLE_LOCATION = /^(?:global|us|eu|[a-z]+-[a-z]+\d{1,2})$/;
 
 /** A region that becomes part of a host: anything else is a finding. */
-function namedPlace(params: Fields, name: string, form: RegExp, example: string, estate: Estate): string | null {
+function namedRegion(params: Fields, name: string, form: RegExp, example: string, estate: Estate): string | null {
   const text = plainText(params, name, estate, "the region");
   if (text === null || form.test(text)) return text;
   estate.findings.add("WRONG_VALUE", params.spot(name).at, "this is no region of this cloud", `such as \`${example}\``);
@@ -110,7 +110,7 @@ function google(params: Fields, estate: Estate): CloudConnection {
       "`base_url` is made of project and location; write another address by hand",
     );
   const project = plainText(params, "vertex_project", estate, "the project") ?? "PROJECT";
-  const location = namedPlace(params, "vertex_location", GOOGLE_LOCATION, "europe-west4", estate);
+  const location = namedRegion(params, "vertex_location", GOOGLE_LOCATION, "europe-west4", estate);
   for (const name of ["vertex_project", "vertex_location"]) {
     const item = params.item(name);
     if (item !== null && !isReference(item.node))
@@ -120,15 +120,16 @@ function google(params: Fields, estate: Estate): CloudConnection {
     estate.report.add("decide", params, "no location is said: `us-central1`, which LiteLLM takes then, is written");
   if (project === "PROJECT")
     estate.report.add("decide", params, "no project is said: write it in the place of PROJECT");
-  const place = location ?? "us-central1";
-  const host = place === "global" ? "aiplatform.googleapis.com" : `${place}-aiplatform.googleapis.com`;
+  const googleLocation = location ?? "us-central1";
+  const host =
+    googleLocation === "global" ? "aiplatform.googleapis.com" : `${googleLocation}-aiplatform.googleapis.com`;
   const isClaude = /(?:^|\/)claude/.test(params.text("model") ?? "");
   const owner = isClaude ? "anthropic" : "google";
   const safe = /^[A-Za-z0-9:._-]{1,100}$/.test(project) ? project : "PROJECT";
   return {
     auth: credentialsOf(params, estate),
-    region: place,
-    baseUrl: `https://${host}/v1/projects/${safe}/locations/${place}/publishers/${owner}`,
+    region: googleLocation,
+    baseUrl: `https://${host}/v1/projects/${safe}/locations/${googleLocation}/publishers/${owner}`,
   };
 }
 

@@ -4,8 +4,8 @@ import { presetOf } from "../../../compile/presets/presets.ts";
 import { baseUrlOf, transportOf } from "../estate/addresses.ts";
 import { keyedAuth, presetVariable } from "../estate/authentication.ts";
 import type { Estate } from "../estate/estate.ts";
-import { asWord } from "../estate/names.ts";
-import { OWN, placeOf, UNSTATED } from "../estate/place.ts";
+import { asId } from "../estate/names.ts";
+import { OWN, providerLocation, UNSTATED } from "../estate/provider-location.ts";
 import type { PlannedProvider } from "../estate/rows.ts";
 import { type Fields, isReference } from "../source/fields.ts";
 import { cloudAuth } from "./cloud-auth.ts";
@@ -100,7 +100,7 @@ function providerOf(bits: Bits): PlannedProvider {
   const given = cloud?.baseUrl ?? written;
   const isNamed = region !== null && cloud === null && given === null && facts?.regions !== undefined;
   // A claim about the place does not change the host that is called.
-  const place = placeOf(facts, given, cloud?.region ?? (isNamed ? null : region));
+  const location = providerLocation(facts, given, cloud?.region ?? (isNamed ? null : region));
   if (isNamed)
     estate.report.add(
       "decide",
@@ -108,25 +108,27 @@ function providerOf(bits: Bits): PlannedProvider {
       "the address does not pin the region: docs/presets.md has addresses that do",
     );
   const base =
-    cloud === null && place.baseUrl === null && preset === null ? "https://RESOURCE.example.com/v1" : place.baseUrl;
+    cloud === null && location.baseUrl === null && preset === null
+      ? "https://RESOURCE.example.com/v1"
+      : location.baseUrl;
   const spot = params.has("api_base") ? params.spot("api_base") : params;
-  const address = transportOf(base, place.isPrivate, spot, estate);
-  if (place.doubt !== null) estate.report.add("decide", spot, place.doubt);
+  const address = transportOf(base, location.isPrivate, spot, estate);
+  if (location.doubt !== null) estate.report.add("decide", spot, location.doubt);
   const own = form === undefined || form.row !== undefined ? (form?.row ?? row.row) : undefined;
   const shape: JsonObject =
     preset === null ? (own ?? row.row ?? { dialect: "openai-chat", flags: ["no_store_field"] }) : (own ?? {});
   const suggested = row.variable ?? presetVariable(preset) ?? `${prefix.toUpperCase()}_API_KEY`;
-  const auth = cloud?.auth ?? keyOf(bits, suggested, place.isPrivate || place.region === OWN);
+  const auth = cloud?.auth ?? keyOf(bits, suggested, location.isPrivate || location.region === OWN);
   return estate.provider({
     preset,
-    name: nameOf(preset ?? prefix, place.region, address.base_url ?? null),
+    name: nameOf(preset ?? prefix, location.region, address.base_url ?? null),
     row: {
       ...address,
       ...shape,
       ...(version === null ? {} : { api_version: version }),
       ...auth,
     },
-    region: place.region,
+    region: location.region,
     spot: params,
   });
 }
@@ -166,9 +168,9 @@ function keyOf(bits: Bits, suggested: string, isOwn: boolean): { readonly auth?:
 
 function nameOf(base: string, region: string, address: string | null): string {
   const label = address === null ? null : labelOf(new URL(address).hostname);
-  if (label !== null) return asWord(`${base}-${label}`, base);
+  if (label !== null) return asId(`${base}-${label}`, base);
   const isPlain = region === "global" || region === OWN || region === UNSTATED;
-  return asWord(isPlain ? base : `${base}-${region}`, base);
+  return asId(isPlain ? base : `${base}-${region}`, base);
 }
 
 /** The word of a host that tells one account or server from another; `null` for addresses. */

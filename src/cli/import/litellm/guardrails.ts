@@ -1,6 +1,6 @@
 import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { Estate } from "../estate/estate.ts";
-import { asWord } from "../estate/names.ts";
+import { asId } from "../estate/names.ts";
 import { guardrailPolicy, tagPolicy } from "../estate/policies.ts";
 import type { Fields } from "../source/fields.ts";
 import type { Deployment } from "./deployments.ts";
@@ -8,7 +8,7 @@ import type { Deployment } from "./deployments.ts";
 /** Label of keys whose callers have a guardrail of their own. */
 export const REPLACED = "guardrails-replaced";
 
-const NO_WORDS = "nothing here looks at the words of prompts and answers";
+const NO_CONTENT_CHECKS = "nothing here looks at the words of prompts and answers";
 
 /**
  * The policy about routes whose guardrails were not carried over.
@@ -28,7 +28,7 @@ export function addGuardrails(
       estate.report.add(
         "changed",
         spot,
-        `${NO_WORDS}; policy \`imported-guardrails\` records requests of route ${quote(name)}, and denies them once it is promoted`,
+        `${NO_CONTENT_CHECKS}; policy \`imported-guardrails\` records requests of route ${quote(name)}, and denies them once it is promoted`,
       );
     }
   }
@@ -40,8 +40,8 @@ export function addGuardrails(
       isAlways ? "changed" : "left_out",
       guardrail,
       isAlways
-        ? `${NO_WORDS}; policy \`imported-guardrails\` records requests of all routes, and denies them once it is promoted`
-        : NO_WORDS,
+        ? `${NO_CONTENT_CHECKS}; policy \`imported-guardrails\` records requests of all routes, and denies them once it is promoted`
+        : NO_CONTENT_CHECKS,
     );
   }
   if (guarded.size === 0) return;
@@ -70,7 +70,7 @@ export function addTags(
     if (!rows.some((row) => row.tags.length > 0)) continue;
     const hasDefault = rows.some((row) => row.tags.includes("default"));
     for (const { endpoint, tags: own, spot } of rows) {
-      const labels = own.filter((tag) => tag !== "default").map((tag) => asWord(tag, "tag"));
+      const labels = own.filter((tag) => tag !== "default").map((tag) => asId(tag, "tag"));
       const where = spot.spot("tags");
       if (own.length > 0 && !isOn)
         estate.report.add(

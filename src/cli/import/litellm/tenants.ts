@@ -1,6 +1,6 @@
 import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { Estate } from "../estate/estate.ts";
-import { asWord } from "../estate/names.ts";
+import { asId } from "../estate/names.ts";
 import { keyListPolicy } from "../estate/policies.ts";
 import { reportOthers, type KnownKeys } from "../report/known-keys.ts";
 import type { Fields } from "../source/fields.ts";
@@ -101,7 +101,7 @@ function addTeam(team: Fields, names: ModelNames, ids: Map<string, string>, esta
     return;
   }
   const routes = listedRoutes(team, names, estate) ?? [...new Set(names.routes.values())];
-  const workspace = estate.workspaceNames.take(asWord(label, "team"));
+  const workspace = estate.workspaceNames.take(asId(label, "team"));
   if (id !== null) ids.set(id, workspace);
   const limits = limitsOf(team, isPriced(estate, routes), estate);
   const labels = regionLabels(team, estate);
@@ -118,7 +118,7 @@ function addKey(
   estate: Estate,
 ): void {
   const { report, keyCommands, labels } = estate;
-  const owner = asWord(key.text("key_alias") ?? `key-${keyCommands.length + 1}`, "key");
+  const owner = asId(key.text("key_alias") ?? `key-${keyCommands.length + 1}`, "key");
   const team = key.text("team_id");
   const workspace = (team === null ? undefined : ids.get(team)) ?? estate.workspaces[0]?.id ?? estate.answers.workspace;
   if (team !== null && !ids.has(team)) report.add("decide", key.spot("team_id"), "there is no such team in the file");
@@ -132,7 +132,7 @@ function addKey(
   if (region !== null)
     report.add("decide", region, "regions are of workspaces: make the key in a workspace with the label of the region");
   if (listed !== null) {
-    const label = asWord(`only-${owner}`, "only-key");
+    const label = asId(`only-${owner}`, "only-key");
     lists.set(label, listed);
     labels.add(label);
     held.push(label);

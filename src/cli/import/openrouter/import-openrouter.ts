@@ -2,7 +2,7 @@ import type { Capability } from "../../../canon/capability.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { Estate } from "../estate/estate.ts";
 import { asName } from "../estate/names.ts";
-import { placeOf } from "../estate/place.ts";
+import { providerLocation } from "../estate/provider-location.ts";
 import { perMillion } from "../estate/prices.ts";
 import { presetOf } from "../../../compile/presets/presets.ts";
 import { Fields, type Item, type Spot } from "../source/fields.ts";
@@ -81,8 +81,8 @@ function addModel(item: Item, estate: Estate): void {
     return;
   }
   const spot: Spot = item;
-  const place = placeOf(presetOf(PRESET) ?? null, null, null);
-  const provider = estate.provider({ preset: PRESET, name: PRESET, row: {}, region: place.region, spot });
+  const location = providerLocation(presetOf(PRESET) ?? null, null, null);
+  const provider = estate.provider({ preset: PRESET, name: PRESET, row: {}, region: location.region, spot });
   estate.secrets.named("OPENROUTER_API_KEY");
   const architecture = fields?.fields("architecture") ?? null;
   const top = fields?.fields("top_provider") ?? null;
@@ -123,10 +123,10 @@ function addModel(item: Item, estate: Estate): void {
 
 function capabilitiesOf(fields: Fields | null, architecture: Fields | null): ReadonlyMap<Capability, boolean> {
   const stated = new Map<Capability, boolean>();
-  const read = (from: Fields | null, name: string, words: Readonly<Record<string, Capability>>): void => {
+  const read = (from: Fields | null, name: string, capabilities: Readonly<Record<string, Capability>>): void => {
     if (from?.has(name) !== true) return;
     const listed = new Set(from.texts(name).map(({ text }) => text));
-    for (const [word, capability] of Object.entries(words)) stated.set(capability, listed.has(word));
+    for (const [value, capability] of Object.entries(capabilities)) stated.set(capability, listed.has(value));
   };
   read(fields, "supported_parameters", PARAMETERS);
   read(architecture, "input_modalities", MODALITIES);

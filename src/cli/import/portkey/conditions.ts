@@ -1,5 +1,5 @@
 import type { LabelCondition } from "../estate/policies.ts";
-import { asWord } from "../estate/names.ts";
+import { asId } from "../estate/names.ts";
 import type { Fields, Item } from "../source/fields.ts";
 
 /** Groups of terms above which a condition is nothing that a person reads. */
@@ -45,7 +45,7 @@ function and(left: LabelCondition, right: LabelCondition): LabelCondition | null
 function ofMetadata(query: Fields, name: string, item: Item): LabelCondition | null {
   const key = /^metadata\.(.+)$/.exec(name)?.[1];
   if (key === undefined) return null;
-  const label = (value: string): string => asWord(`${key}-${value}`, "label");
+  const label = (value: string): string => asId(`${key}-${value}`, "label");
   const positive = valuesOf(query, item, ["$eq", "$in"]);
   if (positive !== null) return positive.map((value) => [{ label: label(value), holds: true }]);
   const negative = valuesOf(query, item, ["$ne", "$nin"]);

@@ -27,7 +27,7 @@ export const PROVIDERS: Readonly<Record<string, string>> = {
 };
 
 /** Words of virtual keys and slugs by which a provider is guessed; `azure-openai` is the first of its two words. */
-const WORDS: readonly (readonly [string, string])[] = [
+const GUESSES: readonly (readonly [string, string])[] = [
   ["azure", "azure-openai"],
   ["openai", "openai"],
   ["open-ai", "openai"],
@@ -50,5 +50,5 @@ const WORDS: readonly (readonly [string, string])[] = [
 /** The preset that a slug's words name, the first row that fits; `null` where they name none. */
 export function guessPreset(slug: string): string | null {
   const text = `-${slug.toLowerCase()}-`;
-  return WORDS.find(([word]) => text.includes(`-${word}-`))?.[1] ?? null;
+  return GUESSES.find(([name]) => text.includes(`-${name}-`))?.[1] ?? null;
 }

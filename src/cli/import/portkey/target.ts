@@ -5,8 +5,8 @@ import { baseUrlOf, transportOf } from "../estate/addresses.ts";
 import { keyedAuth, presetVariable } from "../estate/authentication.ts";
 import type { Estate } from "../estate/estate.ts";
 import { modeOf, operationOf } from "../estate/modes.ts";
-import { asWord } from "../estate/names.ts";
-import { placeOf } from "../estate/place.ts";
+import { asId } from "../estate/names.ts";
+import { providerLocation } from "../estate/provider-location.ts";
 import type { PlannedEndpoint } from "../estate/rows.ts";
 import type { KnownKeys } from "../report/known-keys.ts";
 import type { Fields } from "../source/fields.ts";
@@ -126,16 +126,16 @@ function providerOf(fields: Fields, preset: string, slug: string | null, estate:
       "this line holds a key: the cloud's own variables take its place (docs/configuration.md)",
     );
   }
-  const place = placeOf(presetOf(preset) ?? null, base, region);
-  if (place.doubt !== null) report.add("decide", fields, place.doubt);
-  const address = transportOf(place.baseUrl, place.isPrivate, fields, estate);
+  const location = providerLocation(presetOf(preset) ?? null, base, region);
+  if (location.doubt !== null) report.add("decide", fields, location.doubt);
+  const address = transportOf(location.baseUrl, location.isPrivate, fields, estate);
   const variable = keyOf(fields, preset, slug, estate);
   const auth: JsonObject = variable === null ? {} : { ...keyedAuth(preset, variable) };
   return estate.provider({
     preset,
-    name: asWord(slug ?? preset, preset),
+    name: asId(slug ?? preset, preset),
     row: { ...address, ...auth },
-    region: place.region,
+    region: location.region,
     spot: fields,
   });
 }
@@ -155,7 +155,7 @@ function keyOf(fields: Fields, preset: string, slug: string | null, { report, se
   }
   if (usual === null) return null;
   if (slug === null || Object.hasOwn(PROVIDERS, slug)) return secrets.named(usual);
-  const own = `${asWord(slug, "provider")
+  const own = `${asId(slug, "provider")
     .toUpperCase()
     .replaceAll("-", "_")
     .replace(/^(?=\d)/, "_")}_API_KEY`;

@@ -111,11 +111,11 @@ function originOf(spots: readonly Spot[], shown: string): string | null {
     const file = at.file ?? shown;
     files.set(file, (files.get(file) ?? new Set()).add(at.line));
   }
-  const words = [...files].map(([file, lines]) => {
+  const origins = [...files].map(([file, lines]) => {
     const sorted = [...lines].toSorted((left, right) => left - right);
     return `${file}:${sorted.slice(0, 6).join(", ")}${sorted.length > 6 ? " and others" : ""}`;
   });
-  return words.length === 0 ? null : ` ${words.join("; ")}`;
+  return origins.length === 0 ? null : ` ${origins.join("; ")}`;
 }
 
 /** The overlay in which no provider is called: each has a secret that is not set. */

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { approvable } from "../estate/models.ts";
 import type { Estate } from "../estate/estate.ts";
-import { groupOf, OWN } from "../estate/place.ts";
+import { groupOf, OWN } from "../estate/provider-location.ts";
 import type {
   PlannedEndpoint,
   PlannedFallback,

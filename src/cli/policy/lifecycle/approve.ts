@@ -7,8 +7,8 @@ import type { PolicyServer } from "./server/client.ts";
 import { requestedContent } from "./server/find-content.ts";
 import { NotNowError } from "./server/refusal.ts";
 import type { Content, PolicyView } from "./server/view.ts";
-import { commandText, contentText } from "./words/contents.ts";
-import { missingForOthers, missingTexts } from "./words/missing.ts";
+import { commandText, contentText } from "./text/contents.ts";
+import { missingForOthers, missingTexts } from "./text/missing.ts";
 
 /** `signalbox policy approve` */
 export const approvePolicy = lifecycleCommand({

@@ -10,8 +10,8 @@ import type { Change, PolicyServer } from "./server/client.ts";
 import { requestedContent } from "./server/find-content.ts";
 import { NotNowError } from "./server/refusal.ts";
 import type { Content, PolicyView, SlotView } from "./server/view.ts";
-import { actingText, commandText, contentText } from "./words/contents.ts";
-import { missingTexts } from "./words/missing.ts";
+import { actingText, commandText, contentText } from "./text/contents.ts";
+import { missingTexts } from "./text/missing.ts";
 
 /** A change of a policy whose state is read first, so that the change is of what was shown. */
 interface ChangeRow<Given extends Flags> {

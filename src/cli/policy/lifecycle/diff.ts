@@ -6,10 +6,10 @@ import { lifecycleCommand, printJson, printLines } from "./command.ts";
 import type { PolicyServer } from "./server/client.ts";
 import { findContent } from "./server/find-content.ts";
 import { notPolicies, type Content, type PolicyView } from "./server/view.ts";
-import { contentText } from "./words/contents.ts";
-import { contractChanges, type ContractChange } from "./words/contract-changes.ts";
-import { section } from "./words/sections.ts";
-import { diffLines, patchText, sourceDiff, type SourceModule, type SourceSide } from "./words/source-diff.ts";
+import { contentText } from "./text/contents.ts";
+import { contractChanges, type ContractChange } from "./text/contract-changes.ts";
+import { section } from "./text/sections.ts";
+import { diffLines, patchText, sourceDiff, type SourceModule, type SourceSide } from "./text/source-diff.ts";
 
 /** A content as it is compared. */
 interface Side extends SourceSide {
@@ -36,10 +36,10 @@ store, not from the files of this checkout.`,
   json: '{"from": …, "to": …, "contract": [{"mark", "text"}], "patch": "a unified diff"}.',
   work: async ({ id, values, json, server, io }) => {
     const { view } = await server.policy(id);
-    const [fromWord, toWord] = [values.from ?? "enforced", values.to ?? "candidate"];
-    const to = await findContent(server, view, "--to", toWord);
-    if (to === null) throw new CommandError(emptySlot("--to", toWord, view));
-    const from = await findContent(server, view, "--from", fromWord);
+    const [fromName, toName] = [values.from ?? "enforced", values.to ?? "candidate"];
+    const to = await findContent(server, view, "--to", toName);
+    if (to === null) throw new CommandError(emptySlot("--to", toName, view));
+    const from = await findContent(server, view, "--from", fromName);
     const sides = { from: await readSide(server, view, from), to: await readSide(server, view, to) };
     const contract = contractChanges(sides.from.contract, sides.to.contract);
     const sources = sourceDiff(sides.from, sides.to);

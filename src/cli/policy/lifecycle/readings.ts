@@ -7,11 +7,11 @@ import { notReadable, readableReport } from "./promotion-report.ts";
 import type { PolicyServer } from "./server/client.ts";
 import { requestedContent } from "./server/find-content.ts";
 import { notPolicies, parseView, type PolicyView, type SlotView } from "./server/view.ts";
-import { contentText, timeText } from "./words/contents.ts";
-import { driftText } from "./words/drift.ts";
-import { historyRow, HISTORY_HEAD } from "./words/history.ts";
-import { missingTexts } from "./words/missing.ts";
-import { policyLines } from "./words/policy-lines.ts";
+import { contentText, timeText } from "./text/contents.ts";
+import { driftText } from "./text/drift.ts";
+import { historyRow, HISTORY_HEAD } from "./text/history.ts";
+import { missingTexts } from "./text/missing.ts";
+import { policyLines } from "./text/policy-lines.ts";
 
 /** `signalbox policy list` */
 export const listPolicies = lifecycleCommand({

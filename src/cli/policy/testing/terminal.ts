@@ -38,17 +38,17 @@ export function formatRun({ policies, coverage, milliseconds }: TestRun, options
 function policyLines({ id, tests }: TestedPolicy, width: number, verbose: boolean, paint: Paint): readonly string[] {
   const totals = totalsOf(tests);
   const failed = totals.failed + totals.errors > 0;
-  const word = failed ? paint("red", "FAIL") : tests.length === 0 ? paint("yellow", "NONE") : paint("green", "PASS");
+  const result = failed ? paint("red", "FAIL") : tests.length === 0 ? paint("yellow", "NONE") : paint("green", "PASS");
   const amounts = tests.length === 0 ? "no tests" : [amountOf(tests.length, "test"), ...exceptions(totals)].join(", ");
   const time = tests.length === 0 ? "" : `  ${paint("dim", duration(totals.milliseconds))}`;
   const shown = tests.filter(({ outcome }) => verbose || outcome === "fail" || outcome === "error");
   return [
-    `${word}  ${printable(id).padEnd(width)}  ${amounts}${time}`,
+    `${result}  ${printable(id).padEnd(width)}  ${amounts}${time}`,
     ...shown.flatMap((test) => testLines(test, paint)),
   ];
 }
 
-const WORDS = {
+const OUTCOME_TEXTS = {
   pass: ["ok", "green"],
   fail: ["failed", "red"],
   error: ["error", "red"],
@@ -56,8 +56,8 @@ const WORDS = {
 } as const satisfies Record<PolicyTest["outcome"], readonly [string, Style]>;
 
 function testLines(test: PolicyTest, paint: Paint): readonly string[] {
-  const [word, style] = WORDS[test.outcome];
-  const head = `      ${paint(style, word.padEnd(7))}  ${printable(test.name)}  ${paint("dim", duration(test.milliseconds))}`;
+  const [text, style] = OUTCOME_TEXTS[test.outcome];
+  const head = `      ${paint(style, text.padEnd(7))}  ${printable(test.name)}  ${paint("dim", duration(test.milliseconds))}`;
   const details: string[] = [];
   if (test.outcome === "fail" || test.outcome === "error") {
     details.push(`${printable(test.file)}:${test.line}:${test.column}`);

@@ -66,7 +66,7 @@ function renamed(text: string, facts: ModuleFacts, mark: string): string {
   const heads = facts.rules.filter(({ path }) => isWatched(path[0]));
   const references = facts.references.filter(
     ({ root, path }) =>
-      root === "data" && facts.package.every((word, index) => path[index] === word) && isWatched(path[own]),
+      root === "data" && facts.package.every((name, index) => path[index] === name) && isWatched(path[own]),
   );
   const ends = new Set<number>();
   for (const location of [...heads, ...references]) {
@@ -81,8 +81,8 @@ function renamed(text: string, facts: ModuleFacts, mark: string): string {
   return result;
 }
 
-function isWatched(word: string | null | undefined): boolean {
-  return word === "pass" || word === "reason";
+function isWatched(name: string | null | undefined): boolean {
+  return name === "pass" || name === "reason";
 }
 
 /** Columns count characters of Unicode, from 1. */

@@ -240,8 +240,8 @@ function assertionRow(result: AssertionModel): string {
   if (violations > 0) what.push(`violated by ${numberText(violations)}`, `looked at ${result.lookedAt}`);
   if (result.needless !== null) what.push("the waiver can go");
   if (waiver !== null && status !== "PASS") {
-    const word = waiver.expired ? "waiver expired" : "waived until";
-    what.push(`${word} ${code(waiver.until)} by ${code(waiver.owner)}: ${code(waiver.reason)}`);
+    const state = waiver.expired ? "waiver expired" : "waived until";
+    what.push(`${state} ${code(waiver.until)} by ${code(waiver.owner)}: ${code(waiver.reason)}`);
   }
   if (status !== "PASS") what.push(code(`${place.file}:${place.line}`));
   return `| ${[`${SIGNS[status]}${result.label}`, `${code(id)} ${code(kind)}`, numberText(classes), what.join("<br>")].join(" | ")} |`;

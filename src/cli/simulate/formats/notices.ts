@@ -232,8 +232,8 @@ function firstLocation({ provider, region, routes }: DataPath, groups: readonly 
 /** A changed line with its effects, under the rule of the worst of them. */
 function causeNotice(cause: CauseReport, model: ReportModel): readonly Notice[] {
   const { effects } = effectsOf(cause, model);
-  const words = groupsOfCause(cause, model).flatMap(({ group }) => group.words);
-  const kind = words.length === 0 ? null : worstChange(words);
+  const kinds = groupsOfCause(cause, model).flatMap(({ group }) => group.words);
+  const kind = kinds.length === 0 ? null : worstChange(kinds);
   const location = cause.entries[0]?.place ?? null;
   const headline = headlineOf(cause, model);
   const [first] = effects;
@@ -251,7 +251,7 @@ function causeNotice(cause: CauseReport, model: ReportModel): readonly Notice[] 
       rule: kind ?? "changed_entry",
       level: kind === null ? "notice" : CHANGE_WORDING[kind].level,
       location,
-      title: kind === null ? "changed" : titleOf([...new Set(words)]),
+      title: kind === null ? "changed" : titleOf([...new Set(kinds)]),
       message,
       fingerprints: { "signalboxCause/v1": cause.id },
     }),

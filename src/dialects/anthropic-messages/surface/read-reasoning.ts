@@ -22,9 +22,9 @@ export function readReasoning(
   { thinking, output_config }: JsonObject,
   reading: RequestReading,
 ): { readonly effort: ReasoningEffort; readonly reasoning: ReasoningRequest | null } {
-  const word = isJsonObject(output_config) ? output_config["effort"] : undefined;
-  const effort = EFFORTS.find((known) => known === word) ?? "unspecified";
-  if (word !== undefined && word !== null) {
+  const requested = isJsonObject(output_config) ? output_config["effort"] : undefined;
+  const effort = EFFORTS.find((known) => known === requested) ?? "unspecified";
+  if (requested !== undefined && requested !== null) {
     reading.need("reasoning", "output_config.effort");
     reading.use(effort === "unspecified" ? "native_messages" : `effort_${effort}`, "output_config.effort");
   }

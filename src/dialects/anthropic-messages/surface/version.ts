@@ -8,7 +8,7 @@ export type Version = (typeof VERSIONS)[number];
 
 /** The version that a caller speaks, or the 400 for one that we do not. */
 export function readVersion({ version }: ProtocolHeaders): Version | ServiceError {
-  const known = VERSIONS.find((word) => word === (version ?? VERSIONS[0]));
+  const known = VERSIONS.find((one) => one === (version ?? VERSIONS[0]));
   if (known !== undefined) return known;
   return invalidRequest(
     "unsupported_version",

@@ -29,10 +29,10 @@ export function stopOf(
   const stops = request.body["stop_sequences"];
   const unsaid = reason === "stop" && Array.isArray(stops) && stops.length > 0;
   if (unsaid || (reason === "stop_sequence" && stopSequence === null)) dropped.add("stop_sequence_unnamed");
-  const word = formatStopReason(reason);
+  const stopReason = formatStopReason(reason);
   return {
-    stop_reason: word,
+    stop_reason: stopReason,
     stop_sequence: reason === "stop_sequence" ? stopSequence : null,
-    stop_details: word === "refusal" ? { type: "refusal", category: null, explanation: null } : null,
+    stop_details: stopReason === "refusal" ? { type: "refusal", category: null, explanation: null } : null,
   };
 }

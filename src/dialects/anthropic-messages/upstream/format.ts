@@ -71,16 +71,16 @@ function formatSampling(request: GenerateRequest, { body }: Draft): void {
   if (request.stream) body["stream"] = true;
 }
 
-/** The tiers of other protocols that this one has a word for. */
+/** Tiers of other protocols and their names in this one. */
 const TIERS: Readonly<Record<string, string>> = { auto: "auto", default: "standard_only" };
 
 function formatHints({ hints, purpose }: GenerateRequest, { body, dropped }: Draft): void {
   if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) dropped.add("cache_hint_dropped");
   const { serviceTier } = hints;
   if (serviceTier === null || purpose === "count") return;
-  const word = Object.hasOwn(TIERS, serviceTier) ? TIERS[serviceTier] : undefined;
-  if (word !== undefined) body["service_tier"] = word;
-  if (word !== serviceTier) dropped.add("service_tier_changed");
+  const tier = Object.hasOwn(TIERS, serviceTier) ? TIERS[serviceTier] : undefined;
+  if (tier !== undefined) body["service_tier"] = tier;
+  if (tier !== serviceTier) dropped.add("service_tier_changed");
 }
 
 /** Writes `thinking` and `output_config.effort`. Efforts become budgets by the table in routes.yaml, and nowhere else. */

@@ -115,9 +115,9 @@ export class PartFormatter {
   }
 
   #audio({ format, data }: AudioPart): JsonObject | null {
-    const word = format.toLowerCase();
-    if (!AUDIO_FORMATS.has(word)) return this.#refuseType("audio", [...AUDIO_FORMATS]);
-    return { audio: { format: word, source: { bytes: data } } };
+    const name = format.toLowerCase();
+    if (!AUDIO_FORMATS.has(name)) return this.#refuseType("audio", [...AUDIO_FORMATS]);
+    return { audio: { format: name, source: { bytes: data } } };
   }
 
   /** The decision keeps such requests away; one that gets here all the same must not lose what it says. */

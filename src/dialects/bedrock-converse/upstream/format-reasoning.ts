@@ -6,8 +6,8 @@ import { budgetOfEffort, effortOfBudget } from "../../translation/reasoning-effo
 import { continuesUnthought } from "../../translation/unthought-turn.ts";
 import type { Draft } from "./format-parts.ts";
 
-/** Efforts that the protocol's own member takes as words. */
-const WORDS: readonly ReasoningEffort[] = ["low", "medium", "high", "xhigh", "max"];
+/** Efforts that the protocol's own member accepts. */
+const EFFORTS: readonly ReasoningEffort[] = ["low", "medium", "high", "xhigh", "max"];
 
 /** The least budget that models with budgets take, tokens. */
 const LEAST_BUDGET = 1024;
@@ -21,10 +21,10 @@ export function formatReasoning(request: GenerateRequest, { model, provider }: T
   if (reasoning === null) return;
   if (reasoning.display !== null) draft.dropped.add("reasoning_display_dropped");
   const table = model.reasoning;
-  const wordField = WORD_FIELDS.find(([flag]) => provider.flags.includes(flag));
-  if (wordField !== undefined) {
-    const effort = wordOf(reasoning.effort, reasoning.budget, table, draft);
-    if (effort !== null) wordField[1](effort, draft);
+  const effortField = EFFORT_FIELDS.find(([flag]) => provider.flags.includes(flag));
+  if (effortField !== undefined) {
+    const effort = effortOf(reasoning.effort, reasoning.budget, table, draft);
+    if (effort !== null) effortField[1](effort, draft);
     else if (reasoning.adaptive) draft.dropped.add("hint_dropped");
     return;
   }
@@ -32,7 +32,7 @@ export function formatReasoning(request: GenerateRequest, { model, provider }: T
     draft.additional["thinking"] = { type: "disabled" };
     return;
   }
-  const tabled = reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, WORDS) : null;
+  const tabled = reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, EFFORTS) : null;
   const budget = reasoning.budget ?? tabled;
   if (tabled !== null) draft.dropped.add("effort_as_budget");
   else if (reasoning.effort !== "unspecified") writeEffort(reasoning.effort, request, draft);
@@ -67,8 +67,8 @@ function writeBudget(budget: number, request: GenerateRequest, draft: Draft): vo
   draft.additional["thinking"] = { type: "enabled", budget_tokens: budget };
 }
 
-/** Flags of providers whose models take the effort as a word of their own, and how they take it. */
-const WORD_FIELDS: readonly (readonly [string, (effort: ReasoningEffort, draft: Draft) => void])[] = [
+/** Flags of providers whose models have their own member for the effort, and how it is written. */
+const EFFORT_FIELDS: readonly (readonly [string, (effort: ReasoningEffort, draft: Draft) => void])[] = [
   [
     "reasoning_config_field",
     (effort, { additional }) => {
@@ -84,8 +84,8 @@ const WORD_FIELDS: readonly (readonly [string, (effort: ReasoningEffort, draft: 
   ],
 ];
 
-/** The word to send where there are no budgets: one becomes the effort of the largest budget of the model's table that it covers. */
-function wordOf(
+/** The effort to send where there are no budgets: a budget becomes the effort of the largest budget of the model's table that it covers. */
+function effortOf(
   effort: ReasoningEffort,
   budget: number | null,
   table: ModelReasoning | null,
@@ -94,8 +94,8 @@ function wordOf(
   if (budget === null) return effort === "unspecified" ? null : effort;
   draft.dropped.add("budget_as_effort");
   if (effort !== "unspecified") return effort;
-  const word = effortOfBudget(budget, table, WORDS);
-  if (word === null)
+  const found = effortOfBudget(budget, table, EFFORTS);
+  if (found === null)
     draft.refuse("invalid_reasoning_budget", "No endpoint that may get the request takes a reasoning budget");
-  return word;
+  return found;
 }

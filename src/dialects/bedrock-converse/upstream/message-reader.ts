@@ -228,14 +228,14 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>
   ["content_filtered", "content_filter"],
 ]);
 
-/** Words that say that the model made something that is no answer. They are reported as they are: the list is closed. */
+/** Stop reasons that mean that the model made no valid answer. They are reported unchanged, because the list is closed. */
 const FAILURES: ReadonlySet<string> = new Set(["malformed_model_output", "malformed_tool_use"]);
 
 /** Why an answer ended; an unknown value, and none at all, are failures. */
-function readStopReason(word: JsonValue | undefined): FinishReason | UpstreamFailure {
-  if (typeof word !== "string") return answerFailure("malformed", "unknown_finish_reason");
-  const failure = answerFailure("malformed", FAILURES.has(word) ? word : "unknown_finish_reason");
-  return REASONS.get(word) ?? failure;
+function readStopReason(value: JsonValue | undefined): FinishReason | UpstreamFailure {
+  if (typeof value !== "string") return answerFailure("malformed", "unknown_finish_reason");
+  const failure = answerFailure("malformed", FAILURES.has(value) ? value : "unknown_finish_reason");
+  return REASONS.get(value) ?? failure;
 }
 
 /** Base64 of the bytes of several pieces of base64, one after the other; `null` where one of them is not base64. */

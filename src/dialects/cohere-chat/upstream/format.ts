@@ -162,8 +162,8 @@ function formatTools(request: GenerateRequest, { body, dropped }: Draft): Servic
     return lacking("way to switch parallel tool calls off");
   }
   body["tools"] = tools.map(formatTool);
-  const word = wordFor(toolChoice);
-  if (word !== null) body["tool_choice"] = word;
+  const choice = toolChoiceValue(toolChoice);
+  if (choice !== null) body["tool_choice"] = choice;
   const strict = tools.filter((tool) => tool.strict === true);
   if (strict.length === 0) return null;
   // All or none: the promise that was requested is kept, and the others get it as well.
@@ -190,7 +190,7 @@ function formatTool({ name, description, parameters }: Tool): JsonObject {
 }
 
 /** `null`: the model decides, for which the protocol has no word. */
-function wordFor(choice: ToolChoice | null): string | null {
+function toolChoiceValue(choice: ToolChoice | null): string | null {
   if (choice?.mode === "none") return "NONE";
   const isForced = choice?.mode === "required" || (choice?.mode === "allowed" && choice.required);
   return isForced ? "REQUIRED" : null;

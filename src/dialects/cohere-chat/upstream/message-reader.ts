@@ -109,12 +109,12 @@ export class MessageReader {
   }
 
   /** The end of the answer: why it ended, and its usage. */
-  end({ finish_reason: word, error_type: type, usage: counts }: JsonObject): void {
+  end({ finish_reason: value, error_type: type, usage: counts }: JsonObject): void {
     if (!this.#goesOn()) return;
-    const reason = finishReason(word);
+    const reason = finishReason(value);
     const usage = readUsage(counts);
     const failure =
-      finishFailure(word, type) ??
+      finishFailure(value, type) ??
       (reason === null ? answerFailure("truncated") : null) ??
       (reason === "other" ? answerFailure("malformed", "unknown_finish_reason") : null) ??
       (this.#blocks.torn ? answerFailure("malformed") : null);
@@ -185,30 +185,30 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>
   ["TOOL_CALL", "tool_calls"],
 ]);
 
-/** Words in the place of a finish reason that say that there is no answer, with the code that tells more. */
+/** Values of `finish_reason` that mean that there is no answer, with a more precise code. */
 const FAILURES: ReadonlyMap<string, string | null> = new Map([
   ["ERROR", null],
   ["TIMEOUT", "generation_timeout"],
 ]);
 
-/** Kinds of errors beside the word ERROR that say something to a caller and nothing of its content, in the words that we have for them. */
+/** Values of `error_type` beside ERROR that help a caller and reveal no content, with our codes for them. */
 const ERROR_TYPES: ReadonlyMap<string, string> = new Map([["INVALID_TOOL_GENERATION", "tool_use_failed"]]);
 
-/** The reason of a finish word; `other` for an unknown value, `null` where there is none. */
-function finishReason(word: JsonValue | undefined): FinishReason | null {
-  if (typeof word !== "string" || word === "") return null;
-  return REASONS.get(word) ?? "other";
+/** The reason that a `finish_reason` stands for; `other` for an unknown value, `null` where there is none. */
+function finishReason(value: JsonValue | undefined): FinishReason | null {
+  if (typeof value !== "string" || value === "") return null;
+  return REASONS.get(value) ?? "other";
 }
 
 /**
- * The failure that a finish word tells of; `null` for every other word.
+ * The failure that a `finish_reason` stands for; `null` for every other value.
  *
- * @param type what stands beside it as `error_type`.
+ * @param type the `error_type` beside it.
  */
-function finishFailure(word: JsonValue | undefined, type: JsonValue | undefined): UpstreamFailure | null {
-  if (typeof word !== "string" || !FAILURES.has(word)) return null;
+function finishFailure(value: JsonValue | undefined, type: JsonValue | undefined): UpstreamFailure | null {
+  if (typeof value !== "string" || !FAILURES.has(value)) return null;
   const known = typeof type === "string" ? ERROR_TYPES.get(type) : undefined;
-  return answerFailure("error_frame", known ?? FAILURES.get(word) ?? null);
+  return answerFailure("error_frame", known ?? FAILURES.get(value) ?? null);
 }
 
 /**

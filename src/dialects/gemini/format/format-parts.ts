@@ -58,13 +58,13 @@ function inline(source: DataSource): JsonObject {
 
 /** The calls that results may answer, by id: the protocol wants their names, and clients do not send them along. */
 export class OpenCalls {
-  /** Id → name and place; ids may come again in later answers, whose calls then are meant. */
-  readonly #calls = new Map<string, { readonly name: string; readonly place: number }>();
+  /** Id → name and position. Later answers may repeat an id; it then means the later call. */
+  readonly #calls = new Map<string, { readonly name: string; readonly position: number }>();
 
   note(turn: Turn): void {
     if (turn.role !== "assistant") return;
     for (const part of turn.content) {
-      if (part.kind === "tool_call") this.#calls.set(part.id, { name: part.name, place: this.#calls.size });
+      if (part.kind === "tool_call") this.#calls.set(part.id, { name: part.name, position: this.#calls.size });
     }
   }
 
@@ -73,8 +73,8 @@ export class OpenCalls {
   }
 
   /** Order of the calls: without ids, results are distinguished by it alone. */
-  place(id: string): number {
-    return this.#calls.get(id)?.place ?? 0;
+  position(id: string): number {
+    return this.#calls.get(id)?.position ?? 0;
   }
 }
 
@@ -87,7 +87,7 @@ export function formatResults(
 ): readonly JsonObject[] | ServiceError {
   const ordered = withIds
     ? results
-    : results.toSorted((left, right) => calls.place(left.callId) - calls.place(right.callId));
+    : results.toSorted((left, right) => calls.position(left.callId) - calls.position(right.callId));
   const parts: JsonObject[] = [];
   for (const result of ordered) {
     const name = calls.name(result.callId);

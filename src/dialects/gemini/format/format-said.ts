@@ -21,7 +21,7 @@ export class SaidParts {
   /** Signatures that wait for the part that they belong to. */
   readonly #forCalls: string[] = [];
   readonly #forTexts: string[] = [];
-  /** A signature that names no place: for whatever follows. */
+  /** A signature without the kind of its part: it belongs to the next part. */
   #forNext: string | null = null;
   #hasCall = false;
 

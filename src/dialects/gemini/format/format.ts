@@ -67,20 +67,20 @@ function formatDetail({ details, config, dropped }: Draft): void {
   if (detail === "high" || details.size === 1) config["mediaResolution"] = RESOLUTIONS[detail];
 }
 
-/** The tiers of other protocols that this one has a word for. */
+/** Tiers of other protocols and their names in this one. */
 const TIERS: Readonly<Record<string, string>> = { default: "standard", flex: "flex", priority: "priority" };
 
 function formatHints({ hints, purpose }: GenerateRequest, { body, dropped }: Draft): void {
   if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) dropped.add("cache_hint_dropped");
   const { serviceTier } = hints;
-  // Who says `auto` gets what everybody gets who does not ask.
+  // `auto` means the provider's default, as does an absent member.
   if (serviceTier === null || serviceTier === "auto" || purpose === "count") return;
-  const word = Object.hasOwn(TIERS, serviceTier) ? TIERS[serviceTier] : undefined;
-  if (word !== undefined) body["serviceTier"] = word;
-  if (word !== serviceTier) dropped.add("service_tier_changed");
+  const tier = Object.hasOwn(TIERS, serviceTier) ? TIERS[serviceTier] : undefined;
+  if (tier !== undefined) body["serviceTier"] = tier;
+  if (tier !== serviceTier) dropped.add("service_tier_changed");
 }
 
-/** Efforts that the protocol has words for. */
+/** Efforts that the protocol has. */
 const LEVELS: readonly ReasoningEffort[] = ["minimal", "low", "medium", "high"];
 
 /** The budget with which a model thinks as much as it likes. */

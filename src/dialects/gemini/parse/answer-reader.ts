@@ -163,14 +163,14 @@ export class AnswerReader {
     return true;
   }
 
-  #sign(place: SignedPart, signature: string): void {
+  #sign(part: SignedPart, signature: string): void {
     if (signature === "") return;
     if (this.#family === null) {
       this.#flush();
       this.#events.push({ type: "dropped", field: "signature_dropped" });
       return;
     }
-    this.#blocks.signature(markSignature(place, signature), this.#family, SIGNATURE_BLOCK);
+    this.#blocks.signature(markSignature(part, signature), this.#family, SIGNATURE_BLOCK);
     this.#blocks.close();
     this.#inText = false;
   }
@@ -243,20 +243,20 @@ const FAILURES: Readonly<Record<string, string>> = {
 };
 
 /**
- * What a finish reason says: a word of ours, or the failure that it stands for. FINISH_REASON_UNSPECIFIED, OTHER and CONTINUATION end nothing
+ * The finish reason or the failure that a provider's value stands for. FINISH_REASON_UNSPECIFIED, OTHER and CONTINUATION end nothing
  * that a caller of another protocol could make use of.
  */
-function readFinishReason(word: string): FinishReason | UpstreamFailure {
-  const ending = Object.hasOwn(ENDINGS, word) ? ENDINGS[word] : undefined;
+function readFinishReason(value: string): FinishReason | UpstreamFailure {
+  const ending = Object.hasOwn(ENDINGS, value) ? ENDINGS[value] : undefined;
   if (ending !== undefined) return ending;
-  const code = Object.hasOwn(FAILURES, word) ? FAILURES[word] : undefined;
+  const code = Object.hasOwn(FAILURES, value) ? FAILURES[value] : undefined;
   return code === undefined ? answerFailure("malformed", "unknown_finish_reason") : answerFailure("error_frame", code);
 }
 
-/** Reads `logprobsResult`: what was chosen, and for each place what might have been. The protocol does not give a token's bytes. */
+/** Reads `logprobsResult`: the chosen tokens, and the alternatives of each. The protocol does not give a token's bytes. */
 function readLogprobs(result: JsonValue | undefined): readonly TokenLogprob[] {
   if (!isJsonObject(result)) return [];
-  const alternatives = listOf(result["topCandidates"]).map((place) => listOf(place["candidates"]));
+  const alternatives = listOf(result["topCandidates"]).map((token) => listOf(token["candidates"]));
   return listOf(result["chosenCandidates"]).map((chosen, index) => ({
     ...readToken(chosen),
     bytes: null,

@@ -25,8 +25,8 @@ export function renderEmbeddings(
   }
   const pieces: string[] = [];
   const errors: object[] = [];
-  for (const [place, part] of parts.entries()) {
-    const partEnd = ends[place];
+  for (const [index, part] of parts.entries()) {
+    const partEnd = ends[index];
     if (partEnd === undefined) throw new Error("embeddings: a part without an end");
     if ("failure" in partEnd) errors.push(...gapsOf(part, partEnd.failure));
     else addVectors(pieces, part, embedResult(partEnd));

@@ -77,7 +77,7 @@ export function readEmbeddingsRequest(
     inputs: inputsOf(input),
     isScalar: typeof input === "string" || (Array.isArray(input) && typeof input[0] === "number"),
     dimensions: members.number("dimensions") ?? outputDimension,
-    encoding: members.word("encoding_format", VECTOR_ENCODINGS),
+    encoding: members.oneOf("encoding_format", VECTOR_ENCODINGS),
     purpose: purpose === null ? null : (purposeOf(purpose) ?? null),
     mayTruncate: members.flag("truncation"),
     extras,
@@ -86,9 +86,9 @@ export function readEmbeddingsRequest(
   return record.result(mode) ?? { request, stripped: [...record.stripped], dropped: [...record.dropped] };
 }
 
-function purposeOf(word: string): EmbedRequest["purpose"] | undefined {
+function purposeOf(value: string): EmbedRequest["purpose"] | undefined {
   const aliases: Readonly<Record<string, string>> = PURPOSE_ALIASES;
-  const name = Object.hasOwn(aliases, word) ? aliases[word] : word;
+  const name = Object.hasOwn(aliases, value) ? aliases[value] : value;
   return EMBED_PURPOSES.find((purpose) => purpose === name);
 }
 

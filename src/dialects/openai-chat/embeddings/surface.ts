@@ -46,7 +46,7 @@ function openEmbeddings({ body }: InferenceRequest, options: UnaryOptions): Unar
   return { parts, stripped, dropped, refusals, takesGaps, answer };
 }
 
-/** The smallest of what the places of the plan take: a part that falls back must fit there too. */
+/** The smallest batch that the candidates of the plan take: a part that falls back must fit there too. */
 function boundsOf({ targets, maxBatchSize }: UnaryOptions): BatchBounds {
   const limits = targets.map(({ endpoint }) => endpoint.batch);
   return {
@@ -61,7 +61,7 @@ function smallest(limits: readonly (number | null)[]): number | null {
 }
 
 /**
- * One call is printed for each place before anything is sent anywhere. Of a batch two inputs are enough: what cannot be said of two cannot be said of
+ * One call is printed for each candidate before anything is sent. Of a batch two inputs are enough: what cannot be said of two cannot be said of
  * more.
  */
 function refusalsOf(

@@ -13,7 +13,7 @@ import { hasOneMeaning } from "../../unary/one-meaning.ts";
 import { droppedTruncation } from "../../unary/ranking.ts";
 import type { UnaryUpstream } from "../../unary/surface.ts";
 import { vectorFromBase64 } from "../../unary/vectors/encode.ts";
-import { purposeWord, textsOf } from "../../unary/embed/inputs.ts";
+import { formatPurpose, textsOf } from "../../unary/embed/inputs.ts";
 import { INPUT_TYPES } from "../../voyage/embed.ts";
 import { readOpenAiList, type OpenAiList } from "./list.ts";
 
@@ -37,8 +37,8 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     if ("code" in texts) return texts;
   }
   const { inputs, isScalar, dimensions, purpose } = request;
-  const words = has("input_type_field") ? INPUT_TYPES : has("task_field") ? TASKS : {};
-  const inputType = purpose === null ? null : purposeWord(purpose, words);
+  const inputTypes = has("input_type_field") ? INPUT_TYPES : has("task_field") ? TASKS : {};
+  const inputType = purpose === null ? null : formatPurpose(purpose, inputTypes);
   if (inputType !== null && typeof inputType !== "string") return inputType;
   const encoding = encodingToSend(request, target);
   const [first] = inputs;

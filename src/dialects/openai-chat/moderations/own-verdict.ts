@@ -100,9 +100,9 @@ class CategoryReader {
       // Older models leave it out. They judge text; whether an image was judged has to be said.
       return typeof flagged === "boolean" && !this.#withImages ? TEXT : NONE;
     }
-    const words: readonly JsonValue[] = Array.isArray(types) ? types : [null];
-    const known = words.filter((word) => word === "text" || word === "image");
-    if (known.length !== words.length) this.#fail("verdict_invalid");
+    const inputs: readonly JsonValue[] = Array.isArray(types) ? types : [null];
+    const known = inputs.filter((input) => input === "text" || input === "image");
+    if (known.length !== inputs.length) this.#fail("verdict_invalid");
     if (known.includes("image")) this.imagesJudged = true;
     return known;
   }

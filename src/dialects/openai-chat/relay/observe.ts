@@ -44,9 +44,9 @@ const BLANK_LINE = new TextEncoder().encode("\n\n");
  */
 type ChoiceEnd = "finished" | "goes_on" | "unsaid";
 
-function choiceEnd(word: JsonValue | undefined): ChoiceEnd {
-  if (word === null) return "goes_on";
-  return finishReason(word) === null ? "unsaid" : "finished";
+function choiceEnd(value: JsonValue | undefined): ChoiceEnd {
+  if (value === null) return "goes_on";
+  return finishReason(value) === null ? "unsaid" : "finished";
 }
 
 /**
@@ -197,13 +197,13 @@ class RelayedChatStream implements AnswerStream {
     for (const choice of choices) {
       if (!isJsonObject(choice)) continue;
       const index = typeof choice["index"] === "number" ? choice["index"] : 0;
-      const word = choice["finish_reason"];
+      const reason = choice["finish_reason"];
       const known = this.#choices.get(index);
       if (known === "finished" && holdsAnswer(choice)) this.failure ??= answerFailure("malformed");
       this.failure ??= choiceFailure(choice);
-      this.#finish = finishReason(word) ?? this.#finish;
+      this.#finish = finishReason(reason) ?? this.#finish;
       // What follows a reason does not take it back; a member that was `null` once means what the protocol says.
-      const end = choiceEnd(word);
+      const end = choiceEnd(reason);
       if (known === undefined || end === "finished" || (known === "unsaid" && end === "goes_on"))
         this.#choices.set(index, end);
     }
@@ -277,11 +277,11 @@ function judge(answer: JsonValue | undefined, expectedChoices: number): Ending {
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
     return failed(answerFailure("malformed"), usage);
   }
-  const words = choices.map(({ finish_reason: word }) => word);
-  const ends = words.map(choiceEnd);
+  const reasons = choices.map(({ finish_reason: reason }) => reason);
+  const ends = reasons.map(choiceEnd);
   const failure = choices.map(choiceFailure).find((found) => found !== null) ?? closingFailure(ends, expectedChoices);
   if (failure !== null) return failed(failure, usage);
-  return { failure: null, finish: closingReason(finishReason(words[0]), ends), usage, dropped: [] };
+  return { failure: null, finish: closingReason(finishReason(reasons[0]), ends), usage, dropped: [] };
 }
 
 /** Whether a choice says something: a message, the text of a completion, or why there is none. */

@@ -4,7 +4,7 @@ import { tagSignature } from "../../../canon/generate/signature.ts";
 import type { TokenLogprob } from "../../../canon/generate/event.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext } from "../../dialect.ts";
-import { codePoints, finishWord, printUsage } from "../finish.ts";
+import { codePoints, formatFinishReason, printUsage } from "../finish.ts";
 import { pieceName, reasoningDetails } from "../reasoning-details.ts";
 import { printCitation, printLogprobs } from "./print-parts.ts";
 
@@ -27,7 +27,7 @@ export function renderChatAnswer(
         index: 0,
         message: message.print(),
         logprobs: printLogprobs(message.logprobs),
-        finish_reason: answer.finish === null ? null : finishWord(answer.finish.reason),
+        finish_reason: answer.finish === null ? null : formatFinishReason(answer.finish.reason),
       },
     ],
     ...(usage === null ? {} : { usage }),

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../../dialect.ts";
 import { renderOpenAiStreamFailure } from "../../openai-family/family.ts";
 import { formatSseEvent } from "../../sse.ts";
-import { codePoints, finishWord, printUsage } from "../finish.ts";
+import { codePoints, formatFinishReason, printUsage } from "../finish.ts";
 import { pieceName, reasoningDetails } from "../reasoning-details.ts";
 import { printCitation, printLogprobs } from "./print-parts.ts";
 
@@ -130,8 +130,8 @@ class ChatStreamRenderer implements EventRenderer {
   }
 
   #finish(reason: FinishReason): readonly Uint8Array[] {
-    const word = JSON.stringify(finishWord(reason));
-    const last = `[{"index":0,"delta":{},"logprobs":null,"finish_reason":${word}}]`;
+    const printed = JSON.stringify(formatFinishReason(reason));
+    const last = `[{"index":0,"delta":{},"logprobs":null,"finish_reason":${printed}}]`;
     const events = [formatSseEvent(this.#head + last + this.#tail)];
     const usage = this.#context.request.includeUsage ? printUsage(this.#usage) : null;
     if (usage !== null) events.push(formatSseEvent(`${this.#head}[],"usage":${JSON.stringify(usage)}}`));

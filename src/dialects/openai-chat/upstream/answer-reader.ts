@@ -124,7 +124,7 @@ export class ChatAnswerReader {
   }
 
   #blocks(): readonly InferenceEvent[] {
-    return this.#citations.place(this.#sequencer.drain());
+    return this.#citations.shift(this.#sequencer.drain());
   }
 
   #flush(): void {
@@ -141,7 +141,7 @@ export class ChatAnswerReader {
 
   #readChoice(choice: JsonObject, whole: boolean): void {
     if (this.#failure !== null) return;
-    const { index, delta, message, finish_reason: word } = choice;
+    const { index, delta, message, finish_reason: finishValue } = choice;
     // A second answer was not requested.
     if (typeof index === "number" && index !== 0) {
       this.fail(answerFailure("malformed", "unexpected_output_item"));
@@ -157,7 +157,7 @@ export class ChatAnswerReader {
     this.#begun = true;
     const failure = choiceFailure(choice);
     if (failure !== null) this.fail(failure);
-    this.#finish = finishReason(word) ?? this.#finish;
+    this.#finish = finishReason(finishValue) ?? this.#finish;
   }
 
   /** @param whole the delta is a whole message, whose list of calls numbers them by its order. */

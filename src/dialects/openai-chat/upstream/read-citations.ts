@@ -27,20 +27,20 @@ export class CitationPositions {
   #before = 0;
   #length = 0;
 
-  /** The events with their citations in place; call with all events, in their order. */
-  place(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
-    let placed: InferenceEvent[] | null = null;
+  /** The events with shifted citations; call with all events, in their order. */
+  shift(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
+    let shifted: InferenceEvent[] | null = null;
     for (const [index, event] of events.entries()) {
       if (event.type === "text") this.#length += codePoints(event.text);
       else if (event.type === "open") {
         this.#before += this.#length;
         this.#length = 0;
       } else if (event.type === "citation" && this.#before > 0) {
-        placed ??= [...events];
-        placed[index] = { ...event, citation: this.#shifted(event.citation) };
+        shifted ??= [...events];
+        shifted[index] = { ...event, citation: this.#shifted(event.citation) };
       }
     }
-    return placed ?? events;
+    return shifted ?? events;
   }
 
   #shifted(citation: Citation): Citation {

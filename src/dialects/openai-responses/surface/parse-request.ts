@@ -166,12 +166,12 @@ function readReasoning(
   reading: RequestReading,
 ): { readonly effort: ReasoningEffort; readonly reasoning: ReasoningRequest | null } {
   if (!isJsonObject(reasoning)) return { effort: "unspecified", reasoning: null };
-  const effort = REASONING_EFFORTS.find((word) => word === reasoning["effort"]) ?? "unspecified";
+  const effort = REASONING_EFFORTS.find((known) => known === reasoning["effort"]) ?? "unspecified";
   if (effort !== "unspecified") reading.use(`effort_${effort}`, "reasoning.effort");
   const { summary, generate_summary: older, context, mode } = reasoning;
-  const word = summary ?? older;
-  const display = word === "auto" || word === "concise" || word === "detailed" ? word : null;
-  if (isSet(word) && display === null) reading.use("native_responses", "reasoning.summary");
+  const requested = summary ?? older;
+  const display = requested === "auto" || requested === "concise" || requested === "detailed" ? requested : null;
+  if (isSet(requested) && display === null) reading.use("native_responses", "reasoning.summary");
   // Summaries are asked of models that reason; where reasoning is switched off there is nothing to sum up.
   if (effort !== "none" && (effort !== "unspecified" || display !== null)) {
     reading.need("reasoning", effort === "unspecified" ? "reasoning.summary" : "reasoning.effort");

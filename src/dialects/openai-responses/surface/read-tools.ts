@@ -86,7 +86,7 @@ function readTool(tool: JsonValue | undefined, path: string, reading: RequestRea
 
 function toolNeed(type: string): Capability | null {
   if (Object.hasOwn(TOOL_NEEDS, type)) return TOOL_NEEDS[type] ?? null;
-  const prefix = PREFIXES.find((word) => type.startsWith(`${word}_`));
+  const prefix = PREFIXES.find((one) => type.startsWith(`${one}_`));
   return prefix === undefined ? null : (TOOL_NEEDS[prefix] ?? null);
 }
 

@@ -147,13 +147,13 @@ function formatReasoning(
   dropped: Set<DroppedField>,
 ): JsonObject | null {
   if (reasoning === null) return null;
-  const effort = effortWord(reasoning, model, dropped);
-  const summary = summaryWord(reasoning.display);
+  const effort = formatEffort(reasoning, model, dropped);
+  const summary = formatSummary(reasoning.display);
   if (effort === null && summary === null) return null;
   return { ...(effort === null ? {} : { effort }), ...(summary === null ? {} : { summary }) };
 }
 
-function effortWord(
+function formatEffort(
   { effort, budget }: ReasoningRequest,
   model: ModelRow,
   dropped: Set<DroppedField>,
@@ -164,7 +164,7 @@ function effortWord(
 }
 
 /** Leaving reasoning out of the answer is what the protocol does unasked. */
-function summaryWord(display: ReasoningRequest["display"]): string | null {
+function formatSummary(display: ReasoningRequest["display"]): string | null {
   if (display === "summarized") return "auto";
   return display === "omitted" ? null : display;
 }

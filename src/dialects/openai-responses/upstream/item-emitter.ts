@@ -143,7 +143,7 @@ export class ItemEmitter implements Said {
     if (!Array.isArray(content)) return;
     // Some providers count content from 1 in their deltas: as many texts as parts means that all have been reported.
     if (reported.texts.size >= content.length) return;
-    for (const [place, part] of content.entries()) if (isJsonObject(part)) this.part(index, place, part);
+    for (const [position, part] of content.entries()) if (isJsonObject(part)) this.part(index, position, part);
   }
 
   #reasoningItem(index: number, item: JsonObject, reported: Reported): void {
@@ -159,8 +159,9 @@ export class ItemEmitter implements Said {
 
   #texts(index: number, parts: JsonValue | undefined, summary: boolean): void {
     if (!Array.isArray(parts)) return;
-    for (const [place, part] of parts.entries()) {
-      if (isJsonObject(part) && typeof part["text"] === "string") this.reasoning(index, place, part["text"], summary);
+    for (const [position, part] of parts.entries()) {
+      if (isJsonObject(part) && typeof part["text"] === "string")
+        this.reasoning(index, position, part["text"], summary);
     }
   }
 

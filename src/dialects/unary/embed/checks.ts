@@ -54,7 +54,7 @@ export function readInOrder(
 /**
  * Exactly one vector for each input, all of one length, which is the one requested or the model's own.
  *
- * @param read makes a vector of what stands in its place.
+ * @param read makes a vector of an entry.
  */
 export function checkedVectors(
   entries: readonly (JsonValue | undefined)[],
@@ -87,14 +87,14 @@ export function orderedByIndex(list: readonly JsonValue[], count: number): Order
   if (list.length !== count) return "result_count";
   const items: (JsonObject | undefined)[] = Array.from({ length: count });
   let cameInOrder = true;
-  for (const [place, item] of list.entries()) {
+  for (const [position, item] of list.entries()) {
     const index = isJsonObject(item) ? item["index"] : undefined;
     if (!isJsonObject(item) || typeof index !== "number" || !(Number.isInteger(index) && index >= 0 && index < count)) {
       return "index_invalid";
     }
     if (items[index] !== undefined) return "index_repeated";
     items[index] = item;
-    cameInOrder &&= index === place;
+    cameInOrder &&= index === position;
   }
   return { items: items.filter((item) => item !== undefined), cameInOrder };
 }

@@ -20,17 +20,17 @@ export function onlyText(request: EmbedRequest): string | ServiceError {
 }
 
 /**
- * The protocol's word for what the vectors are for.
+ * The protocol's value for the purpose of the vectors.
  *
- * @param words the purposes that the protocol has.
+ * @param values the purposes that the protocol has, and its values for them.
  */
-export function purposeWord(
+export function formatPurpose(
   purpose: EmbedPurpose,
-  words: Readonly<Partial<Record<EmbedPurpose, string>>>,
+  values: Readonly<Partial<Record<EmbedPurpose, string>>>,
 ): string | ServiceError {
-  const word = words[purpose];
-  if (word !== undefined) return word;
-  const known = Object.keys(words).join(" or ");
+  const value = values[purpose];
+  if (value !== undefined) return value;
+  const known = Object.keys(values).join(" or ");
   const rule = known === "" ? "must be left out" : `must be ${known}`;
   return notSupported(`input_type ${rule}: an endpoint that may get the request supports no other`, "input_type");
 }

@@ -14,7 +14,7 @@ export interface CutAnswer {
   readonly body: JsonValue;
   /** The text that `body` was made of: the answer's own, but for its arrays of numbers. */
   readonly skeleton: string;
-  /** The vector at a place of `body` that should hold an array of numbers. */
+  /** The vector of a value of `body` that should be an array of numbers. */
   readonly vectorAt: (value: JsonValue | undefined) => Vector | AnswerFault;
 }
 
@@ -80,7 +80,7 @@ function skeletonOf(answer: AnswerBytes, vectors: Vector[]): string {
   return pieces.join("");
 }
 
-/** The array of numbers between two places of an answer. */
+/** The array of numbers between two offsets of an answer. */
 function vectorIn(answer: AnswerBytes, open: number, end: number, dimension: number): Vector {
   return {
     dimension,
@@ -91,7 +91,7 @@ function vectorIn(answer: AnswerBytes, open: number, end: number, dimension: num
   };
 }
 
-/** Place after the string that begins at `open`, or the end where it does not end. */
+/** Offset after the string that begins at `open`, or the end where it does not end. */
 function afterString(bytes: Uint8Array, open: number): number {
   let quote = open;
   do {

@@ -15,14 +15,14 @@ const SURELY_FINITE = 200;
 export interface NumberArray {
   /** How many numbers it has. */
   readonly count: number;
-  /** Place after its closing bracket. */
+  /** Offset after its closing bracket. */
   readonly end: number;
 }
 
 /**
  * Reads a JSON array of numbers without making the numbers (RFC 8259, §6). On the path of every vector: a byte at a time, nothing allocated.
  *
- * @param open place of the opening bracket.
+ * @param open offset of the opening bracket.
  * @returns `null` where something else than finite numbers is in it, nothing is, or the bytes end before it does.
  */
 export function scanNumberArray(bytes: Uint8Array, open: number): NumberArray | null {
@@ -40,7 +40,7 @@ export function scanNumberArray(bytes: Uint8Array, open: number): NumberArray | 
 
 const NONE = -1;
 
-/** Place after the finite number that begins at `start`; `NONE` where none does. */
+/** Offset after the finite number that begins at `start`; `NONE` where none does. */
 function afterNumber(bytes: Uint8Array, start: number): number {
   let offset = bytes[start] === MINUS ? start + 1 : start;
   if (bytes[offset] === ZERO) offset += 1;

@@ -25,7 +25,7 @@ export interface SealedBatch {
   readonly decided: IdRange;
   /** The same of the outcomes. */
   readonly ended: IdRange;
-  /** Places of the decisions that were left out, among all decisions: the request id is there already. */
+  /** Indexes of the decisions that were left out because the request id is there already, among all decisions. */
   readonly duplicates: readonly number[];
   /** How many outcomes were left out: without a decision, or with an outcome there already. */
   readonly lost: number;

@@ -93,7 +93,7 @@ export class RollUpTable implements BatchCounter {
     this.#increments = new Increments();
   }
 
-  /** Cells after a place in the order of hour and labels; at most `limit`. */
+  /** Cells after a position in the order of hour and labels; at most `limit`. */
   read({ workspace, facet, until, after, limit }: RollUpPage): readonly RowFields[] {
     const rows = this.#page.all(workspace ?? "", facet, after.hour, after.labels, until, limit);
     return rows.map((row) => ({

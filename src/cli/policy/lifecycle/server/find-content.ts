@@ -5,7 +5,7 @@ import { NotNowError } from "./refusal.ts";
 import { contentsOf, recordedContent, type Content, type PolicyView } from "./view.ts";
 
 /**
- * The content that a word names: `enforced`, `candidate`, a revision such as r4, or the first digits of a digest, six at least. `null`: the slot is empty.
+ * The content that a name means: `enforced`, `candidate`, a revision such as r4, or the first digits of a digest, six at least. `null`: the slot is empty.
  *
  * @param flag for messages.
  * @throws {UsageError} for what is none of these. @throws {CommandError} where the policy has no such content.
@@ -14,21 +14,21 @@ export async function findContent(
   server: PolicyServer,
   view: PolicyView,
   flag: string,
-  word: string,
+  name: string,
 ): Promise<Content | null> {
-  if (word === "enforced" || word === "candidate") return view[word];
-  const isRevision = /^r\d{1,9}$/.test(word);
-  if (!isRevision && !/^[0-9a-f]{6,64}$/.test(word)) {
+  if (name === "enforced" || name === "candidate") return view[name];
+  const isRevision = /^r\d{1,9}$/.test(name);
+  if (!isRevision && !/^[0-9a-f]{6,64}$/.test(name)) {
     throw new UsageError(
       `${flag}: must be enforced, candidate, a revision such as r4, or six or more digits of a digest`,
     );
   }
   const names = ({ revision, digest }: Content): boolean =>
-    isRevision ? revision === `r${Number(word.slice(1))}` : digest.startsWith(word);
+    isRevision ? revision === `r${Number(name.slice(1))}` : digest.startsWith(name);
   const known = new Map<string, Content>();
   for (const content of contentsOf(view)) known.set(content.digest, content);
   // What stands nowhere any more is known to the log alone. A few digits must not be enough because only some contents were looked at.
-  const isSure = word.length === 64 || isRevision;
+  const isSure = name.length === 64 || isRevision;
   if (!isSure || ![...known.values()].some(names)) {
     for await (const row of server.transitions(view.id)) {
       const content = recordedContent(objectOf(row, "record"));

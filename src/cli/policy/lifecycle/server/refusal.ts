@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from "../../../../canon/json.ts";
 import { objectOf, objectsOf, textOf } from "../../../explain/members.ts";
 import type { ServerAnswer } from "../../../server/call-server.ts";
 import { CommandError } from "../../../terminal/command-io.ts";
-import { missingTexts } from "../words/missing.ts";
+import { missingTexts } from "../text/missing.ts";
 import { parseMissing } from "./view.ts";
 
 /** Nothing is broken, and nothing was done: something is missing, or somebody was quicker. Exit code 3. */

@@ -64,7 +64,7 @@ function losesOf({ base, head }: ChangeGroup): readonly string[] {
 
 /** Whether a reader of the first screen has to see a group: names and reasons that changed are counted instead. */
 export function isCounted(group: ChangeGroup, { renamed_groups: renamed }: CauseReport): boolean {
-  return renamed.includes(group.id) || group.words.every((word) => word === "reason_changed");
+  return renamed.includes(group.id) || group.words.every((kind) => kind === "reason_changed");
 }
 
 /** Groups of a cause under each view. */
@@ -204,7 +204,7 @@ function textOf(group: ChangeGroup, routes: readonly string[], cause: CauseRepor
   if (moved !== null) {
     return `${names} uses ${moved}, ${ordinal(idsOf(head).indexOf(moved) + 1)} in order${hosts}${only}`;
   }
-  const titles = group.words.map((word) => CHANGES[word].title).join(", ");
+  const titles = group.words.map((kind) => CHANGES[kind].title).join(", ");
   return `${names}: ${titles} (${idsOf(head).join(", ")})${hosts}${only}`;
 }
 

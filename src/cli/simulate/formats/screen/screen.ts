@@ -24,7 +24,7 @@ export interface ScreenRow {
   /** "10 calls, 11.1 %"; empty without evidence. */
   readonly calls: string;
   /** `routes.yaml:61`; empty where there is no line. */
-  readonly place: string;
+  readonly location: string;
 }
 
 /** What a reviewer reads in thirty seconds: the same in every format that people read. */
@@ -32,7 +32,7 @@ export interface Screen {
   readonly verdict: "FAIL" | "INCOMPLETE" | "REVIEW" | "SAME";
   readonly tone: Tone;
   readonly headline: string;
-  readonly place: string;
+  readonly location: string;
   /** Sides, completeness, assertions, gates, evidence. */
   readonly facts: readonly string[];
   /** The most important first; a format may cut the end. */
@@ -50,7 +50,7 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
   const told = causes.map((cause) => ({ cause, ...effectsOf(cause, report) }));
   const [first] = told;
   const failed = (verdict?.exitCode ?? 0) === 3 || (report.assertions?.failed ?? 0) > 0;
-  const word = failed
+  const verdictWord = failed
     ? "FAIL"
     : !complete
       ? "INCOMPLETE"
@@ -59,15 +59,15 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
         : "REVIEW";
   const single = causes.length === 1;
   return {
-    verdict: word,
-    tone: TONE_OF_VERDICT[word],
+    verdict: verdictWord,
+    tone: TONE_OF_VERDICT[verdictWord],
     headline:
       first === undefined
         ? (unchanged?.sentence.replace(/\.$/, "") ?? report.verdicts.declared)
         : single
           ? headlineOf(first.cause, report)
           : `${amountText(causes.length, "change")} of the files`,
-    place: first === undefined || !single ? "" : placeOf(first.cause.entries[0]?.place ?? null),
+    location: first === undefined || !single ? "" : locationText(first.cause.entries[0]?.place ?? null),
     facts: factsOf(report, verdict),
     rows: [
       ...failedRows(report),
@@ -91,12 +91,12 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
 
 const TONE_OF_VERDICT = { FAIL: "stop", INCOMPLETE: "stop", REVIEW: "widen", SAME: "good" } as const;
 
-export function placeOf(place: SourceLocation | null): string {
+export function locationText(place: SourceLocation | null): string {
   return place === null ? "" : `${place.file}:${place.line}`;
 }
 
 function plainRow(tag: ScreenTag, tone: Tone, text: string, place = ""): ScreenRow {
-  return { tag, tone, who: "", text, calls: "", place };
+  return { tag, tone, who: "", text, calls: "", location: place };
 }
 
 function factsOf(report: ReportModel, verdict: Verdict | null): readonly string[] {
@@ -131,19 +131,19 @@ function failedRows({ assertions }: ReportModel): readonly ScreenRow[] {
   const old = failed.length - fresh.length;
   return [
     ...fresh.map(({ id, message, place }) => ({
-      ...plainRow("FAILS", "stop", message ?? "it does not hold", placeOf(place)),
+      ...plainRow("FAILS", "stop", message ?? "it does not hold", locationText(place)),
       who: id,
     })),
     ...(old === 0 ? [] : [plainRow("FAILS", "narrow", `${amountText(old, "assertion")} that base fails too`)]),
     ...assertions.failedGates.map(({ title, text, place }) => ({
-      ...plainRow("FAILS", "stop", text, placeOf(place)),
+      ...plainRow("FAILS", "stop", text, locationText(place)),
       who: `coverage of ${title}`,
     })),
   ];
 }
 
 function causeRow(cause: CauseReport, report: ReportModel): ScreenRow {
-  return plainRow("CHANGE", "widen", headlineOf(cause, report), placeOf(cause.entries[0]?.place ?? null));
+  return plainRow("CHANGE", "widen", headlineOf(cause, report), locationText(cause.entries[0]?.place ?? null));
 }
 
 /** Entries besides the first, without those that only follow a changed name. */
@@ -158,7 +158,7 @@ function withRows({ entries, renames }: CauseReport): readonly ScreenRow[] {
       "WITH",
       "quiet",
       listText(
-        rest.map((entry) => `${entryText(entry)} (${placeOf(entry.place)})`),
+        rest.map((entry) => `${entryText(entry)} (${locationText(entry.place)})`),
         2,
       ),
     ),
@@ -184,7 +184,7 @@ function effectRow({ tag, workspaces, text, detail, promoted, calls }: Effect, {
     who: listText(workspaces, 3),
     text: [text, ...(promoted ? ["once promoted"] : []), ...(detail === "" ? [] : [detail])].join("; "),
     calls: calls === null ? "" : `${amountText(calls, "call")}${share}`,
-    place: "",
+    location: "",
   };
 }
 

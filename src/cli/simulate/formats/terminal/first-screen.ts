@@ -42,7 +42,7 @@ export function firstScreen(report: ReportModel, context: FormatContext): readon
   return [...head, ...(body.length === 0 ? [] : [BLANK, ...body]), ...gap, ...tail];
 }
 
-function headLines({ verdict, tone, headline, place, facts }: Screen): readonly Line[] {
+function headLines({ verdict, tone, headline, location: place, facts }: Screen): readonly Line[] {
   return [
     line(
       0,
@@ -58,7 +58,7 @@ function whoColumns({ rows }: Screen): number {
   return Math.min(32, Math.max(0, ...rows.map(({ who }) => columnsOf(printable(who)))));
 }
 
-function rowLines({ tag, tone, who, text, calls, place }: ScreenRow, columns: number): readonly Line[] {
+function rowLines({ tag, tone, who, text, calls, location: place }: ScreenRow, columns: number): readonly Line[] {
   const right = [calls, place].filter((part) => part !== "").join("   ");
   const first = line(
     0,

@@ -63,19 +63,19 @@ export const CHANGE_WORDING: Readonly<Record<ChangeKind, ChangeWording>> = {
 };
 
 /** `words` with the worst at the front: the first of its words gives a group its symbol. */
-export function worstFirst(words: readonly ChangeKind[]): readonly ChangeKind[] {
-  return words.toSorted((left, right) => CHANGES[left].rank - CHANGES[right].rank);
+export function worstFirst(kinds: readonly ChangeKind[]): readonly ChangeKind[] {
+  return kinds.toSorted((left, right) => CHANGES[left].rank - CHANGES[right].rank);
 }
 
 /** The worst kind of a group; `primary_changed` where it has none. */
-export function worstChange(words: readonly ChangeKind[]): ChangeKind {
-  return worstFirst(words)[0] ?? "primary_changed";
+export function worstChange(kinds: readonly ChangeKind[]): ChangeKind {
+  return worstFirst(kinds)[0] ?? "primary_changed";
 }
 
 /** "newly denied, fallbacks widened". */
-export function titleOf(words: readonly ChangeKind[]): string {
-  return worstFirst(words)
-    .map((word) => CHANGES[word].title)
+export function titleOf(kinds: readonly ChangeKind[]): string {
+  return worstFirst(kinds)
+    .map((kind) => CHANGES[kind].title)
     .join(", ");
 }
 

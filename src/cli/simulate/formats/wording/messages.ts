@@ -112,7 +112,7 @@ export function assertionCounts({ passed, failed, waived }: AssertionsReport, co
     [waived, "waived"],
     [passed, complete ? "passed" : "passed so far"],
   ];
-  const some = counts.filter(([count]) => count > 0).map(([count, word]) => `${numberText(count)} ${word}`);
+  const some = counts.filter(([count]) => count > 0).map(([count, outcome]) => `${numberText(count)} ${outcome}`);
   return some.length === 0 ? "none" : some.join(", ");
 }
 

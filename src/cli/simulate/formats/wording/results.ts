@@ -198,6 +198,6 @@ export function sampleText(sample: SampleRequest): string {
   return [`${sample.workspace} asks ${model} for ${sample.operation}`, ...named].join(", ");
 }
 
-function said(word: string): string {
-  return word === "unspecified" ? "" : word;
+function said(effort: string): string {
+  return effort === "unspecified" ? "" : effort;
 }

@@ -24,7 +24,7 @@ export function shadowLines(report: JsonObject, firstSeen: number | null): reado
     ...table("by constraint", ["constraint", "reason"], report, "by_constraint", false),
     ...table("by route", ["route"], report, "by_route", true),
     ...table("by workspace", ["workspace"], report, "by_workspace", true),
-    ...witnessLines(report),
+    ...exampleLines(report),
   ];
 }
 
@@ -47,31 +47,31 @@ const NUMBERS = ["would_deny", "newly_denied", "would_narrow", "indeterminate"];
 
 function table(
   title: string,
-  words: readonly string[],
+  names: readonly string[],
   report: JsonObject,
   member: string,
   judged: boolean,
 ): readonly Line[] {
   const numbers = judged ? ["judged", ...NUMBERS] : NUMBERS;
   const rows = objectsOf(report, member).map((row) => [
-    ...words.map((name) => wordText(row, name)),
+    ...names.map((name) => cellText(row, name)),
     ...numbers.map((name) => numberText(numberOf(row, name) ?? 0)),
   ]);
-  const head = [...words, ...(judged ? ["requests"] : []), ...HEAD];
-  const lines = tableLines(4, head, rows, words.length);
+  const head = [...names, ...(judged ? ["requests"] : []), ...HEAD];
+  const lines = tableLines(4, head, rows, names.length);
   return lines.length === 0 ? [] : [line(2, span(title)), ...lines];
 }
 
-function wordText(row: JsonObject, name: string): string {
-  const word = textOf(row, name);
-  if (word !== "") return word;
+function cellText(row: JsonObject, name: string): string {
+  const value = textOf(row, name);
+  if (value !== "") return value;
   // Figures of workspaces that are not the caller's are summed up.
   if (name === "workspace") return "(all others)";
   return name === "route" ? "(none, or others')" : "-";
 }
 
-function witnessLines(report: JsonObject): readonly Line[] {
-  const witnesses = objectsOf(report, "witnesses");
+function exampleLines(report: JsonObject): readonly Line[] {
+  const examples = objectsOf(report, "witnesses");
   const looked = objectOf(report, "looked_at");
   const decisions = numberOf(looked, "decisions");
   const note =
@@ -80,19 +80,19 @@ function witnessLines(report: JsonObject): readonly Line[] {
       : ` (from ${looked?.["complete"] === true ? "all" : "the newest"} ${amountText(decisions, "decision")} since ${timeText(timeOf(looked, "since"))})`;
   return section(
     `Requests that it concerns${note}`,
-    witnesses.flatMap((witness) => {
-      const effect = textOf(witness, "effect").replaceAll("_", " ");
-      const said = [effect, textOf(witness, "constraint"), textOf(witness, "reason")].filter((part) => part !== "");
-      const period = [...new Set(["first", "last"].map((name) => timeText(timeOf(witness, name))))].join(" to ");
-      const through = numberOf(witness, "newly_denied") ?? 0;
-      const requests = amountText(numberOf(witness, "requests") ?? 0, "request");
+    examples.flatMap((example) => {
+      const effect = textOf(example, "effect").replaceAll("_", " ");
+      const said = [effect, textOf(example, "constraint"), textOf(example, "reason")].filter((part) => part !== "");
+      const period = [...new Set(["first", "last"].map((name) => timeText(timeOf(example, name))))].join(" to ");
+      const through = numberOf(example, "newly_denied") ?? 0;
+      const requests = amountText(numberOf(example, "requests") ?? 0, "request");
       const times = through === 0 ? requests : `${requests}, ${numberText(through)} of them let through now`;
-      const command = pastedCommand(witness["explain"]);
-      const unsayable = textOf(witness, "not_explained");
+      const command = pastedCommand(example["explain"]);
+      const unsayable = textOf(example, "not_explained");
       return [
         line(2, span(said.join(" "), "yellow"), span(`, ${times}, ${period}`)),
-        line(4, span(classText(objectOf(witness, "class")))),
-        line(4, span("request ", "dim"), span(textOf(witness, "request_id"))),
+        line(4, span(classText(objectOf(example, "class")))),
+        line(4, span("request ", "dim"), span(textOf(example, "request_id"))),
         ...(command === null ? [] : [{ ...line(4, span("try     ", "dim"), span(command)), whole: true }]),
         ...(unsayable === "" ? [] : [line(4, span(`no command: the files no longer have its ${unsayable}`, "dim"))]),
       ];

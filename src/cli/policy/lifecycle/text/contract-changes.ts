@@ -7,14 +7,14 @@ export interface ContractChange {
   readonly text: string;
 }
 
-/** What differs between two contracts, in words; `null` for a side without rules: nothing before a first content, or a policy's end. */
+/** What differs between two contracts; `null` for a side without rules: nothing before a first content, or a policy's end. */
 export function contractChanges(from: JsonObject | null, to: JsonObject | null): readonly ContractChange[] {
   return [
     ...listChanges("constraint", from, to, "constraints", constraintChanges, constraintText),
     ...listChanges("obligation", from, to, "obligations", obligationChanges, obligationText),
-    ...wordChanges("operation", stringsOf(from, "operations"), stringsOf(to, "operations")),
+    ...valueListChanges("operation", stringsOf(from, "operations"), stringsOf(to, "operations")),
     ...(from === null || to === null ? [] : valueChanges("title", textOf(from, "title"), textOf(to, "title"))),
-    ...wordChanges("owner", stringsOf(from, "owners"), stringsOf(to, "owners")),
+    ...valueListChanges("owner", stringsOf(from, "owners"), stringsOf(to, "owners")),
   ];
 }
 
@@ -54,13 +54,13 @@ function effectText(constraint: JsonObject): string {
 function constraintChanges(before: JsonObject, after: JsonObject): readonly string[] {
   const effects = [effectText(before), effectText(after)];
   const [old, young] = [stringsOf(before, "reasons"), stringsOf(after, "reasons")];
-  const [gained, lost] = [young.filter((word) => !old.includes(word)), old.filter((word) => !young.includes(word))];
+  const [gained, lost] = [young.filter((value) => !old.includes(value)), old.filter((value) => !young.includes(value))];
   // The first reason speaks for a constraint that fails without one.
   const isReordered = gained.length === 0 && lost.length === 0 && old.join() !== young.join();
   return [
     ...(effects[0] === effects[1] ? [] : [`effect ${effects.join(" → ")}`]),
-    ...gained.map((word) => `new reason ${word}`),
-    ...lost.map((word) => `no reason ${word} any more`),
+    ...gained.map((value) => `new reason ${value}`),
+    ...lost.map((value) => `no reason ${value} any more`),
     ...(isReordered ? [`reasons in another order: ${young.join(", ")}`] : []),
   ];
 }
@@ -77,10 +77,18 @@ function obligationChanges(before: JsonObject, after: JsonObject): readonly stri
   return [`${demandText(before)} → ${demandText(after)}`];
 }
 
-function wordChanges(what: string, before: readonly string[], after: readonly string[]): readonly ContractChange[] {
+function valueListChanges(
+  what: string,
+  before: readonly string[],
+  after: readonly string[],
+): readonly ContractChange[] {
   return [
-    ...after.filter((word) => !before.includes(word)).map((word) => ({ mark: "+", text: `${what} ${word}` }) as const),
-    ...before.filter((word) => !after.includes(word)).map((word) => ({ mark: "-", text: `${what} ${word}` }) as const),
+    ...after
+      .filter((value) => !before.includes(value))
+      .map((value) => ({ mark: "+", text: `${what} ${value}` }) as const),
+    ...before
+      .filter((value) => !after.includes(value))
+      .map((value) => ({ mark: "-", text: `${what} ${value}` }) as const),
   ];
 }
 

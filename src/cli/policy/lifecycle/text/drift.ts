@@ -13,13 +13,13 @@ export interface DriftLine {
 export function driftLines(view: PolicyView, server: string | null): readonly DriftLine[] {
   // Held or withdrawn content stands in no slot either; why says more.
   const isKnown = view.drift.includes("files_held") || view.drift.includes("files_withdrawn");
-  const words = view.drift.filter((word) => word !== "files_differ" || !isKnown);
-  return words.map((word) => DRIFTS.get(word)?.(view, server) ?? { text: word, fix: "", command: null });
+  const drifts = view.drift.filter((drift) => drift !== "files_differ" || !isKnown);
+  return drifts.map((drift) => DRIFTS.get(drift)?.(view, server) ?? { text: drift, fix: "", command: null });
 }
 
 /** The same in a table's cell. */
 export function driftText({ drift }: PolicyView): string {
-  return drift.map((word) => word.replaceAll("_", " ")).join(", ");
+  return drift.map((one) => one.replaceAll("_", " ")).join(", ");
 }
 
 type MakeLine = (view: PolicyView, server: string | null) => DriftLine;

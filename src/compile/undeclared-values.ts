@@ -2,7 +2,7 @@ import type { Diagnostic } from "../canon/diagnostic.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { DIALECTS } from "../dialects/table.ts";
 import { finding } from "../policy/codes.ts";
-import { type ComparedWord, inputValues, shownParts, valuesOf } from "../policy/contract/comparisons.ts";
+import { type ComparedValue, inputValues, shownParts, valuesOf } from "../policy/contract/comparisons.ts";
 import { declaredInputSchema } from "../policy/input-schema.ts";
 import type { ComparedPart } from "../policy/toolchain/protocol.ts";
 import { quote } from "./authored/literal-secrets.ts";
@@ -12,9 +12,9 @@ import { suggest } from "./findings/suggest.ts";
  * Finds values that policies compare with names of routes.yaml and that it does not declare. Such a comparison is always
  * false: what it should close would stay open where it is negated.
  */
-export function unknownWords(table: RoutingTable, words: readonly ComparedWord[]): readonly Diagnostic[] {
+export function undeclaredValues(table: RoutingTable, compared: readonly ComparedValue[]): readonly Diagnostic[] {
   const schema = declaredInputSchema(table, Object.keys(DIALECTS));
-  return words.flatMap(({ location, value, against }) => {
+  return compared.flatMap(({ location, value, against }) => {
     const values = valuesOf(against, (part) => inputValues(schema, part) ?? dataValues(table, part));
     if (values === null || values.includes(value)) return [];
     const message = `${shownParts(against)} is compared with ${quote(value)}, which routes.yaml does not declare`;

@@ -87,8 +87,8 @@ function reportText({ report }: ApprovalView): string {
   if (report === null) return ", without a report";
   const { sha256, status, assertions } = report;
   const complete = report.complete ? "complete" : "incomplete";
-  const word = status === "verified" || status === "outdated" ? status : "only claimed";
-  return `, report ${sha256.slice(0, 8)} (${word}, ${complete}; assertions ${assertions.passed} passed, ${assertions.failed} failed, ${assertions.waived} waived)`;
+  const shownStatus = status === "verified" || status === "outdated" ? status : "only claimed";
+  return `, report ${sha256.slice(0, 8)} (${shownStatus}, ${complete}; assertions ${assertions.passed} passed, ${assertions.failed} failed, ${assertions.waived} waived)`;
 }
 
 function behindLines({

@@ -2,14 +2,14 @@ import { areaOf } from "../../../compile/checks/region-areas.ts";
 import { hostEvidence } from "../../../compile/checks/region-evidence.ts";
 import type { Preset } from "../../../compile/presets/presets.ts";
 import { hostKind } from "../../../network/address.ts";
-import { asWord } from "./names.ts";
+import { asId } from "./names.ts";
 
 /** Region of providers whose source does not say where they process; no area holds it, so that policies about areas deny it. */
 export const UNSTATED = "unstated";
 /** Region of hosts in a network of one's own. */
 export const OWN = "on-premises";
 
-export interface Place {
+export interface ProviderLocation {
   readonly region: string;
   /** Written in the row; `null` where the preset has it. */
   readonly baseUrl: string | null;
@@ -23,10 +23,10 @@ export interface Place {
  * Where a provider is called, and where it processes.
  *
  * @param given base URL of the source, valid; `null` where the preset's is meant.
- * @param wanted region of the source in its own words.
+ * @param wanted region as the source names it.
  */
-export function placeOf(preset: Preset | null, given: string | null, wanted: string | null): Place {
-  const region = wanted === null || wanted === "" ? null : asWord(wanted, UNSTATED);
+export function providerLocation(preset: Preset | null, given: string | null, wanted: string | null): ProviderLocation {
+  const region = wanted === null || wanted === "" ? null : asId(wanted, UNSTATED);
   if (given !== null) return ofAddress(preset, given, region);
   const { regions, address = "", place } = preset ?? {};
   if (regions === undefined) {
@@ -56,7 +56,7 @@ export function placeOf(preset: Preset | null, given: string | null, wanted: str
   return { region: widest[0], baseUrl: null, isPrivate: widest[0] === OWN, doubt };
 }
 
-function ofAddress(preset: Preset | null, given: string, region: string | null): Place {
+function ofAddress(preset: Preset | null, given: string, region: string | null): ProviderLocation {
   const known = Object.entries(preset?.regions ?? {}).find(([, url]) => sameAddress(url, given));
   if (known !== undefined) return { region: known[0], baseUrl: null, isPrivate: known[0] === OWN, doubt: null };
   const { hostname } = new URL(given);
