@@ -35,6 +35,9 @@ describe.skipIf(CHROMIUM === null)(`policies in the console${WITHOUT}`, { timeou
     });
     await page.getByText("2 approvals; there is 1").waitFor();
     await page.getByText("1 d in shadow; it has been 17 h").waitFor();
+    await page
+      .getByText(/Found in the newest 12,840 decisions, back to .*: all evidence of its time in shadow\./)
+      .waitFor();
     await page.getByText("TOOLS_NOT_APPROVED").first().waitFor();
     await expect.poll(() => page.locator(".difference .added").count()).toBe(1);
     expect(await page.locator(".difference .added").textContent()).toContain('input.key.workload == "assistant"');

@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { EndpointHealth } from "../../console/api/types.ts";
+import { HEALTH } from "./answers/figures.ts";
 import { MODELS, simulation } from "./answers/routes.ts";
 import { SIGNED_IN } from "./answers/session.ts";
 import { CHROMIUM, openStage, WITHOUT, type Stage } from "./browser.ts";
 import type { Answers, FakeRequest } from "./fake-server.ts";
 
 const modelOf = ({ body }: FakeRequest): string => (body as { model: string }).model;
+const inPlain = (each: EndpointHealth): EndpointHealth => ({ ...each, plaintext: each.id === "gpt-5-us" });
 const READS: Answers = {
   "GET /v1/models": { body: MODELS },
+  "GET /v1/health": { body: { ...HEALTH, endpoints: HEALTH.endpoints.map(inPlain) } },
   "POST /v1/route/simulate": (request) => ({ body: simulation(modelOf(request)) }),
 };
 
@@ -26,6 +30,9 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     const texts = await rows.allTextContents();
     expect(texts[0]).toContain("$1.25 / $10");
     expect(texts[1]).toContain("ejected");
+    await expect.poll(() => rows.first().textContent()).toContain("openai-us plain http");
+    expect(await page.locator(".drawing .node").filter({ hasText: "plain http" }).count()).toBe(1);
+    expect(await rows.filter({ hasText: "plain http" }).count()).toBe(1);
     expect(texts.at(-1)).toContain("left out eu-residency/processed_in_eu");
     expect(texts.at(-1)).toContain("no price");
     expect(stage.complaints).toEqual([]);

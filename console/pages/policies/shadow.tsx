@@ -43,8 +43,8 @@ function ShadowFigures({ shadow }: { readonly shadow: PolicyShadow }) {
         <Tile title="Not judged" amount={indeterminate} of={judged} tone={indeterminate > 0 ? "widen" : undefined} />
       </ul>
       <p class="hint">
-        Of {counted(judged, "request")} from <Time at={since} /> to <Time at={until} />. Newly denied: the request was
-        let through, and a promotion would break it.
+        Of {counted(judged, "request")}, all that it has judged; in shadow since <Time at={since} />, counted until{" "}
+        <Time at={until} />. Newly denied: the request was let through, and a promotion would break it.
       </p>
       <h3>By constraint and reason</h3>
       <Table
@@ -62,9 +62,8 @@ function ShadowFigures({ shadow }: { readonly shadow: PolicyShadow }) {
         <Breakdown title="By route" rows={shadow.by_route} nameOf={({ route }) => route} />
       </div>
       <h3>Example requests</h3>
-      {shadow.witnesses.length === 0 ? (
-        <p class="hint">No example was found in {counted(shadow.looked_at.decisions, "decision")}.</p>
-      ) : (
+      <LookedAt at={shadow.looked_at} found={shadow.witnesses.length > 0} />
+      {shadow.witnesses.length === 0 ? null : (
         <Table
           label="Example requests"
           rows={shadow.witnesses}
@@ -73,6 +72,29 @@ function ShadowFigures({ shadow }: { readonly shadow: PolicyShadow }) {
         />
       )}
     </>
+  );
+}
+
+/** Counts are complete, examples may not be: a reader must not take one for the other. */
+function LookedAt({
+  at: { decisions, since, complete },
+  found,
+}: {
+  readonly at: PolicyShadow["looked_at"];
+  readonly found: boolean;
+}) {
+  return (
+    <p class="hint">
+      {found ? "Found in" : "No example was found in"} the newest {counted(decisions, "decision")}
+      {since === null ? null : (
+        <>
+          , back to <Time at={since} />
+        </>
+      )}
+      {complete
+        ? ": all evidence of its time in shadow."
+        : ". Older evidence was not searched; the numbers above count it."}
+    </p>
   );
 }
 

@@ -18,11 +18,14 @@ export function Drawing({
   workspace,
   routes,
   region,
+  plain,
 }: {
   readonly workspace: string;
   readonly routes: readonly RouteFacts[];
   /** Only what leads there is drawn in full; empty: everything. */
   readonly region: string;
+  /** Endpoints that are called without TLS. */
+  readonly plain: ReadonlySet<string>;
 }) {
   const endpoints = [...new Map(routes.flatMap((each) => (each.endpoints ?? []).map((one) => [one.id, one]))).values()];
   const rows = Math.max(routes.length, endpoints.length, 1);
@@ -83,7 +86,14 @@ export function Drawing({
             column={2}
             y={middle(endpoints.length, at)}
             title={endpoint.id}
-            lines={[[endpoint.provider, endpoint.region, priceOf(endpoint)].join(" · ")]}
+            lines={[
+              [
+                endpoint.provider,
+                endpoint.region,
+                ...(plain.has(endpoint.id) ? ["plain http"] : []),
+                priceOf(endpoint),
+              ].join(" · "),
+            ]}
             faint={!reached.has(endpoint.id)}
             mark={endpoint.health !== null && endpoint.health !== "healthy"}
           />

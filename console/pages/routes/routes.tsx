@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { hasScope, session } from "../../api/session-state.ts";
-import type { Model, ModelList } from "../../api/types.ts";
+import type { Health, Model, ModelList } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Choice } from "../../components/form.tsx";
 import { Empty, ErrorBox, Loaded, Panel } from "../../components/panel.tsx";
@@ -44,6 +44,8 @@ export function RoutesPage() {
 function Routes({ models }: { readonly models: readonly Model[] }) {
   const [shown, setShown] = useState(PAGE);
   const { routes, failure } = useRoutes(models, shown);
+  const health = useResource<Health>(hasScope("governance:read") ? "/v1/health" : null);
+  const plain = new Set((health.value?.endpoints ?? []).filter((each) => each.plaintext).map(({ id }) => id));
   const region = address.value.query.get("region") ?? "";
   const regions = [
     ...new Set(routes.flatMap(({ endpoints }) => (endpoints ?? []).map((each) => each.region))),
@@ -64,7 +66,12 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
       >
         <Reach routes={routes} region={region} />
         {failure === null ? null : <ErrorBox failure={failure} />}
-        <Drawing workspace={current?.signed_in === true ? current.workspace : ""} routes={routes} region={region} />
+        <Drawing
+          workspace={current?.signed_in === true ? current.workspace : ""}
+          routes={routes}
+          region={region}
+          plain={plain}
+        />
         <p class="hint">
           A line is where a plain request of this session may go now; a dashed one is shut by an approval or a policy.
           Prices are US dollars for a million tokens, input / output.
@@ -76,7 +83,7 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
         ) : null}
       </Panel>
       <Panel title="Endpoints of the routes">
-        <EndpointTable routes={routes} region={region} />
+        <EndpointTable routes={routes} region={region} plain={plain} />
       </Panel>
       <SimulateForm models={models} />
     </>
@@ -113,7 +120,21 @@ interface Line extends RouteEndpoint {
   readonly route: string;
 }
 
-function EndpointTable({ routes, region }: { readonly routes: readonly RouteFacts[]; readonly region: string }) {
+/** Calls are http without TLS in a network of the operator's: `plaintext: true` in routes.yaml. */
+function PlainBadge() {
+  return <Badge tone="widen">plain http</Badge>;
+}
+
+function EndpointTable({
+  routes,
+  region,
+  plain,
+}: {
+  readonly routes: readonly RouteFacts[];
+  readonly region: string;
+  /** Endpoints that are called without TLS. */
+  readonly plain: ReadonlySet<string>;
+}) {
   const lines: readonly Line[] = routes.flatMap(({ model, endpoints }) =>
     (endpoints ?? []).map((each) => ({ ...each, route: model.id })),
   );
@@ -126,7 +147,14 @@ function EndpointTable({ routes, region }: { readonly routes: readonly RouteFact
         { head: "Route", cell: ({ route }) => <Name of={route} /> },
         { head: "Endpoint", cell: ({ id }) => <Name of={id} /> },
         { head: "Model", cell: ({ model }) => <Name of={model} /> },
-        { head: "Provider", cell: ({ provider }) => <Name of={provider} /> },
+        {
+          head: "Provider",
+          cell: ({ id, provider }) => (
+            <>
+              <Name of={provider} /> {plain.has(id) ? <PlainBadge /> : null}
+            </>
+          ),
+        },
         { head: "Region", cell: ({ region: where }) => <Name of={where} /> },
         {
           head: "A plain request",
@@ -162,7 +190,14 @@ function ModelTable({ models }: { readonly models: readonly Model[] }) {
       rows={models}
       keyOf={({ id }) => id}
       columns={[
-        { head: "Route", cell: ({ id }) => <Name of={id} /> },
+        {
+          head: "Route",
+          cell: ({ id, plaintext }) => (
+            <>
+              <Name of={id} /> {plaintext ? <PlainBadge /> : null}
+            </>
+          ),
+        },
         {
           head: "A plain request",
           cell: ({ available, denial }) =>
