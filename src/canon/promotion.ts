@@ -113,7 +113,7 @@ export const PROMOTION_ERRORS = {
  * The settings of `policies.promotion`: their keys and defaults, what a promotion can lack because of each, and how that is said. The schema of routes.yaml, the
  * answers, the errors and the command line are made of these rows, in this order. When something is missing is in `lifecycle/requirements.ts`.
  */
-export const PROMOTION_SETTINGS = {
+const PROMOTION_SETTINGS = {
   approvals: {
     kind: "count",
     key: "approvals",

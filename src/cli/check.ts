@@ -19,7 +19,7 @@ import { shownPath } from "./terminal/shown-path.ts";
 import { formatDiagnostics, REPORT_FORMATS, type ReportFormat } from "./terminal/report.ts";
 import { runCommand } from "./terminal/run.ts";
 
-export const CHECK_HELP = `Usage: signalbox check [DIRECTORY] [options]
+const CHECK_HELP = `Usage: signalbox check [DIRECTORY] [options]
        signalbox check --explain CODE
 
 Compiles routes.yaml and the policies beside it, as serve does, and prints every problem of them and of assertions.yaml

@@ -20,7 +20,7 @@ export interface ConfigurationFiles {
 }
 
 /** The files that say something of the table, in the order in which they are read. */
-export function tableSources({ routes, parts = [], overlay = null }: ConfigurationFiles): readonly Source[] {
+function tableSources({ routes, parts = [], overlay = null }: ConfigurationFiles): readonly Source[] {
   return [routes, ...parts, ...(overlay === null ? [] : [overlay])];
 }
 

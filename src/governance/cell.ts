@@ -3,7 +3,7 @@ import { COUNTER_LIMIT, COUNTER_NUMBERS, type Counter } from "./counters.ts";
 import { QuantileSketch } from "./quantile-sketch.ts";
 
 /** What is measured of requests that were let through, in milliseconds; stored in this order. */
-export const LATENCIES = ["total", "first_byte", "router"] as const;
+const LATENCIES = ["total", "first_byte", "router"] as const;
 export type Latency = (typeof LATENCIES)[number];
 
 const VERSION = 1;

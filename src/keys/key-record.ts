@@ -19,10 +19,10 @@ import {
 export const DAY = 24 * 60 * 60_000;
 
 /** The longest life of a key unless the operator sets another ceiling, milliseconds. */
-export const DEFAULT_MAXIMUM_LIFETIME = 400 * DAY;
+const DEFAULT_MAXIMUM_LIFETIME = 400 * DAY;
 
 /** How long a rotated key still works by default (docs/keys.md#making-listing-rotating-revoking), milliseconds. */
-export const DEFAULT_OVERLAP = DAY;
+const DEFAULT_OVERLAP = DAY;
 
 const MAXIMUM_LABELS = 32;
 

@@ -86,7 +86,7 @@ export function costOfUse(price: Price | null, use: BilledUse, most: number = LA
 }
 
 /** Billionths of a US dollar that so many calls cost, besides their counts. */
-export function costOfCalls(price: Price | null, calls: number): number | null {
+function costOfCalls(price: Price | null, calls: number): number | null {
   return price === null ? null : Math.round(price.request * calls * 1_000_000_000);
 }
 

@@ -11,7 +11,7 @@ import { buildDigest, type Toolchain } from "./toolchain/toolchain.ts";
  * How a kept module compares with what its sources compile to here. `same`: byte for byte. `other_compiler`: another version compiled it, so
  * the bytes cannot be compared. `differs`: it claims the same compiler, or none, and has other bytes: it was changed or forged.
  */
-export const MODULE_AGREEMENTS = ["same", "other_compiler", "differs"] as const;
+const MODULE_AGREEMENTS = ["same", "other_compiler", "differs"] as const;
 export type ModuleAgreement = (typeof MODULE_AGREEMENTS)[number];
 
 /** A kept content as it may run. */

@@ -9,10 +9,10 @@ import type {
 } from "../canon/policy.ts";
 
 /** The reason of a constraint that could not be evaluated; no policy may declare it. */
-export const INDETERMINATE_REASON = "EVALUATION_INDETERMINATE";
+const INDETERMINATE_REASON = "EVALUATION_INDETERMINATE";
 
 /** The reason of a constraint whose evaluation would have taken more than it may; no policy may declare it. */
-export const TIMEOUT_REASON = "POLICY_TIMEOUT";
+const TIMEOUT_REASON = "POLICY_TIMEOUT";
 
 /** Replaces the document of such an evaluation: like any failed one it denies, with its own reason. */
 export const TIMED_OUT = Symbol("timed out");

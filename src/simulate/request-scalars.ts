@@ -45,12 +45,6 @@ const SCALARS = {
 
 export type ScalarName = (typeof SCALARS)[ScalarMember]["name"];
 
-export const SCALAR_NAMES: readonly ScalarName[] = Object.values(SCALARS).map(({ name }) => name);
-
-export function isScalarName(name: string): name is ScalarName {
-  return SCALAR_NAMES.some((known) => known === name);
-}
-
 type Make<Result> = (member: ScalarMember, scalar: Scalar<Scalars[ScalarMember]>) => Result;
 
 /** What is made of each member, in the order of reports. */

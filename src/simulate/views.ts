@@ -47,7 +47,7 @@ export async function sideViews(side: CompiledSide, promoted: (id: string) => bo
  *
  * @throws {PolicyModuleError} when a module cannot be loaded.
  */
-export async function singlePolicies({ table, contents, modules }: CompiledSide): Promise<readonly SinglePolicy[]> {
+async function singlePolicies({ table, contents, modules }: CompiledSide): Promise<readonly SinglePolicy[]> {
   const states = contents.map(({ contract: { id }, digest, slot }) => {
     return { id, digest, revision: 0, mode: slot === "enforced" ? ("enforce" as const) : ("shadow" as const) };
   });

@@ -26,7 +26,7 @@ export interface Answer {
 }
 
 /** Joins events to the answer that they tell of: what a stream says and what a whole answer says are the same. */
-export class AnswerCollector {
+class AnswerCollector {
   readonly #blocks: AnswerBlock[] = [];
   #model: string | null = null;
   #usage: TokenUsage | null = null;

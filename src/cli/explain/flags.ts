@@ -67,7 +67,7 @@ const FLAGS = {
   ...SAMPLE_FLAGS,
 } as const;
 
-export const EXPLAIN_FORMATS = ["terminal", "json"] as const;
+const EXPLAIN_FORMATS = ["terminal", "json"] as const;
 
 /** Files to decide with. */
 export interface FilesSource {

@@ -24,7 +24,7 @@ import { SIMULATED } from "./write/import-files.ts";
 const DEFAULT_WORKSPACE = "demo";
 const REPORT = "IMPORT.md";
 
-export const IMPORT_HELP = `Usage: signalbox import SOURCE FILE [options]
+const IMPORT_HELP = `Usage: signalbox import SOURCE FILE [options]
 
 Writes routes.yaml, policies and IMPORT.md from the configuration of another gateway, and checks them. IMPORT.md names every
 value of the source with its line: carried over, carried over with a changed meaning, not carried over and why, to decide by hand.

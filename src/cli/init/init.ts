@@ -14,7 +14,7 @@ import { INIT_POLICIES, routesText } from "./routes-text.ts";
 
 const DEFAULT_WORKSPACE = "demo";
 
-export const INIT_HELP = `Usage: signalbox init [DIRECTORY] [options]
+const INIT_HELP = `Usage: signalbox init [DIRECTORY] [options]
 
 Writes a commented routes.yaml with the providers chosen, schemas for editors, and three policies with their tests.
 On a terminal, asks for values that no flag gives. Overwrites nothing: if one of the files exists already, none is written

@@ -1,7 +1,7 @@
 import { UsageError, type CommandIo } from "./command-io.ts";
 
 /** Names the environment where a flag does not. */
-export const ENVIRONMENT_VARIABLE = "SIGNALBOX_ENVIRONMENT";
+const ENVIRONMENT_VARIABLE = "SIGNALBOX_ENVIRONMENT";
 
 /** The flag's help text. */
 export const ENVIRONMENT_HELP = `  --environment NAME  merge routes.NAME.yaml over it (default: ${ENVIRONMENT_VARIABLE}, else none)`;

@@ -11,10 +11,6 @@ import { ASSERTION_CODES, isAssertionCode } from "../../simulate/assertions/file
 export const REPORT_FORMATS = ["terminal", "json", "github", "sarif"] as const;
 export type ReportFormat = (typeof REPORT_FORMATS)[number];
 
-export function isReportFormat(value: string): value is ReportFormat {
-  return REPORT_FORMATS.some((format) => format === value);
-}
-
 /** What a report may show besides the findings. */
 export interface ReportContext {
   /** The files that the findings point into; the terminal prints their lines. */

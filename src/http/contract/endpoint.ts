@@ -69,7 +69,7 @@ export interface InferenceEndpoint extends EndpointFacts {
   readonly surface: Surface | UnarySurface;
 }
 
-export const CONTROL_HANDLERS = [
+const CONTROL_HANDLERS = [
   "simulate",
   "models",
   "model",

@@ -24,7 +24,7 @@ const LONGEST_NAME = 64;
 const TEST_ENDING = "_test.rego";
 const ENDING = ".rego";
 
-export function packageOfPolicy(id: string): string {
+function packageOfPolicy(id: string): string {
   return id.replaceAll("-", "_");
 }
 

@@ -32,7 +32,7 @@ export interface Family {
  * Series that one family holds at most. Every label is an id of the table, of a policy or of an enum, so a sane configuration stays far below it; the bound
  * keeps a thousand reloads of ever new tables from filling the memory.
  */
-export const MOST_SERIES = 20_000;
+const MOST_SERIES = 20_000;
 
 interface Series<Value> {
   readonly labels: readonly string[];

@@ -108,29 +108,6 @@ pass.guardrail_replaced if ${JSON.stringify(label)} in held
   return policy(contract, rules, "shadow");
 }
 
-/** Operations that routes allow. */
-export function operationPolicy(allowed: ReadonlyMap<string, readonly string[]>): PlannedPolicy {
-  const contract: Contract = {
-    id: "allowed-operations",
-    title: "Routes with a list of request types serve no others",
-    constraint: "operation_allowed",
-    effect: "gate",
-    reason: "OPERATION_NOT_ALLOWED",
-  };
-  const rows = [...allowed]
-    .map(([route, operations]) => `\t${JSON.stringify(route)}: ${set(operations)},\n`)
-    .toSorted();
-  const rules = `# Route: operations that it serves.
-allowed := {
-${rows.join("")}}
-
-pass.operation_allowed if not allowed[input.request.route]
-
-pass.operation_allowed if input.operation in allowed[input.request.route]
-`;
-  return policy(contract, rules, "enforce");
-}
-
 /** Keys that may use some routes only, by a label that such a key has. */
 export function keyListPolicy(allowed: ReadonlyMap<string, readonly string[]>): PlannedPolicy {
   const contract: Contract = {
@@ -154,26 +131,6 @@ pass.route_listed if count(held & restricted) == 0
 pass.route_listed if {
 	some label in held
 	input.request.route in allowed[label]
-}
-`;
-  return policy(contract, rules, "enforce");
-}
-
-/** Endpoints that a list of models of the source leaves. */
-export function modelListPolicy(refused: Iterable<string>): PlannedPolicy {
-  const contract: Contract = {
-    id: "model-list",
-    title: "Models outside of the source's list are left out",
-    constraint: "model_listed",
-    effect: "filter",
-    reason: "MODEL_NOT_LISTED",
-  };
-  const rules = `# Endpoints whose models the list does not allow.
-refused := ${set(refused)}
-
-pass.model_listed contains candidate.id if {
-	some candidate in input.candidates
-	not candidate.id in refused
 }
 `;
   return policy(contract, rules, "enforce");

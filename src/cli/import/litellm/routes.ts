@@ -96,7 +96,7 @@ function groupOf(name: string, rows: readonly Deployment[], estate: Estate): Gro
 }
 
 /** An endpoint that no route uses. */
-export function dropEndpoint(estate: Estate, endpoint: PlannedEndpoint): void {
+function dropEndpoint(estate: Estate, endpoint: PlannedEndpoint): void {
   const index = estate.endpoints.indexOf(endpoint);
   if (index !== -1) estate.endpoints.splice(index, 1);
 }

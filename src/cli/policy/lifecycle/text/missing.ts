@@ -11,7 +11,7 @@ const FORMAT: RequirementFormat = {
 };
 
 /** One thing that a promotion still lacks, in words; the same in a list, after an approval and in a refusal. */
-export function missingText(missing: Missing): string {
+function missingText(missing: Missing): string {
   const row = REQUIREMENTS.find(({ name }) => name === missing.requirement);
   // A newer server may require more than this command knows.
   return row?.missing(factsOf(missing), FORMAT) ?? missing.requirement;

@@ -12,7 +12,7 @@ export function exampleMarkup(sample: SampleRequest, explain: readonly string[],
   </details>`;
 }
 
-export function commandMarkup(explain: readonly string[]): Markup {
+function commandMarkup(explain: readonly string[]): Markup {
   return html`<div class="command">
     <code>${explainCommand(explain)}</code><button type="button" data-copy>Copy</button>
   </div>`;

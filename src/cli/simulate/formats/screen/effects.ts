@@ -8,7 +8,7 @@ import { listText } from "../../../terminal/amounts.ts";
 import { worstChange } from "../wording/change-wording.ts";
 import { destinationText, routesText } from "./words.ts";
 
-export const EFFECT_TAGS = ["BREAKS", "WIDENS", "MOVES", "NARROWS", "CHANGES"] as const;
+const EFFECT_TAGS = ["BREAKS", "WIDENS", "MOVES", "NARROWS", "CHANGES"] as const;
 export type EffectTag = (typeof EFFECT_TAGS)[number];
 
 /** The effect of a cause on the requests of some workspaces, described by the plainest of them. */

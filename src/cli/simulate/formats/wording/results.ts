@@ -119,7 +119,7 @@ function withSharing(
 }
 
 /** "weighted 9 → weighted 1", "tier 1 → tier 2"; `null` where both sides share the endpoint alike. */
-export function sharingChange(was: CandidateReport, is: CandidateReport): string | null {
+function sharingChange(was: CandidateReport, is: CandidateReport): string | null {
   if (sharingText(was) === sharingText(is)) return null;
   const shown = was.tier === is.tier ? balanceText : sharingText;
   return `${shown(was)} → ${shown(is)}`;
