@@ -1,3 +1,4 @@
+import type { BudgetStep } from "./budget-step.ts";
 import type { Capability } from "./capability.ts";
 import type { LatencyClass } from "./latency-class.ts";
 import type { Operation } from "./operation.ts";
@@ -130,6 +131,8 @@ export interface PolicyInput {
     readonly data_collection: "allow" | "deny";
     readonly zdr: boolean;
   };
+  /** `unlimited` for every request where no policy of the set reads it. */
+  readonly budget: { readonly remaining: BudgetStep };
   /** One and the same bucket for every request where no policy of the set reads it. */
   readonly time: PolicyTime;
   readonly candidates: readonly PolicyCandidate[];
@@ -174,6 +177,8 @@ export interface PolicySet {
   readonly policies: readonly { readonly identity: PolicyIdentity; readonly contract: PolicyContract }[];
   /** Whether the answer of any policy may depend on `input.time`. */
   readonly readsTime: boolean;
+  /** The same of `input.budget`. */
+  readonly readsBudget: boolean;
   evaluate(input: PolicyInput): PolicyEvaluation;
 }
 

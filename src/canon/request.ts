@@ -1,3 +1,4 @@
+import type { BudgetStep } from "./budget-step.ts";
 import type { BodyReader } from "./body-reader.ts";
 import type { Capability } from "./capability.ts";
 import type { Feature } from "./generate/feature.ts";
@@ -77,6 +78,8 @@ export const NO_HEADERS: ProtocolHeaders = Object.freeze({ version: null, betas:
 
 /** What a surface's parser makes of a request body. The body is the caller's; nothing of it may be logged. */
 export interface InferenceRequest {
+  /** What is left of the caller's budgets; absent where no policy reads it. */
+  readonly budget?: BudgetStep | undefined;
   /** The public name of a route, as the caller wrote it. */
   readonly model: string;
   readonly shape: RequestShape;

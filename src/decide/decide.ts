@@ -1,4 +1,5 @@
 import { mayDo, mayUseRoute } from "../canon/credentials/narrowing.ts";
+import type { BudgetStep } from "../canon/budget-step.ts";
 import type { Candidate, Decision, Denial, IfPromoted } from "../canon/decision.ts";
 import type { Identity } from "../canon/identity.ts";
 import { deepFreeze } from "../canon/json.ts";
@@ -23,6 +24,8 @@ export interface Question {
   readonly model: string;
   readonly shape: RequestShape;
   readonly preferences: ProviderPreferences | null;
+  /** What is left of the caller's budgets. Not looked at where no policy reads it; absent where one does: nothing is left. */
+  readonly budget?: BudgetStep | undefined;
 }
 
 /**
@@ -99,7 +102,7 @@ function decideRoute(
   workspace: WorkspaceRow,
   route: RouteRow,
   identity: Identity,
-  { shape, preferences }: Question,
+  { shape, preferences, budget = "exhausted" }: Question,
   at: number,
 ): Decision {
   const trace = new Trace();
@@ -107,8 +110,11 @@ function decideRoute(
   const wanted = applyPreferences(table, workspace, preferences, open, trace);
   const eligible = orderCandidates(preferences, wanted);
   const approved = applyApprovals(table, workspace, route, shape, eligible, trace);
-  const time = policies.readsTime ? timeWindow(at) : ANY_TIME;
-  const input = policyInput(table, workspace, identity, route, shape, preferences, time, approved);
+  const circumstances = {
+    time: policies.readsTime ? timeWindow(at) : ANY_TIME,
+    budget: policies.readsBudget ? budget : "unlimited",
+  } as const;
+  const input = policyInput(table, workspace, identity, route, shape, preferences, circumstances, approved);
   const evaluation = policies.evaluate(input);
   const applied = applyEvaluation(table, approved, ofSlot(evaluation, "enforced"));
   const promoted = applyEvaluation(table, approved, evaluationIfPromoted(policies, evaluation));

@@ -43,7 +43,8 @@ export function createDecider(table: RoutingTable, policies: PolicySet, now: () 
     decide(identity, question) {
       const at = clock?.() ?? 0;
       const window = clock === undefined ? "" : timeClass(at);
-      const key = `${identityClass(identity)}\n${window}${questionClass(question)}`;
+      const budget = policies.readsBudget ? `${question.budget ?? ""}\n` : "";
+      const key = `${identityClass(identity)}\n${window}${budget}${questionClass(question)}`;
       const decisions = question.preferences === null ? plain : preferred;
       const known = decisions.get(key);
       if (known !== undefined) return known;
@@ -69,7 +70,7 @@ function timeClass(at: number): string {
   return `${day} ${hour}\n`;
 }
 
-/** Every member of a question, in one line; two questions with the same line are the same question. */
+/** Every member of a question but the budget, in one line; two questions with the same line are the same question. */
 function questionClass({ model, shape, preferences }: Question): string {
   const requested = preferences === null ? "" : canonicalJson(preferences);
   return `${model}\n${shapeClass(shape)}\n${requested}`;

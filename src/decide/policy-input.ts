@@ -1,9 +1,16 @@
+import type { BudgetStep } from "../canon/budget-step.ts";
 import type { Candidate } from "../canon/decision.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { PolicyCandidate, PolicyInput, PolicyTime } from "../canon/policy.ts";
 import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { RequestShape } from "../canon/request.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
+
+/** What policies read that is neither of the request nor of the configuration. */
+export interface Circumstances {
+  readonly time: PolicyTime;
+  readonly budget: BudgetStep;
+}
 
 /** Everything that a policy can read of a request: names of the table, enums, booleans and buckets (docs/policies.md#what-a-policy-may-read). */
 export function policyInput(
@@ -13,7 +20,7 @@ export function policyInput(
   route: RouteRow,
   shape: RequestShape,
   preferences: ProviderPreferences | null,
-  time: PolicyTime,
+  { time, budget }: Circumstances,
   candidates: readonly Candidate[],
 ): PolicyInput {
   return {
@@ -28,6 +35,7 @@ export function policyInput(
       data_collection: preferences?.data_collection === "allow" ? "allow" : "deny",
       zdr: preferences?.zdr === true,
     },
+    budget: { remaining: budget },
     time,
     candidates: candidates.map((candidate) => policyCandidate(table, candidate)),
   };

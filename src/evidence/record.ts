@@ -1,3 +1,4 @@
+import type { BudgetStep } from "../canon/budget-step.ts";
 import type { Capability } from "../canon/capability.ts";
 import type { Edit } from "../canon/generate/edit.ts";
 import type { FailureKind } from "../canon/failure.ts";
@@ -81,6 +82,8 @@ export interface DecisionRecord {
   readonly workload?: Identifier;
   /** The key's owner, where `vocabulary.owners` declares it: policies read no other. */
   readonly owner?: Identifier;
+  /** What was left of the caller's budgets, where a policy read it. */
+  readonly budget?: BudgetStep;
   /** The key's labels; absent where it has none. */
   readonly labels?: readonly Identifier[];
   /** How often the client's library says it has retried (`x-stainless-retry-count`); 0 to 100. */

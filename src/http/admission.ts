@@ -1,3 +1,4 @@
+import { limitedSubjects } from "./limited-subjects.ts";
 import type { RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
@@ -68,7 +69,7 @@ export function admitToLimits(
 ): Admission | ServiceError | Promise<Admission | ServiceError> {
   const { quotas } = call.runtime;
   if (quotas === undefined) return UNLIMITED;
-  const subjects = subjectsOf(call, identity);
+  const subjects = limitedSubjects(call.snapshot.decider.table, identity);
   if (subjects.length === 0) return UNLIMITED;
   const { models } = call.snapshot.decider.table;
   const { body, reader, shape } = request;
@@ -84,18 +85,6 @@ export function admitToLimits(
     return "refused" in result ? limitError(result, now) : new Reserved(quotas, result, estimate);
   };
   return decided instanceof Promise ? decided.then(admitted) : admitted(decided);
-}
-
-function subjectsOf(
-  { snapshot }: InferenceCall,
-  { workspace, keyId, lineage, limits }: Identity,
-): readonly LimitedSubject[] {
-  const ofWorkspace = snapshot.decider.table.workspaces[workspace]?.limits;
-  const ofKey = effectiveLimits(limits ?? null, ofWorkspace?.perKey ?? null);
-  const subjects: LimitedSubject[] = [];
-  if (ofWorkspace !== undefined) subjects.push({ kind: "workspace", id: workspace, limits: ofWorkspace });
-  if (ofKey !== null) subjects.push({ kind: "key", id: lineage ?? keyId, limits: ofKey });
-  return subjects;
 }
 
 class Reserved implements Admission {

@@ -15,6 +15,7 @@ import { readBounds, type Bounds } from "./request-head.ts";
 import { varyHeaders } from "./cross-origin.ts";
 import { stopsOf } from "../dispatch/stop-order.ts";
 import type { InferenceEndpoint } from "./contract/endpoint.ts";
+import { callerBudget } from "./caller-budget.ts";
 import { admitToLimits, type Admission } from "./admission.ts";
 import type { Capacity, RequestHold } from "./capacity.ts";
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
@@ -122,11 +123,16 @@ async function readAndAnswer(
 async function decideAndAnswer(
   call: InferenceCall,
   identity: Identity,
-  request: InferenceRequest,
+  parsed: InferenceRequest,
   bytes: number,
   bounds: Bounds,
 ): Promise<ServiceError | null> {
   const { endpoint, snapshot, recorder } = call;
+  const left = callerBudget(call.runtime, snapshot, identity);
+  const budget = left instanceof Promise ? await left : left;
+  if (typeof budget === "object") return recorder.refuse(snapshot, identity, budget);
+  // Where no policy reads the budget, the request stays as it is.
+  const request = budget === undefined ? parsed : { ...parsed, budget };
   const decision = snapshot.decider.decide(identity, request);
   if (decision.outcome === "deny") {
     const error = denialError(decision.denial, request.paths);

@@ -1,3 +1,4 @@
+import type { Question } from "../decide/decide.ts";
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Decision } from "../canon/decision.ts";
@@ -112,7 +113,7 @@ function plainRecord(
 export function decisionRecord(
   { requestId, at, operation, retryCount, clientRequestDigest }: RecordHead,
   identity: Identity,
-  request: Pick<InferenceRequest, "shape" | "preferences">,
+  request: Omit<Question, "model">,
   decision: Decision,
   { table, policies }: { readonly table: RoutingTable; readonly policies: { readonly id: string } },
 ): DecisionRecord {

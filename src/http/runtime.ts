@@ -12,6 +12,7 @@ import type { Console } from "./console/console-port.ts";
 import type { PolicyAdministration } from "./control/policies/administration.ts";
 import type { KeyManagement } from "./control/service-keys/key-management.ts";
 import type { SimulationRate } from "./control/simulation-rate.ts";
+import type { BudgetLevels } from "../limits/budget-levels.ts";
 import type { Quotas } from "../limits/quotas.ts";
 import type { UnaryRequests } from "./unary/joined.ts";
 import type { ServerLimits } from "./capacity.ts";
@@ -63,6 +64,8 @@ export interface Runtime {
   readonly running: UnaryRequests;
   /** What may still be used of limits; nothing is limited where there is none. */
   readonly quotas?: Quotas;
+  /** What is left of budgets, for policies; nobody has one where there is none. */
+  readonly budgets?: BudgetLevels;
   /** Bounds simulations; a server without it does not. */
   readonly simulationRate?: SimulationRate;
   /** What is known of endpoints from their calls. */

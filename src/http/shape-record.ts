@@ -1,8 +1,8 @@
 import type { Identity } from "../canon/identity.ts";
 import type { ProviderPreferences } from "../canon/preferences.ts";
-import type { InferenceRequest } from "../canon/request.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import type { Vocabulary } from "../canon/vocabulary.ts";
+import type { Question } from "../decide/decide.ts";
 import { regionsNamed } from "../decide/narrow.ts";
 import {
   UNKNOWN_NAME,
@@ -15,7 +15,7 @@ import {
 /** What a decision depends on besides what every record has, so that `simulate --evidence` can decide the request again. */
 export type ShapeRecord = Pick<
   DecisionRecord,
-  "signatureFamilies" | "dimensions" | "preferences" | "workload" | "owner" | "labels"
+  "signatureFamilies" | "dimensions" | "preferences" | "workload" | "owner" | "budget" | "labels"
 >;
 
 /** The part of a key that records have; the same for every request of the key under one vocabulary. */
@@ -25,14 +25,16 @@ const keyParts = new WeakMap<Identity, { readonly vocabulary: Vocabulary; readon
 export function shapeRecord(
   table: RoutingTable,
   identity: Identity,
-  { shape, preferences }: Pick<InferenceRequest, "shape" | "preferences">,
+  { shape, preferences, budget }: Omit<Question, "model">,
 ): ShapeRecord | null {
   const key = keyPart(table, identity);
   const { signatureFamilies, dimensions } = shape;
-  if (preferences === null && dimensions === null && signatureFamilies.length === 0) return key;
+  const isPlain = preferences === null && dimensions === null && signatureFamilies.length === 0;
+  if (isPlain && budget === undefined) return key;
   return {
     ...key,
     ...(signatureFamilies.length > 0 && { signatureFamilies: knownFamilies(table, signatureFamilies) }),
+    ...(budget !== undefined && { budget }),
     ...(dimensions !== null && { dimensions }),
     ...(preferences !== null && { preferences: preferencesRecord(table, preferences) }),
   };

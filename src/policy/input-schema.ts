@@ -1,3 +1,4 @@
+import { BUDGET_STEPS } from "../canon/budget-step.ts";
 import { CAPABILITY_NAMES } from "../canon/capability.ts";
 import type { JsonObject } from "../canon/json.ts";
 import { LATENCY_CLASSES } from "../canon/latency-class.ts";
@@ -130,6 +131,9 @@ function inputSchema(names: TableNames | null): JsonObject {
           allow_fallbacks: truth("Whether the caller allows fallbacks."),
           data_collection: enumOf("Whether the caller allows providers that collect data.", ["allow", "deny"]),
           zdr: truth("Whether the caller requires zero data retention."),
+        }),
+        budget: object<PolicyInput["budget"]>("Of the key and of its workspace, whichever has less left.", {
+          remaining: enumOf("What is left of the budget; `unlimited` without one.", BUDGET_STEPS),
         }),
         time,
         candidates: list("Where the request may go, in the order to try.", candidateSchema(names)),

@@ -31,6 +31,7 @@ export function assemblePolicySet(modules: LoadedModules, slots: readonly Policy
     id: policySetId(policies.map(({ identity }) => identity)),
     policies: policies.map(({ identity, contract }) => ({ identity, contract })),
     readsTime: policies.some((policy) => readsPath(policy, "input.time")),
+    readsBudget: policies.some((policy) => readsPath(policy, "input.budget")),
     evaluate: (input) => {
       const said = policies.map(({ evaluate }) => evaluate(input));
       return {

@@ -16,6 +16,7 @@ import { RunningRequests } from "../http/unary/joined.ts";
 import { manageKeys } from "../keys/key-management.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
 import type { TokenExchange } from "../keys/tokens/token-exchange.ts";
+import { BudgetLevels } from "../limits/budget-levels.ts";
 import type { Quotas } from "../limits/quotas.ts";
 import type { Store } from "../store/port.ts";
 import type { ServedPolicies } from "./policies/served-policies.ts";
@@ -82,6 +83,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
     },
     running: new RunningRequests(),
     quotas: parts.quotas,
+    budgets: new BudgetLevels(store.limits, Date.now),
     simulationRate: new SimulationRate(),
     endpoints: new EndpointTracker(healthSettingsOf(snapshots), telemetry.log.endpointChanged),
     stickyKeyOf: stickyKeys(),

@@ -25,9 +25,10 @@ export function questionOf({
   key: _key,
   preferences,
   time: _time,
+  budget = "unlimited",
   ...shape
 }: SampleRequest): Question {
-  return { model, preferences, shape };
+  return { model, preferences, shape, budget };
 }
 
 const HOUR = 3_600_000;

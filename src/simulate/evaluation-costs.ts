@@ -73,6 +73,7 @@ function sampleInputs(table: RoutingTable): readonly PolicyInput[] {
     id: "",
     policies: [],
     readsTime: true,
+    readsBudget: true,
     evaluate: (input) => {
       inputs.set(JSON.stringify(input), input);
       return { verdicts: [], obligations: [] };
@@ -84,7 +85,7 @@ function sampleInputs(table: RoutingTable): readonly PolicyInput[] {
         for (const needs of [[], CAPABILITY_NAMES.toSorted()]) {
           if (inputs.size >= MOST_INPUTS) return [...inputs.values()];
           const shape = { ...PLAIN, operation, needs };
-          decide(table, recording, callerOf(workspace), { model, shape, preferences: null }, 0);
+          decide(table, recording, callerOf(workspace), { model, shape, preferences: null, budget: "unlimited" }, 0);
         }
       }
     }

@@ -1,3 +1,4 @@
+import type { BudgetStep } from "../canon/budget-step.ts";
 import type { Capability } from "../canon/capability.ts";
 import type { Feature } from "../canon/generate/feature.ts";
 import type { Operation } from "../canon/operation.ts";
@@ -28,6 +29,8 @@ export interface SampleRequest extends Scalars {
   readonly dimensions: number | null;
   readonly preferences: ProviderPreferences | null;
   readonly time: PolicyTime;
+  /** What is left of the caller's budgets; absent: it has none. */
+  readonly budget?: BudgetStep;
 }
 
 /** A request with the default of every member, without workspace and route. */

@@ -28,6 +28,7 @@ export class SideDecider {
       id: "",
       policies: [],
       readsTime: this.#views.declared.readsTime,
+      readsBudget: this.#views.declared.readsBudget,
       evaluate: (input) => {
         evaluated = input;
         return { verdicts: [], obligations: [] };
@@ -43,6 +44,7 @@ export class SideDecider {
       ...input,
       key: keyWords(this.table, identityOf(sample)),
       request: { ...input.request, ...requestWords(sample) },
+      budget: this.#views.declared.readsBudget ? { remaining: sample.budget ?? "unlimited" } : input.budget,
       time: this.#views.declared.readsTime ? sample.time : input.time,
     };
   }

@@ -1,7 +1,7 @@
 import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../canon/policy.ts";
 import type { CompiledPolicy } from "../policy/compiled.ts";
 import { readsPath } from "../policy/modules/reads.ts";
-import { rememberingSet } from "../policy/modules/remembering-set.ts";
+import { rememberingSet, type ReadMembers } from "../policy/modules/remembering-set.ts";
 import { policyData } from "../policy/policy-data.ts";
 import { createSinglePolicies, type SinglePolicy } from "../policy/policy-set.ts";
 import { promotedPolicies } from "./explain/promoted.ts";
@@ -37,7 +37,7 @@ const MAXIMUM_ANSWERS = 50_000;
  */
 export async function sideViews(side: CompiledSide, promoted: (id: string) => boolean): Promise<LoadedViews> {
   const singles = await singlePolicies(side);
-  const declared = rememberingSet(singles, readsTime(side), MAXIMUM_ANSWERS);
+  const declared = rememberingSet(singles, membersRead(side), MAXIMUM_ANSWERS);
   const policies = singles.map((single, index) => ({ single, rules: side.contents[index]?.rules ?? null }));
   return { declared, promoted: promotedPolicies(declared, promoted), policies };
 }
@@ -74,6 +74,7 @@ function silentPolicy({ contract, digest, slot }: SideContent): SinglePolicy {
   return { identity, contract, reads: [], evaluate: () => NOTHING };
 }
 
-function readsTime({ contents }: CompiledSide): boolean {
-  return contents.some(({ rules }) => rules !== null && readsPath(rules, "input.time"));
+function membersRead({ contents }: CompiledSide): ReadMembers {
+  const reads = (path: string): boolean => contents.some(({ rules }) => rules !== null && readsPath(rules, path));
+  return { readsTime: reads("input.time"), readsBudget: reads("input.budget") };
 }

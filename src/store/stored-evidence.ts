@@ -1,3 +1,4 @@
+import { BUDGET_STEPS } from "../canon/budget-step.ts";
 import { isCapability } from "../canon/capability.ts";
 import { FAILURE_KINDS } from "../canon/failure.ts";
 import { FEATURE_NAMES } from "../canon/generate/feature.ts";
@@ -103,6 +104,7 @@ const DECISION = {
   preferences: isOptional(isJsonObject),
   workload: isOptional(isText),
   owner: isOptional(isText),
+  budget: isOptional(isOneOf(BUDGET_STEPS)),
   labels: isOptional(isListOf(isText)),
   retryCount: isNumber,
   clientRequestDigest: isTextOrNull,

@@ -36,6 +36,7 @@ const inputs: fc.Arbitrary<PolicyInput> = fc.record({
     tier: fc.constantFrom("standard", "regulated"),
     labels,
   }),
+  budget: fc.constant({ remaining: "unlimited" as const }),
   key: fc.record({
     environment: fc.constantFrom("production", "staging"),
     workload: fc.constant("other"),

@@ -64,6 +64,7 @@ export function ordinaryInput(changes: Partial<PolicyInput> = {}): PolicyInput {
   return {
     operation: "chat.completions",
     workspace: { id: "demo", tier: "standard", labels: [] },
+    budget: { remaining: "unlimited" },
     key: { environment: "production", workload: "other", owner: "other", labels: [] },
     request: {
       route: "chat-small",

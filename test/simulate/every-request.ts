@@ -222,6 +222,7 @@ async function actingSet(
     id: "",
     policies: [],
     readsTime: parts.some(({ readsTime }) => readsTime),
+    readsBudget: parts.some(({ readsBudget }) => readsBudget),
     evaluate: (input) => {
       const said = parts.map((part) => part.evaluate(input));
       return {

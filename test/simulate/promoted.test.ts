@@ -21,6 +21,7 @@ function withCandidates(enforced: PolicySet, candidates: PolicySet, watched: rea
   return {
     id: "0".repeat(16),
     readsTime: false,
+    readsBudget: false,
     policies: ids.flatMap((id) => [
       ...(id === "d-watched" ? [] : [{ identity: identityOf(id, "enforced"), contract: contractOf(id) }]),
       ...(watched.includes(id) || id === "d-watched"

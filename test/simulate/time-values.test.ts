@@ -5,7 +5,7 @@ import { universeOf } from "../../src/simulate/space/universe.ts";
 import { table } from "../support/table.ts";
 
 it("names times as the report does, whether or not somebody tells them apart", () => {
-  const universe = universeOf(table({}), table({}));
+  const universe = universeOf(table({}), table({}), false);
   const own = universe.operations.get("chat.completions");
   if (own === undefined) throw new Error("no operation");
   const all = DAY_BUCKETS.flatMap((day) => HOUR_BUCKETS.map((hour) => `${day} ${hour}`)).toSorted();

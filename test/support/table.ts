@@ -218,6 +218,7 @@ export function fakePolicies(
     id: "5e7".padEnd(16, "0"),
     policies: [{ identity: { id: "fake", revision: 1, digest: "d".repeat(64), slot: "enforced" }, contract }],
     readsTime: false,
+    readsBudget: false,
     evaluate(input) {
       asked.push(input);
       return {

@@ -68,6 +68,7 @@ describe("a server's log", () => {
       id: "0123456789abcdef",
       policies: [],
       readsTime: false,
+      readsBudget: false,
       evaluate: () => ({ verdicts: [], obligations: [] }),
     });
     expect(lines).toEqual([

@@ -54,6 +54,7 @@ Caller (a server reads it from the key)
   --key-environment E      Environment of the key. Default: production.
   --workload W
   --owner O                Owner of the key.
+  --budget STEP            What is left of its budgets: unlimited, above_half, below_half, below_tenth or exhausted.
   --labels A,B
 
 How

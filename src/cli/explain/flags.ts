@@ -1,3 +1,4 @@
+import { BUDGET_STEPS } from "../../canon/budget-step.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { FEATURE_NAMES } from "../../canon/generate/feature.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
@@ -40,7 +41,14 @@ const PREFERENCE_FLAGS = {
 } as const;
 
 /** The attributes of the caller's key; a server reads its own. */
-const KEY_FLAGS = { workspace: text, "key-environment": text, workload: text, owner: text, labels: text } as const;
+const KEY_FLAGS = {
+  workspace: text,
+  "key-environment": text,
+  workload: text,
+  owner: text,
+  budget: text,
+  labels: text,
+} as const;
 
 const SAMPLE_FLAGS = {
   ...KEY_FLAGS,
@@ -188,6 +196,7 @@ function readSample(values: Values, time: PolicyTime): SampleRequest {
     dimensions: values.dimensions === undefined ? null : readCount("--dimensions", values.dimensions, 1_000_000),
     preferences: readPreferences(values),
     time,
+    ...(values.budget !== undefined && { budget: readValue("--budget", values.budget, BUDGET_STEPS) }),
   };
 }
 

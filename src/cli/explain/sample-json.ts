@@ -1,3 +1,4 @@
+import { BUDGET_STEPS } from "../../canon/budget-step.ts";
 import { CAPABILITY_NAMES, isCapability } from "../../canon/capability.ts";
 import { FEATURE_NAMES, isFeature } from "../../canon/generate/feature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
@@ -34,6 +35,7 @@ const MEMBERS: JsonObject = {
   ...mapScalars((_, { plain, values }) => (typeof plain === "boolean" ? { type: "boolean" } : { enum: values })),
   dimensions: { type: ["number", "null"] },
   preferences: { $ref: "#/components/schemas/ProviderPreferences" },
+  budget: { enum: BUDGET_STEPS },
   time: {
     type: "object",
     additionalProperties: false,
@@ -45,7 +47,7 @@ const MEMBERS: JsonObject = {
 const SAMPLE: JsonObject = {
   type: "object",
   additionalProperties: false,
-  required: Object.keys(MEMBERS),
+  required: Object.keys(MEMBERS).filter((name) => name !== "budget"),
   properties: MEMBERS,
 };
 
@@ -71,6 +73,7 @@ export function readSampleJson(text: string): SampleRequest {
     dimensions: typeof sample["dimensions"] === "number" ? sample["dimensions"] : null,
     preferences: parsePreferences(sample["preferences"]),
     time: windowOf(sample["time"]),
+    ...(sample["budget"] !== undefined && { budget: enumValueOf(sample["budget"], BUDGET_STEPS) }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { BUDGET_STEPS } from "../../canon/budget-step.ts";
 import { FAILURE_KINDS } from "../../canon/failure.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
@@ -117,6 +118,10 @@ export const DECISION = {
     preferences: { type: ["object", "null"] },
     workload: nullableText,
     owner: { ...nullableText, description: "Of the key, if routes.yaml declares it." },
+    budget: {
+      enum: [...BUDGET_STEPS, null],
+      description: "What was left of the caller's budgets, if a policy read it.",
+    },
     labels: texts,
     token: { ...nullableText, description: "Id of the exchanged token by which the key was used." },
     retries: { ...COUNT, description: "Number of earlier attempts that the client's library states." },

@@ -1,3 +1,4 @@
+import { callerBudget } from "../caller-budget.ts";
 import type { RouteDecision } from "../../canon/decision.ts";
 import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
@@ -32,7 +33,7 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
   ...POLICY_HANDLERS,
   ...DECISION_HANDLERS,
   exchangeKey,
-  simulate: ({ runtime, snapshot, identity, body, url, headers, operations }) => {
+  simulate: async ({ runtime, snapshot, identity, body, url, headers, operations }) => {
     const operation = operations.get(url.searchParams.get("operation") ?? "");
     if (operation === undefined) {
       const known = [...operations.keys()].join(", ");
@@ -43,7 +44,10 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
     if (refused !== null) return refused;
     const requested = simulationQuestion(body.value, operation);
     if ("code" in requested) return requested;
-    const { question, request } = requested;
+    const budget = await callerBudget(runtime, snapshot, identity);
+    if (typeof budget === "object") return budget;
+    const { request } = requested;
+    const question = { ...requested.question, budget };
     const view = simulationView(body.value);
     const { table } = snapshot.decider;
     const { policies, decision: decided } = decideFrom(snapshot.decider, identity, question, view, Date.now);
@@ -59,13 +63,13 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
     };
     return { json: explain(explained, decision, { isAvailable, statusOf, arrangementOf }) };
   },
-  models: (call) => {
-    const routes = listed(call);
+  models: async (call) => {
+    const routes = await listed(call);
     return "code" in routes ? routes : { json: { object: "list", data: routes.map(openAiModel) } };
   },
   model: (call) => oneOf(call, openAiModel),
-  anthropicModels: (call) => {
-    const routes = listed(call);
+  anthropicModels: async (call) => {
+    const routes = await listed(call);
     if ("code" in routes) return routes;
     const items = routes.map((usable) => ({ id: usable.route.id, usable }));
     return page(items, call.url.searchParams, ({ usable }) => anthropicModel(usable));
@@ -122,20 +126,26 @@ function evidenceStatus({ state, fault }: EvidenceStatus): JsonObject {
 }
 
 /** What a plain request of the key gets through with; with `all=true` the workspace's other routes too. */
-function listed({ snapshot, identity, operations, url }: ControlCall): readonly ListedRoute[] | ServiceError {
+async function listed(call: ControlCall): Promise<readonly ListedRoute[] | ServiceError> {
+  const { runtime, snapshot, identity, operations, url } = call;
   const all = url.searchParams.get("all") ?? "false";
   if (all !== "true" && all !== "false") return invalidRequest("invalid_all", "all must be true or false", "all");
-  const routes = identity === null ? [] : listedRoutes(snapshot.decider, identity, servedOperations(operations));
+  if (identity === null) return [];
+  const budget = await callerBudget(runtime, snapshot, identity);
+  if (typeof budget === "object") return budget;
+  const routes = listedRoutes(snapshot.decider, identity, servedOperations(operations), budget);
   return all === "true" ? routes : routes.filter(({ denial }) => denial === null);
 }
 
 /** The entry that the path names. */
-function oneOf(call: ControlCall, print: (listed: ListedRoute) => JsonObject): ControlAnswer {
-  const { snapshot, identity, parameter, operations } = call;
+async function oneOf(call: ControlCall, print: (listed: ListedRoute) => JsonObject): Promise<ControlAnswer> {
+  const { runtime, snapshot, identity, parameter, operations } = call;
+  const budget = identity === null ? undefined : await callerBudget(runtime, snapshot, identity);
+  if (typeof budget === "object") return budget;
   const found =
     identity === null || parameter === null
       ? null
-      : listedRoute(snapshot.decider, identity, servedOperations(operations), parameter);
+      : listedRoute(snapshot.decider, identity, servedOperations(operations), parameter, budget);
   if (found !== null) return { json: print(found) };
   return serviceError(404, "not_found", "model_not_found", "No route of this name is available to the workspace.", {
     param: "model",

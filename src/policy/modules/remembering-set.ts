@@ -13,13 +13,13 @@ import { readsPath } from "./reads.ts";
  *
  * @param limit so many answers are kept of each policy; one with more different inputs forgets them all and begins anew.
  */
-export function rememberingSet(policies: readonly SinglePolicy[], isTimeRead: boolean, limit: number): PolicySet {
+export function rememberingSet(policies: readonly SinglePolicy[], reads: ReadMembers, limit: number): PolicySet {
   const remembered = policies.map((policy) => remembering(policy, limit));
   const evaluations = new Map<string, PolicyEvaluation>();
   return {
     id: policySetId(policies.map(({ identity }) => identity)),
     policies: policies.map(({ identity, contract }) => ({ identity, contract })),
-    readsTime: isTimeRead,
+    ...reads,
     evaluate: (input) => {
       const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`).join("\n");
       const answers = remembered.map((evaluate) => evaluate(input, candidates));
@@ -36,6 +36,9 @@ export function rememberingSet(policies: readonly SinglePolicy[], isTimeRead: bo
     },
   };
 }
+
+/** What the answers of a set may depend on, besides what every set reads. */
+export type ReadMembers = Pick<PolicySet, "readsTime" | "readsBudget">;
 
 interface Answer {
   /** The same for equal answers of one policy. */
@@ -76,6 +79,7 @@ export const REMEMBERED_MEMBERS: readonly (readonly [path: string, valueOf: (inp
   ["input.key.environment", ({ key }) => key.environment],
   ["input.key.workload", ({ key }) => key.workload],
   ["input.key.owner", ({ key }) => key.owner],
+  ["input.budget.remaining", ({ budget }) => budget.remaining],
   ["input.key.labels", ({ key }) => key.labels.join("\n")],
   ["input.request.route", ({ request }) => request.route],
   ["input.request.needs", ({ request }) => request.needs.join("\n")],

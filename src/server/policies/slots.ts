@@ -73,8 +73,9 @@ export async function assembleSlots(
   }
   const usable = slots.filter(({ digest }) => modules.has(digest));
   const policies = assembleSinglePolicies(modules, usable, suspended);
-  const isTimeRead = policies.some((policy) => readsPath(policy, "input.time"));
-  const set = rememberingSet(policies, isTimeRead, MAXIMUM_ANSWERS);
+  const reads = (path: string): boolean => policies.some((policy) => readsPath(policy, path));
+  const members = { readsTime: reads("input.time"), readsBudget: reads("input.budget") };
+  const set = rememberingSet(policies, members, MAXIMUM_ANSWERS);
   // What a rollback goes to stays at hand.
   const former = [...states.policies.values()].flatMap(({ former: earlier }) => earlier.at(-1) ?? []);
   modules.retain(new Set([...usable.map(({ digest }) => digest), ...former]));

@@ -29,6 +29,7 @@ const PATHS: Readonly<Record<keyof RequestSelector, string>> = {
   allow_fallbacks: "input.request.allow_fallbacks",
   data_collection: "input.request.data_collection",
   zdr: "input.request.zdr",
+  budgets: "input.budget.remaining",
   days: "input.time.day",
   hours: "input.time.hour",
 };

@@ -106,6 +106,7 @@ function selectorTest(selector: RequestSelector, table: RoutingTable): Test<Samp
     flagTest(selector.allow_fallbacks, ({ preferences }) => preferences?.allow_fallbacks !== false),
     flagTest(selector.data_collection, ({ preferences }): "allow" | "deny" => preferences?.data_collection ?? "deny"),
     flagTest(selector.zdr, ({ preferences }) => preferences?.zdr === true),
+    valueTest(selector.budgets, ({ budget }) => budget ?? "unlimited"),
     valueTest(selector.days, ({ time }) => time.day),
     valueTest(selector.hours, ({ time }) => time.hour),
   ];

@@ -1,6 +1,16 @@
 import type { PolicyTime } from "../../canon/policy.ts";
 import { perScalar } from "../request-scalars.ts";
-import { knownName, seenName, seenScalar, seenTime, setOwner, type Eyes, type PolicyOnly } from "../space/blocks.ts";
+import {
+  BUDGET,
+  setBudget,
+  knownName,
+  seenName,
+  seenScalar,
+  seenTime,
+  setOwner,
+  type Eyes,
+  type PolicyOnly,
+} from "../space/blocks.ts";
 import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "../space/universe.ts";
 
 /** One member of a request that only policies and assertions read, as a level of a diagram. */
@@ -52,6 +62,7 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
       setOwner,
     ),
     ...universe.labels.toReversed().map(labelLevel),
+    level("budget", universe.budgets, ({ sight }, step) => seenName(sight, BUDGET, step), setBudget),
     level(
       "time",
       universe.times,

@@ -29,6 +29,7 @@ const TRIED = [
   "input.key.workload",
   "input.key.owner",
   "input.key.labels",
+  "input.budget",
   "input.time",
   "input.request.route",
   "input.request.stream",
@@ -87,7 +88,8 @@ export class PossibleVerdicts {
       flagsOf(reads).map((preferences) => {
         const asked = { ...sample, preferences };
         const identity = identityOf(asked);
-        const input = policyInput(table, workspace, identity, route, asked, preferences, asked.time, left);
+        const plain = { time: asked.time, budget: asked.budget ?? "unlimited" } as const;
+        const input = policyInput(table, workspace, identity, route, asked, preferences, plain, left);
         return this.#side.answersOf(position, input, asked);
       }),
     );

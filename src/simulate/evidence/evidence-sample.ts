@@ -1,3 +1,4 @@
+import { BUDGET_STEPS } from "../../canon/budget-step.ts";
 import { isCapability } from "../../canon/capability.ts";
 import { isFeature } from "../../canon/generate/feature.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
@@ -79,6 +80,7 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
   if (!features.every(isFeature)) return { unsayable: "feature", decisions, at };
   const { preferences = null, workload, owner, dimensions } = record;
   if (preferences !== null && !isPreferencesRecord(preferences)) return { unsayable: "preference", decisions, at };
+  const budget = BUDGET_STEPS.find((step) => step === record["budget"]);
   const scalars = readScalars((member) => record[member]);
   if (scalars === null) return { unsayable: "size", decisions, at };
   return {
@@ -99,6 +101,7 @@ export function readEvidenceSample(record: JsonValue | undefined): EvidenceSampl
       dimensions: typeof dimensions === "number" ? dimensions : null,
       preferences,
       time: timeWindow(at),
+      ...(budget !== undefined && { budget }),
     },
     at,
     decisions,

@@ -1,3 +1,4 @@
+import { BUDGET_STEPS, type BudgetStep } from "../../canon/budget-step.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
 import { isOperation, type Operation } from "../../canon/operation.ts";
 import type { PolicyTime } from "../../canon/policy.ts";
@@ -37,6 +38,8 @@ export interface ExampleClass {
   readonly dimensions: number | null;
   readonly preferences: PreferencesRecord | null;
   readonly time: PolicyTime;
+  /** `null`: none, or no policy read it. */
+  readonly budget: BudgetStep | null;
 }
 
 /** One verdict of a revision in shadow about one recorded request. */
@@ -136,6 +139,7 @@ function classOf(record: JsonObject, at: number): ExampleClass {
     dimensions: typeof dimensions === "number" ? dimensions : null,
     preferences: isPreferencesRecord(preferences) ? preferences : null,
     time: timeWindow(at),
+    budget: BUDGET_STEPS.find((step) => step === record["budget"]) ?? null,
   };
 }
 

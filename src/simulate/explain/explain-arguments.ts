@@ -52,6 +52,7 @@ export function explainArguments(sample: SampleRequest, files: ExplainedFiles = 
     ...(key.owner === undefined ? [] : flag("owner", key.owner)),
     ...list("labels", key.labels),
     ...(preferences === null ? [] : preferenceFlags(preferences)),
+    ...(sample.budget === undefined ? [] : flag("budget", sample.budget)),
     ...flag("time", `${time.day}/${time.hour}`),
     ...following,
   ];

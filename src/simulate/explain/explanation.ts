@@ -84,6 +84,7 @@ export function explain(explained: ExplainedQuestion, decision: Decision, now: A
     workspace: identity.workspace,
     key: { ...keyWords(table, identity) },
     shape: shapeFacts(question.shape),
+    budget: policies.readsBudget ? (question.budget ?? null) : null,
     time: explained.time === null ? null : { ...explained.time },
     promoted: explained.promoted,
     outcome: decision.outcome,

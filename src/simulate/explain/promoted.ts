@@ -30,6 +30,7 @@ export function promotedPolicies(set: PolicySet, promotes: (id: string) => boole
     id: policySetId(policies.map(({ identity }) => identity)),
     policies,
     readsTime: set.readsTime,
+    readsBudget: set.readsBudget,
     evaluate: (input) => {
       const evaluation = set.evaluate(input);
       const known = evaluations.get(evaluation);

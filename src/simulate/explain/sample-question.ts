@@ -28,6 +28,7 @@ export function sampleQuestionOf(sample: SampleRequest): SampleQuestion {
     question: {
       model: sample.model,
       preferences: sample.preferences,
+      budget: sample.budget ?? "unlimited",
       shape: {
         operation: sample.operation,
         needs: sample.needs,

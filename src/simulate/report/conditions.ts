@@ -58,6 +58,7 @@ function valuesOf(group: GroupTally, universe: Universe): ReadonlyMap<string, re
     ["environment", universe.environments],
     ["workload", universe.workloads],
     ["owner", universe.owners],
+    ["budget", universe.budgets],
     ["time", times.map(({ day, hour }) => `${day} ${hour}`)],
   ]);
 }

@@ -15,6 +15,7 @@ const PATHS: Readonly<Record<string, string>> = {
   environment: "input.key.environment",
   workload: "input.key.workload",
   owner: "input.key.owner",
+  budget: "input.budget.remaining",
   key_labels: "input.key.labels",
   time: "input.time",
 };

@@ -55,6 +55,7 @@ const SAMPLE: OrderOf<SampleRequest> = {
   dimensions: true,
   preferences: PREFERENCES,
   time: { day: true, hour: true },
+  budget: true,
 };
 
 const LOCATION: OrderOf<SourceLocation> = { file: true, line: true, column: true };

@@ -1,3 +1,4 @@
+import type { BudgetStep } from "../../canon/budget-step.ts";
 import type { PolicyTime } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { perScalar, type ScalarMember } from "../request-scalars.ts";
@@ -6,7 +7,7 @@ import type { Sight } from "./readers.ts";
 import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "./universe.ts";
 
 /** The members of a sample that only policies read. */
-export type PolicyOnly = Pick<SampleRequest, ScalarMember | "key" | "time">;
+export type PolicyOnly = Pick<SampleRequest, ScalarMember | "key" | "time" | "budget">;
 
 /** Values of one dimension that nothing distinguishes. */
 export interface Block {
@@ -78,6 +79,7 @@ export function policyOnlyDimensions(
       setOwner,
     ),
     labelSets(universe.labels, eyes),
+    single("budget", universe.budgets, (step) => eyes.map((one) => seenName(one.sight, BUDGET, step)), setBudget),
     single(
       "time",
       universe.times,
@@ -86,6 +88,14 @@ export function policyOnlyDimensions(
       ({ day, hour }) => `${day} ${hour}`,
     ),
   ];
+}
+
+/** Where policies read it. */
+export const BUDGET = "input.budget.remaining";
+
+/** A sample of a caller with so much left; `unlimited` is a caller without a budget. */
+export function setBudget({ budget: _replaced, ...sample }: PolicyOnly, budget: BudgetStep): PolicyOnly {
+  return budget === "unlimited" ? sample : { ...sample, budget };
 }
 
 /** A sample of a key with this owner; {@link OUTSIDE_VOCABULARY} is no owner in particular. */

@@ -53,6 +53,7 @@ function shapesOf(universe: Universe, own: OperationUniverse): bigint {
     universe.environments.length,
     universe.workloads.length,
     universe.owners.length,
+    universe.budgets.length,
     universe.times.length,
   ];
   return counts.reduce(

@@ -1,4 +1,5 @@
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
+import { readsPath } from "../../policy/modules/reads.ts";
 import { destinationsOf } from "../compare/change-kinds.ts";
 import type { Distinctions } from "../sample-request.ts";
 import type { CompiledSide } from "../side-contents.ts";
@@ -29,7 +30,6 @@ export function planSpace(
   distinctions: readonly AssertionDistinctions[],
   narrowed: (universe: Universe) => Universe = (universe) => universe,
 ): PlannedSpace {
-  const universe = narrowed(universeOf(base.table, head.table));
   const assertions = distinctions.map(({ strings, reads, ...rest }): AssertionReader => {
     return { ...rest, reader: distinctionReader({ strings, reads }) };
   });
@@ -42,6 +42,9 @@ export function planSpace(
       destinationOf: ({ id }) => destinations.get(id)?.identity ?? id,
     };
   });
+  const all = [...sides.flatMap((side) => side.readers), ...assertions.map(({ reader }) => reader)];
+  const readsBudget = all.some((reader) => readsPath(reader, "input.budget"));
+  const universe = narrowed(universeOf(base.table, head.table, readsBudget));
   const pairs = pairClasses(
     universe.workspaces,
     universe.models,

@@ -1,3 +1,4 @@
+import { BUDGET_STEPS } from "../../canon/budget-step.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { LATENCY_CLASSES } from "../../canon/latency-class.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
@@ -209,6 +210,7 @@ const NAMES_OF_ALL: readonly NameKind[] = [
   },
   { paths: ["input.time.day"], names: DAY_BUCKETS },
   { paths: ["input.time.hour"], names: HOUR_BUCKETS },
+  { paths: ["input.budget.remaining"], names: BUDGET_STEPS },
   { paths: [CANDIDATES], names: RETENTIONS },
   { paths: [CANDIDATES], names: [...LATENCY_CLASSES, "unspecified"] },
   { paths: [CANDIDATES], names: ["primary", "fallback"] },

@@ -1,3 +1,4 @@
+import { BUDGET_STEPS, type BudgetStep } from "../../canon/budget-step.ts";
 import { CAPABILITY_NAMES, type Capability } from "../../canon/capability.ts";
 import { FEATURE_NAMES, type Feature } from "../../canon/generate/feature.ts";
 import { NO_FAMILY } from "../../canon/generate/signature.ts";
@@ -29,6 +30,8 @@ export interface Universe {
   readonly environments: readonly string[];
   readonly workloads: readonly string[];
   readonly owners: readonly string[];
+  /** One where nobody reads them, so that requests are not counted by what nothing depends on. */
+  readonly budgets: readonly BudgetStep[];
   readonly labels: readonly string[];
   readonly times: readonly PolicyTime[];
   readonly preferences: PreferenceUniverse;
@@ -94,8 +97,8 @@ const NEEDS_OF: Readonly<Partial<Record<Operation, readonly Capability[]>>> = {
   moderations: ["image_input"],
 };
 
-/** All requests that either table can get. */
-export function universeOf(base: RoutingTable, head: RoutingTable): Universe {
+/** All requests that either table can get. @param readsBudget whether a policy or an assertion does. */
+export function universeOf(base: RoutingTable, head: RoutingTable, readsBudget: boolean): Universe {
   const tables = [base, head];
   const namesOf = (of: (table: RoutingTable) => readonly string[]): readonly string[] =>
     [...new Set(tables.flatMap(of))].toSorted();
@@ -120,6 +123,7 @@ export function universeOf(base: RoutingTable, head: RoutingTable): Universe {
       OUTSIDE_VOCABULARY,
       namesOf(({ vocabulary }) => [...(vocabulary.owners ?? []), OUTSIDE_VOCABULARY]),
     ),
+    budgets: readsBudget ? BUDGET_STEPS : BUDGET_STEPS.slice(0, 1),
     labels: namesOf(({ vocabulary }) => vocabulary.labels),
     preferences: {
       allowFallbacks: [true, false],

@@ -122,6 +122,7 @@ export const DECISION: Decision = {
   preferences: { region: "eu" },
   workload: "assistant",
   owner: null,
+  budget: null,
   labels: ["tools-approved"],
   token: null,
   retries: 0,

@@ -166,6 +166,7 @@ export const SHADOW: PolicyShadow = {
         environment: "production",
         workload: "assistant",
         owner: null,
+        budget: null,
         labels: [],
         needs: ["tools"],
         features: [],

@@ -1,3 +1,4 @@
+import { BUDGET_STEPS } from "../../../canon/budget-step.ts";
 import { COUNT, whole } from "../../../canon/json/schema.ts";
 import { OPERATIONS } from "../../../canon/operation.ts";
 import { REVISION_PATTERN, DAY_BUCKETS, HOUR_BUCKETS } from "../../../canon/policy.ts";
@@ -42,6 +43,10 @@ const CLASS = whole(
       description: "The caller's `provider` member, with `unknown name` for every name that the table does not have.",
     },
     time: whole({ day: { enum: DAY_BUCKETS }, hour: { enum: HOUR_BUCKETS } }, "In UTC."),
+    budget: {
+      enum: [...BUDGET_STEPS, null],
+      description: "What was left of the caller's budgets, if a policy read it.",
+    },
   },
   "Requests that are equal in the evidence; null if a record does not have the number.",
 );

@@ -1,3 +1,4 @@
+import type { BudgetStep } from "../../../canon/budget-step.ts";
 import { CAPABILITY_NAMES, type Capability } from "../../../canon/capability.ts";
 import { mayDo, mayUseRoute } from "../../../canon/credentials/narrowing.ts";
 import type { Candidate, Denial } from "../../../canon/decision.ts";
@@ -74,12 +75,13 @@ export interface ListedRoute extends UsableRoute {
 
 /**
  * Every route that the workspace approves, sorted by id, with what this key would get now for a plain request: one without tools, images or preferences.
- * Policies are asked, so the answer depends on the key's environment, workload and labels, and on the time where a policy reads it.
+ * Policies are asked, so the answer depends on the key's environment, workload and labels, and on the time and the budget where a policy reads them.
  */
 export function listedRoutes(
   decider: Decider,
   identity: Identity,
   served: readonly Operation[],
+  budget: BudgetStep | undefined,
 ): readonly ListedRoute[] {
   const { table } = decider;
   const usable = new Map(usableRoutes(table, identity, served).map((one) => [one.route.id, one]));
@@ -88,7 +90,7 @@ export function listedRoutes(
     const route = Object.hasOwn(table.routes, id) ? table.routes[id] : undefined;
     if (route === undefined || !mayUseRoute(identity, id)) return [];
     const known = usable.get(id) ?? unusable(route);
-    const listed = withDenial(decider, identity, served, known);
+    const listed = withDenial(decider, identity, served, known, budget);
     return listed === null ? [] : [listed];
   });
 }
@@ -99,9 +101,10 @@ export function listedRoute(
   identity: Identity,
   served: readonly Operation[],
   id: string,
+  budget: BudgetStep | undefined,
 ): ListedRoute | null {
   const known = usableRoute(decider.table, identity, served, id);
-  return known === null ? null : withDenial(decider, identity, served, known);
+  return known === null ? null : withDenial(decider, identity, served, known, budget);
 }
 
 /** `null` where the caller may do none of the work that the route does: to it, the route is not there. */
@@ -110,6 +113,7 @@ function withDenial(
   identity: Identity,
   served: readonly Operation[],
   usable: UsableRoute,
+  budget: BudgetStep | undefined,
 ): ListedRoute | null {
   const { route, dimensions } = usable;
   let denial: Denial | null = null;
@@ -118,7 +122,7 @@ function withDenial(
     const shape = shapeOf(operation, {
       dimensions: operation === "embeddings" ? (dimensions[0] ?? null) : null,
     });
-    const decision = decider.decide(identity, { model: route.id, shape, preferences: null });
+    const decision = decider.decide(identity, { model: route.id, shape, preferences: null, budget });
     if (decision.outcome === "route") return { ...usable, denial: null };
     denial ??= decision.denial;
   }
@@ -169,6 +173,7 @@ const NO_POLICIES: PolicySet = {
   id: "",
   policies: [],
   readsTime: false,
+  readsBudget: false,
   evaluate: () => ({ verdicts: [], obligations: [] }),
 };
 

@@ -65,6 +65,7 @@ function requestFacts(decision: DecisionRecord) {
     preferences: decision.preferences === undefined ? null : asObject(decision.preferences),
     workload: decision.workload ?? null,
     owner: decision.owner ?? null,
+    budget: decision.budget ?? null,
     labels: decision.labels ?? [],
     token: decision.token ?? null,
     retries: decision.retryCount,

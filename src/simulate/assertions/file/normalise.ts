@@ -89,6 +89,7 @@ function sampleOf(request: CaseRequest): SampleRequest {
     dimensions: request.dimensions ?? null,
     preferences: preferencesOf(request),
     time: { day: request.day ?? "weekday", hour: request.hour ?? "morning" },
+    ...(request.budget !== undefined && request.budget !== "unlimited" && { budget: request.budget }),
   };
 }
 

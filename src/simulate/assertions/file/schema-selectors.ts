@@ -1,3 +1,4 @@
+import { BUDGET_STEPS } from "../../../canon/budget-step.ts";
 import { CAPABILITY_NAMES } from "../../../canon/capability.ts";
 import { FEATURE_NAMES } from "../../../canon/generate/feature.ts";
 import type { ValueOf } from "../../../canon/json/schema.ts";
@@ -80,6 +81,7 @@ const requestSelector = {
       description: "Whether the caller accepts providers that train on data; default: `deny`.",
     },
     zdr: flag("Whether the caller requires providers that keep nothing; default: false."),
+    budgets: oneOf("What is left of the caller's budgets.", BUDGET_STEPS),
     days: oneOf("Days (UTC) of the decision.", DAY_BUCKETS),
     hours: oneOf("Hours (UTC) of the decision.", HOUR_BUCKETS),
   }),
@@ -117,6 +119,12 @@ const caseRequest = object(
     workload: ref("name", "Workload of the key.", { default: "other" }),
     owner: { ...owner, description: "Owner of the key.", default: "other" },
     key_labels: list("Labels of the key.", word),
+    budget: {
+      type: "string",
+      enum: BUDGET_STEPS,
+      default: "unlimited",
+      description: "What is left of the caller's budgets.",
+    },
     needs: list("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
     features: list("Features of a wire protocol that the request requires.", { type: "string", enum: FEATURE_NAMES }),
     signature_families: list("Families whose signed reasoning is in the history.", word),

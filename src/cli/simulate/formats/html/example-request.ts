@@ -53,6 +53,7 @@ function fieldsOf(sample: SampleRequest): readonly (readonly [string, Content])[
   if (sample.reasoningEffort !== "unspecified") fields.push(["reasoning effort", sample.reasoningEffort]);
   if (dimensions !== null) fields.push(["dimensions", String(dimensions)]);
   if (preferences !== null) fields.push(["preferences", JSON.stringify(preferences)]);
+  if (sample.budget !== undefined) fields.push(["budget", sample.budget]);
   fields.push(["time", `${time.day}, ${time.hour}`]);
   return fields;
 }

@@ -191,6 +191,7 @@ export function sampleText(sample: SampleRequest): string {
     ["reasoning effort", said(sample.reasoningEffort)],
     ["dimensions", sample.dimensions === null ? "" : String(sample.dimensions)],
     ["preferences", preferences === null ? "" : JSON.stringify(preferences)],
+    ["budget", sample.budget ?? ""],
     ["time", `${time.day} ${time.hour}`],
   ];
   const model = sample.model === "" ? "no model" : sample.model;
