@@ -483,6 +483,18 @@ describe("policies", () => {
     expect(policies.asked[0]?.key).toEqual({ environment: "other", workload: "other", owner: "other", labels: ["eu"] });
   });
 
+  it("sees what is left of the budget where one of them reads it, and nothing left where nobody says", () => {
+    for (const [readsBudget, budget, seen] of [
+      [true, "below_half", "below_half"],
+      [true, undefined, "exhausted"],
+      [false, "below_half", "unlimited"],
+    ] as const) {
+      const policies = { ...fakePolicies(), readsBudget };
+      decide(table(), policies, identity, question({ budget }), NOW);
+      expect(policies.asked[0]?.budget).toEqual({ remaining: seen });
+    }
+  });
+
   it("sees an owner that the vocabulary declares, and no other", () => {
     const policies = fakePolicies();
     const rows = table();

@@ -65,6 +65,7 @@ const CONDITIONS: readonly (readonly [name: string, condition: string])[] = [
   ["owner and workspace", "input.key.owner == input.workspace.id"],
   ["label of the key and label of the workspace", "some label in input.key.labels\n\tlabel in input.workspace.labels"],
   ["operation and label", "input.operation in input.key.labels"],
+  ["budget and retention", "input.candidates[_].retention == input.budget.remaining"],
   ["hour and workload", "input.time.hour == input.key.workload"],
   ["effort and label", "input.request.reasoning_effort in input.key.labels"],
   ["context and effort", "input.request.context == input.request.reasoning_effort"],

@@ -45,7 +45,10 @@ export function* everyRequest(universe: Universe, sides: readonly CompiledTree[]
                   for (const labels of subsets(universe.labels))
                     for (const time of universe.times) {
                       const key = { environment, workload, labels, ...(owner !== "other" && { owner }) };
-                      yield { ...asked, ...part, preferences, key, time };
+                      for (const budget of universe.budgets) {
+                        const left = budget === "unlimited" ? {} : { budget };
+                        yield { ...asked, ...part, preferences, key, time, ...left };
+                      }
                     }
       }
 }

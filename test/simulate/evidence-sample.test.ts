@@ -44,6 +44,7 @@ const samples: fc.Arbitrary<SampleRequest> = fc
   .record({
     workload: fc.constantFrom("", "batch"),
     owner: fc.constantFrom(undefined, "group:payments"),
+    budget: fc.constantFrom(undefined, "below_tenth" as const),
     labels: fc.subarray(["pii", "tools"]),
     dimensions: fc.constantFrom(null, 256),
     preferences: fc.option(
@@ -65,9 +66,10 @@ const samples: fc.Arbitrary<SampleRequest> = fc
         .filter((one) => Object.keys(one).length > 0),
     ),
   })
-  .map(({ workload, owner, labels, ...members }) => ({
+  .map(({ workload, owner, labels, budget, ...members }) => ({
     ...PLAIN_SAMPLE,
     ...members,
+    ...(budget !== undefined && { budget }),
     workspace: "w",
     model: "r",
     key: { environment: "production", workload, labels, ...(owner !== undefined && { owner }) },

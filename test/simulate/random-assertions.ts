@@ -33,6 +33,7 @@ const everything: fc.Arbitrary<RequestSelector> = fc.record(
     allow_fallbacks: fc.boolean(),
     data_collection: fc.constantFrom("allow", "deny"),
     zdr: fc.boolean(),
+    budgets: some(["unlimited", "exhausted"] as const),
     hours: some(["night", "morning"] as const),
   },
   { requiredKeys: [] },

@@ -126,6 +126,25 @@ pass.owner if input.key.owner in input.workspace.labels`,
   ),
 ];
 
+/** Contents that read what is left of the budget. */
+const BUDGETED = [
+  policySource(
+    "budget",
+    { budget: "{effect: filter, reasons: [SPENT]}" },
+    `pass.budget contains c.id if {
+	some c in input.candidates
+	input.budget.remaining in {"unlimited", "above_half"}
+}
+
+pass.budget contains c.id if {
+	some c in input.candidates
+	c.rank == "primary"
+	input.budget.remaining != "exhausted"
+	c.retention != input.budget.remaining
+}`,
+  ),
+];
+
 /** Other contents of some of them: a pair of sides may have either, so that what acts and what waits say different things. */
 const CHANGED = [
   policySource(
@@ -173,7 +192,7 @@ pass.first if input.key.environment == "staging"`,
 
 /** Compiled once; each side has some of them. */
 export async function policyPool(): Promise<readonly CompiledPolicies[]> {
-  const contents = [...SOURCES, ...CHANGED, ...PRICED, ...OWNED];
+  const contents = [...SOURCES, ...CHANGED, ...PRICED, ...OWNED, ...BUDGETED];
   const choices = [
     [],
     [0, 1],
@@ -195,6 +214,8 @@ export async function policyPool(): Promise<readonly CompiledPolicies[]> {
     [13, 5, 0],
     [14],
     [14, 4],
+    [15],
+    [15, 14, 5],
   ];
   return Promise.all(
     choices.map(async (chosen) => {
@@ -273,13 +294,14 @@ const POLICY_IDS = [
   "front",
   "cheap",
   "owner",
+  "budget",
 ];
 
 const sideFacts = fc.record({
   endpoints: fc.array(endpointFacts, { minLength: 4, maxLength: 4 }),
   routes: fc.array(routeFacts, { minLength: 2, maxLength: 2 }),
   workspaces: fc.array(workspaceFacts, { minLength: 2, maxLength: 2 }),
-  policies: fc.nat(19),
+  policies: fc.nat(21),
   enforced: fc.subarray([...POLICY_IDS]),
 });
 type SideFacts = typeof sideFacts extends fc.Arbitrary<infer Facts> ? Facts : never;
@@ -352,6 +374,10 @@ export const narrowings = fc
     environments: fc.subarray(["production", "staging", "other"], { minLength: 1, maxLength: 2 }),
     workloads: fc.subarray(["web", "batch"], { minLength: 1 }),
     owners: fc.subarray(["other", "group:pay", "group:web", "eu"], { minLength: 1, maxLength: 2 }),
+    budgets: fc.subarray(["unlimited", "above_half", "below_tenth", "exhausted"] as const, {
+      minLength: 1,
+      maxLength: 2,
+    }),
     labels: fc.subarray(["eu", "vip"], { maxLength: 1 }),
     times: fc.subarray([0, 1, 5], { minLength: 1, maxLength: 1 }),
     flags: fc.subarray(["fallbacks", "collection", "zdr"] as const, { maxLength: 2 }),

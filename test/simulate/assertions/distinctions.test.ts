@@ -107,6 +107,7 @@ describe("what must be told apart", () => {
       allow_fallbacks: "true",
       data_collection: "deny",
       zdr: "true",
+      budgets: "[exhausted]",
       days: "[weekday]",
       hours: "[night]",
     };
