@@ -1,0 +1,71 @@
+import { afterEach, describe, expect, it } from "vitest";
+
+import { BudgetLevels } from "../../src/limits/budget-levels.ts";
+import type { LimitUsage } from "../../src/limits/limit-store.ts";
+import { windowStart } from "../../src/limits/windows.ts";
+import { answerJson, errorOf, hello, post, startRouter, startUpstream, tableOver } from "../support/router.ts";
+import { fakePolicies } from "../support/table.ts";
+import { withLimits } from "./limited-router.ts";
+
+const NOW = Date.UTC(2026, 10, 22, 10, 0, 10);
+let reading: () => Promise<LimitUsage>;
+
+const usedOfDay = (used: number): Promise<LimitUsage> => {
+  const day = { subject: "workspace:w", measure: "tokens", window: "day", start: windowStart("day", NOW) } as const;
+  return Promise.resolve({ counters: [{ ...day, used }], slots: [] });
+};
+
+async function routerWith(readsBudget: boolean) {
+  const upstream = await startUpstream((response) => {
+    answerJson(response);
+  });
+  let now = NOW;
+  let reads = 0;
+  const read = (): Promise<LimitUsage> => {
+    reads += 1;
+    return reading();
+  };
+  const policies = { ...fakePolicies(), readsBudget };
+  const router = await startRouter({
+    table: withLimits(tableOver([upstream]), { budget: { tokens: 1_000, per: "day" } }),
+    policies,
+    runtime: { budgets: new BudgetLevels({ read }, () => now) },
+  });
+  const later = (milliseconds: number): void => {
+    now += milliseconds;
+  };
+  return { upstream, router, policies, later, reads: () => reads };
+}
+
+afterEach(() => {
+  reading = () => usedOfDay(0);
+});
+
+describe("input.budget of a request", () => {
+  it("is what is left of the caller's budget, and is in the evidence", async () => {
+    reading = () => usedOfDay(950);
+    const { router, policies, later } = await routerWith(true);
+    expect((await post(router, hello)).status).toBe(200);
+    reading = () => usedOfDay(1_000);
+    later(60_000);
+    expect((await post(router, hello)).status).toBe(200);
+    expect(policies.asked.map(({ budget }) => budget.remaining)).toEqual(["below_tenth", "exhausted"]);
+    expect(router.decisions.map(({ budget }) => budget)).toEqual(["below_tenth", "exhausted"]);
+  });
+
+  it("is neither looked up nor recorded where no policy reads it", async () => {
+    const { router, policies, reads } = await routerWith(false);
+    expect((await post(router, hello)).status).toBe(200);
+    expect(policies.asked.map(({ budget }) => budget.remaining)).toEqual(["unlimited"]);
+    expect(router.decisions[0]).not.toHaveProperty("budget");
+    expect(reads()).toBe(0);
+  });
+
+  it("is unknown without the counters: no policy is asked, and nothing is sent", async () => {
+    reading = () => Promise.reject(new Error("no disk"));
+    const { router, policies, upstream } = await routerWith(true);
+    const refused = await post(router, hello);
+    expect([refused.status, (await errorOf(refused)).code]).toEqual([503, "limits_unavailable"]);
+    expect([policies.asked, upstream.calls]).toEqual([[], []]);
+  });
+});
