@@ -48,6 +48,7 @@ function requestLines(explanation: JsonObject, paint: Paint): readonly string[] 
     ["route", withLocation(route === "" ? model : route, explanation["route_place"], paint)],
     ["workspace", withLocation(workspace, explanation["workspace_place"], paint)],
     ["key", keyText(objectOf(explanation, "key"))],
+    ["budget", textOf(explanation, "budget")],
     ["time", time === null ? "" : `${textOf(time, "day")}/${textOf(time, "hour")}`],
     ["policies", explanation["promoted"] === true ? "as if every candidate were promoted" : ""],
   ];
