@@ -4,7 +4,6 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Decision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
-import type { InferenceRequest } from "../canon/request.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import {
   type AttemptRecord,
