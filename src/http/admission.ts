@@ -4,7 +4,7 @@ import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest, RequestShape } from "../canon/request.ts";
 import type { AttemptReport, RelayOutcome } from "../dispatch/attempt.ts";
-import { type Meters } from "../limits/accounts.ts";
+import type { Meters } from "../limits/accounts.ts";
 import { type Estimate, estimateRequest, type Used, usedBy, usedByParts } from "../limits/estimate.ts";
 import {
   type AnsweredPart,
