@@ -90,14 +90,16 @@ export function rollUpOutcome(increments: Increments, facts: DecisionFacts, outc
     countEnd(cell, facts, outcome);
     for (const attempt of attempts) countAttempt(cell, attempt);
   }
-  for (const [labels, part] of answeringParts(outcome, endpointOf)) {
+  const answering = answeredBy(outcome);
+  for (const [labels, part] of answeringParts(outcome, answering, endpointOf)) {
     const cell = increments.cell(facts.workspace, "place", facts.hour, labels);
     cell.count("requests", facts.repeated);
     cell.count(OUTCOME_COUNTER[facts.outcome], facts.repeated);
     countEnd(cell, facts, part);
   }
   const { keyId, route } = facts;
-  for (const [labels, part] of answeringParts(outcome, (attempt) => [keyId, route, attempt?.model ?? null])) {
+  const modelOf = (attempt: AttemptRecord | undefined): Labels => [keyId, route, attempt?.model ?? null];
+  for (const [labels, part] of answeringParts(outcome, answering, modelOf)) {
     const cell = increments.cell(facts.workspace, "spend", facts.hour, labels);
     cell.count("requests", facts.repeated);
     if (outcome.joined === undefined) countUsage(cell, part);
@@ -125,9 +127,9 @@ function requestCells(increments: Increments, facts: DecisionFacts): readonly Ce
  */
 function answeringParts(
   outcome: OutcomeRecord,
+  answering: readonly AttemptRecord[],
   labelsOf: (attempt: AttemptRecord | undefined) => Labels,
 ): readonly (readonly [Labels, OutcomeRecord])[] {
-  const answering = answeredBy(outcome);
   if (answering.length < 2) {
     const one = outcome.attempts.findLast(({ failure }) => failure === null) ?? outcome.attempts.at(-1);
     return [[labelsOf(one), outcome]];
