@@ -64,7 +64,7 @@ export interface Denial {
   readonly constraint: string;
   /** A reason declared by the policy, or one of `reasons.ts`. */
   readonly reason: string;
-  /** The capability, endpoint or dimension concerned, where there is one: always a word of the table. */
+  /** The capability, endpoint or dimension concerned, where there is one: always a value of the table. */
   readonly subject: string | null;
   /** Endpoint ids that did not pass. */
   readonly failing: readonly string[];

@@ -69,7 +69,7 @@ export const ALWAYS_USED: Readonly<Partial<Record<Operation, readonly Feature[]>
 export interface ProtocolHeaders {
   /** `anthropic-version`; `null` where the request has none. */
   readonly version: string | null;
-  /** Words of `anthropic-beta`, in their order. */
+  /** Values of `anthropic-beta`, in their order. */
   readonly betas: readonly string[];
 }
 

@@ -28,7 +28,7 @@ export interface RoutingTable {
   readonly routes: Readonly<Record<string, RouteRow>>;
   readonly workspaces: Readonly<Record<string, WorkspaceRow>>;
   readonly policies: PolicySettings;
-  /** Words that policies may see besides those above. */
+  /** Values that policies may see besides those above. */
   readonly vocabulary: Vocabulary;
   /** Absent where the file has no such section: the revision of such a file is what it was before there was one. */
   readonly console?: ConsoleSettings;
@@ -179,7 +179,7 @@ export interface ModelRow {
 }
 
 export interface ModelReasoning {
-  /** Efforts that the model takes as words; `null`: all that the dialect has. */
+  /** Efforts that the model accepts; `null`: all that the dialect has. */
   readonly efforts: readonly ReasoningEffort[] | null;
   /** Effort → tokens. Without this table neither is mapped to the other, because there is no agreed mapping (docs/protocols.md#efforts-and-budgets). */
   readonly budgets: Readonly<Partial<Record<ReasoningEffort, number>>> | null;

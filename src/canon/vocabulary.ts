@@ -1,7 +1,7 @@
 /** Of keys: `group:payments`, or an address. */
 export const OWNER_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._:@+/-]{0,127}$";
 
-/** Closed lists of words, sorted. A word outside its list reaches policies as `other`. */
+/** Closed lists of values, sorted. A value outside its list reaches policies as `other`. */
 export interface Vocabulary {
   readonly environments: readonly string[];
   readonly workloads: readonly string[];

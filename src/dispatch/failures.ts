@@ -110,10 +110,10 @@ const MEMBER_FAULTS: Readonly<Record<string, string>> = {
   string_above_max_length: "a text in it is too long",
 };
 
-/** The words of the vendors: agents shorten their conversation where an error has them, and not for the code alone. */
+/** The vendors' own wording: agents shorten their conversation because of it, and not because of the code. */
 const TOO_LONG = "the prompt is too long, this model's maximum context length is exceeded";
 
-/** The caller's own mistake, described without the provider's words. */
+/** The caller's own mistake, described without the provider's text. */
 function rejected({ code: said, status: given, param }: UpstreamFailure): ServiceError {
   const code = said ?? "upstream_rejected";
   const status = given ?? 400;

@@ -80,7 +80,7 @@ export interface Runtime {
   readonly build: BuildFacts;
   /** This process among several that serve together, for `/status`; absent where it serves alone. */
   readonly workers?: () => { readonly worker: number; readonly configured: number; readonly ready: number };
-  /** Short words for what does not work as it should; empty when all is well. */
+  /** Names of components that do not work as they should; empty when all is well. */
   readonly degraded: () => readonly string[];
   /** False while the process drains. */
   readonly accepting: () => boolean;

@@ -10,7 +10,7 @@ import { prepareTranslation, type PreparedTranslation } from "../dialects/transl
 /** A decision whose candidates can all express the request. */
 export interface TranslatableDecision {
   readonly decision: RouteDecision;
-  /** Endpoint id → the request in its words; nothing for endpoints that speak the caller's protocol. */
+  /** Endpoint id → the request in its protocol; nothing for endpoints that speak the caller's protocol. */
   readonly prepared: ReadonlyMap<string, PreparedTranslation>;
 }
 

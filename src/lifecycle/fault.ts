@@ -1,7 +1,7 @@
 import type { MissingRequirement } from "../canon/promotion.ts";
 import type { ContentReference } from "./records.ts";
 
-/** Why something was not done. The caller says it in words of its own (`http/control/policies/`, `cli/policy/lifecycle/`). */
+/** Why something was not done. Each caller has its own message for it (`http/control/policies/`, `cli/policy/lifecycle/`). */
 export type LifecycleFault =
   | { readonly fault: "unknown_policy" }
   | { readonly fault: "unknown_content" }

@@ -2,7 +2,7 @@
 export interface Change {
   /** Groups of changes are sorted by it, the lowest first: requests that fail, then endpoints that requests did not reach before. */
   readonly rank: number;
-  /** A few words, as in "3 newly denied". */
+  /** A short title, as in "3 newly denied". */
   readonly title: string;
   readonly sentence: string;
   /** How loud machines should be about it. */

@@ -71,7 +71,7 @@ export const LONGEST_WAIT = 60_000;
 /**
  * Makes the error that {@link ERROR_ANSWERS} has for a code.
  *
- * @param more `code` where a finer word of a closed list is known; `retryAfter` in milliseconds: one beyond {@link LONGEST_WAIT} is not sent, and
+ * @param more `code` where a more precise value of a closed list is known; `retryAfter` in milliseconds: one beyond {@link LONGEST_WAIT} is not sent, and
  * forbids retries instead. The message has to say the time then.
  */
 export function codedError(

@@ -5,7 +5,7 @@ export type Turn = SystemTurn | UserTurn | AssistantTurn | ToolTurn;
 
 export interface SystemTurn {
   readonly role: "system";
-  /** The word that the caller used; most protocols know one of them. */
+  /** The role as the caller wrote it; most protocols have one of the two. */
   readonly authority: "system" | "developer";
   readonly content: readonly TextPart[];
 }

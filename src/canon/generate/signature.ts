@@ -7,7 +7,7 @@ const TAG = "sbx1.";
 /** Family names as routes.yaml may write them; a tag with anything else is not ours. */
 const FAMILY = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
-/** The family of models that name none. Policies read the same word as `input.candidates[_].signature_family`. */
+/** The family of models that name none. Policies read the same value as `input.candidates[_].signature_family`. */
 export const NO_FAMILY = "none";
 
 export function tagSignature(family: string, signature: string): string {

@@ -23,7 +23,7 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { emulateSchema, type SchemaEmulation } from "./emulate-schema.ts";
 
-/** A request in the words of one endpoint, not yet sent. */
+/** A request in the protocol of one endpoint, not yet sent. */
 export interface PreparedTranslation {
   /** The request of the endpoint, in canon. */
   readonly sent: GenerateRequest;

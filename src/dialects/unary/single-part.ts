@@ -3,7 +3,7 @@ import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { Target } from "../dialect.ts";
 import type { UnaryCall, UnaryPart, UnaryResult, UnaryTask, UnaryUpstream } from "./surface.ts";
 
-/** A part in the words of one endpoint; the 400 where the endpoint cannot carry it. */
+/** A part in the protocol of one endpoint; the 400 where the endpoint cannot carry it. */
 export function callTo<Request, Result extends UnaryResult>(
   upstream: UnaryUpstream<Request, Result>,
   request: Request,

@@ -50,7 +50,7 @@ export interface UnaryPart {
   readonly callTo: (target: Target) => UnaryCall;
 }
 
-/** One part in the words of one endpoint. */
+/** One part in the protocol of one endpoint. */
 export interface UnaryCall {
   /** Path after the provider's base URL. */
   readonly path: string;

@@ -1,7 +1,7 @@
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 
 /**
- * A statement that did not succeed. The message is in words of ours and SQLSTATE only: PostgreSQL's own can quote values
+ * A statement that did not succeed. The message is ours, with SQLSTATE only: PostgreSQL's own can quote values
  * and statements, and the driver's name the address.
  */
 export class StatementFailure extends StoreUnavailableError {
@@ -65,7 +65,7 @@ function describeCode(code: string | null): string {
 
 const isTlsCode = (code: string): boolean => /CERT|TLS|SSL|EPROTO|SIGNATURE|ISSUER/.test(code);
 
-/** SQLSTATE is five characters; the driver's and the system's codes are longer words. */
+/** SQLSTATE is five characters; the driver's and the system's codes are longer. */
 function isAway(code: string): boolean {
   if (!/^[0-9A-Z]{5}$/.test(code)) return true;
   return ["08", "53", "58"].includes(code.slice(0, 2)) || code.startsWith("57P") || ["25006", "25P03"].includes(code);

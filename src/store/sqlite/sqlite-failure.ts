@@ -15,7 +15,7 @@ const BUSY = 5;
 const REFUSALS: ReadonlySet<number> = new Set([18, 19, 20, 25]);
 
 /**
- * What went wrong, in words of ours and SQLite's code only. SQLite's own message is left out: it can quote statements
+ * What went wrong: our message and SQLite's code only. SQLite's own message is left out: it can quote statements
  * and paths.
  */
 export function describeFailure(error: unknown): string {

@@ -7,7 +7,7 @@ import { linePercentage, percentText, type CoveredConstraint, type CoveredFile, 
 import type { Sighting } from "./watched-sources.ts";
 
 /**
- * What the tests have seen of every constraint, in the words of the router: a verdict is derived as it is for a request.
+ * What the tests have seen of every constraint, in the router's terms: a verdict is derived as it is for a request.
  *
  * A verdict counts where a test requests `pass`. A reason counts where a test requests either rule while the constraint
  * fails: the first of the list is given without any rule.

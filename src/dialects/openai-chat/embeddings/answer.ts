@@ -57,7 +57,7 @@ function addVectors(pieces: string[], { first, count }: UnaryPart, { vectors }: 
   }
 }
 
-/** One entry for each input without a vector, in words of ours. */
+/** One entry for each input without a vector, with our message. */
 function gapsOf({ first, count }: UnaryPart, { code, message }: ServiceError): readonly object[] {
   return Array.from({ length: count }, (_, offset) => ({ index: first + offset, code, message }));
 }

@@ -39,7 +39,7 @@ export function routeFacts({
   };
 }
 
-/** In the words of the 403 that a plain request would get. */
+/** The message of the 403 that a plain request would get. */
 function denialFacts({ policy, revision, mode, constraint, reason }: Denial): JsonObject {
   return { policy: { id: policy, revision, mode }, failed_constraint: constraint, reason_code: reason };
 }

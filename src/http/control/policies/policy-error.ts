@@ -5,7 +5,7 @@ import type { LifecycleFault } from "../../../lifecycle/fault.ts";
 import type { PromotionSimulationFault } from "./administration.ts";
 import { describeMissing, missingCode, missingJson } from "./missing.ts";
 
-/** Why nothing was done, in the words of the API. No value of the request is repeated. */
+/** Why nothing was done, as an error of the API. No value of the request is repeated. */
 export function faultError(fault: LifecycleFault): ServiceError {
   switch (fault.fault) {
     case "unknown_policy":

@@ -24,7 +24,7 @@ export interface Answered {
   readonly json: JsonObject;
 }
 
-/** The policies of a running server. Every method throws `CommandError` and `NotNowError` in the words of the command line. */
+/** The policies of a running server. Every method throws `CommandError` and `NotNowError` with messages of the command line. */
 export class PolicyServer {
   readonly #address: string;
   readonly #io: CommandIo;
