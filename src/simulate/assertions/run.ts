@@ -83,15 +83,15 @@ function judgeClass(running: Running, comparison: ClassComparison): void {
   const { sample, reaching } = comparison;
   let met = false;
   let message: string | null = null;
-  for (const standpoint of VIEWS) {
-    if (assertion.standpoint !== "both" && assertion.standpoint !== standpoint) continue;
-    const pair = comparison[standpoint];
+  for (const view of VIEWS) {
+    if (assertion.standpoint !== "both" && assertion.standpoint !== view) continue;
+    const pair = comparison[view];
     const own = judge(pair);
     // What base makes of a name that it does not have, or of a caller's own order, is not all that it lets the caller reach.
     const isAll = own.violation === null || reaching === null || assertion.kind !== "no_new_access";
-    const judgement = isAll ? own : judge(withReach(pair, reaching[standpoint]));
+    const judgement = isAll ? own : judge(withReach(pair, reaching[view]));
     met ||= judgement.met;
-    if (judgement.violation !== null) message ??= `${VIEW_TITLES[standpoint]}, ${judgement.violation}`;
+    if (judgement.violation !== null) message ??= `${VIEW_TITLES[view]}, ${judgement.violation}`;
   }
   if (met) running.classes += 1;
   if (message === null) return;

@@ -28,24 +28,27 @@ const LONGEST_LINE = 400;
 /** One comment for a pull request: whole markdown, never longer than 60,000 characters. */
 export function formatMarkdown(report: ReportModel, context: FormatContext): string {
   const comment = new Comment();
-  const { declared, difference, promotedTitle: standpoint } = report;
+  const { declared, difference, promotedTitle } = report;
   writeHead(comment, report, context);
   const folded = report.unchanged === null || report.assertions !== null;
   comment.write("", ...(folded ? ["<details>", `<summary>Details: ${detailsText(report)}</summary>`, ""] : []));
   writeCounts(comment, report);
   writeRoutePaths(comment, ROUTE_PATHS_TITLE, declared.new_route_paths);
-  writeRoutePaths(comment, `${ROUTE_PATHS_TITLE} ${standpoint}`, difference.newRoutePaths);
+  writeRoutePaths(comment, `${ROUTE_PATHS_TITLE} ${promotedTitle}`, difference.newRoutePaths);
   writePaths(comment, "New data paths", declared.new_data_paths);
-  writePaths(comment, `New data paths ${standpoint}`, difference.newDataPaths);
+  writePaths(comment, `New data paths ${promotedTitle}`, difference.newDataPaths);
   writeGroups(comment, "Changes as declared", declared.groups);
-  writeGroups(comment, `Only ${standpoint}`, difference.onlyPromoted);
-  if (report.promoted_policies.length > 0 && !difference.any) comment.write("", `The same changes ${standpoint}.`);
+  writeGroups(comment, `Only ${promotedTitle}`, difference.onlyPromoted);
+  if (report.promoted_policies.length > 0 && !difference.any) comment.write("", `The same changes ${promotedTitle}.`);
   if (difference.shrunk.length > 0) {
-    comment.write("", `${amountText(difference.shrunk.length, "group")} as declared, of fewer requests ${standpoint}.`);
+    comment.write(
+      "",
+      `${amountText(difference.shrunk.length, "group")} as declared, of fewer requests ${promotedTitle}.`,
+    );
   }
   if (difference.onlyDeclared.length > 0) {
     const count = amountText(difference.onlyDeclared.length, "group");
-    comment.write("", `${count} of those declared would not be so ${standpoint}.`);
+    comment.write("", `${count} of those declared would not be so ${promotedTitle}.`);
   }
   writeAssertions(comment, report);
   writeRest(comment, report);
