@@ -103,6 +103,8 @@ export interface ChangeRecord {
   readonly what: (typeof CHANGES)[number];
   /** Public id of the key, or of the token; id of the policy. */
   readonly id: Identifier;
+  /** Of a key whose grants change: which of them. */
+  readonly grants?: readonly Identifier[];
   /** The key that a rotation replaces. */
   readonly replaces?: Identifier;
   readonly workspace?: Identifier; // Of the key; absent: the caller's.
@@ -113,6 +115,7 @@ export interface ChangeRecord {
 export const CHANGES = [
   "key_created",
   "key_rotated",
+  "key_changed",
   "key_revoked",
   "token_issued",
   "policy_approved",

@@ -5,7 +5,7 @@ import type { KeyPageQuery, KeyRecord, KeyStore } from "./key-store.ts";
 import { KeyOptionError } from "./key-option-error.ts";
 import { createKey, prepareRotation, type Clock, type KeyOptions, type RotateOptions } from "./key-record.ts";
 import type { RandomBytes } from "./key-text.ts";
-import { differingField, findNamed } from "./named-key.ts";
+import { changedGrants, differingField, findNamed } from "./named-key.ts";
 
 type Fault =
   | { readonly fault: "option" | "differs"; readonly field: string; readonly fix: string }
@@ -25,10 +25,38 @@ interface Prepared {
   readonly store: () => Promise<Stored | Fault>;
 }
 
+/** A key that is there already. */
+interface Existing {
+  readonly existing: ServiceKey;
+  /** What is to be changed so that it is as wanted; `null` where it is. */
+  readonly change: PreparedChange | null;
+}
+
+interface PreparedChange {
+  readonly grants: readonly string[];
+  /** Durable, and known to this process, when it resolves. */
+  readonly store: () => Promise<ServiceKey | Fault>;
+}
+
 /** Making and changing keys for callers who want reasons and not exceptions; what http serves under `/v1/keys`. */
 export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomBytes) {
   const isFull = async (workspace: string): Promise<boolean> =>
     (await keys.countActive(workspace, Math.trunc(clock()), MAXIMUM_ACTIVE_KEYS)) >= MAXIMUM_ACTIVE_KEYS;
+  /** A key that was rotated works until its overlap ends, so all good keys of the name change; the newest last: who tries again finds what is left. */
+  const differing = (line: readonly KeyRecord[], wanted: KeyRecord) =>
+    line.flatMap((key) => {
+      const grants = isLive(key, Math.trunc(clock())) ? changedGrants(key, wanted) : [];
+      return grants.length === 0 ? [] : [{ id: key.id, grants }];
+    });
+  const changeLine = async (name: string, wanted: KeyRecord): Promise<ServiceKey | Fault> => {
+    // Twice: a rotation may have copied the former grants to one more key meanwhile. A later one copies the new ones.
+    for (let look = 0; look < 2; look += 1) {
+      const { line } = await findNamed(keys, wanted.workspace, name);
+      for (const { id } of differing(line, wanted)) await keys.change(id, wanted);
+    }
+    const newest = (await findNamed(keys, wanted.workspace, name)).line.at(-1);
+    return newest === undefined ? ABSENT : withoutDigest(newest);
+  };
   return {
     get: (id: string): Promise<ServiceKey | Fault> =>
       orFault(async () => {
@@ -53,15 +81,17 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
         const { line } = await findNamed(keys, workspace, name);
         return line.map(withoutDigest);
       }),
-    put: (name: string, options: KeyOptions): Promise<Prepared | Fault | { readonly existing: ServiceKey }> =>
+    put: (name: string, options: KeyOptions): Promise<Prepared | Fault | Existing> =>
       orFault(async () => {
         const { line, nextId } = await findNamed(keys, options.workspace, name);
         const newest = line.at(-1);
         if (newest !== undefined && isLive(newest, Math.trunc(clock()))) {
           const wanted = createKey(options, clock, randomBytes).record;
           const field = differingField(newest, wanted, line.length > 1);
-          if (field !== null) return fault({ fault: "differs", field, fix: KEPT_GRANTS });
-          return { existing: withoutDigest(newest) };
+          if (field !== null) return fault({ fault: "differs", field, fix: KEPT });
+          const grants = [...new Set(differing(line, wanted).flatMap((one) => one.grants))];
+          const store = (): Promise<ServiceKey | Fault> => orFault(() => changeLine(name, wanted));
+          return { existing: withoutDigest(newest), change: grants.length === 0 ? null : { grants, store } };
         }
         if (nextId === null)
           return fault({ fault: "option", field: "name", fix: "take another one; it has been used too often" });
@@ -104,7 +134,7 @@ function fault(one: Fault): Fault {
   return one;
 }
 
-const KEPT_GRANTS = "is not that of the key, whose grants never change; delete the name first, or take another one";
+const KEPT = "is not that of the key, which keeps it; delete the name first, or take another one";
 
 const ABSENT = { fault: "absent" } as const;
 const TOO_MANY = { fault: "too_many" } as const;

@@ -69,7 +69,7 @@ export interface KeyChange {
 /** Every key of the store, in memory. Verifying allocates nothing and calls no store. */
 export class KeyRing {
   readonly #entries = new Map<string, Entry>();
-  /** Web origin → ids of keys whose grants name it; grants never change. */
+  /** Web origin → ids of keys whose exchange grants name it, which no change of a key touches. */
   readonly #keysOfOrigin = new Map<string, Set<string>>();
 
   /** Takes keys that are new or have changed. A key that was revoked or expired here stays so, even if a late record differs. */

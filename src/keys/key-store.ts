@@ -6,6 +6,9 @@ export interface KeyRecord extends ServiceKey {
   readonly digest: string;
 }
 
+/** What of a key can be changed: not its text, so not its environment, and nothing that tokens or other keys took from it. */
+export type KeyGrants = Pick<KeyRecord, "scopes" | "owner" | "workload" | "labels" | "limits">;
+
 /** Keys are never deleted, never come back from `revoked`, and their expiry only ever moves nearer. */
 export interface KeyStore {
   /** Durable when it resolves. @throws {DuplicateKeyError} when the id exists. */
@@ -24,8 +27,15 @@ export interface KeyStore {
   /** Durable when it resolves; revoking twice keeps the first time. `null` where there is no such key. */
   revoke(id: string, at: number): Promise<KeyRecord | null>;
   /**
+   * Gives a key other grants; durable when it resolves. The last of simultaneous changes wins. `null` where there is no such key.
+   *
+   * @throws {KeyNotActiveError} when the key is revoked.
+   */
+  change(id: string, grants: KeyGrants): Promise<KeyRecord | null>;
+  /**
    * Adds `replacement` and brings the expiry of the key `id` forward to `expiresAt` (never later than it was), both or
    * neither; durable when it resolves. Gives the replaced key back as it now is; `null` where there is no such key.
+   * The grants that can be changed are those that the key has now, whatever `replacement` says: it may have been made of an older reading.
    *
    * A key is rotated once; the first process wins.
    *
@@ -38,7 +48,7 @@ export interface KeyStore {
   touch(uses: readonly KeyUse[]): Promise<void>;
   /**
    * Calls back with every key, once, before it resolves; afterwards with the keys that were added or changed (not those
-   * only used), for this process before the change resolves, for changes by another process within one second. Gives
+   * only used), each key in the order of its changes, for this process before the change resolves, for changes by another process within one second. Gives
    * back a function that ends it.
    */
   watch(listener: (records: readonly KeyRecord[]) => void): Promise<() => void>;

@@ -1,5 +1,5 @@
 import { canonicalJson } from "../canon/json.ts";
-import type { KeyRecord, KeyStore } from "./key-store.ts";
+import type { KeyGrants, KeyRecord, KeyStore } from "./key-store.ts";
 import { publicIdFor } from "./key-text.ts";
 
 /** How often a name can be deleted and given anew, and a key be rotated before reading it costs too much. */
@@ -48,23 +48,25 @@ function idOf(workspace: string, name: string, number: number): string {
   return publicIdFor(["named key", workspace, name, number]);
 }
 
-/** Grants by the name that bodies have for them. */
-const GRANTS = [
-  ["scopes", "scopes"],
-  ["owner", "owner"],
+/** What a key keeps as long as it lives, by the name that bodies have for it. */
+const KEPT = [
   ["environment", "environment"],
-  ["workload", "workload"],
-  ["labels", "labels"],
   ["exchange", "exchange"],
-  ["limits", "limits"],
   ["expires_at", "expiresAt"],
 ] as const satisfies readonly (readonly [string, keyof KeyRecord])[];
 
-/** The first grant in which a key is not what is wanted; `null` where there is none. A rotation has given the key another expiry. */
+const CHANGEABLE = ["scopes", "owner", "workload", "labels", "limits"] as const satisfies readonly (keyof KeyGrants)[];
+
+/** The first thing that a key keeps and that is wanted otherwise; `null` where there is none. A rotation has given the key another expiry. */
 export function differingField(key: KeyRecord, wanted: KeyRecord, isRotated: boolean): string | null {
-  const differing = GRANTS.find(
+  const differing = KEPT.find(
     ([, member]) =>
       !(isRotated && member === "expiresAt") && canonicalJson(key[member]) !== canonicalJson(wanted[member]),
   );
   return differing?.[0] ?? null;
+}
+
+/** The names of the grants in which a key is not what is wanted, and that can be changed. */
+export function changedGrants(key: KeyGrants, wanted: KeyGrants): readonly (keyof KeyGrants)[] {
+  return CHANGEABLE.filter((grant) => canonicalJson(key[grant]) !== canonicalJson(wanted[grant]));
 }

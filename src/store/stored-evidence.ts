@@ -68,6 +68,7 @@ const OBLIGATION = {
 const CHANGE = {
   what: isOneOf(CHANGES),
   id: isText,
+  grants: isOptional(isListOf(isText)),
   replaces: isOptional(isText),
   workspace: isOptional(isText),
   content: isOptional(isText),

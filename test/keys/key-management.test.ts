@@ -16,6 +16,7 @@ function storeOf(record: KeyRecord, active: number): KeyStore {
     page: () => Promise.resolve([record]),
     countActive: (_, __, most) => Promise.resolve(Math.min(active, most)),
     revoke: () => Promise.resolve(record),
+    change: () => Promise.resolve(record),
     rotate: () => Promise.resolve({ ...record, expiresAt: 1_234 }),
     touch: () => Promise.resolve(),
     watch: () => Promise.resolve(() => {}),

@@ -137,6 +137,7 @@ function silentStore(records: Map<string, KeyRecord>, asked: string[] = []): Key
     page: () => Promise.resolve([]),
     countActive: () => Promise.resolve(0),
     revoke: () => Promise.resolve(null),
+    change: () => Promise.resolve(null),
     rotate: () => Promise.resolve(null),
     touch: () => Promise.resolve(),
     watch: () => Promise.resolve(() => undefined),
@@ -317,6 +318,7 @@ describe("openKeyRing", () => {
         page: () => Promise.resolve([]),
         countActive: () => Promise.resolve(0),
         revoke: () => Promise.resolve(null),
+        change: () => Promise.resolve(null),
         rotate: () => Promise.resolve(null),
         touch: (uses) => {
           touched.push(uses);

@@ -170,6 +170,40 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.revoke("b", 60)).toBeNull();
   });
 
+  it("gives a key other grants and leaves the rest of it", async () => {
+    const record = keyRecord("a", { limits: null });
+    await store().keys.create(record);
+    const grants = {
+      scopes: ["catalogue:read", "inference"],
+      owner: "group:other",
+      workload: "nightly",
+      labels: ["eu"],
+      limits: { requestsPerMinute: 3, tokensPerMinute: null, concurrency: null, budget: { usd: 2, per: "day" } },
+    } as const;
+    expect(await store().keys.change("a", { ...record, ...grants })).toEqual({ ...record, ...grants });
+    expect(await store().keys.get("a")).toEqual({ ...record, ...grants });
+    expect(await store().keys.change("a", record)).toEqual(record);
+    expect(await store().keys.get("a")).toEqual(record);
+  });
+
+  it("changes neither an unknown nor a revoked key", async () => {
+    const record = keyRecord("a");
+    await store().keys.create(record);
+    const revoked = await store().keys.revoke("a", 5);
+    expect(await store().keys.change("unknown", record)).toBeNull();
+    await expect(store().keys.change("a", { ...record, labels: ["eu"] })).rejects.toThrow(KeyNotActiveError);
+    expect(await store().keys.get("a")).toEqual(revoked);
+  });
+
+  it("rotates a key that was changed meanwhile with the grants that it has now", async () => {
+    const record = keyRecord("a", { scopes: ["inference", "operations:manage"] });
+    await store().keys.create(record);
+    await store().keys.change("a", { ...record, scopes: ["inference"], limits: null, labels: [] });
+    const made = keyRecord("b", { scopes: record.scopes, rotatedFrom: "a", createdAt: 1_500_000 });
+    await store().keys.rotate("a", made, 1_600_000);
+    expect(await store().keys.get("b")).toEqual({ ...made, scopes: ["inference"], limits: null, labels: [] });
+  });
+
   it("rotates: the replacement is there and the old key expires at the end of the overlap", async () => {
     await store().keys.create(keyRecord("a"));
     const replacement = keyRecord("b", {
@@ -273,6 +307,16 @@ function watchLaws(store: () => Store): void {
         .toSorted(),
     ).toEqual(["b", "c"]);
     expect(calls).toHaveLength(4);
+  });
+
+  it("shows changes of one key in their order, each before it resolves", async () => {
+    const record = keyRecord("a");
+    await store().keys.create(record);
+    const seen: (readonly string[])[] = [];
+    await store().keys.watch((records) => seen.push(...records.map(({ labels }) => labels)));
+    await Promise.all(["x", "y", "z"].map((label) => store().keys.change("a", { ...record, labels: [label] })));
+    expect(seen.slice(1).flat().toSorted()).toEqual(["x", "y", "z"]);
+    expect(seen.at(-1)).toEqual((await store().keys.get("a"))?.labels);
   });
 
   it("says nothing of mere uses", async () => {

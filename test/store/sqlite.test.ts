@@ -203,7 +203,9 @@ describe("rules that the tables themselves keep", () => {
   it.each([
     ["UPDATE keys SET status = 'active', revoked_at = NULL WHERE id = 'revoked'", "never comes back"],
     ["UPDATE keys SET expires_at = expires_at + 1 WHERE id = 'active'", "only moves nearer"],
-    ["UPDATE keys SET scopes = '[]' WHERE id = 'active'", "never change"],
+    ["UPDATE keys SET workspace = 'beta' WHERE id = 'active'", "of a key change"],
+    ["UPDATE keys SET exchange = '{}' WHERE id = 'active'", "of a key change"],
+    ["UPDATE keys SET scopes = '[]' WHERE id = 'revoked'", "never change"],
     ["DELETE FROM keys", "revoke instead"],
     ["UPDATE evidence_batches SET records = x'00'", "only ever added"],
     ["UPDATE evidence_batches SET hash = replace(hash, 'a', 'b')", "only ever added"],

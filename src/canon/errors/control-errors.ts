@@ -64,8 +64,8 @@ export const CONTROL_ERRORS = {
   key_differs: {
     ...final(409, "precondition"),
     at: ["putNamedKey"],
-    meaning: "The key of the name has another grant than the body, and grants of a key never change.",
-    example: "A second `PUT` of a name with other `scopes`.",
+    meaning: "The key of the name has another `environment`, `exchange` or `expires_at` than the body, and keeps them.",
+    example: "A second `PUT` of a name with another `expires_at`.",
     fix: "Delete the name and put it again, which makes a new key; or take another name.",
   },
   too_many_keys: {

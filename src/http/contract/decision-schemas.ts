@@ -128,7 +128,14 @@ export const DECISION = {
     shadow: { type: "array", items: SHADOW, description: "What policies in shadow would have done." },
     obligations: { type: "array", items: OBLIGATION },
     change: wholeOrNull(
-      { what: { enum: CHANGES }, id: text, replaces: nullableText, workspace: nullableText, content: nullableText },
+      {
+        what: { enum: CHANGES },
+        id: text,
+        grants: { type: ["array", "null"], items: text, description: "Which grants of a key changed." },
+        replaces: nullableText,
+        workspace: nullableText,
+        content: nullableText,
+      },
       "What the request changed of keys or policies.",
     ),
     calls: { type: "array", items: ATTEMPT, description: "In the order of trying." },

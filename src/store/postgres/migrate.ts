@@ -4,6 +4,7 @@ import type { Parameter, Pool, Row } from "./pool.ts";
 import { EVIDENCE } from "./schema/evidence.ts";
 import { migrateToEvidenceBatches } from "./schema/evidence-batches.ts";
 import { ISSUERS } from "./schema/issuers.ts";
+import { KEY_CHANGES } from "./schema/key-changes.ts";
 import { KEY_PAGES } from "./schema/key-pages.ts";
 import { KEY_REPLACED } from "./schema/key-replaced.ts";
 import { KEYS } from "./schema/keys.ts";
@@ -34,6 +35,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 10, name: "key replaced", sql: KEY_REPLACED },
   { version: 11, name: "evidence batches", sql: migrateToEvidenceBatches },
   { version: 12, name: "sessions", sql: SESSIONS },
+  { version: 13, name: "key changes", sql: KEY_CHANGES },
 ];
 
 /** Any number, the same in every version of this program: who holds it changes the schema. */

@@ -182,6 +182,18 @@ CREATE INDEX sessions_by_end ON sessions (ends_at);
 CREATE INDEX sessions_by_use ON sessions (seen_at);
 `;
 
+/** Grants of a key that lives can change; who and where it is cannot. */
+const KEY_CHANGES = `
+DROP TRIGGER keys_keep_their_grants;
+DROP TRIGGER keys_keep_their_exchange_and_limits;
+CREATE TRIGGER keys_stay_what_they_are
+  BEFORE UPDATE OF id, digest, workspace, environment, created_at, created_by, rotated_from, exchange ON keys
+  BEGIN SELECT RAISE(ABORT, 'only scopes, owner, workload, labels and limits of a key change'); END;
+CREATE TRIGGER revoked_keys_keep_their_grants
+  BEFORE UPDATE OF scopes, owner, workload, labels, limits ON keys WHEN old.status = 'revoked'
+  BEGIN SELECT RAISE(ABORT, 'the grants of a revoked key never change'); END;
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "keys", sql: KEYS },
   { version: 2, name: "evidence", sql: EVIDENCE },
@@ -196,4 +208,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 11, name: "key replaced", sql: KEY_REPLACED },
   { version: 12, name: "evidence batches", sql: migrateToEvidenceBatches },
   { version: 13, name: "sessions", sql: SESSIONS },
+  { version: 14, name: "key changes", sql: KEY_CHANGES },
 ];

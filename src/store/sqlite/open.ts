@@ -104,6 +104,11 @@ function keyStore(link: WorkerLink, watchers: KeyWatchers): KeyStore {
     async revoke(id, at) {
       return (await link.request({ operation: "keys.revoke", id, at }, "key")).record;
     },
+    async change(id, grants) {
+      const { scopes, owner, workload, labels, limits } = grants;
+      const request = { operation: "keys.change", id, grants: { scopes, owner, workload, labels, limits } } as const;
+      return (await link.request(request, "key")).record;
+    },
     async rotate(id, replacement: KeyRecord, expiresAt) {
       return (await link.request({ operation: "keys.rotate", id, replacement, expiresAt }, "key")).record;
     },

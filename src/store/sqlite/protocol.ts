@@ -11,7 +11,7 @@ import type { EvidenceAnchor, EvidenceHead, EvidenceProcess, NotedHead } from ".
 import type { EvidenceFault } from "../../evidence/fault.ts";
 import type { ChainLink } from "../../evidence/chain.ts";
 import type { SessionReply, SessionRequest } from "./tables/session-table.ts";
-import type { KeyPageQuery, KeyRecord, KeyUse } from "../../keys/key-store.ts";
+import type { KeyGrants, KeyPageQuery, KeyRecord, KeyUse } from "../../keys/key-store.ts";
 
 /** Given to the worker thread when it starts. */
 export interface WorkerStart {
@@ -34,6 +34,7 @@ export type StoreRequest =
   | { readonly operation: "keys.page"; readonly query: KeyPageQuery }
   | { readonly operation: "keys.count_active"; readonly workspace: string; readonly now: number; readonly most: number }
   | { readonly operation: "keys.revoke"; readonly id: string; readonly at: number }
+  | { readonly operation: "keys.change"; readonly id: string; readonly grants: KeyGrants }
   | {
       readonly operation: "keys.rotate";
       readonly id: string;

@@ -4,7 +4,7 @@ import { EvidenceTable } from "./tables/evidence-table.ts";
 import { IssuerTable } from "./tables/issuer-table.ts";
 import { LogTable } from "./tables/log-table.ts";
 import { LogState, NO_COUNTS } from "./tables/log-state.ts";
-import { KeyTable, rotateReply } from "./tables/key-table.ts";
+import { changeReply, KeyTable, rotateReply } from "./tables/key-table.ts";
 import { LimitTable } from "./tables/limit-table.ts";
 import { PolicyLogTable } from "./tables/policy-log-table.ts";
 import { SessionTable } from "./tables/session-table.ts";
@@ -154,6 +154,8 @@ export class StoreEngine {
         return { kind: "count", count: this.#keys.countActive(request.workspace, request.now, request.most) };
       case "keys.revoke":
         return this.#published({ kind: "key", record: this.#keys.revoke(request.id, request.at) });
+      case "keys.change":
+        return this.#published(changeReply(this.#keys.change(request.id, request.grants), request.id));
       case "keys.rotate": {
         const { id, replacement, expiresAt } = request;
         return this.#published(rotateReply(this.#keys.rotate(id, replacement, expiresAt), id, replacement.id));

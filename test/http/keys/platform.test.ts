@@ -98,20 +98,69 @@ describe("a key by name", () => {
   });
 
   it.each([
-    ["scopes", { scopes: ["catalogue:read"] }],
-    ["owner", { owner: "group:else" }],
     ["environment", { environment: "staging" }],
-    ["workload", { workload: "batch" }],
-    ["labels", { labels: ["eu"] }],
     ["exchange", { exchange: { maximum_lifetime: 60 } }],
-    ["limits", { limits: { requests_per_minute: 5 } }],
     ["expires_at", { expires_at: new Date(Date.parse(EXPIRY) + 60_000).toISOString() }],
   ])("conflicts by %s, which is named, and stays as it was", async (field, change) => {
     const { json: made } = await put("kept");
-    const { status, json } = await put("kept", { ...PLAIN, ...change });
+    const { status, json } = await put("kept", { ...PLAIN, owner: "group:else", ...change });
     expect([status, json.error.code, json.error.param]).toEqual([409, "key_differs", field]);
     const { json: read } = await call(server, platform, "GET", at("kept"));
     expect(read).toMatchObject({ id: made.id, scopes: PLAIN.scopes, owner: PLAIN.owner, limits: null });
+  });
+
+  const LIMITS = { requests_per_minute: 5, tokens_per_minute: null, concurrency: null, budget: null };
+  it.each([
+    ["scopes", { scopes: ["catalogue:read"] }],
+    ["owner", { owner: "group:else" }],
+    ["workload", { workload: "batch" }],
+    ["labels", { labels: ["eu"] }],
+    ["limits", { limits: LIMITS }],
+  ])("gets other %s by the next PUT, with the same text and id, on record", async (grant, change) => {
+    const { json: made } = await put(`changed-${grant}`);
+    const { status, json } = await put(`changed-${grant}`, { ...PLAIN, ...change });
+    expect([status, json.id, json.key]).toEqual([200, made.id, undefined]);
+    expect(bodyValidator(NAMED_SERVICE_KEY)(json)).toBeNull();
+    const { key: _text, ...described } = made;
+    expect(json).toEqual({ ...described, ...change });
+    expect((await call(server, platform, "GET", at(`changed-${grant}`))).json).toEqual(json);
+    expect((await put(`changed-${grant}`, { ...PLAIN, ...change })).json).toEqual(json);
+    const records = (await decisions(server, 1_000)).filter((one) => one.change?.id === made.id);
+    expect(records.map((one) => one.change)).toMatchObject([
+      { what: "key_created", workspace: "demo" },
+      { what: "key_changed", grants: [grant], workspace: "demo" },
+    ]);
+  });
+
+  it("may do at once what a PUT gives it, and nothing more once a PUT takes it away", async () => {
+    const { json: made } = await put("scoped");
+    const models = async (): Promise<number> => (await call(server, made.key, "GET", "/v1/models")).status;
+    expect(await models()).toBe(403);
+    await put("scoped", { ...PLAIN, scopes: ["catalogue:read", "inference"] });
+    expect(await models()).toBe(200);
+    await put("scoped");
+    expect(await models()).toBe(403);
+  });
+
+  it("gets no scope of all workspaces and no label that nothing declares, and keeps what it has", async () => {
+    const { json: made } = await put("modest");
+    for (const change of [{ scopes: ["inference", "platform:manage"] }, { labels: ["no-such-label"] }]) {
+      for (const key of [platform, neighbour]) {
+        expect((await put("modest", { ...PLAIN, ...change }, key)).status).toBe(400);
+      }
+    }
+    expect((await put("modest", { ...PLAIN, owner: "group:else" }, manager)).status).toBe(404);
+    const inference = await running.key("demo", ["inference"]);
+    expect((await put("modest", { ...PLAIN, owner: "group:else" }, inference)).status).toBe(403);
+    const { json } = await call(server, platform, "GET", at("modest"));
+    expect(json).toMatchObject({ id: made.id, scopes: PLAIN.scopes, labels: [], owner: PLAIN.owner });
+  });
+
+  it("changes with its rotations: no former key keeps a grant during its overlap", async () => {
+    const { json: first } = await put("overlap", { ...PLAIN, scopes: ["catalogue:read", "inference"] });
+    const { json: second } = await call(server, platform, "POST", `/v1/keys/${first.id}/rotate`);
+    expect((await put("overlap")).json).toMatchObject({ id: second.id, scopes: ["inference"] });
+    for (const { key } of [first, second]) expect((await call(server, key, "GET", "/v1/models")).status).toBe(403);
   });
 
   it("is one key where two requests make it at once, and one answer has the secret", async () => {

@@ -77,6 +77,7 @@ function requestFacts(decision: DecisionRecord) {
         : {
             what: change.what,
             id: change.id,
+            grants: change.grants ?? null,
             replaces: change.replaces ?? null,
             workspace: change.workspace ?? null,
             content: change.content ?? null,

@@ -74,7 +74,7 @@ export async function revoke(call: ControlCall, { id, workspace }: ServiceKey): 
 }
 
 /** The workspace of a change, where it is not that of the caller, which the record has. */
-function elsewhere(identity: Identity, workspace: string): { readonly workspace?: Identifier } {
+export function elsewhere(identity: Identity, workspace: string): { readonly workspace?: Identifier } {
   return workspace === identity.workspace ? {} : { workspace: asIdentifier(workspace) };
 }
 

@@ -59,6 +59,18 @@ export interface KeyPage {
   readonly limit: number;
 }
 
+/** A key of a name that is there already. */
+export interface ExistingKey {
+  readonly existing: ServiceKey;
+  /** What is to be changed so that it is as wanted; `null` where it is. */
+  readonly change: {
+    /** Names of the grants that change. */
+    readonly grants: readonly string[];
+    /** Durable, and known to this process, when it resolves; gives the key as it then is. */
+    readonly store: () => Promise<ServiceKey | KeyFault>;
+  } | null;
+}
+
 /** The keys as http needs them; `keys/key-management.ts` over the store. Nothing here throws or rejects but for a bug. */
 export interface KeyManagement {
   readonly get: (id: string) => Promise<ServiceKey | KeyFault>;
@@ -68,7 +80,7 @@ export interface KeyManagement {
   /** The key of a name after those that rotations have replaced; none where the workspace has never had the name. */
   readonly named: (workspace: string, name: string) => Promise<readonly ServiceKey[] | KeyFault>;
   /** The key of a name as it is wanted: the one that is there, or one that is not stored yet. */
-  readonly put: (name: string, options: NewKey) => Promise<PreparedKey | { readonly existing: ServiceKey } | KeyFault>;
+  readonly put: (name: string, options: NewKey) => Promise<PreparedKey | ExistingKey | KeyFault>;
   readonly rotate: (id: string, options: Rotation) => Promise<PreparedKey | KeyFault>;
   /** Durable, and refused by this process, when it resolves. Revoking twice keeps the first time. */
   readonly revoke: (id: string) => Promise<ServiceKey | KeyFault>;

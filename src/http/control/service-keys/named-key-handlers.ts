@@ -1,9 +1,12 @@
 import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
+import { mayChangeKey } from "../../../canon/credentials/key-authority.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import { asIdentifier } from "../../../evidence/record.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
-import { faultError, noSuchKey } from "./key-errors.ts";
-import { managedWorkspace, NO_STORE, parts, revoke, stored, undeclaredValueError } from "./key-handlers.ts";
+import { faultError, noSuchKey, notYours } from "./key-errors.ts";
+import { elsewhere, managedWorkspace, NO_STORE, parts, revoke, stored, undeclaredValueError } from "./key-handlers.ts";
 import { describeKey, statusOf } from "./key-json.ts";
+import type { ExistingKey } from "./key-management.ts";
 import { readNewKey } from "./key-request.ts";
 
 /** No underscore: no part of a credential is a name. */
@@ -28,9 +31,9 @@ export const NAMED_KEY_HANDLERS = {
       if (!("code" in answer) || (await liveKey(call, path)) === null) return answer;
       const again = await keys.put(path.name, requested);
       if ("fault" in again) return faultError(again, body);
-      return "existing" in again ? shown(again.existing, path.name) : answer;
+      return "existing" in again ? changed(call, path, again) : answer;
     }
-    return shown(put.existing, path.name);
+    return changed(call, path, put);
   },
   getNamedKey: async (call) => {
     const path = pathOf(call);
@@ -56,6 +59,26 @@ export const NAMED_KEY_HANDLERS = {
     return shown(newest, path.name);
   },
 } as const satisfies Record<string, ControlHandler>;
+
+/** Recorded, then changed where it is not as wanted; the answer never has the text. */
+async function changed(
+  call: ControlCall,
+  { name }: NamedPath,
+  { existing, change }: ExistingKey,
+): Promise<ControlAnswer> {
+  if (change === null) return shown(existing, name);
+  const { identity, body } = parts(call);
+  if (!mayChangeKey(identity, existing)) return notYours();
+  const unrecorded = await call.recordChange({
+    ...elsewhere(identity, existing.workspace),
+    what: "key_changed",
+    id: asIdentifier(existing.id),
+    grants: change.grants.map(asIdentifier),
+  });
+  if (unrecorded !== null) return unrecorded;
+  const stored = await change.store();
+  return "fault" in stored ? faultError(stored, body) : shown(stored, name);
+}
 
 const NAME_RULE =
   "name: give 1 to 63 lower-case letters, digits, dots or dashes, beginning with a letter or digit; it is part of the path";

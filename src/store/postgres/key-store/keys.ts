@@ -22,6 +22,9 @@ SELECT count(*) AS count FROM (
   SELECT 1 FROM signalbox.keys WHERE workspace = $1 AND status = 'active' AND expires_at > $2 LIMIT $3) AS active`;
 const CREATE = `SELECT ${KEY_COLUMNS} FROM signalbox.add_key($1::text::jsonb)`;
 const REVOKE = `UPDATE signalbox.keys SET status = 'revoked', revoked_at = $2 WHERE id = $1 AND status = 'active' RETURNING ${KEY_COLUMNS}`;
+const CHANGE = `
+UPDATE signalbox.keys SET scopes = $2::text::jsonb, owner = $3, workload = $4, labels = $5::text::jsonb, limits = $6
+WHERE id = $1 AND status = 'active' RETURNING ${KEY_COLUMNS}`;
 const ROTATE = `SELECT ${KEY_COLUMNS} FROM signalbox.rotate_key($1, $2::text::jsonb, $3)`;
 const TOUCH = `
 UPDATE signalbox.keys SET last_used_at = used.at
@@ -61,6 +64,14 @@ export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
       const rows = await link.query(REVOKE, [id, at]);
       feed.publish(rows);
       return rows[0] === undefined ? await get(id) : readKey(rows[0]).record;
+    },
+    async change(id, { scopes, owner, workload, labels, limits }) {
+      const values = [JSON.stringify(scopes), owner, workload, JSON.stringify(labels)];
+      const rows = await link.query(CHANGE, [id, ...values, limits === null ? null : JSON.stringify(limits)]);
+      feed.publish(rows);
+      if (rows[0] !== undefined) return readKey(rows[0]).record;
+      if ((await get(id)) === null) return null;
+      throw new KeyNotActiveError(id);
     },
     async rotate(id, replacement, expiresAt) {
       const change = link.query(ROTATE, [id, JSON.stringify(replacement), expiresAt]);

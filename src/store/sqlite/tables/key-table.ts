@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import type { KeyPageQuery, KeyRecord, KeyUse } from "../../../keys/key-store.ts";
+import type { KeyGrants, KeyPageQuery, KeyRecord, KeyUse } from "../../../keys/key-store.ts";
 import { readKeyRecord } from "../../rows/key-row.ts";
 import { readNumber } from "../../rows/row.ts";
 import { isUniqueViolation } from "../sqlite-failure.ts";
@@ -11,6 +11,8 @@ const COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, la
 
 /** Every change takes the next number, inside its write transaction; so numbers rise in the order of the commits. */
 const NEXT_VERSION = "(SELECT coalesce(max(version), 0) + 1 FROM keys)";
+
+type ChangeResult = "absent" | "not_active" | KeyRecord;
 
 type RotateResult = "absent" | "not_active" | "rotated" | "duplicate" | KeyRecord;
 
@@ -25,6 +27,7 @@ export class KeyTable {
   readonly #expiring: StatementSync;
   readonly #countActive: StatementSync;
   readonly #revoke: StatementSync;
+  readonly #change: StatementSync;
   readonly #replace: StatementSync;
   readonly #touch: StatementSync;
   readonly #changedSince: StatementSync;
@@ -51,6 +54,9 @@ export class KeyTable {
     );
     this.#revoke = database.prepare(
       `UPDATE keys SET status = 'revoked', revoked_at = ?, version = ${NEXT_VERSION} WHERE id = ? AND status = 'active'`,
+    );
+    this.#change = database.prepare(
+      `UPDATE keys SET scopes = ?, owner = ?, workload = ?, labels = ?, limits = ?, version = ${NEXT_VERSION} WHERE id = ? AND status = 'active'`,
     );
     this.#replace = database.prepare(
       `UPDATE keys SET replaced_by = ?, expires_at = min(expires_at, ?), version = ${NEXT_VERSION} WHERE id = ?`,
@@ -101,6 +107,15 @@ export class KeyTable {
     return this.get(id);
   }
 
+  change(id: string, grants: KeyGrants): ChangeResult {
+    const { scopes, owner, workload, labels, limits } = grants;
+    const values = [JSON.stringify(scopes), owner, workload, JSON.stringify(labels), jsonOrNull(limits)];
+    const { changes } = this.#transaction.run(() => this.#change.run(...values, id));
+    const record = this.get(id);
+    if (record === null) return "absent";
+    return changes === 0 ? "not_active" : record;
+  }
+
   rotate(id: string, replacement: KeyRecord, expiresAt: number): RotateResult {
     try {
       return this.#transaction.run(() => {
@@ -110,7 +125,7 @@ export class KeyTable {
         // The write transaction makes rotations of one key wait for each other, whichever process asks.
         if (previous.replacedBy !== null) return "rotated";
         if (previous.expiresAt <= replacement.createdAt) return "not_active";
-        this.#add(replacement);
+        this.#add({ ...replacement, ...grantsOf(previous) });
         this.#replace.run(replacement.id, expiresAt, id);
         return { ...previous, replacedBy: replacement.id, expiresAt: Math.min(previous.expiresAt, expiresAt) };
       });
@@ -157,11 +172,26 @@ export class KeyTable {
       record.replacedBy,
       record.status,
       record.revokedAt,
-      record.exchange === null ? null : JSON.stringify(record.exchange),
-      record.limits === null ? null : JSON.stringify(record.limits),
+      jsonOrNull(record.exchange),
+      jsonOrNull(record.limits),
       record.lineage,
     );
   }
+}
+
+function jsonOrNull(value: object | null): string | null {
+  return value === null ? null : JSON.stringify(value);
+}
+
+function grantsOf({ scopes, owner, workload, labels, limits }: KeyRecord): KeyGrants {
+  return { scopes, owner, workload, labels, limits };
+}
+
+/** What the worker answers to a change of grants. */
+export function changeReply(result: ChangeResult, id: string) {
+  if (result === "absent") return { kind: "key", record: null } as const;
+  if (result === "not_active") return { kind: "key_not_active", id } as const;
+  return { kind: "key", record: result } as const;
 }
 
 /** What the worker answers to a rotation. */
