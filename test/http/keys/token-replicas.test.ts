@@ -103,3 +103,29 @@ describe("a token on several servers of one database", () => {
     expect((await server.store.issuers.list(Date.now())).length).toBe(before + 1);
   });
 });
+
+describe("a key that is changed by its name, on several servers of one database", () => {
+  it("has its new grants here with the answer, elsewhere within a second", async () => {
+    const plain = { owner: "test", expires_at: new Date(Date.now() + 3_600_000).toISOString() };
+    const put = (scopes: readonly string[]) =>
+      call(server, manager, "PUT", "/v1/workspaces/demo/keys/replicated", { ...plain, scopes });
+    const { key } = (await put(["inference", "catalogue:read"])).json;
+    expect([await use(server, key), await use(elsewhere, key)]).toEqual([200, 200]);
+    await put(["inference"]);
+    expect(await use(server, key)).toBe(403);
+    await expect.poll(() => use(elsewhere, key), { timeout: 1_000, interval: 20 }).toBe(403);
+    await put(["inference", "catalogue:read"]);
+    expect(await use(server, key)).toBe(200);
+    await expect.poll(() => use(elsewhere, key), { timeout: 1_000, interval: 20 }).toBe(200);
+  });
+
+  it("gives a token of it no more than the key has now", async () => {
+    const plain = { owner: "test", expires_at: new Date(Date.now() + 3_600_000).toISOString() };
+    const body = { ...plain, exchange: { maximum_lifetime: 600 }, scopes: ["inference", "catalogue:read"] };
+    const path = "/v1/workspaces/demo/keys/exchanged";
+    const token = await tokenFrom(server, (await call(server, manager, "PUT", path, body)).json.key);
+    expect(await use(server, token)).toBe(200);
+    await call(server, manager, "PUT", path, { ...body, scopes: ["inference"] });
+    expect(await use(server, token)).toBe(401);
+  });
+});
