@@ -155,11 +155,9 @@ export class StoreEngine {
       case "keys.revoke":
         return this.#published({ kind: "key", record: this.#keys.revoke(request.id, request.at) });
       case "keys.change":
-        return this.#published(changeReply(this.#keys.change(request.id, request.grants), request.id));
-      case "keys.rotate": {
-        const { id, replacement, expiresAt } = request;
-        return this.#published(rotateReply(this.#keys.rotate(id, replacement, expiresAt), id, replacement.id));
-      }
+        return this.#published(changeReply(this.#keys, request));
+      case "keys.rotate":
+        return this.#published(rotateReply(this.#keys, request));
       case "keys.touch":
         this.#keys.touch(request.uses);
         return DONE;

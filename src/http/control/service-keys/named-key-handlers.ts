@@ -76,8 +76,8 @@ async function changed(
     grants: change.grants.map(asIdentifier),
   });
   if (unrecorded !== null) return unrecorded;
-  const stored = await change.store();
-  return "fault" in stored ? faultError(stored, body) : shown(stored, name);
+  const key = await change.store();
+  return "fault" in key ? faultError(key, body) : shown(key, name);
 }
 
 const NAME_RULE =

@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { KeyGrants, KeyPageQuery, KeyRecord, KeyUse } from "../../../keys/key-store.ts";
 import { readKeyRecord } from "../../rows/key-row.ts";
 import { readNumber } from "../../rows/row.ts";
+import type { StoreReply, StoreRequest } from "../protocol.ts";
 import { isUniqueViolation } from "../sqlite-failure.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -187,18 +188,20 @@ function grantsOf({ scopes, owner, workload, labels, limits }: KeyRecord): KeyGr
   return { scopes, owner, workload, labels, limits };
 }
 
+type RequestOf<Operation> = Extract<StoreRequest, { readonly operation: Operation }>;
+
 /** What the worker answers to a change of grants. */
-export function changeReply(result: ChangeResult, id: string) {
-  if (result === "absent") return { kind: "key", record: null } as const;
-  if (result === "not_active") return { kind: "key_not_active", id } as const;
-  return { kind: "key", record: result } as const;
+export function changeReply(keys: KeyTable, { id, grants }: RequestOf<"keys.change">): StoreReply {
+  const result = keys.change(id, grants);
+  if (result === "absent") return { kind: "key", record: null };
+  return result === "not_active" ? { kind: "key_not_active", id } : { kind: "key", record: result };
 }
 
 /** What the worker answers to a rotation. */
-export function rotateReply(result: RotateResult, id: string, replacementId: string) {
-  if (result === "absent") return { kind: "key", record: null } as const;
-  if (result === "not_active") return { kind: "key_not_active", id } as const;
-  if (result === "rotated") return { kind: "key_rotated", id } as const;
-  if (result === "duplicate") return { kind: "duplicate_key", id: replacementId } as const;
-  return { kind: "key", record: result } as const;
+export function rotateReply(keys: KeyTable, { id, replacement, expiresAt }: RequestOf<"keys.rotate">): StoreReply {
+  const result = keys.rotate(id, replacement, expiresAt);
+  if (result === "absent") return { kind: "key", record: null };
+  if (result === "not_active") return { kind: "key_not_active", id };
+  if (result === "rotated") return { kind: "key_rotated", id };
+  return result === "duplicate" ? { kind: "duplicate_key", id: replacement.id } : { kind: "key", record: result };
 }
