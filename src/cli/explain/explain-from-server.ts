@@ -40,13 +40,20 @@ export async function explainFromServer(
 }
 
 /** A server decides for the caller's key; a sample may be of another. */
-function keyNotes({ key }: JsonObject, sample: SampleRequest): readonly string[] {
-  const isSame = key === undefined || canonicalJson(key) === canonicalJson(sample.key);
-  return isSame
-    ? []
-    : [
-        "the key in SIGNALBOX_KEY has other attributes than the key of the point; the answer is about the key in SIGNALBOX_KEY",
-      ];
+function keyNotes({ key, budget }: JsonObject, sample: SampleRequest): readonly string[] {
+  // A point without an owner is of a key whose owner policies do not see.
+  const isSame =
+    !isJsonObject(key) ||
+    canonicalJson({ owner: "other", ...key }) === canonicalJson({ owner: "other", ...sample.key });
+  const isAsLeft = typeof budget !== "string" || budget === (sample.budget ?? "unlimited");
+  return [
+    ...(isSame
+      ? []
+      : [
+          "the key in SIGNALBOX_KEY has other attributes than the key of the point; the answer is about the key in SIGNALBOX_KEY",
+        ]),
+    ...(isAsLeft ? [] : [`the budget of the key in SIGNALBOX_KEY is ${budget} now, and the answer is about that`]),
+  ];
 }
 
 function simulateUrl(server: string, operation: string): URL {
