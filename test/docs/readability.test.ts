@@ -3,7 +3,7 @@ import { measure, shareOfLong } from "../../tools/readability/measure.ts";
 import { pagesAt } from "../../tools/readability/pages.ts";
 
 /** Per cent of sentences that may have more than 25 words. */
-const CEILING = 7;
+const CEILING = 3;
 
 describe("readability", () => {
   it("few sentences of each page have more than 25 words", () => {
