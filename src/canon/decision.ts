@@ -2,7 +2,7 @@ import type { ObligationKind, PolicySlot, StrippableField, Verdict } from "./pol
 import type { Balance, EndpointRow, RouteRow } from "./table.ts";
 import type { RequestShape } from "./request.ts";
 
-/** One place a request may go, in the order of trying. */
+/** One endpoint that a request may go to. */
 export interface Candidate {
   readonly endpoint: EndpointRow;
   /** `primary` is the route's first choice even where a preference put another one in front. */
@@ -93,8 +93,8 @@ export interface RouteDecision extends DecisionEvidence {
   readonly outcome: "route";
   /** Tiers are numbered without holes. */
   readonly plan: readonly [Candidate, ...Candidate[]];
-  /** How many places of the plan may be tried, whichever dispatch puts first: 1 where the caller wants no fallbacks; `null`: all. */
-  readonly maxPlaces: number | null;
+  /** How many candidates of the plan may be tried, from the first in dispatch's order: 1 if the caller wants no fallbacks; `null`: all. */
+  readonly maxCandidates: number | null;
   readonly edits: RequestEdits;
 }
 

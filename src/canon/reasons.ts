@@ -229,10 +229,10 @@ function namedFailing(denial: Denial): string {
 function fill(sentence: string, denial: Denial): string {
   return sentence
     .replace("{subject}", denial.subject ?? "in question")
-    .replace("{feature}", featureWords(denial.subject))
+    .replace("{feature}", featureText(denial.subject))
     .replace("{failing}", denial.failing.length === 0 ? "the route" : denial.failing.join(", "));
 }
 
-function featureWords(subject: string | null): string {
+function featureText(subject: string | null): string {
   return subject !== null && isFeature(subject) ? FEATURES[subject] : "something";
 }

@@ -137,8 +137,8 @@ function decideRoute(
   if (denial !== null) return deepFreeze({ ...common, outcome: "deny", denial });
   // Filters that leave nothing deny above, and no other step empties the list.
   if (first === undefined) throw new Error("decide: an empty plan without a denial");
-  const maxPlaces = preferences?.allow_fallbacks === false ? 1 : null;
-  return deepFreeze({ ...common, outcome: "route", plan: [first, ...rest], maxPlaces, edits: applied.edits });
+  const maxCandidates = preferences?.allow_fallbacks === false ? 1 : null;
+  return deepFreeze({ ...common, outcome: "route", plan: [first, ...rest], maxCandidates, edits: applied.edits });
 }
 
 interface AppliedEvaluation extends Obliged {

@@ -5,7 +5,7 @@ import type { PolicySet } from "../canon/policy.ts";
 import type { RequestShape } from "../canon/request.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { decide, type Question } from "./decide.ts";
-import { keyWords } from "./policy-input.ts";
+import { keyInput } from "./policy-input.ts";
 import { timeWindow } from "./time-window.ts";
 
 /** Answers questions from one table and one set of policies. The decision of a class of requests is made once. */
@@ -32,7 +32,7 @@ export function createDecider(table: RoutingTable, policies: PolicySet, now: () 
     const known = identityClasses.get(identity);
     if (known !== undefined) return known;
     const { routes = null, operations = null } = identity.narrowed ?? {};
-    const made = JSON.stringify([identity.workspace, keyWords(table, identity), routes, operations]);
+    const made = JSON.stringify([identity.workspace, keyInput(table, identity), routes, operations]);
     identityClasses.set(identity, made);
     return made;
   };

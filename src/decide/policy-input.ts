@@ -26,10 +26,10 @@ export function policyInput(
   return {
     operation: shape.operation,
     workspace: { id: workspace.id, tier: workspace.tier, labels: workspace.labels },
-    key: keyWords(table, identity),
+    key: keyInput(table, identity),
     request: {
       route: route.id,
-      ...requestWords(shape),
+      ...requestInput(shape),
       dimensions: knownDimensions(table, shape.dimensions),
       allow_fallbacks: preferences?.allow_fallbacks !== false,
       data_collection: preferences?.data_collection === "allow" ? "allow" : "deny",
@@ -42,12 +42,12 @@ export function policyInput(
 }
 
 /** What policies read of a request's shape, whatever the table says. */
-export function requestWords({ needs, stream, context, maxOutput, reasoningEffort }: RequestShape) {
+export function requestInput({ needs, stream, context, maxOutput, reasoningEffort }: RequestShape) {
   return { needs, stream, context, max_output: maxOutput, reasoning_effort: reasoningEffort };
 }
 
-/** A key's words as far as the vocabulary knows them: a word from outside it reads `other`, so that inputs stay finite. */
-export function keyWords(table: RoutingTable, identity: Identity): PolicyInput["key"] {
+/** The attributes of a key. A value outside the vocabulary becomes `other`, so that inputs stay finite. */
+export function keyInput(table: RoutingTable, identity: Identity): PolicyInput["key"] {
   const { environments, workloads, owners, labels } = table.vocabulary;
   const { owner = "" } = identity;
   return {

@@ -157,10 +157,10 @@ export class Groups {
 
   #readPart(
     labels: string,
-    words: readonly (Identifier | null)[],
+    values: readonly (Identifier | null)[],
   ): { readonly group: Group["group"]; readonly key: string } {
     const group: Partial<Record<Dimension, Identifier | null>> = {};
-    for (const { dimension, position } of this.#grouping.labels) group[dimension] = words.at(position) ?? null;
+    for (const { dimension, position } of this.#grouping.labels) group[dimension] = values.at(position) ?? null;
     const part = { group, key: JSON.stringify(group) };
     this.#parts.set(labels, part);
     return part;

@@ -29,7 +29,7 @@ export function arrangedPlan(
   request: ArrangedRequest,
   headers: IncomingHttpHeaders,
 ): ArrangedPlan {
-  const { plan, maxPlaces } = decision;
+  const { plan, maxCandidates } = decision;
   const stickyKey = stickyKeyFor(plan, stickyKeyOf, request, headers);
   const settings = { maxEjectedShare: route.maxEjectedShare, isOrdered: isOrdered(decision, request) };
   const { order, out } = endpoints.arrange(
@@ -41,7 +41,7 @@ export function arrangedPlan(
     Math.random,
   );
   const inService = order.length - out.length;
-  return { plan: maxPlaces === null ? order : order.slice(0, maxPlaces), inService };
+  return { plan: maxCandidates === null ? order : order.slice(0, maxCandidates), inService };
 }
 
 /** The order in which a call that began now would try the plan. */

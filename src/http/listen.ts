@@ -17,9 +17,9 @@ export interface Listening {
   /**
    * Stops accepting, lets requests in flight end, closes idle connections; after `grace` milliseconds closes the rest.
    *
-   * @param lastWords called when the grace is over: what still runs may then end with what can be said of it, in `FAREWELL` milliseconds.
+   * @param onGraceOver called when the grace is over: requests that still run then have `FAREWELL` milliseconds to end with an error.
    */
-  close(grace: number, lastWords?: () => void): Promise<void>;
+  close(grace: number, onGraceOver?: () => void): Promise<void>;
   /** Connections from now on are made with this certificate; those that are open stay. Only for a listener with TLS. */
   renewTls(tls: TlsMaterial): void;
 }
@@ -95,9 +95,9 @@ export async function listen(
   return {
     url: (server.url ?? "").replace(/\/$/, ""),
     retire: () => answers.retire(),
-    close(grace, lastWords) {
+    close(grace, onGraceOver) {
       answers.retire();
-      return drain(node, grace, lastWords);
+      return drain(node, grace, onGraceOver);
     },
     renewTls(renewed) {
       if (!isTlsServer(node)) throw new Error("server: a certificate for a listener without TLS");
@@ -118,7 +118,7 @@ function isNodeServer(value: unknown): value is Server {
   return typeof value === "object" && value !== null && "closeIdleConnections" in value;
 }
 
-async function drain(server: Server, grace: number, lastWords: (() => void) | undefined): Promise<void> {
+async function drain(server: Server, grace: number, onGraceOver: (() => void) | undefined): Promise<void> {
   const ended = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
@@ -127,8 +127,8 @@ async function drain(server: Server, grace: number, lastWords: (() => void) | un
   const sweep = setInterval(() => server.closeIdleConnections(), 50);
   let farewell: NodeJS.Timeout | undefined;
   const force = setTimeout(() => {
-    if (lastWords === undefined) return server.closeAllConnections();
-    lastWords();
+    if (onGraceOver === undefined) return server.closeAllConnections();
+    onGraceOver();
     farewell = setTimeout(() => server.closeAllConnections(), FAREWELL);
   }, grace);
   await ended;

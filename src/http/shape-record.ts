@@ -71,7 +71,7 @@ function preferencesRecord(table: RoutingTable, preferences: ProviderPreferences
     ...(order !== undefined && { order: providers(order) }),
     ...(only !== undefined && { only: providers(only) }),
     ...(ignore !== undefined && { ignore: providers(ignore) }),
-    ...(region !== undefined && { region: once(region.map((name) => regionWord(table, name))) }),
+    ...(region !== undefined && { region: once(region.map((name) => regionName(table, name))) }),
     ...(allow_fallbacks !== undefined && { allow_fallbacks }),
     ...(sort !== undefined && { sort: { by: sort.by, partition: sort.partition } }),
     ...(max_price !== undefined && { max_price }),
@@ -85,6 +85,6 @@ function once(names: readonly Identifier[]): readonly Identifier[] {
   return [...new Set(names)];
 }
 
-function regionWord(table: RoutingTable, name: string): Identifier {
+function regionName(table: RoutingTable, name: string): Identifier {
   return regionsNamed(table, name) === null ? UNKNOWN_NAME : asIdentifier(name);
 }

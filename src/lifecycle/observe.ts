@@ -89,7 +89,7 @@ function nextRevision(status: PolicyStatus | undefined): number {
 }
 
 /**
- * Words for what of the files, and of the kept modules, is not as the slots are; empty where all is.
+ * How the files and the kept modules differ from the slots; empty where they do not.
  *
  * @param digest of the policy in the files, `null` where they have none.
  * @param differing digests of contents whose kept module is not what its sources compile to.
@@ -98,31 +98,31 @@ export function driftOf(
   status: PolicyStatus,
   digest: string | null,
   differing: ReadonlySet<string> = new Set(),
-): readonly DriftWord[] {
+): readonly Drift[] {
   const slots = [status.enforced?.digest, status.candidate?.digest];
   const isDiffering = slots.some((slot) => slot !== undefined && differing.has(slot));
   return [...fileDrift(status, digest), ...(isDiffering ? (["module_differs"] as const) : [])];
 }
 
-function fileDrift(status: PolicyStatus, digest: string | null): readonly DriftWord[] {
+function fileDrift(status: PolicyStatus, digest: string | null): readonly Drift[] {
   const removal = removalDigest(status.id);
   const slots = [status.enforced?.digest, status.candidate?.digest];
-  const words: DriftWord[] = [];
+  const found: Drift[] = [];
   if (digest === null) {
     const hasRules = slots.some((slot) => slot !== undefined && contentOf(status, slot).content === "rules");
-    if (hasRules && !slots.includes(removal)) words.push("not_in_files");
-    return words;
+    if (hasRules && !slots.includes(removal)) found.push("not_in_files");
+    return found;
   }
-  if (status.held.has(digest)) words.push("files_held");
-  else if (status.withdrawn.has(digest)) words.push("files_withdrawn");
-  else if (!slots.includes(digest)) words.push("files_differ");
-  if (status.candidate !== null && status.candidate.digest !== digest && !words.includes("files_differ")) {
-    words.push("candidate_not_in_files");
+  if (status.held.has(digest)) found.push("files_held");
+  else if (status.withdrawn.has(digest)) found.push("files_withdrawn");
+  else if (!slots.includes(digest)) found.push("files_differ");
+  if (status.candidate !== null && status.candidate.digest !== digest && !found.includes("files_differ")) {
+    found.push("candidate_not_in_files");
   }
-  return words;
+  return found;
 }
 
-export const DRIFT_WORDS = [
+export const DRIFTS = [
   "files_differ",
   "files_held",
   "files_withdrawn",
@@ -130,4 +130,4 @@ export const DRIFT_WORDS = [
   "not_in_files",
   "module_differs",
 ] as const;
-export type DriftWord = (typeof DRIFT_WORDS)[number];
+export type Drift = (typeof DRIFTS)[number];

@@ -7,10 +7,10 @@ const isDigest: Check = (value) => typeof value === "string" && /^[0-9a-f]{64}$/
 const isRevision: Check = (value) => typeof value === "number" && Number.isSafeInteger(value) && value >= 1;
 const isTime: Check = (value) => typeof value === "number" && Number.isFinite(value);
 const isText: Check = (value) => typeof value === "string";
-const isWord =
-  (...words: readonly string[]): Check =>
+const isOneOf =
+  (...values: readonly string[]): Check =>
   (value) =>
-    words.some((word) => word === value);
+    values.some((one) => one === value);
 const orNull =
   (check: Check): Check =>
   (value) =>
@@ -47,11 +47,11 @@ const APPROVAL = isObject({ by: ACTOR, at: isTime, report: orNull(REPORT) });
 
 /** What a row of each kind must have; it may have more, of a newer version's. */
 const MEMBERS: Readonly<Record<PolicyRecord["kind"], Readonly<Record<string, Check>>>> = {
-  imported: { ...CONTENT, mode: isWord("shadow", "enforce") },
+  imported: { ...CONTENT, mode: isOneOf("shadow", "enforce") },
   observed: {
     ...REFERENCE,
-    content: isWord("rules", "removal"),
-    slot: isWord("enforced", "candidate"),
+    content: isOneOf("rules", "removal"),
+    slot: isOneOf("enforced", "candidate"),
     tableRevision: isText,
   },
   returned: CONTENT,

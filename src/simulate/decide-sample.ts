@@ -51,13 +51,13 @@ export function outcomeOf(decision: Decision): Outcome {
   if (decision.outcome === "deny") {
     const { policy, constraint, reason } = decision.denial;
     const indeterminate = !isDeniedByTable(decision) && isIndeterminate(decision);
-    return { plan: [], maxPlaces: null, denial: { policy, constraint, reason }, edits: null, indeterminate };
+    return { plan: [], maxCandidates: null, denial: { policy, constraint, reason }, edits: null, indeterminate };
   }
   const { maxOutputTokens, stripFields } = decision.edits;
   return {
     plan: decision.plan.map((candidate) => plannedEndpoint(candidate, decision.plan)),
     // With one endpoint, the number that may be tried means nothing.
-    maxPlaces: decision.plan.length === 1 ? null : decision.maxPlaces,
+    maxCandidates: decision.plan.length === 1 ? null : decision.maxCandidates,
     denial: null,
     edits: { maxOutputTokens, stripFields },
     indeterminate: isIndeterminate(decision),

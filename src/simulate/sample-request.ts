@@ -72,7 +72,7 @@ export interface Outcome {
   /** In the order of trying; empty for a denial. */
   readonly plan: readonly PlannedEndpoint[];
   /** `null`: all of the plan. */
-  readonly maxPlaces: number | null;
+  readonly maxCandidates: number | null;
   readonly denial: OutcomeDenial | null;
   /** The most output tokens and members to take out; `null` for a denial. */
   readonly edits: { readonly maxOutputTokens: number | null; readonly stripFields: readonly string[] } | null;

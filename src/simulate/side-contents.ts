@@ -17,7 +17,7 @@ export interface SideContent {
   readonly contract: PolicyContract;
   readonly digest: string;
   readonly slot: PolicySlot;
-  /** Whether head has it from base: a server goes on enforcing it until what head's files have in its place is promoted. */
+  /** Whether head has it from base: a server enforces it until the replacement in head's files is promoted. */
   readonly isKept: boolean;
   /** `null`: a removal, whose promotion ends the policy. It gives no verdict. */
   readonly rules: CompiledPolicy | null;
@@ -38,9 +38,9 @@ export interface CompiledSides {
 }
 
 /**
- * What stands in which slot on both sides, with head as a store has it that has seen base: the bytes that act go on acting until somebody promotes what
- * head has in their place, be it other rules or the removal of the policy. A policy keeps the mode in which the store knows it, whatever
- * `initial_mode` says since.
+ * The content of each slot on both sides. Head is what a store would have that has seen base: enforced bytes stay enforced until somebody promotes what
+ * head has in their place, be it other rules or the removal of the policy. A policy keeps the mode that the store has recorded, even if
+ * `initial_mode` has changed.
  *
  * @param fresh both sides as stores would start them that have seen neither: every policy of the files in the slot of `initial_mode`.
  */

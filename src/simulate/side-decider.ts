@@ -1,6 +1,6 @@
 import type { PolicyInput, PolicySet } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import { keyWords, requestWords } from "../decide/policy-input.ts";
+import { keyInput, requestInput } from "../decide/policy-input.ts";
 import { decideSample, identityOf, isDeniedByTable, outcomeOf } from "./decide-sample.ts";
 import type { Outcome, SampleRequest } from "./sample-request.ts";
 import type { SideViews } from "./views.ts";
@@ -42,8 +42,8 @@ export class SideDecider {
   inputLike(input: PolicyInput, sample: SampleRequest): PolicyInput {
     return {
       ...input,
-      key: keyWords(this.table, identityOf(sample)),
-      request: { ...input.request, ...requestWords(sample) },
+      key: keyInput(this.table, identityOf(sample)),
+      request: { ...input.request, ...requestInput(sample) },
       budget: this.#views.declared.readsBudget ? { remaining: sample.budget ?? "unlimited" } : input.budget,
       time: this.#views.declared.readsTime ? sample.time : input.time,
     };

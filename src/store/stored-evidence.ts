@@ -30,9 +30,9 @@ const isNumber: Check = (value) => typeof value === "number";
 const isNumberOrNull: Check = (value) => value === null || typeof value === "number";
 const isFlag: Check = (value) => typeof value === "boolean";
 const isOneOf =
-  (words: readonly string[]): Check =>
+  (values: readonly string[]): Check =>
   (value) =>
-    typeof value === "string" && words.includes(value);
+    typeof value === "string" && values.includes(value);
 const isListOf =
   (check: Check): Check =>
   (value) =>

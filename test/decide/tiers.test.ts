@@ -58,7 +58,7 @@ describe("tiers of a plan", () => {
   ])("%s", (_, preferences, expected) => {
     const decision = decided(SHARED, preferences);
     expect(layout(decision)).toBe(expected);
-    expect(decision).toMatchObject({ maxPlaces: null });
+    expect(decision).toMatchObject({ maxCandidates: null });
   });
 
   it.each<readonly [string, ProviderPreferences, string]>([
@@ -71,7 +71,7 @@ describe("tiers of a plan", () => {
   ])("without fallbacks, one place of %s", (_, preferences, expected) => {
     const decision = decided(SHARED, { ...preferences, allow_fallbacks: false });
     expect(layout(decision)).toBe(expected);
-    expect(decision).toMatchObject({ maxPlaces: 1 });
+    expect(decision).toMatchObject({ maxCandidates: 1 });
   });
 
   it.each<readonly [string, readonly string[], ProviderPreferences | null, string]>([

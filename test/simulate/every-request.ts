@@ -375,9 +375,9 @@ class Lines {
 
 /** What a comparison says of a request, without the names that a class of several routes may have in another order. */
 function lineOf({ sample, declared, promoted }: ClassComparison, verdicts: readonly unknown[]): string {
-  const shown = ({ plan, maxPlaces, denial, edits, indeterminate }: Outcome): unknown => [
+  const shown = ({ plan, maxCandidates, denial, edits, indeterminate }: Outcome): unknown => [
     plan.map(({ provider, region, tier, balance, weight }) => [provider, region, tier, balance, weight]),
-    maxPlaces,
+    maxCandidates,
     denial,
     edits,
     indeterminate,

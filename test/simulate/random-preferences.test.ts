@@ -46,7 +46,7 @@ interface Pair {
 
 /** What a request comes to, without the names that a class of several routes may have in another order. */
 function lineOf({ workspace, model, operation }: SampleRequest, pair: Pair): string {
-  const shown = [pair.base, pair.head].map(({ plan, maxPlaces, denial, edits, indeterminate }) => [
+  const shown = [pair.base, pair.head].map(({ plan, maxCandidates, denial, edits, indeterminate }) => [
     plan.map(({ provider, region, tier, balance, weight }) => [
       provider,
       region,
@@ -54,7 +54,7 @@ function lineOf({ workspace, model, operation }: SampleRequest, pair: Pair): str
       balance === "throughput" ? "latency" : balance,
       weight,
     ]),
-    maxPlaces,
+    maxCandidates,
     denial,
     edits,
     indeterminate,
@@ -64,9 +64,9 @@ function lineOf({ workspace, model, operation }: SampleRequest, pair: Pair): str
 
 /** The same whatever the order of the candidates is. */
 function reachLineOf({ workspace, model, operation }: SampleRequest, pair: Pair): string {
-  const shown = [pair.base, pair.head].map(({ plan, maxPlaces, denial, edits }) => [
+  const shown = [pair.base, pair.head].map(({ plan, maxCandidates, denial, edits }) => [
     plan.map(({ provider, region }) => `${provider} ${region}`).toSorted(),
-    maxPlaces,
+    maxCandidates,
     denial,
     edits,
   ]);

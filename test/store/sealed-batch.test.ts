@@ -10,7 +10,7 @@ function framesOf(bytes: Uint8Array<ArrayBuffer>) {
   const cursor = new FrameCursor(bytes);
   const frames = [];
   while (cursor.next()) {
-    const { kind, at, requestId, record, hash, workspacePlace } = cursor;
+    const { kind, at, requestId, record, hash, workspaceNumber: workspacePlace } = cursor;
     frames.push({ kind, at, requestId, record, hash, workspacePlace });
   }
   return frames;

@@ -29,8 +29,8 @@ export function mayFailurePass(kind: FailureKind): boolean {
 }
 
 function failureAnswer(kind: FailureKind): ErrorAnswer {
-  const [status, word] = isTimeout(kind) ? ([504, "timeout"] as const) : ([502, "upstream"] as const);
-  return mayFailurePass(kind) ? passing(status, word) : final(status, word);
+  const [status, code] = isTimeout(kind) ? ([504, "timeout"] as const) : ([502, "upstream"] as const);
+  return mayFailurePass(kind) ? passing(status, code) : final(status, code);
 }
 
 type FailureCode = `upstream_${FailureKind}`;

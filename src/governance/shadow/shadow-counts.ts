@@ -84,5 +84,5 @@ function compare(left: string, right: string): number {
 export function readLabels(labels: string): readonly (Identifier | null)[] {
   const value: unknown = parseJson(labels);
   if (!Array.isArray(value)) throw new TypeError("labels of a roll-up are no list");
-  return value.map((word) => (typeof word === "string" ? asIdentifier(word) : null));
+  return value.map((label) => (typeof label === "string" ? asIdentifier(label) : null));
 }

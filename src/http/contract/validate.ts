@@ -44,7 +44,7 @@ function validatorOf(schema: JsonObject): BodyValidator {
   };
 }
 
-/** Says what is wrong in the caller's words: a path, and a rule of the schema. Values are never quoted. */
+/** The error of a request: a path, and a rule of the schema. Values are never quoted. */
 function describe(errors: readonly ErrorObject[]): ServiceError {
   const error = mostSpecific(errors);
   if (error === undefined) return invalidRequest("invalid_body", "The body does not match the contract");
@@ -65,8 +65,8 @@ function describe(errors: readonly ErrorObject[]): ServiceError {
     }
     case "enum": {
       const allowed = parameters["allowedValues"];
-      const words = Array.isArray(allowed) ? allowed.map((value) => String(value)).join(", ") : "";
-      return invalidRequest("invalid_value", `${where} must be one of ${words}`, path || undefined);
+      const values = Array.isArray(allowed) ? allowed.map((value) => String(value)).join(", ") : "";
+      return invalidRequest("invalid_value", `${where} must be one of ${values}`, path || undefined);
     }
     case "anyOf": {
       return invalidRequest("invalid_type", `${where} must be ${alternatives(errors, error)}`, path || undefined);

@@ -25,9 +25,9 @@ const isCount: Check = (value) => Number.isSafeInteger(value) && Number(value) >
 const isRevision: Check = (value) => Number.isSafeInteger(value) && Number(value) >= 1;
 const isDigest: Check = (value) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 const isOneOf =
-  (...words: readonly string[]): Check =>
+  (...values: readonly string[]): Check =>
   (value) =>
-    typeof value === "string" && words.includes(value);
+    typeof value === "string" && values.includes(value);
 const isListOf =
   (check: Check): Check =>
   (value) =>
@@ -152,8 +152,8 @@ export function readRecordText(text: string): PolicyRecord | "unreadable" | "unk
   return isRecord(value) ? value : "unreadable";
 }
 
-function isKind(word: string): word is PolicyRecord["kind"] {
-  return RECORD_KINDS.some((kind) => kind === word);
+function isKind(value: string): value is PolicyRecord["kind"] {
+  return RECORD_KINDS.some((kind) => kind === value);
 }
 
 function isRecord(value: JsonObject | PolicyRecord): value is PolicyRecord {

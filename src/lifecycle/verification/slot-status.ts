@@ -165,9 +165,9 @@ export class SlotStatus {
     const target = to?.digest ?? null;
     if (from.digest !== this.#enforced) return "not_enforced";
     if (target === from.digest) return "no_change";
-    const place = this.#former.lastIndexOf(target);
-    if (place === -1) return "never_enforced";
-    this.#former = this.#former.slice(0, place);
+    const index = this.#former.lastIndexOf(target);
+    if (index === -1) return "never_enforced";
+    this.#former = this.#former.slice(0, index);
     this.#enforced = target;
     this.#held.add(from.digest);
     if (this.#candidate === null || this.#candidate === target) this.#watch(from.digest, at);

@@ -1,10 +1,10 @@
 import type { PolicyStates } from "../../lifecycle/policy-states.ts";
-import { driftOf, type DriftWord } from "../../lifecycle/observe.ts";
+import { driftOf, type Drift } from "../../lifecycle/observe.ts";
 
 /** How the files of a server differ from the slots of the log, in one policy. */
 export interface PolicyDrift {
   readonly policy: string;
-  readonly drift: DriftWord;
+  readonly drift: Drift;
 }
 
 /** @param files digests by policy id. @param differing digests of contents whose kept module is not what its sources compile to. */
@@ -19,7 +19,7 @@ export function driftsOf(
 }
 
 /** The message for operators. */
-export const DRIFT_SENTENCES: Readonly<Record<DriftWord, string>> = {
+export const DRIFT_SENTENCES: Readonly<Record<Drift, string>> = {
   files_differ: "the content of the files was seen before and is in no slot; other content is enforced or in shadow",
   files_held: "the content of the files was rolled back and is held; release it or change the files",
   files_withdrawn: "the content of the files was withdrawn",

@@ -83,7 +83,7 @@ function noNewAccess(
 function alwaysRoutable(outcome: Outcome, least: number): Judgement {
   if (outcome.denial !== null) return violated(`the request is denied by ${formatDenial(outcome.denial)}`);
   // A caller without fallbacks is sent to one endpoint, however many share the tier.
-  const endpoints = Math.min(outcome.plan.length, outcome.maxPlaces ?? Infinity);
+  const endpoints = Math.min(outcome.plan.length, outcome.maxCandidates ?? Infinity);
   return endpoints >= least ? HOLDS : violated(`the request can go to ${endpoints} of the ${least} endpoints demanded`);
 }
 
@@ -107,7 +107,7 @@ function demandTest(demand: DecisionDemand, head: RoutingTable): (outcome: Outco
     if (some !== null && !outcome.plan.some(some)) return "no endpoint of the plan is one that `some_place` selects";
     const [first] = outcome.plan;
     if (primary !== null && (first === undefined || !primary(first)))
-      return `${first === undefined ? "no place" : formatEndpoint(first)} comes first, which \`primary\` does not select`;
+      return `${first === undefined ? "no endpoint" : formatEndpoint(first)} comes first, which \`primary\` does not select`;
     return null;
   };
 }

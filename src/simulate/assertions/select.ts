@@ -49,14 +49,14 @@ export function concernTest(
   return (member, operation) => test({ ...PLAIN_SAMPLE, ...member, operation });
 }
 
-/** Members of a selector that look at the words of a request. */
-const WORDS = ["needs", "features", "signature_families"] as const;
+/** Members of a selector that look at what a request requires. */
+const REQUIREMENTS = ["needs", "features", "signature_families"] as const;
 /** Members of a selector that look at its preferences and the length of vectors. */
 const PREFERENCES = ["dimensions", "allow_fallbacks", "data_collection", "zdr"] as const;
 
 /** How an assertion sees parts of a request: each part has to fit all conditions on it. No table has a say in them. */
 export interface SelectionAspects {
-  readonly ofWords: (sample: SampleRequest) => Aspect;
+  readonly ofRequirements: (sample: SampleRequest) => Aspect;
   readonly ofPreferences: (sample: SampleRequest) => Aspect;
 }
 
@@ -69,7 +69,7 @@ export function selectionAspects(
     const excepted = selection.except === null ? null : selectorTest(membersOf(selection.except, members), table);
     return (sample) => (!meant(sample) ? "not meant" : excepted?.(sample) === true ? "excepted" : "meant");
   };
-  return { ofWords: aspectOf(WORDS), ofPreferences: aspectOf(PREFERENCES) };
+  return { ofRequirements: aspectOf(REQUIREMENTS), ofPreferences: aspectOf(PREFERENCES) };
 }
 
 function membersOf(selector: RequestSelector, members: readonly (keyof RequestSelector)[]): RequestSelector {

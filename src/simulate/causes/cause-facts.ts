@@ -39,7 +39,7 @@ export function causeFacts(
 
 /** Groups of plain requests that notice something; of all requests where none is plain. Another reason for the same denial is nothing to notice. */
 function plainGroups(groups: readonly ChangeGroup[]): readonly ChangeGroup[] {
-  const noticed = groups.filter(({ words }) => words.some((word) => word !== "reason_changed"));
+  const noticed = groups.filter(({ words }) => words.some((kind) => kind !== "reason_changed"));
   const fewest = Math.min(...noticed.map(({ example }) => conditionCount(example)));
   return noticed.filter(({ example }) => conditionCount(example) === fewest);
 }

@@ -197,6 +197,6 @@ function rankOf({ groups, promoted_groups: more }: CauseReport, { declared, prom
   const own = new Set([...groups, ...more]);
   const ranks = [...declared.groups, ...promoted.groups]
     .filter(({ id }) => own.has(id))
-    .flatMap(({ words }) => words.map((word) => CHANGES[word].rank));
+    .flatMap(({ words }) => words.map((kind) => CHANGES[kind].rank));
   return Math.min(...ranks, Number.MAX_SAFE_INTEGER);
 }

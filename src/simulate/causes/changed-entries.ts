@@ -74,7 +74,7 @@ function entryOf(
 ): TreeEntry {
   const [was, is] = [memberAt(base, path), memberAt(head, path)];
   const [before, after] = [valueOf(was), valueOf(is)];
-  const place = is === null ? null : at(changedPosition(was, is), files.head, "head");
+  const location = is === null ? null : at(changedPosition(was, is), files.head, "head");
   const [section = "", subject = ""] = path;
   // A row that came or went is shown by its name; its members are in the file.
   const isRow = path.length === 2 && section !== "regions" && (was === null || is === null);
@@ -89,7 +89,7 @@ function entryOf(
       change: was === null ? "added" : is === null ? "removed" : "changed",
       before: was === null || isRow ? null : short(flowText(before)),
       after: is === null || isRow ? null : short(flowText(after)),
-      place: place ?? (was === null ? null : at(was.keyAt, files.base, "base")),
+      place: location ?? (was === null ? null : at(was.keyAt, files.base, "base")),
     },
   };
 }

@@ -60,7 +60,7 @@ function resultText(
 ): string {
   const outcome = outcomeOf(decideSample(table, policies, sample));
   const plan = outcome.plan.map((candidate) => [candidate, destinations.get(candidate.endpoint)]);
-  return JSON.stringify([plan, outcome.maxPlaces, outcome.denial, outcome.edits, outcome.indeterminate]);
+  return JSON.stringify([plan, outcome.maxCandidates, outcome.denial, outcome.edits, outcome.indeterminate]);
 }
 
 /** The table of a tree; `null` where it has an error, such as a name that is not there. */

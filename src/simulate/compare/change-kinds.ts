@@ -89,7 +89,7 @@ function elsewhere(
 ): readonly ChangeKind[] {
   const moved = head.plan.some(
     ({ endpoint }) =>
-      base.plan.some((place) => place.endpoint === endpoint) &&
+      base.plan.some((candidate) => candidate.endpoint === endpoint) &&
       destinations.base.get(endpoint)?.identity !== destinations.head.get(endpoint)?.identity,
   );
   return moved ? ["destination_changed"] : [];

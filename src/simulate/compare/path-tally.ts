@@ -3,7 +3,7 @@ import type { Destinations } from "./change-kinds.ts";
 import type { Order } from "./group-tally.ts";
 
 /** A provider in a region under one host: what requests of a data path reach. */
-interface ReachedPlace {
+interface ReachedHost {
   readonly provider: string;
   readonly region: string;
   readonly host: string;
@@ -16,7 +16,7 @@ interface PathExample {
 }
 
 /** A data path (docs/simulate.md#what-the-report-says): the requests of a workspace and an operation that reach a destination, by route. */
-export interface PathTally extends ReachedPlace {
+export interface PathTally extends ReachedHost {
   readonly workspace: string;
   readonly operation: string;
   readonly routes: Map<string, PathExample>;
@@ -26,7 +26,7 @@ export type PathTallies = Map<string, PathTally>;
 
 /** The endpoints of one job, until its members are written out. */
 export class JobPaths {
-  readonly #paths = new Map<string, ReachedPlace & PathExample>();
+  readonly #paths = new Map<string, ReachedHost & PathExample>();
   readonly #destinations: Destinations;
 
   constructor(destinations: Destinations) {

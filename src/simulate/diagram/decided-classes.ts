@@ -207,8 +207,8 @@ class OperationClasses {
       if (usage !== null) this.#usage[at].note(usage, verdicts);
       known.set(key, verdicts);
     }
-    const onePlace = sample.preferences?.allow_fallbacks === false ? "one" : "";
-    return this.#sides[at].outcomesOf({ key: `${candidatesKey(side.candidates)}|${onePlace}`, sample }, verdicts);
+    const single = sample.preferences?.allow_fallbacks === false ? "single" : "";
+    return this.#sides[at].outcomesOf({ key: `${candidatesKey(side.candidates)}|${single}`, sample }, verdicts);
   }
 
   #detailsOf(state: ApprovalState, root: Node, leaf: number): ClassDetails {

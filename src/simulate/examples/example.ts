@@ -109,7 +109,7 @@ function readVerdict(said: JsonValue, isAllowed: boolean): readonly ExampleVerdi
   return [
     {
       constraint: asIdentifier(constraint),
-      reason: readWord(reason),
+      reason: readIdentifier(reason),
       verdict,
       effect,
       newlyDenied: effect === "would_deny" && isAllowed,
@@ -122,20 +122,20 @@ function classOf(record: JsonObject, at: number): ExampleClass {
     record;
   const { dimensions, preferences } = record;
   return {
-    workspace: readWord(workspace),
-    route: readWord(route),
+    workspace: readIdentifier(workspace),
+    route: readIdentifier(route),
     operation: typeof operation === "string" && isOperation(operation) ? operation : null,
-    environment: readWord(environment),
-    workload: readWord(record["workload"]),
-    owner: readWord(record["owner"]),
-    labels: readWords(record["labels"]),
-    needs: readWords(needs),
-    features: readWords(features),
+    environment: readIdentifier(environment),
+    workload: readIdentifier(record["workload"]),
+    owner: readIdentifier(record["owner"]),
+    labels: readIdentifiers(record["labels"]),
+    needs: readIdentifiers(needs),
+    features: readIdentifiers(features),
     stream: stream === true,
     context: TOKEN_BUCKETS.find((bucket) => bucket === context) ?? null,
     max_output: TOKEN_BUCKETS.find((bucket) => bucket === maxOutput) ?? null,
     reasoning_effort: REASONING_EFFORTS.find((effort) => effort === reasoningEffort) ?? null,
-    signature_families: readWords(record["signatureFamilies"]),
+    signature_families: readIdentifiers(record["signatureFamilies"]),
     dimensions: typeof dimensions === "number" ? dimensions : null,
     preferences: isPreferencesRecord(preferences) ? preferences : null,
     time: timeWindow(at),
@@ -149,11 +149,11 @@ function isInstant(at: JsonValue | undefined): at is number {
 }
 
 /** The enum values and names of a record; they were checked when it was written. */
-function readWord(value: JsonValue | undefined): Identifier | null {
+function readIdentifier(value: JsonValue | undefined): Identifier | null {
   return typeof value === "string" ? asIdentifier(value) : null;
 }
 
-function readWords(value: JsonValue | undefined): readonly Identifier[] {
+function readIdentifiers(value: JsonValue | undefined): readonly Identifier[] {
   if (!Array.isArray(value)) return [];
   return value
     .filter((one): one is string => typeof one === "string")

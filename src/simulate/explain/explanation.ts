@@ -19,7 +19,7 @@ import { routeCandidates } from "../../decide/candidates.ts";
 import type { Question } from "../../decide/decide.ts";
 import { isCeilingConstraint } from "../../decide/ceiling.ts";
 import { orderCandidates } from "../../decide/narrow.ts";
-import { keyWords } from "../../decide/policy-input.ts";
+import { keyInput } from "../../decide/policy-input.ts";
 
 /** What a decision was made from: everything that its explanation may name. */
 export interface ExplainedQuestion {
@@ -82,7 +82,7 @@ export function explain(explained: ExplainedQuestion, decision: Decision, now: A
     operation: question.shape.operation,
     model: question.model,
     workspace: identity.workspace,
-    key: { ...keyWords(table, identity) },
+    key: { ...keyInput(table, identity) },
     shape: shapeFacts(question.shape),
     budget: policies.readsBudget ? (question.budget ?? null) : null,
     time: explained.time === null ? null : { ...explained.time },
@@ -94,7 +94,7 @@ export function explain(explained: ExplainedQuestion, decision: Decision, now: A
         ? (arranged?.order ?? decision.plan).map((candidate) => plannedFacts(candidate, now))
         : [],
     arrangement: arranged === null ? null : { decided: planned, by_chance: arranged.isByChance },
-    max_places: decision.outcome === "route" ? decision.maxPlaces : null,
+    max_places: decision.outcome === "route" ? decision.maxCandidates : null,
     denial: denial === null ? null : denialFacts(denial, revisionOf),
     error: denial === null ? unreachable(decision, now) : errorFacts(denialError(denial, explained.paths ?? undefined)),
     candidates: candidates.map((candidate) => ({

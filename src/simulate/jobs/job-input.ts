@@ -37,7 +37,10 @@ export function assertionDistinctions(
 }
 
 function aspectsOf(assertion: Assertion, table: RoutingTable): SelectionAspects {
-  if (assertion.kind === "cases") return { ofWords: () => "not meant", ofPreferences: () => "not meant" };
-  const { ofWords, ofPreferences } = selectionAspects(assertion, table);
-  return { ofWords, ofPreferences: (sample) => (isOwnDoing(assertion, sample) ? "not meant" : ofPreferences(sample)) };
+  if (assertion.kind === "cases") return { ofRequirements: () => "not meant", ofPreferences: () => "not meant" };
+  const { ofRequirements, ofPreferences } = selectionAspects(assertion, table);
+  return {
+    ofRequirements,
+    ofPreferences: (sample) => (isOwnDoing(assertion, sample) ? "not meant" : ofPreferences(sample)),
+  };
 }

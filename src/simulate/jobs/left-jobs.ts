@@ -201,7 +201,7 @@ export class LeftJobs {
       return [isId ? id : "", rank, tier, table.models[model]?.signatureFamily, endpoint.features, facts, approved];
     });
     // Callers reach every set of candidates by the names of their providers, unless several have the same.
-    const providers = new Set(candidates.map((_, place) => routeCandidates(table, route)[place]?.endpoint.provider));
+    const providers = new Set(candidates.map((_, index) => routeCandidates(table, route)[index]?.endpoint.provider));
     const isFree = providers.size === candidates.length && !readsPath(rules, "input.request.needs");
     const narrowing = [approve.capabilities, approve.dimensions, route.onGap, route.emulateSchema];
     return [candidates, isFree ? [] : narrowing, route.operations];

@@ -5,8 +5,8 @@ import type { OperationUniverse, Universe } from "../space/universe.ts";
 import type { ChangeGroup } from "./report.ts";
 
 /**
- * What all requests of a group have in common and not all requests have: words that every one of them has, and the values of a dimension where they
- * do not take all of them.
+ * What all requests of a group have in common and not all requests have: features and needs that each of them has, and the values of a dimension
+ * where the group does not take all of them.
  */
 export function conditionsOf(group: GroupTally, universe: Universe): ChangeGroup["conditions"] {
   const { common, taken } = group;

@@ -96,12 +96,12 @@ function reached(
 ): ReachedDestination {
   const other = hostOf[OTHER_SIDE[side]](provider);
   const moved = other !== "" && other !== host;
-  const place = moved ? locations[side].providerAddress(provider) : locations[side].route(route);
+  const location = moved ? locations[side].providerAddress(provider) : locations[side].route(route);
   return {
     provider,
     region,
     host,
     other_host: moved ? other : null,
-    place: place === null ? null : { ...place, side },
+    place: location === null ? null : { ...location, side },
   };
 }

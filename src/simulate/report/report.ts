@@ -242,7 +242,7 @@ export interface EvidenceReport {
   /** RFC 3339, of the first and the last decision; `null` without any. */
   readonly from: string | null;
   readonly to: string | null;
-  /** Decisions that head's files cannot express, by what is missing: a workspace, route or word that is gone. Where base has it, they are among the others too. */
+  /** Decisions that head's files cannot express, by what is missing: a workspace, route or value that is gone. Where base has it, they are among the others too. */
   readonly unrepresentable: readonly { readonly why: string; readonly decisions: number }[];
   /** Groups that were seen, and decisions in them, for both views. */
   readonly declared: { readonly groups: number; readonly decisions: number };

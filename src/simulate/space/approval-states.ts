@@ -6,7 +6,7 @@ import { ApprovalWalk, type Walked } from "./approval-walk.ts";
 import { preferenceValues } from "./preference-effects.ts";
 import type { Sight } from "./readers.ts";
 import { startSide, stateKey, type SideState, type SideView } from "./side-state.ts";
-import { SideWalk, type Place } from "./side-walk.ts";
+import { SideWalk, type NodeId } from "./side-walk.ts";
 import { StepSets } from "./step-sets.ts";
 import type { OperationUniverse } from "./universe.ts";
 import type { ViewedPreferences } from "./viewed-preferences.ts";
@@ -15,14 +15,14 @@ import type { ViewedPreferences } from "./viewed-preferences.ts";
 export interface JobAssertions {
   readonly sight: Sight;
   /** Of each assertion that may mean a request of the job, by the request's needs, features and families. */
-  readonly ofWords: (sample: SampleRequest) => readonly Aspect[];
+  readonly ofRequirements: (sample: SampleRequest) => readonly Aspect[];
   /** The same by its preferences and length of vectors. */
   readonly ofPreferences: (sample: SampleRequest) => readonly Aspect[];
 }
 
 /** Starts from which requests go the same way. */
 interface Beginning {
-  readonly places: readonly Place[];
+  readonly nodes: readonly NodeId[];
   readonly starts: readonly Start[];
 }
 
@@ -151,21 +151,21 @@ class StatesOfJob {
   }
 
   #begun(starts: readonly Start[]): readonly Beginning[] {
-    const found = new Map<string, { places: readonly Place[]; starts: Start[] }>();
+    const found = new Map<string, { nodes: readonly NodeId[]; starts: Start[] }>();
     for (const start of starts) {
-      const places = start.sides.map((side, index) => this.#sides[index]?.placeOf(side) ?? 0);
-      const same = found.get(places.join());
-      if (same === undefined) found.set(places.join(), { places, starts: [start] });
+      const nodes = start.sides.map((side, index) => this.#sides[index]?.nodeOf(side) ?? 0);
+      const same = found.get(nodes.join());
+      if (same === undefined) found.set(nodes.join(), { nodes, starts: [start] });
       else same.starts.push(start);
     }
     return [...found.values()];
   }
 
-  #members({ places, starts }: Beginning, walk: ApprovalWalk, check: () => void): readonly Member[] {
+  #members({ nodes, starts }: Beginning, walk: ApprovalWalk, check: () => void): readonly Member[] {
     const known = new Map<string, readonly AlikeStarts[]>();
-    return walk.from(places).flatMap((walked) => {
+    return walk.from(nodes).flatMap((walked) => {
       check();
-      const live = walked.places.map((place, side) => this.#sides[side]?.isDenied(place) !== true);
+      const live = walked.nodes.map((node, side) => this.#sides[side]?.isDenied(node) !== true);
       const alike = known.get(live.join()) ?? alikeStarts(starts, live);
       known.set(live.join(), alike);
       const { steps } = walk;
@@ -173,18 +173,18 @@ class StatesOfJob {
         walked,
         steps,
         families: signatureFamilies,
-        aspects: this.#assertions.ofWords({
+        aspects: this.#assertions.ofRequirements({
           ...this.#sample,
           ...this.#namesOf(walked.part, steps),
           signatureFamilies,
         }),
-        words: this.#sets.sizeOf(walked.part) + signatureFamilies.length,
+        names: this.#sets.sizeOf(walked.part) + signatureFamilies.length,
       }));
       return alike.flatMap((own) =>
-        families.map(({ words, ...family }): Member => ({
+        families.map(({ names, ...family }): Member => ({
           ...family,
           starts: own,
-          plainness: words + plainness(own.plainest),
+          plainness: names + plainness(own.plainest),
         })),
       );
     });
@@ -198,10 +198,10 @@ class StatesOfJob {
       dimensions: plainest.dimensions,
       signatureFamilies: families,
     };
-    const sides = walked.places.flatMap((place, index) => {
+    const sides = walked.nodes.flatMap((node, index) => {
       const [side, start, number] = [this.#sides[index], plainest.sides[index], plainest.numbers[index]];
       if (side === undefined || start === undefined || number === undefined) return [];
-      return [side.stateAt(side.last(place, shape), start, number)];
+      return [side.stateAt(side.last(node, shape), start, number)];
     });
     const meanings = member.aspects.map((aspect, index) => joinedAspects(aspect, plainest.aspects[index]));
     const key = [...sides.map((side) => this.#numberOf(side)), ...meanings].join();

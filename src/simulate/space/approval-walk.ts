@@ -1,11 +1,11 @@
 import { SIGNED, type Step } from "./approval-steps.ts";
-import type { Place, SideWalk } from "./side-walk.ts";
+import type { NodeId, SideWalk } from "./side-walk.ts";
 import type { StepSet, StepSets } from "./step-sets.ts";
 
-/** Requests that began alike and have come to the same places. */
+/** Requests that began alike and have come to the same nodes. */
 export interface Walked {
-  /** On each side. */
-  readonly places: readonly Place[];
+  /** The node on each side. */
+  readonly nodes: readonly NodeId[];
   readonly isSigned: boolean;
   /** Steps of the plainest of them. */
   readonly part: StepSet;
@@ -16,19 +16,19 @@ export interface Walked {
   readonly size: bigint;
 }
 
-interface Walker extends Omit<Walked, "places"> {
-  /** The places of all sides, numbered. */
+interface Walker extends Omit<Walked, "nodes"> {
+  /** Number of the nodes of all sides. */
   readonly joint: number;
   /** What assertions have seen, numbered. */
   readonly asserted: number;
 }
 
-/** What assertions have seen is numbered too, and whether there is signed reasoning: so many of both fit beside a number of places. */
+/** What assertions have seen is numbered too, and whether there is signed reasoning: so many of both fit beside the number of a joint. */
 const ASSERTED = 2 ** 26;
 
 /**
- * Walks from places over all steps. Steps are taken one by one, and requests that have come to the same places go on as one: so the subsets of a hundred
- * words are not written out. What every side has denied goes no further: the steps that are left only count its requests.
+ * Walks from nodes over all steps. Steps are taken one by one, and requests that have come to the same nodes go on as one: so the subsets of a hundred
+ * features are not written out. What every side has denied goes no further: the remaining steps only count its requests.
  */
 export class ApprovalWalk {
   readonly #sides: readonly SideWalk[];
@@ -37,7 +37,7 @@ export class ApprovalWalk {
   readonly #idle: bigint;
   /** The first step after which what is denied everywhere need not go on. */
   readonly #parksFrom: number;
-  readonly #joints: (readonly Place[])[] = [];
+  readonly #joints: (readonly NodeId[])[] = [];
   readonly #jointNumbers = new Map<string, number>();
   readonly #next: (number | undefined)[][];
   readonly #asserted: (readonly string[])[] = [[]];
@@ -59,9 +59,9 @@ export class ApprovalWalk {
     return this.#steps;
   }
 
-  from(places: readonly Place[]): readonly Walked[] {
+  from(nodes: readonly NodeId[]): readonly Walked[] {
     const { none } = this.#sets;
-    const start = { joint: this.#jointOf(places), asserted: 0, isSigned: false, part: none, common: none, first: none };
+    const start = { joint: this.#jointOf(nodes), asserted: 0, isSigned: false, part: none, common: none, first: none };
     const done: Walker[] = [];
     let walkers = this.#parked([{ ...start, size: 1n << this.#idle }], 0, done);
     for (const [index, step] of this.#steps.entries()) {
@@ -69,7 +69,7 @@ export class ApprovalWalk {
       const taken = walkers.map((walker) => this.#take(walker, index, step));
       walkers = this.#parked(this.#merged(step.isForced ? taken : [...walkers, ...taken]), index + 1, done);
     }
-    return [...done, ...walkers].map(({ joint, ...walker }) => ({ ...walker, places: this.#placesOf(joint) }));
+    return [...done, ...walkers].map(({ joint, ...walker }) => ({ ...walker, nodes: this.#nodesOf(joint) }));
   }
 
   #take({ joint, asserted, isSigned, part, common, first, size }: Walker, index: number, step: Step): Walker {
@@ -110,7 +110,7 @@ export class ApprovalWalk {
     if (from < this.#parksFrom) return walkers;
     const others: Walker[] = [];
     for (const walker of walkers) {
-      const isDenied = this.#placesOf(walker.joint).every((place, side) => this.#sides[side]?.isDenied(place) === true);
+      const isDenied = this.#nodesOf(walker.joint).every((node, side) => this.#sides[side]?.isDenied(node) === true);
       if (isDenied) done.push(...this.#ended(walker, from));
       else others.push(walker);
     }
@@ -134,26 +134,26 @@ export class ApprovalWalk {
     const known = this.#next[index];
     if (known === undefined) throw new RangeError(`simulation: there is no step ${index}`);
     return (known[joint] ??= this.#jointOf(
-      this.#placesOf(joint).map((place, side) => {
+      this.#nodesOf(joint).map((node, side) => {
         const own = step.sides[side];
-        return own === undefined ? place : (this.#sides[side]?.next(own, place) ?? place);
+        return own === undefined ? node : (this.#sides[side]?.next(own, node) ?? node);
       }),
     ));
   }
 
-  #jointOf(places: readonly Place[]): number {
-    const key = places.join();
+  #jointOf(nodes: readonly NodeId[]): number {
+    const key = nodes.join();
     const known = this.#jointNumbers.get(key);
     if (known !== undefined) return known;
-    const made = this.#joints.push(places) - 1;
+    const made = this.#joints.push(nodes) - 1;
     this.#jointNumbers.set(key, made);
     return made;
   }
 
-  #placesOf(joint: number): readonly Place[] {
-    const places = this.#joints[joint];
-    if (places === undefined) throw new RangeError(`simulation: there are no places ${joint}`);
-    return places;
+  #nodesOf(joint: number): readonly NodeId[] {
+    const nodes = this.#joints[joint];
+    if (nodes === undefined) throw new RangeError(`simulation: there is no joint ${joint}`);
+    return nodes;
   }
 
   /** A set: an assertion does not count. */

@@ -49,7 +49,7 @@ export interface AssertionReader {
   /** Whether it means a request. */
   readonly means: (sample: SampleRequest) => boolean;
   /** How it sees parts of a request. */
-  readonly aspects: { readonly [Part in "ofWords" | "ofPreferences"]: (sample: SampleRequest) => Aspect };
+  readonly aspects: { readonly [Part in "ofRequirements" | "ofPreferences"]: (sample: SampleRequest) => Aspect };
   /** Whether it holds wherever a request has the same result on both sides. */
   readonly comparesSides: boolean;
   /** Whether it compares what requests reach on both sides. */
@@ -124,7 +124,7 @@ function jobAssertions(space: Space, job: Job): JobAssertions {
   const aspects = space.concerning(job).map((assertion) => assertion.aspects);
   return {
     sight: space.assertionsOf(job),
-    ofWords: (sample) => aspects.map(({ ofWords }) => ofWords(sample)),
+    ofRequirements: (sample) => aspects.map(({ ofRequirements }) => ofRequirements(sample)),
     ofPreferences: (sample) => aspects.map(({ ofPreferences }) => ofPreferences(sample)),
   };
 }

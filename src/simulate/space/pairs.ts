@@ -63,7 +63,7 @@ class Names {
       ...sides.flatMap(({ ambiguous }) => [...ambiguous.all]),
     ]);
     const inspects = readers.some((reader) => reader.inspects.length > 0);
-    // Who reads the approved routes sees in which place of a list a route stands, and what else is there.
+    // A reader of the approved routes sees the position of a route in the list, and the other routes.
     this.readsRoutes = readers.some((reader) => readsPath(reader, "data.approved.routes"));
     this.#fixedKinds = new Set<Kind>([
       ...(inspects ? (["workspace", "route", "endpoint", "model"] as const) : []),

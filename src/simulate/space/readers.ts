@@ -27,7 +27,7 @@ export interface Reader {
   readonly seesOrder: boolean;
 }
 
-/** Of what a policy may do besides comparing words: these look into single words, which no order changes. */
+/** Built-ins that look into single strings, so that their result does not depend on the order of candidates. */
 const BLIND_TO_ORDER: ReadonlySet<string> = new Set([
   "count",
   "contains",
@@ -50,8 +50,8 @@ const BLIND_TO_ORDER: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a policy can tell apart. A Rego program gives the permuted answer to a permuted input wherever the words that change places do not
- * stand in it and it does not look into words or at their order; so such words need not be tried one by one.
+ * What a policy can distinguish. A Rego program gives the permuted answer to a permuted input if it does not contain the permuted strings, and looks
+ * neither into strings nor at their order. Such strings need not be tried one by one.
  */
 export function policyReader({ contract, reads, stringUse: strings }: CompiledPolicy): Reader {
   return {

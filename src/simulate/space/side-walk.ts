@@ -5,8 +5,8 @@ import { routeCandidates } from "../../decide/candidates.ts";
 import { joinedNames } from "./blocks.ts";
 import { approveSide, deniedState, type SideState, type SideView } from "./side-state.ts";
 
-/** How far a side has come, as a number: a denial, or the candidates that are left, in any order, and what policies see of needs. */
-export type Place = number;
+/** Number of a node of the walk: a denial, or the remaining candidates in any order and what policies see of needs. */
+export type NodeId = number;
 
 /** What one step does on one side. */
 export interface SideStep {
@@ -15,7 +15,7 @@ export interface SideStep {
   readonly token: string;
 }
 
-/** What is asked after needs and features. */
+/** What is checked after needs and features. */
 export interface LastShape {
   readonly operation: Operation;
   readonly dimensions: number | null;
@@ -23,23 +23,23 @@ export interface LastShape {
 }
 
 /**
- * The places of one side: which ones there are, and where each step leads from each of them. Preferences only choose the place where a walk begins, and the
- * order of its candidates, which no approval looks at; so whatever they are, one walk is enough for the candidates that they leave.
+ * The nodes of one side, and where each step leads from each of them. Preferences only choose the node where a walk begins and the order of its
+ * candidates, which no approval looks at. One walk is therefore enough for all preferences that leave the same candidates.
  */
 export class SideWalk {
   readonly #view: SideView;
-  readonly #places: SideState[] = [];
-  readonly #known = new Map<string, Place>();
-  readonly #next = new Map<SideStep, (Place | undefined)[]>();
-  readonly #last = new Map<string, Place>();
+  readonly #nodes: SideState[] = [];
+  readonly #known = new Map<string, NodeId>();
+  readonly #next = new Map<SideStep, (NodeId | undefined)[]>();
+  readonly #last = new Map<string, NodeId>();
   readonly #states = new Map<string, SideState>();
 
   constructor(view: SideView) {
     this.#view = view;
   }
 
-  /** Where requests begin that have come to a state by their preferences. */
-  placeOf({ denied, candidates }: SideState): Place {
+  /** The node where requests begin whose preferences led to a state. */
+  nodeOf({ denied, candidates }: SideState): NodeId {
     const { table, opened } = this.#view;
     if (denied !== null || opened === null) return this.#numberOf(DENIED_AT_START);
     const left = new Set(candidates.map(nameOf));
@@ -47,36 +47,36 @@ export class SideWalk {
     return this.#numberOf({ denied: null, candidates: inOrder, seen: "" });
   }
 
-  isDenied(place: Place): boolean {
-    return this.#at(place).denied !== null;
+  isDenied(node: NodeId): boolean {
+    return this.#at(node).denied !== null;
   }
 
-  next(step: SideStep, place: Place): Place {
+  next(step: SideStep, node: NodeId): NodeId {
     let known = this.#next.get(step);
     if (known === undefined) this.#next.set(step, (known = []));
-    return (known[place] ??= this.#taken(step, this.#at(place)));
+    return (known[node] ??= this.#taken(step, this.#at(node)));
   }
 
-  /** Where a request comes to by what is asked last. */
-  last(place: Place, shape: LastShape): Place {
-    if (this.isDenied(place)) return place;
-    const key = `${place} ${shape.dimensions} ${shape.signatureFamilies.join()}`;
+  /** The node after the last check. */
+  last(node: NodeId, shape: LastShape): NodeId {
+    if (this.isDenied(node)) return node;
+    const key = `${node} ${shape.dimensions} ${shape.signatureFamilies.join()}`;
     const known = this.#last.get(key);
     if (known !== undefined) return known;
     const { opened, table } = this.#view;
-    const state = this.#at(place);
+    const state = this.#at(node);
     const approvals = opened === null ? [] : endpointApprovals(table, opened.workspace, shape);
     const made = this.#numberOf(approveSide(this.#view, state, approvals));
     this.#last.set(key, made);
     return made;
   }
 
-  /** The state of requests that began in a state and have come to a place. @param number of the state; equal for equal ones. */
-  stateAt(place: Place, start: SideState, number: number): SideState {
-    const key = `${place} ${number}`;
+  /** The state of requests that began in a state and have come to a node. @param number of the state; equal for equal ones. */
+  stateAt(node: NodeId, start: SideState, number: number): SideState {
+    const key = `${node} ${number}`;
     const known = this.#states.get(key);
     if (known !== undefined) return known;
-    const made = this.#stateAt(this.#at(place), start);
+    const made = this.#stateAt(this.#at(node), start);
     this.#states.set(key, made);
     return made;
   }
@@ -95,24 +95,24 @@ export class SideWalk {
     };
   }
 
-  #taken({ approvals, token }: SideStep, state: SideState): Place {
+  #taken({ approvals, token }: SideStep, state: SideState): NodeId {
     const approved = approveSide(this.#view, state, approvals);
     const isSeen = token !== "" && approved.denied === null;
     return this.#numberOf(isSeen ? { ...approved, seen: joinedNames(approved.seen, token) } : approved);
   }
 
-  #at(place: Place): SideState {
-    const state = this.#places[place];
-    if (state === undefined) throw new RangeError(`simulation: a side has no place ${place}`);
+  #at(node: NodeId): SideState {
+    const state = this.#nodes[node];
+    if (state === undefined) throw new RangeError(`simulation: a side has no node ${node}`);
     return state;
   }
 
-  #numberOf(state: SideState): Place {
+  #numberOf(state: SideState): NodeId {
     const { denied, candidates, seen } = state;
     const key = denied === null ? `${candidates.map(nameOf).join("\n")}\n\n${seen}` : `!${denied}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const made = this.#places.push(state) - 1;
+    const made = this.#nodes.push(state) - 1;
     this.#known.set(key, made);
     return made;
   }

@@ -13,7 +13,7 @@ export function* logRows(batch: StoredBatch, after: number, highWater: string): 
   let position = batch.first;
   for (; cursor.next(); position += 1) {
     if (position <= after) continue;
-    const { kind, requestId, at, record, workspacePlace } = cursor;
+    const { kind, requestId, at, record, workspaceNumber: workspacePlace } = cursor;
     const { lowest, highest } = kind === "decision" ? batch.decided : batch.ended;
     const isFound = requestId >= lowest && requestId <= highest && batch.highWater >= highWater;
     yield {

@@ -31,7 +31,7 @@ export class EntryCollector {
     const cursor = new FrameCursor(batch.records);
     const decisions: { readonly position: number; readonly requestId: string; readonly piece: Piece }[] = [];
     for (let position = batch.first; cursor.next(); position += 1) {
-      if (workspace !== undefined && batch.workspaces[cursor.workspacePlace - 1] !== workspace) continue;
+      if (workspace !== undefined && batch.workspaces[cursor.workspaceNumber - 1] !== workspace) continue;
       const { requestId } = cursor;
       if (wanted !== undefined && requestId !== wanted) continue;
       const piece = { bytes: cursor.bytes, from: cursor.recordStart, to: cursor.end };

@@ -11,7 +11,7 @@ import { DECISION_FIELDS, OUTCOME_FIELDS, type DecisionFields, type OutcomeField
  * | 4 | 2 | length of the request id in bytes |
  * | 6 | 2 | 0 for a decision, 1 for an outcome |
  * | 8 | 8 | milliseconds since the epoch, a double |
- * | 16 | 4 | workspace: its place in the batch's list, from 1; 0 for none |
+ * | 16 | 4 | workspace: its number in the batch's list, from 1; 0 for none |
  * | 20 | 32 | SHA-256 of the chain up to and with this record |
  */
 export interface RecordBatch {
@@ -51,13 +51,13 @@ export function encodeBatch(decisions: DecisionFields, outcomes: OutcomeFields):
   let offset = 0;
   for (let index = 0; index < decisions.length; index += DECISION_FIELDS) {
     const workspace = decisions[index + 2];
-    const place = typeof workspace === "string" ? placeOf(workspace, workspaces) : 0;
+    const workspaceNumber = typeof workspace === "string" ? workspaceNumberOf(workspace, workspaces) : 0;
     const [requestId, record] = [String(decisions[index + 1]), String(decisions[index + 3])];
-    offset = writeFrame(bytes, offset, { kind: 0, at: Number(decisions[index]), place, requestId, record });
+    offset = writeFrame(bytes, offset, { kind: 0, at: Number(decisions[index]), workspaceNumber, requestId, record });
   }
   for (let index = 0; index < outcomes.length; index += OUTCOME_FIELDS) {
     const [requestId, record] = [String(outcomes[index + 1]), String(outcomes[index + 2])];
-    offset = writeFrame(bytes, offset, { kind: 1, at: Number(outcomes[index]), place: 0, requestId, record });
+    offset = writeFrame(bytes, offset, { kind: 1, at: Number(outcomes[index]), workspaceNumber: 0, requestId, record });
   }
   return { bytes: new Uint8Array(bytes.buffer, 0, offset), workspaces };
 }
@@ -69,12 +69,12 @@ function frameLength(requestId: string, record: string): number {
 interface NewFrame {
   readonly kind: 0 | 1;
   readonly at: number;
-  readonly place: number;
+  readonly workspaceNumber: number;
   readonly requestId: string;
   readonly record: string;
 }
 
-function writeFrame(bytes: Buffer, offset: number, { kind, at, place, requestId, record }: NewFrame): number {
+function writeFrame(bytes: Buffer, offset: number, { kind, at, workspaceNumber, requestId, record }: NewFrame): number {
   const idLength = bytes.write(requestId, offset + FIXED);
   if (idLength > LONGEST_ID) throw new RangeError("evidence: a request id has more than 65,535 bytes");
   const recordLength = bytes.write(record, offset + FIXED + idLength);
@@ -82,12 +82,12 @@ function writeFrame(bytes: Buffer, offset: number, { kind, at, place, requestId,
   bytes.writeUInt16LE(idLength, offset + 4);
   bytes.writeUInt16LE(kind, offset + 6);
   bytes.writeDoubleLE(at, offset + AT);
-  bytes.writeUInt32LE(place, offset + WORKSPACE);
+  bytes.writeUInt32LE(workspaceNumber, offset + WORKSPACE);
   return offset + FIXED + idLength + recordLength;
 }
 
-/** The place of a workspace in a batch's list, from 1; it is added where it is missing. Batches have few workspaces. */
-export function placeOf(workspace: string, workspaces: string[]): number {
+/** The number of a workspace in a batch's list, from 1; a missing one is added. Batches have few workspaces. */
+export function workspaceNumberOf(workspace: string, workspaces: string[]): number {
   const index = workspaces.indexOf(workspace);
   return index === -1 ? workspaces.push(workspace) : index + 1;
 }
@@ -165,12 +165,12 @@ export class FrameCursor {
   }
 
   /** In the batch's list, from 1; 0 for none. */
-  get workspacePlace(): number {
+  get workspaceNumber(): number {
     return this.bytes.readUInt32LE(this.#start + WORKSPACE);
   }
 
-  set workspacePlace(place: number) {
-    this.bytes.writeUInt32LE(place, this.#start + WORKSPACE);
+  set workspaceNumber(workspaceNumber: number) {
+    this.bytes.writeUInt32LE(workspaceNumber, this.#start + WORKSPACE);
   }
 
   /** Moves the frame to an earlier offset, over frames that are left out; the next frame stays where it is. */

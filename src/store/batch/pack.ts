@@ -1,5 +1,5 @@
 import { readNumber, readText, readTextOrNull, type Row } from "../rows/row.ts";
-import { encodeBatch, FrameCursor, placeOf } from "./frames.ts";
+import { encodeBatch, FrameCursor, workspaceNumberOf } from "./frames.ts";
 import { NO_IDS, widened, type IdRange, type StoredBatch } from "./stored-batch.ts";
 
 /** Rows of the old log in one batch. */
@@ -66,7 +66,7 @@ function pack(rows: readonly Row[]): Pick<StoredBatch, "records" | "workspaces">
     cursor.next();
     cursor.hash = readText(row, "hash");
     const workspace = readTextOrNull(row, "workspace");
-    if (workspace !== null) cursor.workspacePlace = placeOf(workspace, workspaces);
+    if (workspace !== null) cursor.workspaceNumber = workspaceNumberOf(workspace, workspaces);
     frames.push(bytes);
   }
   return { records: Buffer.concat(frames), workspaces };

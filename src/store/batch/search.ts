@@ -124,7 +124,7 @@ class Page {
     const cursor = new FrameCursor(batch.records);
     const decisions: SeenDecision[] = [];
     for (let position = batch.first; cursor.next(); position += 1) {
-      if (!this.#workspaces.has(batch.workspaces[cursor.workspacePlace - 1])) continue;
+      if (!this.#workspaces.has(batch.workspaces[cursor.workspaceNumber - 1])) continue;
       const { kind, requestId, at } = cursor;
       if (kind === "outcome") this.#outcomes.set(requestId, cursor.record);
       else if (position < this.#first) decisions.push({ position, at, requestId, text: cursor.record });

@@ -79,7 +79,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "no demand",
     fileWith("kind: access_not_granted"),
-    ["MISSING_KEY 3:5 assertions[0] lacks `to` (it says: places that must not be reached)"],
+    ["MISSING_KEY 3:5 assertions[0] lacks `to` (it says: endpoints that must not be reached)"],
   ],
   [
     "an id in capitals",

@@ -89,7 +89,7 @@ export function pointWith(changes: Partial<SampleRequest> = {}): SampleRequest {
 export function routed(
   endpoints: readonly string[],
   table: RoutingTable = TABLE,
-  maxPlaces: number | null = null,
+  maxCandidates: number | null = null,
 ): Outcome {
   const plan = endpoints.map((endpoint, tier) => {
     const row = table.endpoints[endpoint];
@@ -104,11 +104,11 @@ export function routed(
       weight: 1,
     };
   });
-  return { plan, maxPlaces, denial: null, edits: { maxOutputTokens: null, stripFields: [] }, indeterminate: false };
+  return { plan, maxCandidates, denial: null, edits: { maxOutputTokens: null, stripFields: [] }, indeterminate: false };
 }
 
 export function denied(policy = "approvals", constraint = "route_known", reason = "model_not_found"): Outcome {
-  return { plan: [], maxPlaces: null, denial: { policy, constraint, reason }, edits: null, indeterminate: false };
+  return { plan: [], maxCandidates: null, denial: { policy, constraint, reason }, edits: null, indeterminate: false };
 }
 
 export function pairOf(base: Outcome, head: Outcome, ...words: readonly ChangeKind[]): OutcomePair {

@@ -49,7 +49,7 @@ async function sideOf(table: RoutingTable): Promise<Side & { readonly contracts:
 function outcomeOf(decision: Decision): Outcome {
   if (decision.outcome === "deny") {
     const { policy, constraint, reason } = decision.denial;
-    return { plan: [], maxPlaces: null, denial: { policy, constraint, reason }, edits: null, indeterminate: false };
+    return { plan: [], maxCandidates: null, denial: { policy, constraint, reason }, edits: null, indeterminate: false };
   }
   const plan = decision.plan.map(({ endpoint: { id, model, provider, region }, tier }) => ({
     endpoint: id,
@@ -60,7 +60,7 @@ function outcomeOf(decision: Decision): Outcome {
     balance: "order" as const,
     weight: 1,
   }));
-  return { plan, maxPlaces: decision.maxPlaces, denial: null, edits: decision.edits, indeterminate: false };
+  return { plan, maxCandidates: decision.maxCandidates, denial: null, edits: decision.edits, indeterminate: false };
 }
 
 function decidePoint(side: Side, standpoint: "declared" | "promoted", sample: SampleRequest): Outcome {

@@ -23,11 +23,11 @@ function place(name: string, changes: Partial<PlannedEndpoint> = {}): PlannedEnd
 function to(names: string, changes: Partial<Outcome> = {}): Outcome {
   const plan = names.split("").map((name, tier) => place(name, { tier }));
   const edits = { maxOutputTokens: null, stripFields: [] };
-  return { plan, maxPlaces: null, denial: null, edits, indeterminate: false, ...changes };
+  return { plan, maxCandidates: null, denial: null, edits, indeterminate: false, ...changes };
 }
 
 function denied(reason = "NO", constraint = "c", policy = "p", indeterminate = false): Outcome {
-  return { plan: [], maxPlaces: null, denial: { policy, constraint, reason }, edits: null, indeterminate };
+  return { plan: [], maxCandidates: null, denial: { policy, constraint, reason }, edits: null, indeterminate };
 }
 
 const words = (base: Outcome, head: Outcome): string => changeKinds(base, head, NOWHERE).join(" ");

@@ -66,7 +66,7 @@ export function startSide(
 ): SideState {
   if (preferred.denied !== null) return preferred;
   const seen = [
-    preferences?.allow_fallbacks === false ? "one place" : "",
+    preferences?.allow_fallbacks === false ? "one candidate" : "",
     visible(sight, "input.request.allow_fallbacks", preferences?.allow_fallbacks !== false),
     visible(sight, "input.request.data_collection", preferences?.data_collection ?? "deny"),
     visible(sight, "input.request.zdr", preferences?.zdr === true),

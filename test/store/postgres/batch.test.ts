@@ -33,7 +33,7 @@ describe("a batch", () => {
     const cursor = new FrameCursor(new Uint8Array(framed.records));
     const frames: unknown[] = [];
     for (let index = 0; cursor.next(); index += 1) {
-      frames.push([cursor.kind, cursor.requestId, framed.workspaces[cursor.workspacePlace - 1] ?? null]);
+      frames.push([cursor.kind, cursor.requestId, framed.workspaces[cursor.workspaceNumber - 1] ?? null]);
       expect([framed.starts[index], framed.ends[index]]).toEqual([cursor.recordStart, cursor.end]);
     }
     expect(frames).toEqual([
@@ -43,6 +43,6 @@ describe("a batch", () => {
       ["outcome", "b", null],
       ["outcome", "c", "grüße"],
     ]);
-    expect(framed).toMatchObject({ decided: ["a", "b"], places: [1, 0], ended: ["a", "b", "c"] });
+    expect(framed).toMatchObject({ decided: ["a", "b"], workspaceNumbers: [1, 0], ended: ["a", "b", "c"] });
   });
 });

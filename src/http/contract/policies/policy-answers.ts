@@ -2,7 +2,7 @@ import { ACTOR } from "./actor-schema.ts";
 import { OPERATIONS } from "../../../canon/operation.ts";
 import { REVISION_PATTERN, CONSTRAINT_EFFECTS, OBLIGATION_KINDS } from "../../../canon/policy.ts";
 import { mapSettings, REQUIREMENTS } from "../../../canon/promotion.ts";
-import { DRIFT_WORDS } from "../../../lifecycle/observe.ts";
+import { DRIFTS } from "../../../lifecycle/observe.ts";
 
 const text = { type: "string" } as const;
 const texts = { type: "array", items: text } as const;
@@ -159,7 +159,7 @@ export const POLICY_VIEW = {
       properties: { revision, digest: text },
       description: "The content of the files of the server that answers.",
     },
-    drift: { type: "array", items: { enum: DRIFT_WORDS } },
+    drift: { type: "array", items: { enum: DRIFTS } },
   },
 } as const;
 

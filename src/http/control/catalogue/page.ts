@@ -74,7 +74,7 @@ function readBounds(query: URLSearchParams): PageBounds | ServiceError {
     return invalidRequest("invalid_cursor", "after_id and before_id exclude each other; send one of them", "before_id");
   }
   const lifecycles = [...query.getAll("lifecycle[]"), ...query.getAll("lifecycle")];
-  if (lifecycles.some((word) => !LIFECYCLES.some((known) => known === word))) {
+  if (lifecycles.some((lifecycle) => !LIFECYCLES.some((known) => known === lifecycle))) {
     return invalidRequest("invalid_lifecycle", `lifecycle must be one of ${LIFECYCLES.join(", ")}`, "lifecycle");
   }
   return { limit, after, before, isEmpty: lifecycles.length > 0 && !lifecycles.includes("active") };

@@ -66,9 +66,9 @@ function readTokenRequest(body: JsonObject): TokenRequest | ServiceError {
   for (const count of [lifetime, requests, tokens]) if (count !== null && typeof count !== "number") return count;
   const { origin } = body;
   return {
-    scopes: readWords(body["scope"]),
-    operations: readWords(body["operations"]),
-    routes: readWords(body["routes"]),
+    scopes: readList(body["scope"]),
+    operations: readList(body["operations"]),
+    routes: readList(body["routes"]),
     origin: typeof origin === "string" ? origin : null,
     lifetime: typeof lifetime === "number" ? lifetime : null,
     ceilings: {
@@ -88,9 +88,9 @@ function readNumber(body: JsonObject, name: string): number | null | ServiceErro
 }
 
 /** Words between spaces, as OAuth writes lists (RFC 6749 §3.3), or a list. An empty one requests nothing and is rejected. */
-function readWords(value: JsonValue | undefined): readonly string[] | null {
+function readList(value: JsonValue | undefined): readonly string[] | null {
   if (Array.isArray(value)) return value.map(String);
-  return typeof value === "string" ? value.split(" ").filter((word) => word !== "") : null;
+  return typeof value === "string" ? value.split(" ").filter((item) => item !== "") : null;
 }
 
 function faultError(fault: ExchangeFault): ServiceError {

@@ -9,7 +9,7 @@ import { RETENTIONS } from "../../../canon/retention.ts";
 import { OWNER_PATTERN } from "../../../canon/vocabulary.ts";
 import { choose, list, object, ref, type Schema } from "../../../compile/authored/schema.ts";
 
-const name = {
+const nameSchema = {
   type: "string",
   pattern: "^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$",
   patternErrorMessage: "a name as routes.yaml has it",
@@ -21,10 +21,10 @@ const owner = {
   patternErrorMessage: "an owner as routes.yaml has it",
 } as const;
 
-const word = { $ref: "#/$defs/name" } as const;
+const name = { $ref: "#/$defs/name" } as const;
 
 /** Several names, of which one must fit. */
-const words = (description: string) => ({ ...list(description, word), minItems: 1 }) as const;
+const names = (description: string) => ({ ...list(description, name), minItems: 1 }) as const;
 
 const oneOf = <const Value extends string>(description: string, values: readonly Value[]) =>
   ({ ...list(description, { type: "string", enum: values }), minItems: 1 }) as const;
@@ -57,18 +57,18 @@ const lengths = {
 
 const requestSelector = {
   ...object("Which requests are meant: all given members must match, of a list one of its members.", {
-    workspaces: words("Workspace ids."),
-    tiers: words("Tiers of workspaces."),
-    labels: set("Labels of the workspace.", word),
-    routes: words("Route ids; a moderation request that names no route uses its workspace's own."),
+    workspaces: names("Workspace ids."),
+    tiers: names("Tiers of workspaces."),
+    labels: set("Labels of the workspace.", name),
+    routes: names("Route ids; a moderation request that names no route uses its workspace's own."),
     operations: oneOf("The operation of the request.", OPERATIONS),
     needs: set("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
     features: set("Features of a wire protocol that the request requires.", { type: "string", enum: FEATURE_NAMES }),
-    signature_families: set("Families whose signed reasoning is in the history.", word),
-    environments: words("Environments of the key; `other`: one outside the vocabulary."),
-    workloads: words("Workloads of the key; `other`: one outside the vocabulary."),
+    signature_families: set("Families whose signed reasoning is in the history.", name),
+    environments: names("Environments of the key; `other`: one outside the vocabulary."),
+    workloads: names("Workloads of the key; `other`: one outside the vocabulary."),
     owners: { ...list("Owners of the key; `other`: one outside the vocabulary.", owner), minItems: 1 },
-    key_labels: set("Labels of the key.", word),
+    key_labels: set("Labels of the key.", name),
     stream: flag("Whether the answer is streamed."),
     context: oneOf("Estimated size of the input.", TOKEN_BUCKETS),
     max_output: oneOf("The most output that the request allows.", TOKEN_BUCKETS),
@@ -89,11 +89,11 @@ const requestSelector = {
 };
 
 const endpointSelector = {
-  ...object("Which places are meant: all given members must match, of a list one of its members.", {
-    providers: words("Provider ids."),
-    regions: words("Regions, or region groups for all regions in them."),
-    models: words("Model ids."),
-    endpoints: words("Endpoint ids."),
+  ...object("Which endpoints are meant: all given members must match, of a list one of its members.", {
+    providers: names("Provider ids."),
+    regions: names("Regions, or region groups for all regions in them."),
+    models: names("Model ids."),
+    endpoints: names("Endpoint ids."),
     retention: oneOf("How long the provider keeps requests and answers.", RETENTIONS),
     trains_on_data: flag("Whether the provider trains on requests and answers."),
   }),
@@ -118,7 +118,7 @@ const caseRequest = object(
     environment: ref("name", "Environment of the key.", { default: "other" }),
     workload: ref("name", "Workload of the key.", { default: "other" }),
     owner: { ...owner, description: "Owner of the key.", default: "other" },
-    key_labels: list("Labels of the key.", word),
+    key_labels: list("Labels of the key.", name),
     budget: {
       type: "string",
       enum: BUDGET_STEPS,
@@ -127,7 +127,7 @@ const caseRequest = object(
     },
     needs: list("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
     features: list("Features of a wire protocol that the request requires.", { type: "string", enum: FEATURE_NAMES }),
-    signature_families: list("Families whose signed reasoning is in the history.", word),
+    signature_families: list("Families whose signed reasoning is in the history.", name),
     stream: flag("Whether the answer is streamed."),
     context: { type: "string", enum: TOKEN_BUCKETS, default: "to_1k", description: "Estimated size of the input." },
     max_output: {
@@ -146,10 +146,10 @@ const caseRequest = object(
     allow_fallbacks: flag("`provider.allow_fallbacks` of the request."),
     data_collection: { type: "string", enum: ["allow", "deny"], description: "`provider.data_collection`." },
     zdr: flag("`provider.zdr` of the request."),
-    only: list("`provider.only`: provider ids.", word),
-    ignore: list("`provider.ignore`: provider ids.", word),
-    order: list("`provider.order`: provider ids.", word),
-    region: list("`provider.region`: regions or region groups.", word),
+    only: list("`provider.only`: provider ids.", name),
+    ignore: list("`provider.ignore`: provider ids.", name),
+    order: list("`provider.order`: provider ids.", name),
+    region: list("`provider.region`: regions or region groups.", name),
     day: { type: "string", enum: DAY_BUCKETS, default: "weekday", description: "Day (UTC) of the decision." },
     hour: { type: "string", enum: HOUR_BUCKETS, default: "morning", description: "Hour (UTC) of the decision." },
   },
@@ -158,7 +158,7 @@ const caseRequest = object(
 
 /** What the kinds of assertions are made of, as `$defs` of the schema. */
 export const SELECTOR_DEFINITIONS = {
-  name,
+  name: nameSchema,
   request_selector: requestSelector,
   place_selector: endpointSelector,
   denial_selector: denialSelector,

@@ -82,12 +82,12 @@ const KINDS = {
   no_new_access: kind(
     "no_new_access",
     "Requests reach no provider in a region in head that they do not reach there in base.",
-    { ...selection, to: ref("place_selector", "Places that are meant. All unless set.") },
+    { ...selection, to: ref("place_selector", "Endpoints that are meant. All unless set.") },
   ),
   access_not_granted: kind(
     "access_not_granted",
-    "No plan of these requests contains such a place in head.",
-    { ...selection, to: ref("place_selector", "Places that must not be reached.") },
+    "No plan of these requests contains such an endpoint in head.",
+    { ...selection, to: ref("place_selector", "Endpoints that must not be reached.") },
     ["to"],
   ),
   always_routable: kind("always_routable", "These requests are routed in head.", {
@@ -97,7 +97,7 @@ const KINDS = {
       minimum: 1,
       maximum: 100,
       default: 1,
-      description: "Places that a request must at least be able to go to.",
+      description: "Number of endpoints that a request must at least be able to reach.",
     },
   }),
   implies: kind(
@@ -108,7 +108,7 @@ const KINDS = {
       if: {
         ...object("The condition that selects decisions.", {
           outcome,
-          reaches: ref("place_selector", "Some place of the plan is one of these."),
+          reaches: ref("place_selector", "Some endpoint of the plan is one of these."),
           denied_by: ref("denial_selector", "The request is denied, and by this."),
         }),
         minProperties: 1,
@@ -117,9 +117,9 @@ const KINDS = {
       then: {
         ...object("The condition that they must meet. A denial meets every `every_place`, and no `some_place`.", {
           outcome,
-          every_place: ref("place_selector", "Every place of the plan is one of these."),
-          some_place: ref("place_selector", "Some place of the plan is one of these."),
-          primary: ref("place_selector", "The first place of the plan is one of these."),
+          every_place: ref("place_selector", "Every endpoint of the plan is one of these."),
+          some_place: ref("place_selector", "Some endpoint of the plan is one of these."),
+          primary: ref("place_selector", "The first endpoint of the plan is one of these."),
           denied_by: ref("denial_selector", "The request is denied, and by this."),
         }),
         minProperties: 1,
@@ -147,10 +147,10 @@ const KINDS = {
             expect: {
               ...object("What becomes of it; all given members must match. Endpoints by id.", {
                 outcome,
-                plan: list("All places in the order of trying.", { $ref: "#/$defs/name" }),
-                primary: ref("name", "The first place."),
-                contains: list("Places that are in the plan.", { $ref: "#/$defs/name" }),
-                lacks: list("Places that are not in the plan.", { $ref: "#/$defs/name" }),
+                plan: list("All endpoints in the order of trying.", { $ref: "#/$defs/name" }),
+                primary: ref("name", "The first endpoint."),
+                contains: list("Endpoints that are in the plan.", { $ref: "#/$defs/name" }),
+                lacks: list("Endpoints that are not in the plan.", { $ref: "#/$defs/name" }),
                 denied_by: ref("denial_selector", "The request is denied, and by this."),
               }),
               minProperties: 1,

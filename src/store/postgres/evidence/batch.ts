@@ -1,4 +1,4 @@
-import { encodeBatch, FrameCursor, placeOf } from "../../batch/frames.ts";
+import { encodeBatch, FrameCursor, workspaceNumberOf } from "../../batch/frames.ts";
 import { NO_IDS, widened, type IdRange } from "../../batch/stored-batch.ts";
 import { DECISION_FIELDS, OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "../../evidence-batch.ts";
 
@@ -19,9 +19,9 @@ export interface BatchItem {
 /** What of a batch is to be added; what repeats within it is told apart here, so that no item stands twice. */
 export interface EvidenceBatch {
   readonly items: readonly BatchItem[];
-  /** For each item: its place among the batch's decisions, `null` for an outcome. */
+  /** For each item: its index among the batch's decisions, `null` for an outcome. */
   readonly positions: readonly (number | null)[];
-  /** Places of the decisions whose request id stands in the batch before. */
+  /** Positions of the decisions whose request id occurs earlier in the batch. */
   readonly duplicates: readonly number[];
   /** Outcomes whose request has another one in the batch before. */
   readonly lost: number;
@@ -64,8 +64,8 @@ export function toBatch(decisions: DecisionFields, outcomes: OutcomeFields): Evi
 export interface FramedBatch {
   /** Request ids of its decisions. */
   readonly decided: readonly string[];
-  /** Of each decision: its workspace's place in `workspaces`, from 1; 0 for none. */
-  readonly places: readonly number[];
+  /** Of each decision: its workspace's number in `workspaces`, from 1; 0 for none. */
+  readonly workspaceNumbers: readonly number[];
   /** Request ids of its outcomes. */
   readonly ended: readonly string[];
   /** Where the text of each record begins and ends in `records`. */
@@ -97,7 +97,7 @@ export function frameItems(
   const batch = encodeBatch(decisions, outcomes);
   const workspaces = [...batch.workspaces];
   const [decided, ended]: [string[], string[]] = [[], []];
-  const [places, starts, ends]: [number[], number[], number[]] = [[], [], []];
+  const [workspaceNumbers, starts, ends]: [number[], number[], number[]] = [[], [], []];
   let [decidedIds, endedIds] = [NO_IDS, NO_IDS];
   const cursor = new FrameCursor(batch.bytes);
   for (const { k, r } of items) {
@@ -105,15 +105,15 @@ export function frameItems(
     if (k === "decision") {
       decided.push(r);
       decidedIds = widened(decidedIds, r);
-      places.push(cursor.workspacePlace);
+      workspaceNumbers.push(cursor.workspaceNumber);
     } else {
       ended.push(r);
       endedIds = widened(endedIds, r);
       const workspace = within.has(r) ? within.get(r) : workspaceOf(r);
-      if (typeof workspace === "string") cursor.workspacePlace = placeOf(workspace, workspaces);
+      if (typeof workspace === "string") cursor.workspaceNumber = workspaceNumberOf(workspace, workspaces);
     }
     starts.push(cursor.recordStart);
     ends.push(cursor.end);
   }
-  return { decided, places, ended, starts, ends, decidedIds, endedIds, workspaces, records: cursor.bytes };
+  return { decided, workspaceNumbers, ended, starts, ends, decidedIds, endedIds, workspaces, records: cursor.bytes };
 }

@@ -149,17 +149,17 @@ export class EvidenceWriter {
         this.#unsure.clear();
         return refused;
       }
-      const places = new Set(answer.refused);
+      const refusedPositions = new Set(answer.refused);
       const sent = left;
       for (const number of answer.present) this.#unsure.delete(number);
       for (const [index, entry] of sent.entries()) {
         if (written.has(keyOf(entry.item))) this.#note(entry.item);
-        else if (places.has(index + 1)) {
+        else if (refusedPositions.has(index + 1)) {
           this.#running.delete(entry.item.r);
           refused.push(entry);
         }
       }
-      left = sent.filter(({ item }, index) => !written.has(keyOf(item)) && !places.has(index + 1));
+      left = sent.filter(({ item }, index) => !written.has(keyOf(item)) && !refusedPositions.has(index + 1));
     }
     return refused;
   }
@@ -204,7 +204,7 @@ export class EvidenceWriter {
     const framed = frameItems(items, (requestId) => this.#running.get(requestId) ?? others.get(requestId) ?? null);
     return [
       textArray(framed.decided),
-      numberArray(framed.places),
+      numberArray(framed.workspaceNumbers),
       textArray(framed.ended),
       numberArray(framed.starts),
       numberArray(framed.ends),
@@ -231,7 +231,7 @@ export class EvidenceWriter {
 interface Answer {
   /** Which of the batches that were not known to be written are there; where there are any, nothing was added. */
   readonly present: readonly number[];
-  /** Places of what cannot be added, from 1; where there are any, nothing was added. */
+  /** Positions of records that cannot be added, from 1; where there are any, nothing was added. */
   readonly refused: readonly number[];
 }
 

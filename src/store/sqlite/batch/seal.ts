@@ -1,5 +1,5 @@
 import { hashedRecord, type ChainLink } from "../../../evidence/chain.ts";
-import { FrameCursor, placeOf, type RecordBatch } from "../../batch/frames.ts";
+import { FrameCursor, workspaceNumberOf, type RecordBatch } from "../../batch/frames.ts";
 import { NO_IDS, widened, type IdRange } from "../../batch/stored-batch.ts";
 import type { OpenDecision } from "./open-decision.ts";
 
@@ -69,14 +69,14 @@ export function sealBatch(batch: RecordBatch, process: number, known: KnownLog):
         duplicates.push(decisions - 1);
         continue;
       }
-      const workspace = workspaces[cursor.workspacePlace - 1] ?? null;
+      const workspace = workspaces[cursor.workspaceNumber - 1] ?? null;
       decision = { requestId, position: position + 1, process, workspace, facts: null };
       opened.set(requestId, decision);
       decided = widened(decided, requestId);
     }
     if (cursor.start > length) cursor.moveTo(length);
     length = cursor.end;
-    if (ends && decision.workspace !== null) cursor.workspacePlace = placeOf(decision.workspace, workspaces);
+    if (ends && decision.workspace !== null) cursor.workspaceNumber = workspaceNumberOf(decision.workspace, workspaces);
     position += 1;
     hash = hashedRecord(hash, position, cursor.kind, cursor.bytes.subarray(cursor.recordStart, cursor.end));
     cursor.hash = hash;

@@ -110,7 +110,8 @@ function toUse(row: Row): LimitUse {
   const [measure, window] = [readText(row, "measure"), readText(row, "period")];
   const knownMeasure = LIMIT_MEASURES.find((one) => one === measure);
   const knownWindow = LIMIT_WINDOWS.find((one) => one === window);
-  if (knownMeasure === undefined || knownWindow === undefined) throw new TypeError("limit_counters: an unknown word");
+  if (knownMeasure === undefined || knownWindow === undefined)
+    throw new TypeError("limit_counters: an unknown measure or window");
   return {
     subject: readText(row, "subject"),
     measure: knownMeasure,

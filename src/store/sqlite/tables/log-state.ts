@@ -172,7 +172,7 @@ export class LogState implements KnownLog {
     for (let position = first; cursor.next(); position += 1) {
       const { requestId } = cursor;
       const ends = cursor.kind === "outcome";
-      const workspace = workspaces[cursor.workspacePlace - 1] ?? null;
+      const workspace = workspaces[cursor.workspaceNumber - 1] ?? null;
       const decision = ends
         ? (opened.get(requestId) ?? this.#open.get(requestId))
         : { requestId, position, process, workspace, facts: null };
