@@ -42,7 +42,7 @@ labelled(label) if label in input.workspace.labels
 trusted := {"openia-eu", "mistral-eu"}
 `;
 
-async function findings(rules: string, options: { acceptUnknownWords?: boolean } = {}): Promise<readonly string[]> {
+async function findings(rules: string, options: { acceptUnknownValues?: boolean } = {}): Promise<readonly string[]> {
   const library = rules.includes("names.trusted") ? LIBRARY : LIBRARY.replace("openia-eu", "openai-eu");
   const policies = [
     { path: "policies/lib/names.rego", text: library },
@@ -111,6 +111,6 @@ describe("values that policies compare with names of routes.yaml", () => {
   it("are not judged for what a change is compared with", async () => {
     const rules =
       'pass.fine if not "senstive" in input.workspace.labels\n\npass.fine if "toools" in input.request.needs';
-    expect(await findings(rules, { acceptUnknownWords: true })).toEqual([]);
+    expect(await findings(rules, { acceptUnknownValues: true })).toEqual([]);
   });
 });
