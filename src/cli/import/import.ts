@@ -10,7 +10,7 @@ import { formatDiagnostics } from "../terminal/report.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import { shownPath } from "../terminal/shown-path.ts";
 import { wantsColour } from "../terminal/printing.ts";
-import type { ImportAnswers } from "./estate/estate.ts";
+import type { ImportAnswers } from "./configuration/imported-configuration.ts";
 import { formatImportJson } from "./report/json.ts";
 import { formatImportMarkdown } from "./report/markdown.ts";
 import { type Outcome, OUTCOMES } from "./report/import-report.ts";
@@ -77,14 +77,14 @@ export function importConfiguration(argv: readonly string[], io: CommandIo): Pro
     };
     const text = await readImportedText(path, shown);
     if (typeof text === "string") throw new CommandError(`${shown}: ${text}`);
-    const imported = await runImport(source, { ...text, path }, answers, await openCache(values.cache, io));
-    if (!("files" in imported)) {
+    const outcome = await runImport(source, { ...text, path }, answers, await openCache(values.cache, io));
+    if (!("files" in outcome)) {
       // Without the lines of the file: they may hold keys in forms that no mask knows.
-      io.stderr(formatDiagnostics("terminal", imported, { colour: wantsColour(io) }));
+      io.stderr(formatDiagnostics("terminal", outcome, { colour: wantsColour(io) }));
       throw new CommandError(`${shown}: nothing was written`);
     }
-    await write(imported, values.out ?? ".", io, values.format);
-    return imported.result.check.errors.length === 0 ? EXIT.ok : EXIT.failed;
+    await write(outcome, values.out ?? ".", io, values.format);
+    return outcome.result.check.errors.length === 0 ? EXIT.ok : EXIT.failed;
   });
 }
 

@@ -3,9 +3,9 @@ import { quote } from "../../compile/authored/literal-secrets.ts";
 import { Findings } from "../../compile/findings/findings.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { packagedText } from "../terminal/packaged-file.ts";
-import { Estate, type ImportAnswers } from "./estate/estate.ts";
-import { Secrets } from "./estate/secrets.ts";
-import type { PlannedPolicy } from "./estate/rows.ts";
+import { ImportedConfiguration, type ImportAnswers } from "./configuration/imported-configuration.ts";
+import { Secrets } from "./configuration/secrets.ts";
+import type { PlannedPolicy } from "./configuration/rows.ts";
 import { ImportReport } from "./report/import-report.ts";
 import type { ImportResult } from "./report/result.ts";
 import type { ImportedFile } from "./source/read-source.ts";
@@ -29,15 +29,15 @@ export async function runImport(
 ): Promise<Imported | readonly Diagnostic[]> {
   const findings = new Findings(file.shown);
   const report = new ImportReport(file.shown);
-  const estate = new Estate(report, findings, new Secrets(), answers);
+  const imported = new ImportedConfiguration(report, findings, new Secrets(), answers);
   const read = await IMPORT_SOURCES[source]?.load();
   if (read === undefined) throw new Error("runImport: the source was checked before");
-  await read(file, estate);
-  if (!findings.failed && estate.routes.length === 0) reportNothing(estate, findings);
+  await read(file, imported);
+  if (!findings.failed && imported.routes.length === 0) reportNothing(imported, findings);
   if (findings.failed) return findings.list();
-  reportAssumptions(estate);
-  if (estate.residency.size > 0) estate.policies.push(await residencyPolicy());
-  const files = importFiles(estate, `signalbox import ${source}`, file.shown);
+  reportAssumptions(imported);
+  if (imported.residency.size > 0) imported.policies.push(await residencyPolicy());
+  const files = importFiles(imported, `signalbox import ${source}`, file.shown);
   const { diagnostics, table } = await verifyFiles(files, cache);
   const sorted = diagnostics.toSorted(compareDiagnostics);
   const result: ImportResult = {
@@ -45,7 +45,7 @@ export async function runImport(
     file: file.shown,
     files: [...files.keys()],
     entries: report.list(),
-    secrets: estate.secrets.list().map(({ variable, literals }) => ({
+    secrets: imported.secrets.list().map(({ variable, literals }) => ({
       variable,
       literals: literals.map(({ at }) => ({ file: at.file ?? file.shown, line: at.line })),
     })),
@@ -54,8 +54,8 @@ export async function runImport(
       warnings: sorted.filter(({ severity }) => severity === "warning"),
       revision: table?.revision ?? null,
     },
-    keys: estate.keyCommands,
-    firstRequest: firstRequestOf(estate),
+    keys: imported.keyCommands,
+    firstRequest: firstRequestOf(imported),
   };
   return { files, result };
 }
@@ -67,7 +67,7 @@ async function residencyPolicy(): Promise<PlannedPolicy> {
   return { id: "eu-residency", mode: "enforce", files: new Map(texts) };
 }
 
-function reportNothing({ report }: Estate, findings: Findings): void {
+function reportNothing({ report }: ImportedConfiguration, findings: Findings): void {
   for (const { outcome, source, line, file, text } of report.list()) {
     if (outcome !== "left_out" && outcome !== "decide") continue;
     findings.add("WRONG_VALUE", { line, column: 1, file }, `${source}: not carried over: ${text}`);
@@ -81,7 +81,7 @@ function reportNothing({ report }: Estate, findings: Findings): void {
   );
 }
 
-function reportAssumptions({ assumed, report, answers, providers }: Estate): void {
+function reportAssumptions({ assumed, report, answers, providers }: ImportedConfiguration): void {
   for (const [preset, models] of assumed) {
     const [spot] = models.values();
     if (spot === undefined) continue;
@@ -102,12 +102,12 @@ function reportAssumptions({ assumed, report, answers, providers }: Estate): voi
   }
 }
 
-function firstRequestOf(estate: Estate): ImportResult["firstRequest"] {
-  for (const { id, routes } of estate.workspaces) {
-    const route = estate.routes.find((row) => routes.includes(row.id) && row.primary.model.operation === "generate");
+function firstRequestOf(imported: ImportedConfiguration): ImportResult["firstRequest"] {
+  for (const { id, routes } of imported.workspaces) {
+    const route = imported.routes.find((row) => routes.includes(row.id) && row.primary.model.operation === "generate");
     if (route === undefined) continue;
     const trained =
-      estate.answers.trainsOnData && reachable(estate, [route.id]).some(({ region }) => region !== "on-premises");
+      imported.answers.trainsOnData && reachable(imported, [route.id]).some(({ region }) => region !== "on-premises");
     const body = {
       model: route.id,
       messages: [{ role: "user", content: "Hello" }],

@@ -1,10 +1,10 @@
-import type { Estate } from "./estate/estate.ts";
+import type { ImportedConfiguration } from "./configuration/imported-configuration.ts";
 import type { ImportedFile } from "./source/read-source.ts";
 
 interface ImportSource {
   /** One line of the help. */
   readonly summary: string;
-  readonly load: () => Promise<(file: ImportedFile, estate: Estate) => Promise<void> | void>;
+  readonly load: () => Promise<(file: ImportedFile, imported: ImportedConfiguration) => Promise<void> | void>;
 }
 
 /** Gateways whose configurations can be read, by the word of the command line. */

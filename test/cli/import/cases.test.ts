@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { ImportAnswers } from "../../../src/cli/import/estate/estate.ts";
+import type { ImportAnswers } from "../../../src/cli/import/configuration/imported-configuration.ts";
 import { formatImportJson } from "../../../src/cli/import/report/json.ts";
 import { formatImportMarkdown } from "../../../src/cli/import/report/markdown.ts";
 import { runImport } from "../../../src/cli/import/run-import.ts";

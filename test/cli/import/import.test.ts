@@ -99,7 +99,7 @@ describe("signalbox import", () => {
     expect(readFileSync(join(folder, "IMPORT.md"), "utf8")).not.toContain('data_collection":"allow');
   });
 
-  test("a large estate is split, and the parts pass check", async () => {
+  test("a large configuration is split, and the parts pass check", async () => {
     source(Array.from({ length: 61 }, (_, index) => `maker/model-${index}\n`).join(""), "ids.txt");
     expect((await run("openrouter", "ids.txt", "--out", "large")).code).toBe(0);
     expect(readdirSync(join(folder, "large/parts")).toSorted()).toEqual([

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ImportAnswers } from "../../../src/cli/import/estate/estate.ts";
+import type { ImportAnswers } from "../../../src/cli/import/configuration/imported-configuration.ts";
 import { formatImportJson } from "../../../src/cli/import/report/json.ts";
 import { formatImportMarkdown } from "../../../src/cli/import/report/markdown.ts";
 import { runImport } from "../../../src/cli/import/run-import.ts";

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { hostEvidence, modelIdEvidence } from "../../../compile/checks/region-evidence.ts";
-import type { Estate } from "../estate/estate.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { type Fields, isReference } from "../source/fields.ts";
 import { plainText } from "./secret-fields.ts";
 
@@ -22,22 +22,27 @@ export function cloudAuth(
   cloud: "sigv4" | "oauth" | undefined,
   row: JsonObject | undefined,
   base: string | null,
-  estate: Estate,
+  imported: ImportedConfiguration,
 ): CloudConnection | null {
-  if (cloud === "sigv4") return amazon(params, row, base, estate);
-  return cloud === "oauth" ? google(params, estate) : null;
+  if (cloud === "sigv4") return amazon(params, row, base, imported);
+  return cloud === "oauth" ? google(params, imported) : null;
 }
 
 /** Parts of a key, which the row reads from the variables that AWS's own tools have. */
 const AWS_KEYS = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"] as const;
 
-function amazon(params: Fields, row: JsonObject | undefined, base: string | null, estate: Estate): CloudConnection {
-  const region = namedRegion(params, "aws_region_name", AWS_REGION, "eu-west-1", estate);
+function amazon(
+  params: Fields,
+  row: JsonObject | undefined,
+  base: string | null,
+  imported: ImportedConfiguration,
+): CloudConnection {
+  const region = namedRegion(params, "aws_region_name", AWS_REGION, "eu-west-1", imported);
   if (region !== null)
-    estate.report.add("carried", params.spot("aws_region_name"), "region of the provider, and of its host");
+    imported.report.add("carried", params.spot("aws_region_name"), "region of the provider, and of its host");
   const shown = modelIdEvidence((params.text("model") ?? "").split("/").at(-1) ?? "")?.location.at(-1) ?? null;
   if (region === null && !params.has("api_base"))
-    estate.report.add(
+    imported.report.add(
       "decide",
       params,
       "no region is said: LiteLLM reads AWS_REGION_NAME; look at the region of this provider",
@@ -47,32 +52,32 @@ function amazon(params: Fields, row: JsonObject | undefined, base: string | null
     if (item === null) continue;
     const variable = name.toUpperCase();
     const isSame = isReference(item.node) && params.text(name) === `os.environ/${variable}`;
-    if (isReference(item.node)) estate.secrets.named(variable);
-    else estate.secrets.literal(params.text(name) ?? "", variable, item);
-    if (isSame) estate.report.add("carried", item, `environment variable \`${variable}\``);
+    if (isReference(item.node)) imported.secrets.named(variable);
+    else imported.secrets.literal(params.text(name) ?? "", variable, item);
+    if (isSame) imported.report.add("carried", item, `environment variable \`${variable}\``);
     else
-      estate.report.add(
+      imported.report.add(
         "decide",
         item,
         `calls are signed with the key in \`${variable}\`, one for all rows of AWS: put it there, or use a role`,
       );
   }
-  const profile = plainText(params, "aws_profile_name", estate, "the profile");
+  const profile = plainText(params, "aws_profile_name", imported, "the profile");
   const role = params.item("aws_role_name");
   if (role !== null)
-    estate.report.add(
+    imported.report.add(
       "changed",
       role,
       "`credentials: web_identity` takes the role of AWS_ROLE_ARN with the token in AWS_WEB_IDENTITY_TOKEN_FILE; set both",
     );
   for (const name of ["aws_session_name", "aws_web_identity_token", "aws_sts_endpoint", "aws_external_id"]) {
     const item = params.item(name);
-    if (item !== null) estate.report.add("decide", item, "belongs to the role: the platform's own variables say it");
+    if (item !== null) imported.report.add("decide", item, "belongs to the role: the platform's own variables say it");
   }
   const credentials = profile !== null ? "shared_file" : role !== null ? "web_identity" : "env";
   const usesProfile = profile !== null && /^[A-Za-z0-9_@+.%:/-]{1,128}$/.test(profile);
   if (profile !== null)
-    estate.report.add("carried", params.spot("aws_profile_name"), "`credentials: shared_file` with the profile");
+    imported.report.add("carried", params.spot("aws_profile_name"), "`credentials: shared_file` with the profile");
   const awsRegion = region ?? "us-east-1";
   // A host of one's own does not say for which region calls are signed.
   const isOwnHost = base !== null && hostEvidence(new URL(base).hostname) === null;
@@ -95,31 +100,42 @@ const AWS_REGION = /^[a-z]{2}(?:-[a-z]+){1,3}-\d{1,2}$/;
 const GOOGLE_LOCATION = /^(?:global|us|eu|[a-z]+-[a-z]+\d{1,2})$/;
 
 /** A region that becomes part of a host: anything else is a finding. */
-function namedRegion(params: Fields, name: string, form: RegExp, example: string, estate: Estate): string | null {
-  const text = plainText(params, name, estate, "the region");
+function namedRegion(
+  params: Fields,
+  name: string,
+  form: RegExp,
+  example: string,
+  imported: ImportedConfiguration,
+): string | null {
+  const text = plainText(params, name, imported, "the region");
   if (text === null || form.test(text)) return text;
-  estate.findings.add("WRONG_VALUE", params.spot(name).at, "this is no region of this cloud", `such as \`${example}\``);
+  imported.findings.add(
+    "WRONG_VALUE",
+    params.spot(name).at,
+    "this is no region of this cloud",
+    `such as \`${example}\``,
+  );
   return null;
 }
 
-function google(params: Fields, estate: Estate): CloudConnection {
+function google(params: Fields, imported: ImportedConfiguration): CloudConnection {
   if (params.has("api_base"))
-    estate.report.add(
+    imported.report.add(
       "decide",
       params.spot("api_base"),
       "`base_url` is made of project and location; write another address by hand",
     );
-  const project = plainText(params, "vertex_project", estate, "the project") ?? "PROJECT";
-  const location = namedRegion(params, "vertex_location", GOOGLE_LOCATION, "europe-west4", estate);
+  const project = plainText(params, "vertex_project", imported, "the project") ?? "PROJECT";
+  const location = namedRegion(params, "vertex_location", GOOGLE_LOCATION, "europe-west4", imported);
   for (const name of ["vertex_project", "vertex_location"]) {
     const item = params.item(name);
     if (item !== null && !isReference(item.node))
-      estate.report.add("carried", item, "`base_url` and `region` of the provider");
+      imported.report.add("carried", item, "`base_url` and `region` of the provider");
   }
   if (location === null)
-    estate.report.add("decide", params, "no location is said: `us-central1`, which LiteLLM takes then, is written");
+    imported.report.add("decide", params, "no location is said: `us-central1`, which LiteLLM takes then, is written");
   if (project === "PROJECT")
-    estate.report.add("decide", params, "no project is said: write it in the place of PROJECT");
+    imported.report.add("decide", params, "no project is said: write it in the place of PROJECT");
   const googleLocation = location ?? "us-central1";
   const host =
     googleLocation === "global" ? "aiplatform.googleapis.com" : `${googleLocation}-aiplatform.googleapis.com`;
@@ -127,23 +143,23 @@ function google(params: Fields, estate: Estate): CloudConnection {
   const owner = isClaude ? "anthropic" : "google";
   const safe = /^[A-Za-z0-9:._-]{1,100}$/.test(project) ? project : "PROJECT";
   return {
-    auth: credentialsOf(params, estate),
+    auth: credentialsOf(params, imported),
     region: googleLocation,
     baseUrl: `https://${host}/v1/projects/${safe}/locations/${googleLocation}/publishers/${owner}`,
   };
 }
 
-function credentialsOf(params: Fields, estate: Estate): CloudConnection["auth"] {
+function credentialsOf(params: Fields, imported: ImportedConfiguration): CloudConnection["auth"] {
   const item = params.item("vertex_credentials");
   if (item === null) return {};
   const text = item.node.kind === "scalar" ? String(item.node.value) : "";
   if (isReference(item.node) || !/^[^\s{}]{1,1024}$/.test(text) || text.startsWith("/") || text.includes("..")) {
     const what =
       "`credentials: adc` reads the file that GOOGLE_APPLICATION_CREDENTIALS names: set it to the path of this account's file";
-    estate.report.add("decide", item, what);
+    imported.report.add("decide", item, what);
     return {};
   }
-  estate.report.add(
+  imported.report.add(
     "carried",
     item,
     "`google_oauth: { credentials: { file: … } }`; the path is relative to routes.yaml",

@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { hostEvidence } from "../../../compile/checks/region-evidence.ts";
 import { presetOf } from "../../../compile/presets/presets.ts";
-import { baseUrlOf, transportOf } from "../estate/addresses.ts";
-import { keyedAuth, presetVariable } from "../estate/authentication.ts";
-import type { Estate } from "../estate/estate.ts";
-import { asId } from "../estate/names.ts";
-import { OWN, providerLocation, UNSTATED } from "../estate/provider-location.ts";
-import type { PlannedProvider } from "../estate/rows.ts";
+import { baseUrlOf, transportOf } from "../configuration/addresses.ts";
+import { keyedAuth, presetVariable } from "../configuration/authentication.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import { asId } from "../configuration/names.ts";
+import { OWN, providerLocation, UNSTATED } from "../configuration/provider-location.ts";
+import type { PlannedProvider } from "../configuration/rows.ts";
 import { type Fields, isReference } from "../source/fields.ts";
 import { cloudAuth } from "./cloud-auth.ts";
 import { type LiteLlmProvider, PROVIDERS, splitModel } from "./provider-table.ts";
@@ -23,8 +23,13 @@ export interface Connection {
 const V1_VERSIONS = /^(?:v1|preview|latest|none)$/;
 
 /** @returns why there is no row, for what nothing here speaks. */
-export function connectionOf(params: Fields, mode: string, region: string | null, estate: Estate): Connection | string {
-  const written = plainText(params, "model", estate, "the model");
+export function connectionOf(
+  params: Fields,
+  mode: string,
+  region: string | null,
+  imported: ImportedConfiguration,
+): Connection | string {
+  const written = plainText(params, "model", imported, "the model");
   if (written === null) return "`litellm_params.model` does not say which model is called";
   const { provider: prefix, name } = splitModel(written, params.text("custom_llm_provider"));
   const row = prefix !== null && Object.hasOwn(PROVIDERS, prefix) ? PROVIDERS[prefix] : undefined;
@@ -35,10 +40,10 @@ export function connectionOf(params: Fields, mode: string, region: string | null
   const bare = name.replace(/^(?:converse|converse_like|invoke|chat|rerank)\//, "");
   const isResponses = mode === "responses" || bare.startsWith("responses/");
   const upstream = bare.replace(/^responses\//, "");
-  const address = addressOf(params, row, estate);
+  const address = addressOf(params, row, imported);
   const { preset, path } = presetFor({ row, form, isResponses, base: address, params });
   const base = address === null || address.endsWith(path) ? address : `${address}${path}`;
-  const bits = { params, row, prefix, preset, form, base, region, estate };
+  const bits = { params, row, prefix, preset, form, base, region, imported };
   const provider = providerOf(bits);
   if (!/^[!-~]{1,256}$/.test(upstream)) return "the name of the model has spaces, or more than 256 characters";
   return { provider, upstream };
@@ -52,7 +57,7 @@ interface Bits {
   readonly form: NonNullable<LiteLlmProvider["models"]>[number] | undefined;
   readonly base: string | null;
   readonly region: string | null;
-  readonly estate: Estate;
+  readonly imported: ImportedConfiguration;
 }
 
 /** The preset of a row, and the path that its address ends with. */
@@ -77,32 +82,32 @@ function presetFor({
 }
 
 /** Base URL before its path; `null` where the preset's is meant. */
-function addressOf(params: Fields, row: LiteLlmProvider, estate: Estate): string | null {
+function addressOf(params: Fields, row: LiteLlmProvider, imported: ImportedConfiguration): string | null {
   const names = ["api_base", "base_url", "aws_bedrock_runtime_endpoint"];
   const name = names.find((one) => params.has(one)) ?? "api_base";
   const [item = null] = names.flatMap((one) => params.item(one) ?? []);
   if (item === null) return row.base ?? null;
   if (isReference(item.node)) {
-    estate.report.add("decide", item, "the address is read from the environment there; write it into routes.yaml");
+    imported.report.add("decide", item, "the address is read from the environment there; write it into routes.yaml");
     return row.base ?? null;
   }
   const text = params.text(name);
-  const url = text === null ? null : baseUrlOf(text, item, estate);
+  const url = text === null ? null : baseUrlOf(text, item, imported);
   if (url === null) return row.base ?? null;
   return row.trim === undefined ? url : url.replace(row.trim, "");
 }
 
 function providerOf(bits: Bits): PlannedProvider {
-  const { params, row, preset, form, estate, prefix, region, base: written } = bits;
+  const { params, row, preset, form, imported, prefix, region, base: written } = bits;
   const version = versionOf(bits);
   const facts = preset === null ? null : (presetOf(preset) ?? null);
-  const cloud = cloudAuth(params, row.cloud, form?.row, written, estate);
+  const cloud = cloudAuth(params, row.cloud, form?.row, written, imported);
   const given = cloud?.baseUrl ?? written;
   const isNamed = region !== null && cloud === null && given === null && facts?.regions !== undefined;
   // A claim about the place does not change the host that is called.
   const location = providerLocation(facts, given, cloud?.region ?? (isNamed ? null : region));
   if (isNamed)
-    estate.report.add(
+    imported.report.add(
       "decide",
       params.spot("region_name"),
       "the address does not pin the region: docs/presets.md has addresses that do",
@@ -112,14 +117,14 @@ function providerOf(bits: Bits): PlannedProvider {
       ? "https://RESOURCE.example.com/v1"
       : location.baseUrl;
   const spot = params.has("api_base") ? params.spot("api_base") : params;
-  const address = transportOf(base, location.isPrivate, spot, estate);
-  if (location.doubt !== null) estate.report.add("decide", spot, location.doubt);
+  const address = transportOf(base, location.isPrivate, spot, imported);
+  if (location.doubt !== null) imported.report.add("decide", spot, location.doubt);
   const own = form === undefined || form.row !== undefined ? (form?.row ?? row.row) : undefined;
   const shape: JsonObject =
     preset === null ? (own ?? row.row ?? { dialect: "openai-chat", flags: ["no_store_field"] }) : (own ?? {});
   const suggested = row.variable ?? presetVariable(preset) ?? `${prefix.toUpperCase()}_API_KEY`;
   const auth = cloud?.auth ?? keyOf(bits, suggested, location.isPrivate || location.region === OWN);
-  return estate.provider({
+  return imported.provider({
     preset,
     name: nameOf(preset ?? prefix, location.region, address.base_url ?? null),
     row: {
@@ -134,12 +139,12 @@ function providerOf(bits: Bits): PlannedProvider {
 }
 
 /** The version that the deployment paths are called with; `null` for the `v1` path, which has none. */
-function versionOf({ params, preset, row, estate }: Bits): string | null {
-  const version = plainText(params, "api_version", estate, "the version");
+function versionOf({ params, preset, row, imported }: Bits): string | null {
+  const version = plainText(params, "api_version", imported, "the version");
   if (version === null) return null;
   const spot = params.spot("api_version");
   if (row.versioned === undefined || preset !== row.versioned.preset) {
-    estate.report.add(
+    imported.report.add(
       row.versioned === undefined ? "left_out" : "carried",
       spot,
       "the path that is called needs no version",
@@ -147,23 +152,23 @@ function versionOf({ params, preset, row, estate }: Bits): string | null {
     return null;
   }
   if (/^[a-z0-9][a-z0-9.-]{0,63}$/.test(version)) {
-    estate.report.add("carried", spot, "`api_version` of the provider");
+    imported.report.add("carried", spot, "`api_version` of the provider");
     return version;
   }
-  estate.findings.add("WRONG_VALUE", spot.at, "this is no version of Azure's interface", "such as `2024-10-21`");
+  imported.findings.add("WRONG_VALUE", spot.at, "this is no version of Azure's interface", "such as `2024-10-21`");
   return null;
 }
 
 function keyOf(bits: Bits, suggested: string, isOwn: boolean): { readonly auth?: JsonValue } {
-  const { params, preset, estate, row } = bits;
-  const token = params.has("azure_ad_token") ? variableOf(params, "azure_ad_token", "AZURE_AD_TOKEN", estate) : null;
+  const { params, preset, imported, row } = bits;
+  const token = params.has("azure_ad_token") ? variableOf(params, "azure_ad_token", "AZURE_AD_TOKEN", imported) : null;
   if (token !== null && token !== "none") return { auth: { bearer: { env: token.variable } } };
-  const key = variableOf(params, "api_key", suggested, estate);
+  const key = variableOf(params, "api_key", suggested, imported);
   if (key === "none") return keyedAuth(preset, null);
   if (key !== null) return keyedAuth(preset, key.variable);
   const wantsKey = row.variable !== undefined || presetVariable(preset) !== null;
   if (!wantsKey || (preset === null && isOwn)) return keyedAuth(preset, null);
-  return keyedAuth(preset, estate.secrets.named(suggested));
+  return keyedAuth(preset, imported.secrets.named(suggested));
 }
 
 function nameOf(base: string, region: string, address: string | null): string {

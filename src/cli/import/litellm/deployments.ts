@@ -1,9 +1,9 @@
 import type { Capability } from "../../../canon/capability.ts";
 import type { ModelOperation } from "../../../canon/operation.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import type { Estate } from "../estate/estate.ts";
-import { modeOf, operationOf } from "../estate/modes.ts";
-import type { PlannedEndpoint } from "../estate/rows.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import { modeOf, operationOf } from "../configuration/modes.ts";
+import type { PlannedEndpoint } from "../configuration/rows.ts";
 import { reportOthers } from "../report/known-keys.ts";
 import type { Fields, Spot } from "../source/fields.ts";
 import { connectionOf, type Connection } from "./connection.ts";
@@ -73,8 +73,12 @@ const NO_CAPABILITY = [
 ];
 
 /** Reads a row. @param credentials values of `credential_list`, by name. */
-export function readRow(row: Fields, credentials: ReadonlyMap<string, Fields>, estate: Estate): ReadRow | null {
-  const name = plainText(row, "model_name", estate, "the name");
+export function readRow(
+  row: Fields,
+  credentials: ReadonlyMap<string, Fields>,
+  imported: ImportedConfiguration,
+): ReadRow | null {
+  const name = plainText(row, "model_name", imported, "the name");
   const own = row.fields("litellm_params");
   if (name === null && !row.has("model_name")) row.missing("model_name", "write the name that callers send as `model`");
   if (own === null && !row.has("litellm_params"))
@@ -85,24 +89,24 @@ export function readRow(row: Fields, credentials: ReadonlyMap<string, Fields>, e
     return null;
   }
   const info = row.fields("model_info");
-  const params = withCredential(own, credentials, estate);
+  const params = withCredential(own, credentials, imported);
   const isWild = name.includes("*") || (own.text("model") ?? "").includes("*");
   const finish = (): void => {
-    if (estate.endpoints.every(({ spot }) => spot.at !== params.at)) {
-      reportUnserved([params, info, row], estate);
+    if (imported.endpoints.every(({ spot }) => spot.at !== params.at)) {
+      reportUnserved([params, info, row], imported);
       return;
     }
-    reportOthers(params, knownKeys("litellm_params"), estate);
-    if (info !== null) reportOthers(info, knownKeys("model_info"), estate);
-    reportOthers(row, { tpm: ["left_out", LIMIT], rpm: ["left_out", LIMIT] }, estate);
+    reportOthers(params, knownKeys("litellm_params"), imported);
+    if (info !== null) reportOthers(info, knownKeys("model_info"), imported);
+    reportOthers(row, { tpm: ["left_out", LIMIT], rpm: ["left_out", LIMIT] }, imported);
   };
   return isWild
-    ? { name, finish, deployment: null, wildcard: wildcardOf(name, params, info, estate) }
-    : { name, finish, deployment: deploymentOf(name, params, info, estate), wildcard: null };
+    ? { name, finish, deployment: null, wildcard: wildcardOf(name, params, info, imported) }
+    : { name, finish, deployment: deploymentOf(name, params, info, imported), wildcard: null };
 }
 
 /** What stands in a row of which nothing was written. */
-function reportUnserved(parts: readonly (Fields | null)[], { report }: Estate): void {
+function reportUnserved(parts: readonly (Fields | null)[], { report }: ImportedConfiguration): void {
   for (const [, item] of parts.flatMap((part) => part?.unread() ?? []))
     report.add("left_out", item, "belongs to a row that is not carried over");
 }
@@ -112,7 +116,11 @@ const RATE =
 const LIMIT = "a limit of one deployment: a provider's own limit answers 429, and the next endpoint is tried";
 
 /** The parameters with those that their credential has. */
-function withCredential(own: Fields, credentials: ReadonlyMap<string, Fields>, { report }: Estate): Fields {
+function withCredential(
+  own: Fields,
+  credentials: ReadonlyMap<string, Fields>,
+  { report }: ImportedConfiguration,
+): Fields {
   const item = own.item("litellm_credential_name");
   if (item === null) return own;
   const found = credentials.get(own.text("litellm_credential_name") ?? "");
@@ -124,7 +132,7 @@ function withCredential(own: Fields, credentials: ReadonlyMap<string, Fields>, {
   return own.over(found);
 }
 
-function wildcardOf(name: string, params: Fields, info: Fields | null, estate: Estate): Wildcard {
+function wildcardOf(name: string, params: Fields, info: Fields | null, imported: ImportedConfiguration): Wildcard {
   const written = params.text("model") ?? "";
   // Without a star of its own the row has one model, whatever callers write.
   const of = (star: string): string => (written.includes("*") ? written.replace("*", () => star) : written);
@@ -137,13 +145,18 @@ function wildcardOf(name: string, params: Fields, info: Fields | null, estate: E
         name.replace("*", () => star),
         params.with("model", of(star)),
         info,
-        estate,
+        imported,
       ),
   };
 }
 
-function deploymentOf(name: string, params: Fields, info: Fields | null, estate: Estate): Deployment | null {
-  const { report } = estate;
+function deploymentOf(
+  name: string,
+  params: Fields,
+  info: Fields | null,
+  imported: ImportedConfiguration,
+): Deployment | null {
+  const { report } = imported;
   const model = params.text("model") ?? "";
   const mode = modeOf(info?.text("mode") ?? null, model);
   const operation = operationOf(mode);
@@ -157,17 +170,17 @@ function deploymentOf(name: string, params: Fields, info: Fields | null, estate:
   }
   if (mode === "completion" && !/^(?:text-completion|azure_text)/.test(model))
     report.add("changed", params.spot("model"), "served as chat: plain completions are translated");
-  const region = plainText(params, "region_name", estate, "the region");
-  const connection = connectionOf(params, mode, region, estate);
+  const region = plainText(params, "region_name", imported, "the region");
+  const connection = connectionOf(params, mode, region, imported);
   if (typeof connection === "string") {
     report.add("left_out", params.spot("model"), connection);
     return null;
   }
-  const endpoint = endpointOf(connection, operation, params, info, estate);
+  const endpoint = endpointOf(connection, operation, params, info, imported);
   if (endpoint === null) return null;
   report.add("carried", params.spot("model"), `endpoint ${quote(endpoint.id)} of route ${quote(name)}`);
   if (region !== null) report.add("carried", params.spot("region_name"), "region of the provider");
-  readTimes(params, connection, estate);
+  readTimes(params, connection, imported);
   for (const key of ["rpm", "tpm"]) if (params.has(key)) report.add("changed", params.spot(key), RATE);
   const tags = params.texts("tags").map(({ text }) => text);
   const guardrails = params.texts("guardrails").map(({ spot }) => spot);
@@ -190,24 +203,24 @@ function endpointOf(
   operation: ModelOperation,
   params: Fields,
   info: Fields | null,
-  estate: Estate,
+  imported: ImportedConfiguration,
 ): PlannedEndpoint | null {
   const stated = new Map<Capability, boolean>();
   for (const [key, capability] of Object.entries(SUPPORTS)) {
     const value = info?.flag(key) ?? null;
     if (value === null || info === null) continue;
     stated.set(capability, value);
-    estate.report.add("carried", info.spot(key), `capability \`${capability}\``);
+    imported.report.add("carried", info.spot(key), `capability \`${capability}\``);
   }
   for (const key of NO_CAPABILITY) {
     const item = info?.item(key) ?? null;
-    if (item !== null) estate.report.add("left_out", item, "no capability here: protocols and presets say it");
+    if (item !== null) imported.report.add("left_out", item, "no capability here: protocols and presets say it");
   }
-  const base = info === null ? null : plainText(info, "base_model", estate, "the model");
+  const base = info === null ? null : plainText(info, "base_model", imported, "the model");
   const input = info?.number("max_input_tokens") ?? null;
   const most = info?.number("max_output_tokens") ?? info?.number("max_tokens") ?? null;
   info?.number("max_tokens");
-  const made = estate.endpoint(provider, {
+  const made = imported.endpoint(provider, {
     upstream,
     base: base?.split("/").at(-1) ?? null,
     operation,
@@ -218,17 +231,17 @@ function endpointOf(
     spot: params,
   });
   if (typeof made === "string") {
-    estate.report.add("left_out", params.spot("model"), made);
+    imported.report.add("left_out", params.spot("model"), made);
     return null;
   }
   for (const [key, what] of INFO_KEYS) {
-    if (info?.has(key) === true) estate.report.add("carried", info.spot(key), what);
+    if (info?.has(key) === true) imported.report.add("carried", info.spot(key), what);
   }
-  made.price = priceOf(params, info, operation, estate);
+  made.price = priceOf(params, info, operation, imported);
   const concurrency = params.number("max_parallel_requests");
   if (concurrency !== null) {
     made.maxConcurrency = Math.min(100_000, Math.max(1, Math.floor(concurrency)));
-    estate.report.add(
+    imported.report.add(
       "carried",
       params.spot("max_parallel_requests"),
       "`max_concurrency` of the endpoint, in each process",
@@ -246,12 +259,12 @@ const INFO_KEYS = [
   ["output_vector_size", "`dimensions` of the model"],
 ] as const;
 
-function readTimes(params: Fields, { provider }: Connection, estate: Estate): void {
+function readTimes(params: Fields, { provider }: Connection, imported: ImportedConfiguration): void {
   const total = params.number("timeout");
   const first = params.number("stream_timeout");
   if (total !== null && total > 0) {
     provider.totals.add(total);
-    estate.report.add(
+    imported.report.add(
       "carried",
       params.spot("timeout"),
       `\`timeouts.total\` of provider \`${provider.id}\`; the longest of its rows`,
@@ -259,7 +272,7 @@ function readTimes(params: Fields, { provider }: Connection, estate: Estate): vo
   }
   if (first !== null && first > 0) {
     provider.firstTokens.add(first);
-    estate.report.add(
+    imported.report.add(
       "changed",
       params.spot("stream_timeout"),
       `\`timeouts.first_token\` of provider \`${provider.id}\`: until the first output, not until the end`,

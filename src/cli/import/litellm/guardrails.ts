@@ -1,7 +1,7 @@
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import type { Estate } from "../estate/estate.ts";
-import { asId } from "../estate/names.ts";
-import { guardrailPolicy, tagPolicy } from "../estate/policies.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import { asId } from "../configuration/names.ts";
+import { guardrailPolicy, tagPolicy } from "../configuration/policies.ts";
 import type { Fields } from "../source/fields.ts";
 import type { Deployment } from "./deployments.ts";
 
@@ -19,13 +19,13 @@ export function addGuardrails(
   root: Fields,
   deployments: ReadonlyMap<string, readonly Deployment[]>,
   routes: ReadonlyMap<string, string>,
-  estate: Estate,
+  imported: ImportedConfiguration,
 ): void {
   const guarded = new Set<string>();
   for (const [name, rows] of deployments) {
     for (const spot of rows.flatMap(({ guardrails }) => guardrails)) {
       guarded.add(routes.get(name) ?? name);
-      estate.report.add(
+      imported.report.add(
         "changed",
         spot,
         `${NO_CONTENT_CHECKS}; policy \`imported-guardrails\` records requests of route ${quote(name)}, and denies them once it is promoted`,
@@ -36,7 +36,7 @@ export function addGuardrails(
     const inner = guardrail.fields("litellm_params");
     const isAlways = inner?.flag("default_on") === true || guardrail.flag("default_on") === true;
     if (isAlways) for (const id of routes.values()) guarded.add(id);
-    estate.report.add(
+    imported.report.add(
       isAlways ? "changed" : "left_out",
       guardrail,
       isAlways
@@ -45,10 +45,10 @@ export function addGuardrails(
     );
   }
   if (guarded.size === 0) return;
-  estate.labels.add(REPLACED);
-  estate.policies.push(guardrailPolicy(guarded, REPLACED));
+  imported.labels.add(REPLACED);
+  imported.policies.push(guardrailPolicy(guarded, REPLACED));
   const spot = root.has("guardrails") ? root.spot("guardrails") : root;
-  estate.report.add(
+  imported.report.add(
     "decide",
     spot,
     `\`imported-guardrails\` is in shadow and denies nothing. Give callers that check words themselves the label \`${REPLACED}\`, then promote it (docs/policy-lifecycle.md)`,
@@ -59,7 +59,7 @@ export function addGuardrails(
 export function addTags(
   router: Fields | null,
   deployments: ReadonlyMap<string, readonly Deployment[]>,
-  estate: Estate,
+  imported: ImportedConfiguration,
 ): void {
   const tagged = [...deployments.values()].flat().filter(({ tags }) => tags.length > 0);
   const isOn = router?.flag("enable_tag_filtering") === true;
@@ -73,7 +73,7 @@ export function addTags(
       const labels = own.filter((tag) => tag !== "default").map((tag) => asId(tag, "tag"));
       const where = spot.spot("tags");
       if (own.length > 0 && !isOn)
-        estate.report.add(
+        imported.report.add(
           "left_out",
           where,
           "tags route nothing without `enable_tag_filtering`; labels of keys tell spend apart",
@@ -81,11 +81,11 @@ export function addTags(
       if (!isOn) continue;
       if (labels.length > 0) {
         tags.set(endpoint.id, labels);
-        for (const label of labels) estate.labels.add(label);
+        for (const label of labels) imported.labels.add(label);
       }
       if (hasDefault ? own.includes("default") : own.length >= 0) usual.add(endpoint.id);
       if (own.length > 0)
-        estate.report.add(
+        imported.report.add(
           "changed",
           where,
           "policy `tag-routing`: labels of the key or its workspace choose, not words of the request",
@@ -93,16 +93,16 @@ export function addTags(
     }
   }
   if (!isOn || router === null) return;
-  estate.report.add(
+  imported.report.add(
     "changed",
     router.spot("enable_tag_filtering"),
     "policy `tag-routing`; give keys the labels, `signalbox keys create --labels …`",
   );
   if (router.flag("tag_filtering_match_any") === false)
-    estate.report.add(
+    imported.report.add(
       "decide",
       router.spot("tag_filtering_match_any"),
       "one label in common is enough in `tag-routing`; there all tags have to fit",
     );
-  if (tags.size > 0) estate.policies.push(tagPolicy({ tags, usual }));
+  if (tags.size > 0) imported.policies.push(tagPolicy({ tags, usual }));
 }

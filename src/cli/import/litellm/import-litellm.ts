@@ -1,6 +1,6 @@
 import { isAbsolute, join, dirname, posix } from "node:path";
 import type { ConfigNode, MapNode } from "../../../compile/authored/tree.ts";
-import type { Estate } from "../estate/estate.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { reportOthers } from "../report/known-keys.ts";
 import { Fields } from "../source/fields.ts";
 import { type ImportedFile, parseImported, readImportedText } from "../source/read-source.ts";
@@ -14,17 +14,22 @@ import { addTenants } from "./tenants.ts";
 import { expandWildcards } from "./wildcards.ts";
 
 /** Reads config.yaml of LiteLLM's proxy, with the files that it includes. */
-export async function importLiteLlm(file: ImportedFile, estate: Estate): Promise<void> {
-  const tree = parseImported(file, estate.findings);
+export async function importLiteLlm(file: ImportedFile, imported: ImportedConfiguration): Promise<void> {
+  const tree = parseImported(file, imported.findings);
   if (tree === null) return;
   if (tree.kind !== "map") {
-    estate.findings.add("WRONG_TYPE", tree.at, "the file must be a mapping of sections", "begin it with `model_list:`");
+    imported.findings.add(
+      "WRONG_TYPE",
+      tree.at,
+      "the file must be a mapping of sections",
+      "begin it with `model_list:`",
+    );
     return;
   }
-  const whole = await withIncludes(tree, file, estate);
+  const whole = await withIncludes(tree, file, imported);
   if (whole === null) return;
-  reserveVariables(whole, estate.secrets);
-  const root = new Fields(whole, [], estate.findings);
+  reserveVariables(whole, imported.secrets);
+  const root = new Fields(whole, [], imported.findings);
   if (!root.has("model_list")) {
     root.missing(
       "model_list",
@@ -38,55 +43,64 @@ export async function importLiteLlm(file: ImportedFile, estate: Estate): Promise
     general: root.fields("general_settings"),
   };
   const credentials = credentialsOf(root);
-  const read = root.rows("model_list").flatMap((row) => readRow(row, credentials, estate) ?? []);
-  if (read.length === 0 && !estate.findings.failed)
-    estate.findings.add("MISSING_KEY", root.spot("model_list").at, "model_list has no row", "write at least one model");
+  const read = root.rows("model_list").flatMap((row) => readRow(row, credentials, imported) ?? []);
+  if (read.length === 0 && !imported.findings.failed)
+    imported.findings.add(
+      "MISSING_KEY",
+      root.spot("model_list").at,
+      "model_list has no row",
+      "write at least one model",
+    );
   const groups = new Map<string, Deployment[]>();
   for (const { name, deployment } of read)
     if (deployment !== null) groups.set(name, [...(groups.get(name) ?? []), deployment]);
-  const routing = routeSettings(settings, estate);
+  const routing = routeSettings(settings, imported);
   const wildcards = read.flatMap(({ wildcard }) => wildcard ?? []);
-  expandWildcards(wildcards, groups, namesUsed(root, routing), estate);
-  const routes = addRoutes(groups, routing, estate);
-  applyProviderSettings(settings, estate);
-  addTenants(root, { routes, groups: accessGroups(groups) }, estate);
+  expandWildcards(wildcards, groups, namesUsed(root, routing), imported);
+  const routes = addRoutes(groups, routing, imported);
+  applyProviderSettings(settings, imported);
+  addTenants(root, { routes, groups: accessGroups(groups) }, imported);
   applyTenantSettings(
     settings,
-    estate.endpoints.every(({ price }) => price !== null),
-    estate,
+    imported.endpoints.every(({ price }) => price !== null),
+    imported,
   );
-  addTags(settings.router, groups, estate);
-  addGuardrails(root, groups, routes, estate);
+  addTags(settings.router, groups, imported);
+  addGuardrails(root, groups, routes, imported);
   for (const { finish } of read) finish();
-  if (settings.router !== null) reportOthers(settings.router, knownKeys("router_settings"), estate);
-  if (settings.litellm !== null) reportOthers(settings.litellm, knownKeys("litellm_settings"), estate);
-  if (settings.general !== null) reportOthers(settings.general, knownKeys("general_settings"), estate);
+  if (settings.router !== null) reportOthers(settings.router, knownKeys("router_settings"), imported);
+  if (settings.litellm !== null) reportOthers(settings.litellm, knownKeys("litellm_settings"), imported);
+  if (settings.general !== null) reportOthers(settings.general, knownKeys("general_settings"), imported);
   root.item("include");
-  reportOthers(root, knownKeys("file"), estate);
+  reportOthers(root, knownKeys("file"), imported);
 }
 
 /** Most files that one file may include; they include none themselves. */
 const MOST_INCLUDES = 100;
 
 /** The file with those that it includes: lists are joined, other sections are replaced. `null` where one cannot be read. */
-async function withIncludes(tree: MapNode, file: ImportedFile, estate: Estate): Promise<MapNode | null> {
-  const fields = new Fields(tree, [], estate.findings);
+async function withIncludes(
+  tree: MapNode,
+  file: ImportedFile,
+  imported: ImportedConfiguration,
+): Promise<MapNode | null> {
+  const fields = new Fields(tree, [], imported.findings);
   const members = new Map(tree.members);
   for (const { text: name, spot } of fields.texts("include").slice(0, MOST_INCLUDES)) {
     const path = isAbsolute(name) ? name : join(dirname(file.path), name);
     const shown = isAbsolute(name) ? name : posix.join(posix.dirname(file.shown), name);
     const text = await readImportedText(path, shown);
     if (typeof text === "string") {
-      estate.findings.add("WRONG_VALUE", spot.at, `the included file ${text}`);
+      imported.findings.add("WRONG_VALUE", spot.at, `the included file ${text}`);
       continue;
     }
-    const part = parseImported(text, estate.findings);
+    const part = parseImported(text, imported.findings);
     if (part === null) continue;
     if (part.kind !== "map") {
-      estate.findings.add("WRONG_TYPE", part.at, "an included file must be a mapping of sections");
+      imported.findings.add("WRONG_TYPE", part.at, "an included file must be a mapping of sections");
       continue;
     }
-    estate.report.add("carried", spot, "its sections are part of routes.yaml");
+    imported.report.add("carried", spot, "its sections are part of routes.yaml");
     for (const [key, member] of part.members) {
       const own = members.get(key)?.node;
       const node: ConfigNode =
@@ -96,7 +110,7 @@ async function withIncludes(tree: MapNode, file: ImportedFile, estate: Estate): 
       members.set(key, { ...member, node });
     }
   }
-  return estate.findings.failed ? null : { ...tree, members };
+  return imported.findings.failed ? null : { ...tree, members };
 }
 
 function credentialsOf(root: Fields): ReadonlyMap<string, Fields> {

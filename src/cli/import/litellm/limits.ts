@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import type { BUDGET_PERIODS } from "../../../canon/limits.ts";
-import type { Estate } from "../estate/estate.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import type { Fields } from "../source/fields.ts";
 
 type Period = (typeof BUDGET_PERIODS)[number];
@@ -25,8 +25,8 @@ const COUNTS = [
 ] as const;
 
 /** `limits` of a workspace, or of a key. @param isPriced whether all that it may use has a price: a budget cannot be counted otherwise. */
-export function limitsOf(fields: Fields, isPriced: boolean, estate: Estate): JsonObject {
-  const { report } = estate;
+export function limitsOf(fields: Fields, isPriced: boolean, imported: ImportedConfiguration): JsonObject {
+  const { report } = imported;
   const limits: Record<string, number | JsonObject> = {};
   for (const [name, key, most] of COUNTS) {
     const value = fields.number(name);

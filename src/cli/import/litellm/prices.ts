@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import type { ModelOperation } from "../../../canon/operation.ts";
-import type { Estate } from "../estate/estate.ts";
-import { perMillion } from "../estate/prices.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import { perMillion } from "../configuration/prices.ts";
 import type { Fields } from "../source/fields.ts";
 
 /** Further rates of models that generate. */
@@ -17,7 +17,7 @@ export function priceOf(
   params: Fields,
   info: Fields | null,
   operation: ModelOperation,
-  { report }: Estate,
+  { report }: ImportedConfiguration,
 ): JsonObject | null {
   const carried: (() => void)[] = [];
   const read = (name: string): number | null => {

@@ -1,8 +1,8 @@
 import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { Balance } from "../../../canon/table.ts";
-import type { Estate } from "../estate/estate.ts";
-import { asName } from "../estate/names.ts";
-import type { PlannedEndpoint, PlannedFallback } from "../estate/rows.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import { asName } from "../configuration/names.ts";
+import type { PlannedEndpoint, PlannedFallback } from "../configuration/rows.ts";
 import type { Spot } from "../source/fields.ts";
 import type { Deployment } from "./deployments.ts";
 
@@ -30,36 +30,36 @@ const MOST_ATTEMPTS = 10;
 export function addRoutes(
   deployments: ReadonlyMap<string, readonly Deployment[]>,
   settings: RouteSettings,
-  estate: Estate,
+  imported: ImportedConfiguration,
 ): ReadonlyMap<string, string> {
   const groups = new Map<string, Group>();
   for (const [name, rows] of deployments) {
-    const group = groupOf(name, rows, estate);
+    const group = groupOf(name, rows, imported);
     if (group !== null) groups.set(name, group);
   }
   const ids = new Map([...groups].map(([name, { id }]) => [name, id]));
-  for (const group of groups.values()) addRoute(group, group.id, groups, settings, estate);
+  for (const group of groups.values()) addRoute(group, group.id, groups, settings, imported);
   for (const [name, listed] of settings.fallbacks) {
     if (groups.has(name) || name === "*") continue;
     for (const { spot } of listed)
-      estate.report.add("decide", spot, `falls back from ${quote(name)}, which is no route`);
+      imported.report.add("decide", spot, `falls back from ${quote(name)}, which is no route`);
   }
   for (const { alias, name, spot } of settings.aliases) {
     const group = groups.get(name);
     if (group === undefined) {
-      estate.report.add("decide", spot, `the alias stands for ${quote(name)}, which is no route`);
+      imported.report.add("decide", spot, `the alias stands for ${quote(name)}, which is no route`);
       continue;
     }
-    const id = estate.routeNames.take(asName(alias, "alias"));
-    addRoute(group, id, groups, settings, estate);
+    const id = imported.routeNames.take(asName(alias, "alias"));
+    addRoute(group, id, groups, settings, imported);
     ids.set(alias, id);
-    estate.report.add("carried", spot, `route ${quote(id)} with the endpoints of ${quote(group.id)}`);
+    imported.report.add("carried", spot, `route ${quote(id)} with the endpoints of ${quote(group.id)}`);
   }
   return ids;
 }
 
 /** Deployments that can stand in for each other; what cannot is reported. */
-function groupOf(name: string, rows: readonly Deployment[], estate: Estate): Group | null {
+function groupOf(name: string, rows: readonly Deployment[], imported: ImportedConfiguration): Group | null {
   const [head] = rows;
   if (head === undefined) return null;
   const fitting = rows.filter((row) => {
@@ -68,8 +68,8 @@ function groupOf(name: string, rows: readonly Deployment[], estate: Estate): Gro
     if (isSame) return true;
     const why =
       row.operation === "embed" ? "its vectors cannot be compared with those" : "its kind of call is not that";
-    estate.report.add("left_out", row.spot, `no part of route ${quote(name)}: ${why} of the first row of this name`);
-    dropEndpoint(estate, row.endpoint);
+    imported.report.add("left_out", row.spot, `no part of route ${quote(name)}: ${why} of the first row of this name`);
+    dropEndpoint(imported, row.endpoint);
     return false;
   });
   const orders = fitting.map(({ order }) => order);
@@ -77,7 +77,7 @@ function groupOf(name: string, rows: readonly Deployment[], estate: Estate): Gro
   const later = fitting.filter(({ order }) => order !== lowest).toSorted((left, right) => left.order - right.order);
   for (const row of fitting) {
     if (row.order !== 0 || later.length > 0)
-      estate.report.add(
+      imported.report.add(
         row.order === lowest ? "carried" : "changed",
         row.spot.spot("order"),
         row.order === lowest
@@ -85,9 +85,9 @@ function groupOf(name: string, rows: readonly Deployment[], estate: Estate): Gro
           : "fallback of the route; those of one order are tried one after another",
       );
   }
-  const id = estate.routeNames.take(asName(name, "route"));
+  const id = imported.routeNames.take(asName(name, "route"));
   if (id !== name)
-    estate.report.add(
+    imported.report.add(
       "changed",
       head.spot,
       `the route is called ${quote(id)}: names have letters, digits, and . _ : / -`,
@@ -96,9 +96,9 @@ function groupOf(name: string, rows: readonly Deployment[], estate: Estate): Gro
 }
 
 /** An endpoint that no route uses. */
-function dropEndpoint(estate: Estate, endpoint: PlannedEndpoint): void {
-  const index = estate.endpoints.indexOf(endpoint);
-  if (index !== -1) estate.endpoints.splice(index, 1);
+function dropEndpoint(imported: ImportedConfiguration, endpoint: PlannedEndpoint): void {
+  const index = imported.endpoints.indexOf(endpoint);
+  if (index !== -1) imported.endpoints.splice(index, 1);
 }
 
 function addRoute(
@@ -106,23 +106,23 @@ function addRoute(
   id: string,
   groups: ReadonlyMap<string, Group>,
   settings: RouteSettings,
-  estate: Estate,
+  imported: ImportedConfiguration,
 ): void {
   const [head, ...peers] = first;
   if (head === undefined) return;
-  const fallbacks = fallbacksOf(name, head, first, later, groups, settings, estate);
+  const fallbacks = fallbacksOf(name, head, first, later, groups, settings, imported);
   const count = peers.length + fallbacks.length;
   const isShared = settings.balance === "weighted";
-  if (!isShared) leaveOutWeights(first, `\`${settings.balance}\` shares by what it measures, not by weights`, estate);
-  leaveOutWeights(later, "a fallback has no share", estate);
+  if (!isShared) leaveOutWeights(first, `\`${settings.balance}\` shares by what it measures, not by weights`, imported);
+  leaveOutWeights(later, "a fallback has no share", imported);
   const attempts =
     settings.retries === null ? null : Math.min(MOST_ATTEMPTS, 1 + Math.max(0, Math.floor(settings.retries)) + count);
-  estate.routes.push({
+  imported.routes.push({
     id,
     primary: head.endpoint,
     peers: peers.map(({ endpoint }) => endpoint),
     balance: settings.balance,
-    weights: isShared ? weightsOf(first, estate) : new Map(),
+    weights: isShared ? weightsOf(first, imported) : new Map(),
     fallbacks,
     maxAttempts: attempts,
     internal: false,
@@ -130,12 +130,12 @@ function addRoute(
   });
 }
 
-function leaveOutWeights(rows: readonly Deployment[], why: string, { report }: Estate): void {
+function leaveOutWeights(rows: readonly Deployment[], why: string, { report }: ImportedConfiguration): void {
   for (const { weight, spot } of rows) if (weight !== null) report.add("left_out", spot.spot("weight"), why);
 }
 
 /** Shares by `weight`, else by `rpm`, else by `tpm`, as the source shuffles them. */
-function weightsOf(rows: readonly Deployment[], { report }: Estate): ReadonlyMap<string, number> {
+function weightsOf(rows: readonly Deployment[], { report }: ImportedConfiguration): ReadonlyMap<string, number> {
   for (const key of ["weight", "rpm", "tpm"] as const) {
     if (!rows.some((row) => (row[key] ?? 0) > 0)) continue;
     const largest = Math.max(...rows.map((row) => row[key] ?? 0));
@@ -163,7 +163,7 @@ function fallbacksOf(
   later: readonly Deployment[],
   groups: ReadonlyMap<string, Group>,
   settings: RouteSettings,
-  estate: Estate,
+  imported: ImportedConfiguration,
 ): readonly PlannedFallback[] {
   const fallbacks: PlannedFallback[] = later.map(({ endpoint }) => endpoint);
   const own = new Set<string>(first.map(({ endpoint }) => endpoint.id));
@@ -179,7 +179,7 @@ function fallbacksOf(
     const group = groups.get(text);
     if (text === name) continue;
     if (group === undefined) {
-      estate.report.add("decide", spot, `names ${quote(text)}, which is no route`);
+      imported.report.add("decide", spot, `names ${quote(text)}, which is no route`);
       continue;
     }
     const [other] = group.first;
@@ -188,7 +188,7 @@ function fallbacksOf(
       (head.operation !== "embed" || other.endpoint.model === head.endpoint.model);
     if (!isFit) {
       if (settings.fallbacks.has(name))
-        estate.report.add(
+        imported.report.add(
           "left_out",
           spot,
           `${quote(text)} cannot stand in for ${quote(name)}: another kind of call, or other vectors`,
@@ -197,7 +197,7 @@ function fallbacksOf(
     }
     const isLeaf =
       (settings.fallbacks.get(text) ?? settings.fallbacks.get("*") ?? settings.defaultFallbacks).length === 0;
-    estate.report.add("carried", spot, `fallback of route ${quote(name)}`);
+    imported.report.add("carried", spot, `fallback of route ${quote(name)}`);
     if (isLeaf && group.first.length > 1) {
       if (!routes.has(group.id)) fallbacks.push({ route: group.id });
       routes.add(group.id);

@@ -1,8 +1,8 @@
 import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
 import type { ConfigNode } from "../../../compile/authored/tree.ts";
 import { scalars } from "../../../compile/authored/tree.ts";
-import type { Estate } from "../estate/estate.ts";
-import { meansNoKey, type Secrets } from "../estate/secrets.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import { meansNoKey, type Secrets } from "../configuration/secrets.ts";
 import { type Fields, isReference } from "../source/fields.ts";
 
 const REFERENCE = "os.environ/";
@@ -25,7 +25,7 @@ export function variableOf(
   fields: Fields,
   name: string,
   suggested: string,
-  { secrets, report }: Estate,
+  { secrets, report }: ImportedConfiguration,
 ): { readonly variable: string } | "none" | null {
   const text = fields.text(name);
   if (text === null) return null;
@@ -49,7 +49,12 @@ export function variableOf(
 }
 
 /** A text that goes into routes.yaml; `null` for what the environment would say, and for what looks like a credential. */
-export function plainText(fields: Fields, name: string, { report }: Estate, what: string): string | null {
+export function plainText(
+  fields: Fields,
+  name: string,
+  { report }: ImportedConfiguration,
+  what: string,
+): string | null {
   const item = fields.item(name);
   if (item === null) return null;
   if (isReference(item.node)) {

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import type { Balance } from "../../../canon/table.ts";
-import type { Estate } from "../estate/estate.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import type { Fields, Spot } from "../source/fields.ts";
 import { duration } from "../write/routes-json.ts";
 import { limitsOf } from "./limits.ts";
@@ -27,19 +27,19 @@ const STRATEGIES: Readonly<Record<string, readonly [Balance, string | null]>> = 
 };
 
 /** Settings of routes. Fallbacks may stand in either section. */
-export function routeSettings({ router, litellm }: Settings, estate: Estate): RouteSettings {
+export function routeSettings({ router, litellm }: Settings, imported: ImportedConfiguration): RouteSettings {
   const fallbacks = new Map<string, readonly { readonly text: string; readonly spot: Spot }[]>();
-  for (const section of [litellm, router]) if (section !== null) readFallbacks(section, fallbacks, estate);
+  for (const section of [litellm, router]) if (section !== null) readFallbacks(section, fallbacks, imported);
   return {
-    balance: balanceOf(router, estate),
-    retries: retriesOf([router, litellm], estate),
+    balance: balanceOf(router, imported),
+    retries: retriesOf([router, litellm], imported),
     fallbacks,
     defaultFallbacks: [litellm, router].flatMap((section) => section?.texts("default_fallbacks") ?? []),
-    aliases: aliasesOf(router, estate),
+    aliases: aliasesOf(router, imported),
   };
 }
 
-function balanceOf(router: Fields | null, { report }: Estate): Balance {
+function balanceOf(router: Fields | null, { report }: ImportedConfiguration): Balance {
   const text = router?.text("routing_strategy") ?? null;
   if (router === null || text === null) return "weighted";
   const spot = router.spot("routing_strategy");
@@ -57,7 +57,7 @@ function balanceOf(router: Fields | null, { report }: Estate): Balance {
   return balance;
 }
 
-function retriesOf(sections: readonly (Fields | null)[], { report }: Estate): number | null {
+function retriesOf(sections: readonly (Fields | null)[], { report }: ImportedConfiguration): number | null {
   let found: number | null = null;
   for (const section of sections) {
     for (const name of ["num_retries", "max_retries"]) {
@@ -78,7 +78,7 @@ function retriesOf(sections: readonly (Fields | null)[], { report }: Estate): nu
 function readFallbacks(
   section: Fields,
   into: Map<string, readonly { readonly text: string; readonly spot: Spot }[]>,
-  { report }: Estate,
+  { report }: ImportedConfiguration,
 ): void {
   for (const row of section.rows("fallbacks")) {
     for (const [name, item] of row.entries()) {
@@ -92,7 +92,7 @@ function readFallbacks(
   }
 }
 
-function aliasesOf(router: Fields | null, { report }: Estate): RouteSettings["aliases"] {
+function aliasesOf(router: Fields | null, { report }: ImportedConfiguration): RouteSettings["aliases"] {
   const group = router?.fields("model_group_alias") ?? null;
   return (group?.entries() ?? []).flatMap(([alias, item]) => {
     const inner = item.node.kind === "map" ? (group?.fieldsOf(item) ?? null) : null;
@@ -104,12 +104,12 @@ function aliasesOf(router: Fields | null, { report }: Estate): RouteSettings["al
 }
 
 /** Settings of every provider: times, and what takes an endpoint out of service. */
-export function applyProviderSettings({ router, litellm, general }: Settings, estate: Estate): void {
-  const { report } = estate;
-  const total = timeOf(router, "timeout", estate) ?? timeOf(litellm, "request_timeout", estate);
-  timeOf(litellm, "request_timeout", estate);
-  const first = timeOf(router, "stream_timeout", estate);
-  for (const provider of estate.providers) {
+export function applyProviderSettings({ router, litellm, general }: Settings, imported: ImportedConfiguration): void {
+  const { report } = imported;
+  const total = timeOf(router, "timeout", imported) ?? timeOf(litellm, "request_timeout", imported);
+  timeOf(litellm, "request_timeout", imported);
+  const first = timeOf(router, "stream_timeout", imported);
+  for (const provider of imported.providers) {
     if (provider.totals.size === 0 && total !== null) provider.totals.add(total);
     if (provider.firstTokens.size === 0 && first !== null) provider.firstTokens.add(first);
   }
@@ -140,11 +140,11 @@ export function applyProviderSettings({ router, litellm, general }: Settings, es
     health["consecutive_failures"] = 0;
     health["failure_ratio"] = 0;
   }
-  estate.health = health;
-  applyConcurrency(router, general, estate);
+  imported.health = health;
+  applyConcurrency(router, general, imported);
 }
 
-function timeOf(section: Fields | null, name: string, { report }: Estate): number | null {
+function timeOf(section: Fields | null, name: string, { report }: ImportedConfiguration): number | null {
   const value = section?.number(name) ?? null;
   if (section === null || value === null || value <= 0) return null;
   report.add(
@@ -155,7 +155,7 @@ function timeOf(section: Fields | null, name: string, { report }: Estate): numbe
   return value;
 }
 
-function applyConcurrency(router: Fields | null, general: Fields | null, estate: Estate): void {
+function applyConcurrency(router: Fields | null, general: Fields | null, imported: ImportedConfiguration): void {
   const each = router?.number("default_max_parallel_requests") ?? general?.number("max_parallel_requests") ?? null;
   for (const [section, name] of [
     [router, "default_max_parallel_requests"],
@@ -163,7 +163,7 @@ function applyConcurrency(router: Fields | null, general: Fields | null, estate:
   ] as const) {
     if (section?.has(name) === true) {
       section.item(name);
-      estate.report.add(
+      imported.report.add(
         "changed",
         section.spot(name),
         "`max_concurrency` of endpoints that have none, in each process",
@@ -171,16 +171,20 @@ function applyConcurrency(router: Fields | null, general: Fields | null, estate:
     }
   }
   if (each === null || each < 1) return;
-  for (const endpoint of estate.endpoints) endpoint.maxConcurrency ??= Math.min(100_000, Math.floor(each));
+  for (const endpoint of imported.endpoints) endpoint.maxConcurrency ??= Math.min(100_000, Math.floor(each));
 }
 
 /** Limits of everything and of every key. @param isPriced whether every endpoint has a price. */
-export function applyTenantSettings({ litellm, general, router }: Settings, isPriced: boolean, estate: Estate): void {
-  const { report, workspaces } = estate;
+export function applyTenantSettings(
+  { litellm, general, router }: Settings,
+  isPriced: boolean,
+  imported: ImportedConfiguration,
+): void {
+  const { report, workspaces } = imported;
   const only = workspaces.length === 1 ? workspaces[0] : undefined;
   const shared: Record<string, JsonObject | number | string> = {};
   if (litellm?.has("max_budget") === true || litellm?.has("budget_duration") === true) {
-    const limits = limitsOf(litellm, isPriced && only !== undefined, estate);
+    const limits = limitsOf(litellm, isPriced && only !== undefined, imported);
     if (only !== undefined) Object.assign(shared, limits["budget"] === undefined ? {} : { budget: limits["budget"] });
   }
   const all = general?.number("global_max_parallel_requests") ?? null;
@@ -192,7 +196,7 @@ export function applyTenantSettings({ litellm, general, router }: Settings, isPr
     report.add("changed", general.spot("global_max_parallel_requests"), what);
     if (all >= 1) shared["concurrency"] = Math.min(1_000_000, Math.floor(all));
   }
-  const perKey = perKeyLimits(litellm, isPriced, estate);
+  const perKey = perKeyLimits(litellm, isPriced, imported);
   for (const [index, workspace] of workspaces.entries()) {
     const limits = { ...shared, ...workspace.limits, ...(Object.keys(perKey).length === 0 ? {} : { per_key: perKey }) };
     workspaces[index] = { ...workspace, limits };
@@ -203,17 +207,17 @@ export function applyTenantSettings({ litellm, general, router }: Settings, isPr
 }
 
 /** A key of the source may not have more than the upper bound, which is what `per_key` says. */
-function perKeyLimits(litellm: Fields | null, isPriced: boolean, estate: Estate): JsonObject {
+function perKeyLimits(litellm: Fields | null, isPriced: boolean, imported: ImportedConfiguration): JsonObject {
   const limits: JsonObject[] = [];
   for (const name of ["default_key_generate_params", "upperbound_key_generate_params", "default_team_params"]) {
     const params = litellm?.fields(name) ?? null;
     if (params === null) continue;
-    limits.push(name === "default_team_params" ? {} : limitsOf(params, isPriced, estate));
+    limits.push(name === "default_team_params" ? {} : limitsOf(params, isPriced, imported));
     for (const [key, item] of params.unread()) {
       const what = /^(?:duration|key_rotation_interval)$/.test(key)
         ? "`--expires` of each key"
         : "write it at each key or workspace";
-      estate.report.add("decide", item, what);
+      imported.report.add("decide", item, what);
     }
   }
   return Object.assign({}, ...limits);

@@ -1,7 +1,7 @@
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import type { Estate } from "../estate/estate.ts";
-import { asId } from "../estate/names.ts";
-import { keyListPolicy } from "../estate/policies.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import { asId } from "../configuration/names.ts";
+import { keyListPolicy } from "../configuration/policies.ts";
 import { reportOthers, type KnownKeys } from "../report/known-keys.ts";
 import type { Fields } from "../source/fields.ts";
 import { reachable } from "../write/routes-json.ts";
@@ -70,13 +70,13 @@ const KNOWN: KnownKeys = {
 };
 
 /** Workspaces of the teams, or one for all; keys become commands. @param root the whole file. */
-export function addTenants(root: Fields, names: ModelNames, estate: Estate): void {
+export function addTenants(root: Fields, names: ModelNames, imported: ImportedConfiguration): void {
   const teams = root.rows("teams");
   const ids = new Map<string, string>();
-  for (const team of teams) addTeam(team, names, ids, estate);
+  for (const team of teams) addTeam(team, names, ids, imported);
   if (teams.length === 0) {
-    estate.workspaces.push({
-      id: estate.workspaceNames.take(estate.answers.workspace),
+    imported.workspaces.push({
+      id: imported.workspaceNames.take(imported.answers.workspace),
       routes: [...new Set(names.routes.values())],
       labels: [],
       limits: {},
@@ -85,11 +85,11 @@ export function addTenants(root: Fields, names: ModelNames, estate: Estate): voi
   }
   const lists = new Map<string, readonly string[]>();
   const section = root.has("virtual_keys") ? "virtual_keys" : "keys";
-  for (const key of root.rows(section)) addKey(key, names, ids, lists, estate);
-  if (lists.size > 0) estate.policies.push(keyListPolicy(lists));
+  for (const key of root.rows(section)) addKey(key, names, ids, lists, imported);
+  if (lists.size > 0) imported.policies.push(keyListPolicy(lists));
 }
 
-function addTeam(team: Fields, names: ModelNames, ids: Map<string, string>, estate: Estate): void {
+function addTeam(team: Fields, names: ModelNames, ids: Map<string, string>, imported: ImportedConfiguration): void {
   const label = team.text("team_alias") ?? team.text("team_id");
   const id = team.text("team_id");
   if (label === null) {
@@ -97,17 +97,17 @@ function addTeam(team: Fields, names: ModelNames, ids: Map<string, string>, esta
     return;
   }
   if (team.flag("blocked") === true) {
-    estate.report.add("left_out", team, "the team is blocked");
+    imported.report.add("left_out", team, "the team is blocked");
     return;
   }
-  const routes = listedRoutes(team, names, estate) ?? [...new Set(names.routes.values())];
-  const workspace = estate.workspaceNames.take(asId(label, "team"));
+  const routes = listedRoutes(team, names, imported) ?? [...new Set(names.routes.values())];
+  const workspace = imported.workspaceNames.take(asId(label, "team"));
   if (id !== null) ids.set(id, workspace);
-  const limits = limitsOf(team, isPriced(estate, routes), estate);
-  const labels = regionLabels(team, estate);
-  estate.workspaces.push({ id: workspace, routes, labels, limits, spot: team });
-  estate.report.add("carried", team, `workspace \`${workspace}\``);
-  reportOthers(team, KNOWN, estate);
+  const limits = limitsOf(team, isPriced(imported, routes), imported);
+  const labels = regionLabels(team, imported);
+  imported.workspaces.push({ id: workspace, routes, labels, limits, spot: team });
+  imported.report.add("carried", team, `workspace \`${workspace}\``);
+  reportOthers(team, KNOWN, imported);
 }
 
 function addKey(
@@ -115,18 +115,19 @@ function addKey(
   names: ModelNames,
   ids: ReadonlyMap<string, string>,
   lists: Map<string, readonly string[]>,
-  estate: Estate,
+  imported: ImportedConfiguration,
 ): void {
-  const { report, keyCommands, labels } = estate;
+  const { report, keyCommands, labels } = imported;
   const owner = asId(key.text("key_alias") ?? `key-${keyCommands.length + 1}`, "key");
   const team = key.text("team_id");
-  const workspace = (team === null ? undefined : ids.get(team)) ?? estate.workspaces[0]?.id ?? estate.answers.workspace;
+  const workspace =
+    (team === null ? undefined : ids.get(team)) ?? imported.workspaces[0]?.id ?? imported.answers.workspace;
   if (team !== null && !ids.has(team)) report.add("decide", key.spot("team_id"), "there is no such team in the file");
   if (key.flag("blocked") === true) {
     report.add("left_out", key, "the key is blocked");
     return;
   }
-  const listed = listedRoutes(key, names, estate);
+  const listed = listedRoutes(key, names, imported);
   const held: string[] = [];
   const region = key.item("allowed_model_region");
   if (region !== null)
@@ -140,19 +141,23 @@ function addKey(
   }
   const limits = limitsOf(
     key,
-    isPriced(estate, listed ?? estate.workspaces.find(({ id }) => id === workspace)?.routes ?? []),
-    estate,
+    isPriced(imported, listed ?? imported.workspaces.find(({ id }) => id === workspace)?.routes ?? []),
+    imported,
   );
   const flags = `${held.length === 0 ? "" : ` --labels ${held.join(",")}`}${limitFlags(limits)}`;
   keyCommands.push(
     `signalbox keys create --workspace ${workspace} --scopes inference,catalogue:read --owner ${owner} --expires 90d${flags}`,
   );
   report.add("decide", key, `make the key anew with the command below "Keys to make", for workspace \`${workspace}\``);
-  reportOthers(key, KNOWN, estate);
+  reportOthers(key, KNOWN, imported);
 }
 
 /** Ids of the routes that a list of models names; `null` where it means all. */
-function listedRoutes(fields: Fields, { routes, groups }: ModelNames, { report }: Estate): readonly string[] | null {
+function listedRoutes(
+  fields: Fields,
+  { routes, groups }: ModelNames,
+  { report }: ImportedConfiguration,
+): readonly string[] | null {
   const listed = fields.texts("models");
   if (listed.length === 0 || listed.some(({ text }) => ALL.has(text))) return null;
   const found = new Set<string>();
@@ -173,7 +178,7 @@ function fits(pattern: string, name: string): boolean {
 }
 
 /** `allowed_model_region` is what the policy `eu-residency` does. */
-function regionLabels(fields: Fields, { report, labels, residency }: Estate): readonly string[] {
+function regionLabels(fields: Fields, { report, labels, residency }: ImportedConfiguration): readonly string[] {
   const region = fields.text("allowed_model_region");
   if (region === null) return [];
   if (region.toLowerCase() !== "eu") {
@@ -194,6 +199,6 @@ function regionLabels(fields: Fields, { report, labels, residency }: Estate): re
   return ["eu"];
 }
 
-function isPriced(estate: Estate, routes: readonly string[]): boolean {
-  return reachable(estate, routes).every(({ price }) => price !== null);
+function isPriced(imported: ImportedConfiguration, routes: readonly string[]): boolean {
+  return reachable(imported, routes).every(({ price }) => price !== null);
 }

@@ -1,6 +1,6 @@
 import { presetOf } from "../../../compile/presets/presets.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import type { Estate } from "../estate/estate.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import type { Deployment, Wildcard } from "./deployments.ts";
 import { PROVIDERS, splitModel } from "./provider-table.ts";
 
@@ -15,11 +15,11 @@ export function expandWildcards(
   wildcards: readonly Wildcard[],
   groups: Map<string, Deployment[]>,
   named: ReadonlySet<string>,
-  estate: Estate,
+  imported: ImportedConfiguration,
 ): void {
   const exact = new Set(groups.keys());
   for (const wildcard of wildcards) {
-    const wanted = [...new Set([...estate.answers.models, ...named])].flatMap((name) => {
+    const wanted = [...new Set([...imported.answers.models, ...named])].flatMap((name) => {
       const star = starOf(wildcard.pattern, name);
       return star === null ? [] : [[name, star] as const];
     });
@@ -41,7 +41,7 @@ export function expandWildcards(
         : sample === null
           ? `written: ${added.slice(0, 8).map(quote).join(", ")}${added.length > 8 ? ` and ${added.length - 8} more` : ""}`
           : `${quote(added[0] ?? "")} is written as an example`;
-    estate.report.add(
+    imported.report.add(
       "decide",
       spot,
       `any model of the provider there; here every route is a row. ${which}. Import with \`--models FILE\` to write those that you use`,

@@ -1,9 +1,9 @@
 import type { Capability } from "../../../canon/capability.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import type { Estate } from "../estate/estate.ts";
-import { asName } from "../estate/names.ts";
-import { providerLocation } from "../estate/provider-location.ts";
-import { perMillion } from "../estate/prices.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import { asName } from "../configuration/names.ts";
+import { providerLocation } from "../configuration/provider-location.ts";
+import { perMillion } from "../configuration/prices.ts";
 import { presetOf } from "../../../compile/presets/presets.ts";
 import { Fields, type Item, type Spot } from "../source/fields.ts";
 import { modelLines } from "../source/model-lines.ts";
@@ -40,53 +40,53 @@ const DESCRIPTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** A list of ids, one a line; or a list in YAML or JSON; or the answer of OpenRouter's list of models. */
-export function importOpenRouter(source: ImportedText, estate: Estate): void {
+export function importOpenRouter(source: ImportedText, imported: ImportedConfiguration): void {
   const lines = modelLines(source);
-  const items = lines ?? rowsOf(source, estate);
-  if (items.length === 0 && !estate.findings.failed) {
+  const items = lines ?? rowsOf(source, imported);
+  if (items.length === 0 && !imported.findings.failed) {
     const hint = "write one id a line, such as `anthropic/claude-sonnet-4.5`";
     const at = { line: 1, column: 1, file: source.shown };
-    estate.findings.add("MISSING_KEY", at, "there is no model id in the file", hint);
+    imported.findings.add("MISSING_KEY", at, "there is no model id in the file", hint);
   }
-  for (const item of items) addModel(item, estate);
-  estate.workspaces.push({
-    id: estate.workspaceNames.take(estate.answers.workspace),
-    routes: estate.routes.map(({ id }) => id),
+  for (const item of items) addModel(item, imported);
+  imported.workspaces.push({
+    id: imported.workspaceNames.take(imported.answers.workspace),
+    routes: imported.routes.map(({ id }) => id),
     labels: [],
     limits: {},
     spot: null,
   });
 }
 
-function rowsOf(source: ImportedText, estate: Estate): readonly Item[] {
-  const tree = parseImported(source, estate.findings);
+function rowsOf(source: ImportedText, imported: ImportedConfiguration): readonly Item[] {
+  const tree = parseImported(source, imported.findings);
   if (tree === null) return [];
   const root: Item = { path: [], at: tree.at, node: tree };
-  const list = tree.kind === "map" ? new Fields(tree, [], estate.findings).item("data") : root;
+  const list = tree.kind === "map" ? new Fields(tree, [], imported.findings).item("data") : root;
   if (list?.node.kind === "list")
     return list.node.items.map((node, index) => ({ path: [...list.path, index], at: node.at, node }));
-  estate.findings.add("WRONG_TYPE", tree.at, "the file must be a list of model ids", "write one id a line");
+  imported.findings.add("WRONG_TYPE", tree.at, "the file must be a list of model ids", "write one id a line");
   return [];
 }
 
-function addModel(item: Item, estate: Estate): void {
-  const fields = item.node.kind === "map" ? new Fields(item.node, item.path, estate.findings) : null;
+function addModel(item: Item, imported: ImportedConfiguration): void {
+  const fields = item.node.kind === "map" ? new Fields(item.node, item.path, imported.findings) : null;
   const id = fields === null ? (item.node.kind === "scalar" ? String(item.node.value) : null) : fields.text("id");
   if (id === null || !ID.test(id)) {
-    estate.findings.add("WRONG_VALUE", item.at, "this is no model id", "write it as OpenRouter does, `maker/model`");
+    imported.findings.add("WRONG_VALUE", item.at, "this is no model id", "write it as OpenRouter does, `maker/model`");
     return;
   }
-  if (estate.routes.some((route) => route.id === id)) {
-    estate.report.add("changed", item, `${quote(id)} stands twice; it is one route`);
+  if (imported.routes.some((route) => route.id === id)) {
+    imported.report.add("changed", item, `${quote(id)} stands twice; it is one route`);
     return;
   }
   const spot: Spot = item;
   const location = providerLocation(presetOf(PRESET) ?? null, null, null);
-  const provider = estate.provider({ preset: PRESET, name: PRESET, row: {}, region: location.region, spot });
-  estate.secrets.named("OPENROUTER_API_KEY");
+  const provider = imported.provider({ preset: PRESET, name: PRESET, row: {}, region: location.region, spot });
+  imported.secrets.named("OPENROUTER_API_KEY");
   const architecture = fields?.fields("architecture") ?? null;
   const top = fields?.fields("top_provider") ?? null;
-  const endpoint = estate.endpoint(provider, {
+  const endpoint = imported.endpoint(provider, {
     upstream: id,
     operation: "generate",
     stated: capabilitiesOf(fields, architecture),
@@ -95,15 +95,15 @@ function addModel(item: Item, estate: Estate): void {
     spot,
   });
   if (typeof endpoint === "string") {
-    estate.report.add("left_out", item, endpoint);
+    imported.report.add("left_out", item, endpoint);
     return;
   }
   const pricing = fields?.fields("pricing") ?? null;
   const input = pricing?.number("prompt") ?? -1;
   const output = pricing?.number("completion") ?? -1;
   if (input >= 0 && output >= 0) endpoint.price = { input: perMillion(input), output: perMillion(output) };
-  const route = estate.routeNames.take(asName(id, "model"));
-  estate.routes.push({
+  const route = imported.routeNames.take(asName(id, "model"));
+  imported.routes.push({
     id: route,
     primary: endpoint,
     peers: [],
@@ -114,10 +114,10 @@ function addModel(item: Item, estate: Estate): void {
     internal: false,
     spot,
   });
-  estate.report.add("carried", item, `route ${quote(route)}, at provider \`${provider.id}\``);
+  imported.report.add("carried", item, `route ${quote(route)}, at provider \`${provider.id}\``);
   for (const [name, rest] of [fields, architecture, top, pricing].flatMap((part) => part?.unread() ?? [])) {
     if (!DESCRIPTIONS.has(name))
-      estate.report.add("left_out", rest, "says nothing that a row of routes.yaml has a key for");
+      imported.report.add("left_out", rest, "says nothing that a row of routes.yaml has a key for");
   }
 }
 

@@ -1,5 +1,5 @@
-import type { LabelCondition } from "../estate/policies.ts";
-import { asId } from "../estate/names.ts";
+import type { LabelCondition } from "../configuration/policies.ts";
+import { asId } from "../configuration/names.ts";
 import type { Fields, Item } from "../source/fields.ts";
 
 /** Groups of terms above which a condition is nothing that a person reads. */

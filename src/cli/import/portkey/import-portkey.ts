@@ -1,8 +1,8 @@
 import { basename } from "node:path";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import type { Estate } from "../estate/estate.ts";
-import { asName } from "../estate/names.ts";
-import { type Branch, branchPolicy, guardrailPolicy } from "../estate/policies.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import { asName } from "../configuration/names.ts";
+import { type Branch, branchPolicy, guardrailPolicy } from "../configuration/policies.ts";
 import { reportOthers } from "../report/known-keys.ts";
 import { Fields } from "../source/fields.ts";
 import { type ImportedFile, parseImported } from "../source/read-source.ts";
@@ -20,11 +20,11 @@ interface Gathered {
 }
 
 /** Reads a config of Portkey's gateway, or several: `{ "configs": [{ "name": …, "config": … }] }`. */
-export function importPortkey(file: ImportedFile, estate: Estate): void {
-  const tree = parseImported(file, estate.findings);
+export function importPortkey(file: ImportedFile, imported: ImportedConfiguration): void {
+  const tree = parseImported(file, imported.findings);
   if (tree === null) return;
   if (tree.kind !== "map") {
-    estate.findings.add(
+    imported.findings.add(
       "WRONG_TYPE",
       tree.at,
       "the file must be a config, an object",
@@ -32,42 +32,42 @@ export function importPortkey(file: ImportedFile, estate: Estate): void {
     );
     return;
   }
-  const root = new Fields(tree, [], estate.findings);
+  const root = new Fields(tree, [], imported.findings);
   const gathered: Gathered = { branching: new Map(), guarded: new Set() };
   if (root.has("configs")) {
     for (const [index, row] of root.rows("configs").entries()) {
       const config = row.fields("config");
       const name = row.text("name") ?? row.text("slug") ?? `config-${index + 1}`;
       if (config === null) row.missing("config", "write the config below it");
-      else addConfig(config, name, gathered, estate);
-      reportOthers(row, {}, estate);
+      else addConfig(config, name, gathered, imported);
+      reportOthers(row, {}, imported);
     }
-    reportOthers(root, {}, estate);
-  } else addConfig(root, basename(file.shown).replace(/\.[a-z]+$/i, ""), gathered, estate);
-  addPolicies(root, gathered, estate);
-  estate.workspaces.push({
-    id: estate.workspaceNames.take(estate.answers.workspace),
-    routes: estate.routes.filter(({ internal }) => !internal).map(({ id }) => id),
+    reportOthers(root, {}, imported);
+  } else addConfig(root, basename(file.shown).replace(/\.[a-z]+$/i, ""), gathered, imported);
+  addPolicies(root, gathered, imported);
+  imported.workspaces.push({
+    id: imported.workspaceNames.take(imported.answers.workspace),
+    routes: imported.routes.filter(({ internal }) => !internal).map(({ id }) => id),
     labels: [],
     limits: {},
     spot: null,
   });
 }
 
-function addConfig(config: Fields, name: string, gathered: Gathered, estate: Estate): void {
-  const id = estate.routeNames.take(asName(name, "config"));
+function addConfig(config: Fields, name: string, gathered: Gathered, imported: ImportedConfiguration): void {
+  const id = imported.routeNames.take(asName(name, "config"));
   const strategy = config.has("strategy") ? config.fields("strategy") : null;
   if (strategy?.text("mode") === "conditional") {
-    addConditional(config, strategy, id, gathered, estate);
+    addConditional(config, strategy, id, gathered, imported);
     return;
   }
-  const plan = planOf(config, { timeout: null }, estate);
-  const endpoints = addPlan(plan, id, false, config, estate);
-  if (endpoints.length > 0) estate.report.add("carried", config, `route ${quote(id)}`);
-  guard(plan, id, gathered, estate);
+  const plan = planOf(config, { timeout: null }, imported);
+  const endpoints = addPlan(plan, id, false, config, imported);
+  if (endpoints.length > 0) imported.report.add("carried", config, `route ${quote(id)}`);
+  guard(plan, id, gathered, imported);
 }
 
-function guard({ guardrails }: Plan, id: string, { guarded }: Gathered, { report }: Estate): void {
+function guard({ guardrails }: Plan, id: string, { guarded }: Gathered, { report }: ImportedConfiguration): void {
   for (const spot of guardrails) {
     guarded.add(id);
     report.add(
@@ -79,14 +79,20 @@ function guard({ guardrails }: Plan, id: string, { guarded }: Gathered, { report
 }
 
 /** Conditions on metadata become labels of keys and a policy; conditions on the model become routes of that name. */
-function addConditional(config: Fields, strategy: Fields, id: string, gathered: Gathered, estate: Estate): void {
-  const { report, labels } = estate;
-  const timeout = timeoutOf(config, { timeout: null }, estate);
+function addConditional(
+  config: Fields,
+  strategy: Fields,
+  id: string,
+  gathered: Gathered,
+  imported: ImportedConfiguration,
+): void {
+  const { report, labels } = imported;
+  const timeout = timeoutOf(config, { timeout: null }, imported);
   const plans = new Map<string, Plan>();
   for (const row of config.rows("targets")) {
     const name = row.text("name");
     if (name === null) row.missing("name", "conditions name their targets");
-    else plans.set(name, planOf(row, { timeout }, estate, 1));
+    else plans.set(name, planOf(row, { timeout }, imported, 1));
   }
   const branches: Branch[] = [];
   const parts: { readonly plan: Plan; readonly when: Branch["when"] }[] = [];
@@ -101,7 +107,7 @@ function addConditional(config: Fields, strategy: Fields, id: string, gathered: 
     const models = modelCondition(query);
     const when = models === null ? labelCondition(query) : null;
     if (models !== null) {
-      for (const model of models) addNamed(plan, model, row, gathered, estate);
+      for (const model of models) addNamed(plan, model, row, gathered, imported);
     } else if (when === null) {
       report.add(
         "decide",
@@ -125,33 +131,33 @@ function addConditional(config: Fields, strategy: Fields, id: string, gathered: 
   const [last] = parts.toReversed();
   const others = parts.filter((part) => part !== last);
   const further = others.flatMap(({ plan: one, when }, index) => {
-    const inner = estate.routeNames.take(`${id}/branch-${index + 1}`);
-    const endpoints = addPlan(one, inner, true, config, estate);
+    const inner = imported.routeNames.take(`${id}/branch-${index + 1}`);
+    const endpoints = addPlan(one, inner, true, config, imported);
     if (endpoints.length === 0) return [];
     branches.push({ when, endpoints });
     return [{ route: inner }];
   });
-  const own = last === undefined ? [] : addPlan(last.plan, id, false, config, estate, further);
+  const own = last === undefined ? [] : addPlan(last.plan, id, false, config, imported, further);
   if (last !== undefined && own.length > 0) branches.push({ when: last.when, endpoints: own });
   if (branches.some(({ when }) => when !== null)) gathered.branching.set(id, branches);
-  for (const one of parts) guard(one.plan, id, gathered, estate);
-  reportOthers(config, TARGET_KEYS, estate);
-  reportOthers(strategy, {}, estate);
+  for (const one of parts) guard(one.plan, id, gathered, imported);
+  reportOthers(config, TARGET_KEYS, imported);
+  reportOthers(strategy, {}, imported);
 }
 
-function addNamed(plan: Plan, model: string, row: Fields, gathered: Gathered, estate: Estate): void {
-  const id = estate.routeNames.take(asName(model, "model"));
-  if (addPlan(plan, id, false, row, estate).length === 0) return;
-  estate.report.add("carried", row, `route ${quote(id)}, which callers name as \`model\``);
-  guard(plan, id, gathered, estate);
+function addNamed(plan: Plan, model: string, row: Fields, gathered: Gathered, imported: ImportedConfiguration): void {
+  const id = imported.routeNames.take(asName(model, "model"));
+  if (addPlan(plan, id, false, row, imported).length === 0) return;
+  imported.report.add("carried", row, `route ${quote(id)}, which callers name as \`model\``);
+  guard(plan, id, gathered, imported);
 }
 
-function addPolicies(root: Fields, { branching, guarded }: Gathered, estate: Estate): void {
-  if (branching.size > 0) estate.policies.push(branchPolicy(branching));
+function addPolicies(root: Fields, { branching, guarded }: Gathered, imported: ImportedConfiguration): void {
+  if (branching.size > 0) imported.policies.push(branchPolicy(branching));
   if (guarded.size === 0) return;
-  estate.labels.add(REPLACED);
-  estate.policies.push(guardrailPolicy(guarded, REPLACED));
-  estate.report.add(
+  imported.labels.add(REPLACED);
+  imported.policies.push(guardrailPolicy(guarded, REPLACED));
+  imported.report.add(
     "decide",
     root,
     `\`imported-guardrails\` is in shadow and denies nothing. Give callers that check words themselves the label \`${REPLACED}\`, then promote it (docs/policy-lifecycle.md)`,

@@ -1,5 +1,5 @@
-import type { Estate } from "../estate/estate.ts";
-import type { PlannedEndpoint, PlannedFallback } from "../estate/rows.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import type { PlannedEndpoint, PlannedFallback } from "../configuration/rows.ts";
 import { reportOthers } from "../report/known-keys.ts";
 import type { Fields, Spot } from "../source/fields.ts";
 import { endpointOf, type Inherited, TARGET_KEYS, timeoutOf } from "./target.ts";
@@ -19,8 +19,8 @@ const HOOKS = ["input_guardrails", "output_guardrails", "before_request_hooks", 
 
 const DEEPEST = 8;
 
-export function planOf(fields: Fields, inherited: Inherited, estate: Estate, depth = 0): Plan {
-  const { report, findings } = estate;
+export function planOf(fields: Fields, inherited: Inherited, imported: ImportedConfiguration, depth = 0): Plan {
+  const { report, findings } = imported;
   const guardrails = HOOKS.flatMap((name) => fields.item(name) ?? []);
   const retry = fields.fields("retry");
   const attempts = retry?.number("attempts") ?? 0;
@@ -34,19 +34,19 @@ export function planOf(fields: Fields, inherited: Inherited, estate: Estate, dep
     );
   const strategy = fields.fields("strategy");
   if (strategy === null && !fields.has("targets")) {
-    const endpoint = endpointOf(fields, inherited, estate);
-    reportOthers(fields, TARGET_KEYS, estate);
+    const endpoint = endpointOf(fields, inherited, imported);
+    reportOthers(fields, TARGET_KEYS, imported);
     return { tiers: endpoint === null ? [] : [[{ endpoint, weight: 1 }]], attempts, guardrails };
   }
-  const timeout = timeoutOf(fields, inherited, estate);
+  const timeout = timeoutOf(fields, inherited, imported);
   if (depth > DEEPEST)
     findings.add("WRONG_VALUE", fields.at, "targets are nested too deep", "write a flatter configuration");
   const rows = depth > DEEPEST ? [] : fields.rows("targets");
   if (rows.length === 0 && !findings.failed) fields.missing("targets", "write at least one target");
   const mode = strategy?.text("mode") ?? "single";
-  const chosen = chooseTargets(mode, rows, strategy, fields, estate);
+  const chosen = chooseTargets(mode, rows, strategy, fields, imported);
   const weights = chosen.map((row) => Math.max(0, row.number("weight") ?? 1));
-  const plans = chosen.map((row) => planOf(row, { timeout }, estate, depth + 1));
+  const plans = chosen.map((row) => planOf(row, { timeout }, imported, depth + 1));
   for (const row of chosen)
     if (row.has("weight"))
       report.add(
@@ -54,12 +54,12 @@ export function planOf(fields: Fields, inherited: Inherited, estate: Estate, dep
         row.spot("weight"),
         mode === "loadbalance" ? "`weights` of the route" : "only load-balanced targets have shares",
       );
-  reportOthers(fields, TARGET_KEYS, estate);
+  reportOthers(fields, TARGET_KEYS, imported);
   if (strategy !== null)
     reportOthers(
       strategy,
       { on_status_codes: ["left_out", "what a failure leads to is fixed by its kind (docs/dispatch.md)"] },
-      estate,
+      imported,
     );
   const all = {
     attempts: Math.max(attempts, ...plans.map((plan) => plan.attempts)),
@@ -83,7 +83,7 @@ function chooseTargets(
   rows: readonly Fields[],
   strategy: Fields | null,
   fields: Fields,
-  { report, findings }: Estate,
+  { report, findings }: ImportedConfiguration,
 ): readonly Fields[] {
   if (mode === "fallback" || mode === "loadbalance") {
     report.add(
@@ -127,7 +127,7 @@ export function addPlan(
   id: string,
   internal: boolean,
   spot: Spot,
-  estate: Estate,
+  imported: ImportedConfiguration,
   further: readonly PlannedFallback[] = [],
 ): readonly string[] {
   const [first] = plan.tiers.flat();
@@ -138,7 +138,7 @@ export function addPlan(
       model.operation === first.endpoint.model.operation &&
       (model.operation !== "embed" || model === first.endpoint.model);
     if (!isFit)
-      estate.report.add(
+      imported.report.add(
         "left_out",
         endpoint.spot,
         "cannot stand in for the first target: another kind of call, or other vectors",
@@ -150,13 +150,13 @@ export function addPlan(
   const fallbacks = rest.map((tier, index): PlannedFallback => {
     const [only] = tier;
     if (tier.length === 1 && only !== undefined) return only.endpoint;
-    const route = estate.routeNames.take(`${id}/${index + 2}`);
-    addTier(tier, route, [], null, true, spot, estate);
+    const route = imported.routeNames.take(`${id}/${index + 2}`);
+    addTier(tier, route, [], null, true, spot, imported);
     return { route };
   });
   const attempts =
     plan.attempts > 0 ? Math.min(10, 1 + Math.floor(plan.attempts) + head.length - 1 + rest.length) : null;
-  addTier(head, id, [...fallbacks, ...further], attempts, internal, spot, estate);
+  addTier(head, id, [...fallbacks, ...further], attempts, internal, spot, imported);
   return tiers.flat().map(({ endpoint }) => endpoint.id);
 }
 
@@ -167,7 +167,7 @@ function addTier(
   maxAttempts: number | null,
   internal: boolean,
   spot: Spot,
-  { routes }: Estate,
+  { routes }: ImportedConfiguration,
 ): void {
   const [primary, ...peers] = tier;
   if (primary === undefined) return;

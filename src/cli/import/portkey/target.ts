@@ -1,13 +1,13 @@
 import { presetOf } from "../../../compile/presets/presets.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import { baseUrlOf, transportOf } from "../estate/addresses.ts";
-import { keyedAuth, presetVariable } from "../estate/authentication.ts";
-import type { Estate } from "../estate/estate.ts";
-import { modeOf, operationOf } from "../estate/modes.ts";
-import { asId } from "../estate/names.ts";
-import { providerLocation } from "../estate/provider-location.ts";
-import type { PlannedEndpoint } from "../estate/rows.ts";
+import { baseUrlOf, transportOf } from "../configuration/addresses.ts";
+import { keyedAuth, presetVariable } from "../configuration/authentication.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import { modeOf, operationOf } from "../configuration/modes.ts";
+import { asId } from "../configuration/names.ts";
+import { providerLocation } from "../configuration/provider-location.ts";
+import type { PlannedEndpoint } from "../configuration/rows.ts";
 import type { KnownKeys } from "../report/known-keys.ts";
 import type { Fields } from "../source/fields.ts";
 import { guessPreset, PROVIDERS } from "./provider-table.ts";
@@ -34,8 +34,12 @@ export const TARGET_KEYS: KnownKeys = {
 };
 
 /** One model at one provider. @returns nothing where there can be none, which has been reported. */
-export function endpointOf(fields: Fields, inherited: Inherited, estate: Estate): PlannedEndpoint | null {
-  const { report, findings } = estate;
+export function endpointOf(
+  fields: Fields,
+  inherited: Inherited,
+  imported: ImportedConfiguration,
+): PlannedEndpoint | null {
+  const { report, findings } = imported;
   const override = fields.fields("override_params");
   const written = override?.text("model") ?? null;
   for (const [, item] of override?.unread() ?? []) report.add("left_out", item, `a default of requests: ${CALLER[1]}`);
@@ -43,19 +47,24 @@ export function endpointOf(fields: Fields, inherited: Inherited, estate: Estate)
   const provider = (fields.text("provider") ?? (slugged === null ? null : `@${slugged[1]}`))?.replace(/^@/, "") ?? null;
   const key = fields.text("virtual_key");
   const slug = key ?? provider;
-  const preset = presetFor(provider, slug, estate);
+  const preset = presetFor(provider, slug, imported);
   if (preset === null) {
     const hint = "name it on the command line, such as --provider SLUG=openai";
     findings.add("MISSING_KEY", fields.at, "which provider this target is, is not said", hint);
     return null;
   }
-  if (provider !== null && !Object.hasOwn(PROVIDERS, provider) && estate.answers.providers.get(provider) === undefined)
+  if (
+    provider !== null &&
+    !Object.hasOwn(PROVIDERS, provider) &&
+    imported.answers.providers.get(provider) === undefined
+  )
     report.add(
       "decide",
       fields,
       `taken for a provider of preset \`${preset}\` by its name; \`--provider SLUG=PRESET\` says otherwise`,
     );
-  const model = slugged?.[2] ?? written ?? estate.answers.models[0] ?? presetOf(preset)?.sample.upstream_model ?? null;
+  const model =
+    slugged?.[2] ?? written ?? imported.answers.models[0] ?? presetOf(preset)?.sample.upstream_model ?? null;
   if (written === null)
     report.add(
       "decide",
@@ -71,10 +80,10 @@ export function endpointOf(fields: Fields, inherited: Inherited, estate: Estate)
     report.add("left_out", fields, "this kind of call is not served; chat, vectors, rerank and moderations are");
     return null;
   }
-  const row = providerOf(fields, preset, slug, estate);
-  const timeout = timeoutOf(fields, inherited, estate);
+  const row = providerOf(fields, preset, slug, imported);
+  const timeout = timeoutOf(fields, inherited, imported);
   if (timeout !== null) row.totals.add(timeout / 1000);
-  const made = estate.endpoint(row, { upstream: model, operation, spot: fields });
+  const made = imported.endpoint(row, { upstream: model, operation, spot: fields });
   if (typeof made === "string") {
     report.add("left_out", fields, made);
     return null;
@@ -84,14 +93,14 @@ export function endpointOf(fields: Fields, inherited: Inherited, estate: Estate)
 }
 
 /** Milliseconds of the target, or of what is around it. */
-export function timeoutOf(fields: Fields, { timeout }: Inherited, { report }: Estate): number | null {
+export function timeoutOf(fields: Fields, { timeout }: Inherited, { report }: ImportedConfiguration): number | null {
   const own = fields.number("request_timeout");
   if (own === null || own <= 0) return timeout;
   report.add("carried", fields.spot("request_timeout"), "`timeouts.total` of the provider; the longest of its targets");
   return own;
 }
 
-function presetFor(provider: string | null, slug: string | null, { answers }: Estate): string | null {
+function presetFor(provider: string | null, slug: string | null, { answers }: ImportedConfiguration): string | null {
   for (const name of [slug, provider]) {
     const given = name === null ? undefined : answers.providers.get(name);
     if (given !== undefined) return given;
@@ -103,14 +112,14 @@ function presetFor(provider: string | null, slug: string | null, { answers }: Es
 /** Members that hold parts of a key of a cloud. */
 const CLOUD_KEYS = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "vertex_service_account_json"];
 
-function providerOf(fields: Fields, preset: string, slug: string | null, estate: Estate) {
-  const { report, secrets } = estate;
+function providerOf(fields: Fields, preset: string, slug: string | null, imported: ImportedConfiguration) {
+  const { report, secrets } = imported;
   const host = fields.text("custom_host");
   const resource = fields.text("resource_name") ?? fields.text("azure_resource_name");
   const named = resource !== null && /^[a-z0-9-]{1,63}$/i.test(resource);
   const written = host ?? (named ? `https://${resource}.openai.azure.com/openai/v1` : null);
   const base =
-    written === null ? null : baseUrlOf(written, host === null ? fields : fields.spot("custom_host"), estate);
+    written === null ? null : baseUrlOf(written, host === null ? fields : fields.spot("custom_host"), imported);
   for (const name of ["resource_name", "azure_resource_name", "custom_host"])
     if (fields.item(name) !== null) report.add("carried", fields.spot(name), "`base_url` of the provider");
   const region = fields.text("aws_region") ?? fields.text("vertex_region");
@@ -128,10 +137,10 @@ function providerOf(fields: Fields, preset: string, slug: string | null, estate:
   }
   const location = providerLocation(presetOf(preset) ?? null, base, region);
   if (location.doubt !== null) report.add("decide", fields, location.doubt);
-  const address = transportOf(location.baseUrl, location.isPrivate, fields, estate);
-  const variable = keyOf(fields, preset, slug, estate);
+  const address = transportOf(location.baseUrl, location.isPrivate, fields, imported);
+  const variable = keyOf(fields, preset, slug, imported);
   const auth: JsonObject = variable === null ? {} : { ...keyedAuth(preset, variable) };
-  return estate.provider({
+  return imported.provider({
     preset,
     name: asId(slug ?? preset, preset),
     row: { ...address, ...auth },
@@ -141,7 +150,12 @@ function providerOf(fields: Fields, preset: string, slug: string | null, estate:
 }
 
 /** The variable of a target's key; `null` for providers without one. */
-function keyOf(fields: Fields, preset: string, slug: string | null, { report, secrets }: Estate): string | null {
+function keyOf(
+  fields: Fields,
+  preset: string,
+  slug: string | null,
+  { report, secrets }: ImportedConfiguration,
+): string | null {
   const usual = presetVariable(preset);
   const key = fields.text("api_key");
   if (key !== null) {

@@ -1,5 +1,5 @@
 import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
-import type { Estate } from "../estate/estate.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import type { Fields } from "../source/fields.ts";
 import type { Outcome } from "./import-report.ts";
 
@@ -10,7 +10,7 @@ export type KnownKeys = Readonly<Record<string, readonly [Outcome, string]>>;
  * Reports every member of a mapping that nobody has read. A key that is in no table is reported as unknown, so that it can be looked up; a value is
  * never repeated.
  */
-export function reportOthers(fields: Fields, known: KnownKeys, { report }: Estate): void {
+export function reportOthers(fields: Fields, known: KnownKeys, { report }: ImportedConfiguration): void {
   for (const [name, item] of fields.unread()) {
     const row = Object.hasOwn(known, name) ? known[name] : undefined;
     const [outcome, text] = row ?? UNKNOWN;

@@ -1,7 +1,7 @@
 import { Document, isCollection, isMap, isNode, isPair, isScalar, type Node, type Pair, stringify } from "yaml";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { Spot } from "../source/fields.ts";
-import type { Estate } from "../estate/estate.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { type WrittenRow, type WrittenSections, sectionsOf } from "./routes-json.ts";
 
 /** Models up to which one file is easier to read than several. */
@@ -15,8 +15,12 @@ const NEVER_SET = "SIGNALBOX_SIMULATED_PROVIDER_KEY";
 const STYLE = { lineWidth: 0, flowCollectionPadding: true } as const;
 
 /** Files of an import below its folder, by path, without the report. */
-export function importFiles(estate: Estate, command: string, shown: string): ReadonlyMap<string, string> {
-  const sections = sectionsOf(estate);
+export function importFiles(
+  imported: ImportedConfiguration,
+  command: string,
+  shown: string,
+): ReadonlyMap<string, string> {
+  const sections = sectionsOf(imported);
   const files = new Map<string, string>();
   const isLarge = sections.models.size > MOST_IN_ONE_FILE;
   const parts = isLarge ? (["providers", "models", "endpoints", "routes"] as const) : [];
@@ -38,7 +42,7 @@ export function importFiles(estate: Estate, command: string, shown: string): Rea
   };
   files.set("routes.yaml", written(main, headOf(command), shown));
   files.set(`routes.${SIMULATED}.yaml`, overlayOf(sections));
-  for (const policy of estate.policies) for (const [path, text] of policy.files) files.set(`policies/${path}`, text);
+  for (const policy of imported.policies) for (const [path, text] of policy.files) files.set(`policies/${path}`, text);
   return files;
 }
 

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
-import { approvable } from "../estate/models.ts";
-import type { Estate } from "../estate/estate.ts";
-import { groupOf, OWN } from "../estate/provider-location.ts";
+import { approvable } from "../configuration/models.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import { groupOf, OWN } from "../configuration/provider-location.ts";
 import type {
   PlannedEndpoint,
   PlannedFallback,
@@ -9,7 +9,7 @@ import type {
   PlannedProvider,
   PlannedRoute,
   PlannedWorkspace,
-} from "../estate/rows.ts";
+} from "../configuration/rows.ts";
 import type { Spot } from "../source/fields.ts";
 
 /** A row, and what it was made of. */
@@ -33,49 +33,49 @@ export interface WrittenSections {
 const LONGEST = 86_400;
 const DEFAULT_CONCURRENCY = 200;
 
-export function sectionsOf(estate: Estate): WrittenSections {
+export function sectionsOf(imported: ImportedConfiguration): WrittenSections {
   const groups: Record<string, string[]> = {};
-  for (const region of regionsOf(estate)) (groups[groupOf(region)] ??= []).push(region);
-  const labels = [...new Set([...estate.labels, ...estate.workspaces.flatMap((workspace) => workspace.labels)])];
+  for (const region of regionsOf(imported)) (groups[groupOf(region)] ??= []).push(region);
+  const labels = [...new Set([...imported.labels, ...imported.workspaces.flatMap((workspace) => workspace.labels)])];
   const endpoints = new Set(
     reachable(
-      estate,
-      estate.routes.map(({ id }) => id),
+      imported,
+      imported.routes.map(({ id }) => id),
     ),
   );
   const providers = new Set([...endpoints].map(({ provider }) => provider));
   const models = new Set([...endpoints].map(({ model }) => model));
-  const modes = Object.fromEntries(estate.policies.map(({ id, mode }) => [id, mode]));
+  const modes = Object.fromEntries(imported.policies.map(({ id, mode }) => [id, mode]));
   return {
     regions: groups,
-    providers: new Map([...providers].map((row) => [row.id, { value: providerRow(estate, row), spots: row.spots }])),
+    providers: new Map([...providers].map((row) => [row.id, { value: providerRow(imported, row), spots: row.spots }])),
     models: new Map([...models].map((row) => [row.id, { value: modelRow(row), spots: row.spots }])),
     endpoints: [...endpoints].map((row) => ({ value: endpointRow(row), spots: [row.spot] })),
-    routes: new Map(estate.routes.map((row) => [row.id, { value: routeRow(row), spots: [row.spot] }])),
+    routes: new Map(imported.routes.map((row) => [row.id, { value: routeRow(row), spots: [row.spot] }])),
     workspaces: new Map(
-      estate.workspaces.map((row) => [
+      imported.workspaces.map((row) => [
         row.id,
-        { value: workspaceRow(estate, row), spots: row.spot === null ? [] : [row.spot] },
+        { value: workspaceRow(imported, row), spots: row.spot === null ? [] : [row.spot] },
       ]),
     ),
-    policies: estate.policies.length === 0 ? null : { initial_mode: modes },
+    policies: imported.policies.length === 0 ? null : { initial_mode: modes },
     vocabulary: labels.length === 0 ? null : { labels: labels.toSorted() },
   };
 }
 
-function regionsOf(estate: Estate): ReadonlySet<string> {
+function regionsOf(imported: ImportedConfiguration): ReadonlySet<string> {
   const endpoints = reachable(
-    estate,
-    estate.routes.map(({ id }) => id),
+    imported,
+    imported.routes.map(({ id }) => id),
   );
   return new Set(endpoints.flatMap(({ region, provider }) => [provider.region, region]));
 }
 
-function providerRow(estate: Estate, provider: PlannedProvider): JsonObject {
+function providerRow(imported: ImportedConfiguration, provider: PlannedProvider): JsonObject {
   const own = provider.region === OWN;
   const most = Math.max(
     0,
-    ...estate.endpoints.filter((row) => row.provider === provider).map(({ maxConcurrency }) => maxConcurrency ?? 0),
+    ...imported.endpoints.filter((row) => row.provider === provider).map(({ maxConcurrency }) => maxConcurrency ?? 0),
   );
   const total = provider.totals.size === 0 ? null : Math.max(...provider.totals);
   const firstToken = provider.firstTokens.size === 0 ? null : Math.max(...provider.firstTokens);
@@ -83,10 +83,10 @@ function providerRow(estate: Estate, provider: PlannedProvider): JsonObject {
     ...(provider.preset === null ? {} : { preset: provider.preset }),
     ...provider.row,
     region: provider.region,
-    trains_on_data: own ? false : estate.answers.trainsOnData,
+    trains_on_data: own ? false : imported.answers.trainsOnData,
     ...(own ? { retention: "none" } : {}),
     ...timeoutsOf(total, firstToken),
-    ...(Object.keys(estate.health).length === 0 ? {} : { health: estate.health }),
+    ...(Object.keys(imported.health).length === 0 ? {} : { health: imported.health }),
     ...(most > DEFAULT_CONCURRENCY ? { max_concurrency: most } : {}),
   };
 }
@@ -155,11 +155,11 @@ function routeRow(route: PlannedRoute): JsonObject {
   };
 }
 
-function workspaceRow(estate: Estate, workspace: PlannedWorkspace): JsonObject {
-  const endpoints = reachable(estate, workspace.routes);
+function workspaceRow(imported: ImportedConfiguration, workspace: PlannedWorkspace): JsonObject {
+  const endpoints = reachable(imported, workspace.routes);
   const dimensions = [...new Set(endpoints.flatMap(({ model }) => model.dimensions))];
   const windows = endpoints.flatMap(({ model }) => (model.operation === "embed" ? [model.contextWindow ?? 0] : []));
-  const moderation = estate.routes.find(
+  const moderation = imported.routes.find(
     ({ id, primary }) => workspace.routes.includes(id) && primary.model.operation === "moderate",
   );
   return {
@@ -179,13 +179,13 @@ function workspaceRow(estate: Estate, workspace: PlannedWorkspace): JsonObject {
 }
 
 /** Endpoints of routes, those of routes among their fallbacks too. */
-export function reachable(estate: Estate, ids: readonly string[]): readonly PlannedEndpoint[] {
+export function reachable(imported: ImportedConfiguration, ids: readonly string[]): readonly PlannedEndpoint[] {
   const found = new Set<PlannedEndpoint>();
   const opened = new Set<string>();
   const open = (id: string): void => {
     if (opened.has(id)) return;
     opened.add(id);
-    const route = estate.routes.find((row) => row.id === id);
+    const route = imported.routes.find((row) => row.id === id);
     if (route === undefined) return;
     for (const endpoint of [route.primary, ...route.peers]) found.add(endpoint);
     const next = (fallback: PlannedFallback): void => {

@@ -42,7 +42,7 @@ export interface ProviderWish {
 }
 
 /** Everything that one import writes. Each source fills it; `write/` makes the files of it. */
-export class Estate implements ModelRows {
+export class ImportedConfiguration implements ModelRows {
   readonly report: ImportReport;
   readonly findings: Findings;
   readonly secrets: Secrets;

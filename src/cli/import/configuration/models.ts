@@ -44,17 +44,17 @@ const COMMON: readonly Capability[] = ["tools", "json_schema", "json_object"];
 const USUAL_OUTPUT = 8000;
 
 /** The row of a model, made or found. @returns what the source would have to say first. */
-export function modelFor(estate: ModelRows, provider: PlannedProvider, wish: ModelWish): FoundModel | string {
+export function modelFor(imported: ModelRows, provider: PlannedProvider, wish: ModelWish): FoundModel | string {
   const sample = provider.preset === null ? undefined : presetOf(provider.preset)?.sample;
   const exact = sample?.upstream_model === wish.upstream && listed(sample.row["operations"]).includes(wish.operation);
   const embeds = wish.operation === "embed" ? vectorsOf(wish) : null;
   if (wish.operation === "embed" && embeds === null)
     return "the length of its vectors is not known: add `output_vector_size` and `max_input_tokens` to its `model_info`, and import again";
-  const capabilities = capabilitiesOf(provider, wish, sample, exact, estate);
+  const capabilities = capabilitiesOf(provider, wish, sample, exact, imported);
   const rest = restOf(sample, exact, wish.operation);
   const name = asName(wish.base ?? wish.upstream, "model");
   const dimensions = embeds?.dimensions ?? [];
-  const found = estate.models.find(
+  const found = imported.models.find(
     (model) =>
       model.name === name &&
       model.operation === wish.operation &&
@@ -62,7 +62,7 @@ export function modelFor(estate: ModelRows, provider: PlannedProvider, wish: Mod
       String(model.dimensions) === String(dimensions),
   );
   const model = found ?? {
-    id: estate.modelNames.take(name),
+    id: imported.modelNames.take(name),
     name,
     operation: wish.operation,
     capabilities: new Set<Capability>(),
@@ -74,7 +74,7 @@ export function modelFor(estate: ModelRows, provider: PlannedProvider, wish: Mod
     rest,
     spots: [],
   };
-  if (found === undefined) estate.models.push(model);
+  if (found === undefined) imported.models.push(model);
   for (const capability of capabilities) model.capabilities.add(capability);
   model.spots.push(wish.spot);
   model.contextWindow = smaller(model.contextWindow, embeds?.window ?? tokens(wish.contextWindow));
@@ -92,15 +92,15 @@ function capabilitiesOf(
   { operation, stated = new Map(), upstream, spot }: ModelWish,
   sample: PresetSample | undefined,
   exact: boolean,
-  estate: ModelRows,
+  imported: ModelRows,
 ): readonly Capability[] {
   if (operation === "embed" || operation === "rerank") return [];
   const fromSample = listed(sample?.row["capabilities"]).filter(isCapability);
   const base = sample === undefined ? COMMON : fromSample.filter((name) => !HOSTED.has(name));
   if (!exact && operation === "generate" && [...COMMON, "image_input" as const].some((name) => !stated.has(name))) {
-    const known = estate.assumed.get(provider.preset ?? "") ?? new Map<string, Spot>();
+    const known = imported.assumed.get(provider.preset ?? "") ?? new Map<string, Spot>();
     known.set(upstream, spot);
-    estate.assumed.set(provider.preset ?? "", known);
+    imported.assumed.set(provider.preset ?? "", known);
   }
   return CAPABILITY_NAMES.filter(
     (name) =>

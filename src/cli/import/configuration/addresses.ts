@@ -1,7 +1,7 @@
 import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
 import { hostKind } from "../../../network/address.ts";
 import type { Spot } from "../source/fields.ts";
-import type { Estate } from "./estate.ts";
+import type { ImportedConfiguration } from "./imported-configuration.ts";
 import { isOwnHost } from "./provider-location.ts";
 
 /** Paths of single operations, which a base URL does not have. */
@@ -13,7 +13,12 @@ const OPERATION_PATH = /\/(?:chat\/completions|completions|embeddings|rerank|v1\
  * @param path appended where the URL does not end so.
  * @returns `null` where it is none, which has been reported.
  */
-export function baseUrlOf(text: string, spot: Spot, { findings, report }: Estate, path: string = ""): string | null {
+export function baseUrlOf(
+  text: string,
+  spot: Spot,
+  { findings, report }: ImportedConfiguration,
+  path: string = "",
+): string | null {
   if (!URL.canParse(text) || !/^https?:\/\/[^\s\\]+$/.test(text)) {
     findings.add("WRONG_VALUE", spot.at, "this is no http(s) URL", "write scheme, host and path");
     return null;
@@ -35,7 +40,7 @@ export function transportOf(
   baseUrl: string | null,
   isPrivate: boolean,
   spot: Spot,
-  { report }: Estate,
+  { report }: ImportedConfiguration,
 ): { readonly base_url?: string; readonly network?: "private"; readonly plaintext?: true } {
   if (baseUrl === null) return {};
   const { protocol, hostname } = new URL(baseUrl);
