@@ -3,7 +3,7 @@ import { H3, type H3Event, type HTTPError } from "h3";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
 import { isWithToken } from "./authenticate.ts";
 import { allowReading, answerPreflight, varyHeaders } from "./cross-origin.ts";
-import { handleControl, type ServedControl } from "./control/handle.ts";
+import { controlHandler, type ServedControl } from "./control/handle.ts";
 import type { Console } from "./console/console-port.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
 import { ENDPOINTS } from "./contract/endpoints.ts";
@@ -93,9 +93,7 @@ function addConsole(app: H3, runtime: Runtime, console: Console, unknown: NodeHa
 
 function nodeHandler(served: Omit<ServedControl, "endpoint">, endpoint: Endpoint): NodeHandler {
   const { runtime, validate, capacity } = served;
-  if (endpoint.kind === "control") {
-    return (incoming, response) => handleControl({ ...served, endpoint }, incoming, response);
-  }
+  if (endpoint.kind === "control") return controlHandler({ ...served, endpoint });
   if (validate === null) throw new Error(`endpoint ${endpoint.id}: an inference endpoint without a body schema`);
   return (incoming, response) => handleInference(runtime, endpoint, validate, capacity, incoming, response);
 }

@@ -69,49 +69,9 @@ export interface InferenceEndpoint extends EndpointFacts {
   readonly surface: Surface | UnarySurface;
 }
 
-const CONTROL_HANDLERS = [
-  "simulate",
-  "models",
-  "model",
-  "anthropicModels",
-  "anthropicModel",
-  "createKey",
-  "listKeys",
-  "getKey",
-  "rotateKey",
-  "revokeKey",
-  "putNamedKey",
-  "getNamedKey",
-  "deleteNamedKey",
-  "summary",
-  "health",
-  "spend",
-  "listDecisions",
-  "getDecision",
-  "explainDecision",
-  "exchangeKey",
-  "status",
-  "openapi",
-  "livez",
-  "readyz",
-  "metrics",
-  "listPolicies",
-  "getPolicy",
-  "getPolicyContent",
-  "getPolicyShadow",
-  "getPolicySimulation",
-  "listPolicyTransitions",
-  "approvePolicy",
-  "promotePolicy",
-  "rollBackPolicy",
-  "withdrawPolicy",
-  "releasePolicy",
-] as const;
-
-/** An endpoint that the router answers by itself. */
+/** An endpoint that the router answers by itself; `http/control/handlers.ts` has its handler by the id. */
 export interface ControlEndpoint extends EndpointFacts {
   readonly kind: "control";
-  readonly handler: (typeof CONTROL_HANDLERS)[number];
 }
 
 /** Scopes of which a key must have one; none where anybody may call. */

@@ -1,4 +1,3 @@
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import type { Identity } from "../../canon/identity.ts";
 
@@ -20,14 +19,9 @@ export interface ReadingCall {
   readonly url: URL;
 }
 
-/** Whose figures a request wants; an error names the parameter. */
-export function readWorkspaces(call: ReadingCall): readonly string[] | ServiceError {
-  const written = call.url.searchParams.getAll("workspaces");
-  if (written.length > 1) return invalidRequest("invalid_value", "workspaces must be given once", "workspaces");
-  const [wanted = "own"] = written;
-  if (wanted === "own") return [ownWorkspace(call)];
-  if (wanted === "all") return call.covered;
-  return invalidRequest("invalid_value", "workspaces must be one of own, all", "workspaces");
+/** Whose figures a request wants. */
+export function readWorkspaces(call: ReadingCall): readonly string[] {
+  return call.url.searchParams.get("workspaces") === "all" ? call.covered : [ownWorkspace(call)];
 }
 
 /** The workspace of the caller's key, or the one that a session has chosen. */

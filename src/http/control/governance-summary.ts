@@ -48,7 +48,6 @@ export async function governanceSummary(
   now: number,
 ): Promise<{ readonly text: string } | ServiceError> {
   const workspaces = readWorkspaces(call);
-  if ("code" in workspaces) return workspaces;
   const requested = readQuery(call.url.searchParams, now, "summary");
   if ("code" in requested) return requested;
   const { window, grouping } = requested;
@@ -93,19 +92,6 @@ export function readQuery(
   now: number,
   of: keyof typeof GROUPED,
 ): { window: Window; grouping: Grouping } | ServiceError {
-  const known = Object.keys(SUMMARY_QUERY);
-  for (const name of query.keys()) {
-    if (known.includes(name)) continue;
-    const shown = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name) ? ` ${name}` : "";
-    return invalidRequest(
-      "unknown_parameter",
-      `Unknown query parameter${shown}; give ${known.join(", ")}`,
-      shown === "" ? undefined : name,
-    );
-  }
-  for (const name of ["start", "end"] as const) {
-    if (query.getAll(name).length > 1) return invalidRequest("invalid_value", `${name} must be given once`, name);
-  }
   const window = readWindow(query.get("start"), query.get("end"), now);
   if ("problem" in window) return invalidRequest("invalid_value", window.problem, window.member);
   const grouping = readGrouping(

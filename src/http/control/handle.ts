@@ -9,64 +9,22 @@ import { isTokenEndpoint, type ControlEndpoint } from "../contract/endpoint.ts";
 import type { Capacity, RequestHold, ServerLimits } from "../capacity.ts";
 import type { BodyValidator } from "../contract/validate.ts";
 import { varyHeaders } from "../cross-origin.ts";
-import { oauthError } from "../oauth-error.ts";
+import { NOT_STORED, oauthError } from "../oauth-error.ts";
 import { stopsOf } from "../../dispatch/stop-order.ts";
 import { readBody, type Body, type BodyReading } from "../read-body.ts";
 import { Recorder } from "../recorder.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Snapshot } from "../snapshot.ts";
-import {
-  commonHeaders,
-  internalError,
-  readClientRequestId,
-  printerAt,
-  sendError,
-  sendJson,
-  sendText,
-} from "../send.ts";
-import type { ControlAnswer, ControlCall } from "./control-call.ts";
+import { commonHeaders, internalError, readClientRequestId, printerAt, sendError, sendText } from "../send.ts";
+import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
+import { checkQuery } from "./query.ts";
 import { HANDLERS } from "./handlers.ts";
 import type { SimulatedOperation } from "./simulate.ts";
 
 /** What the evidence calls an endpoint of the router's own; those that anybody may call leave no record. */
-const RECORDED_AS: Readonly<Record<ControlEndpoint["handler"], DecisionRecord["operation"]>> = {
-  simulate: "simulate",
-  models: "models",
-  model: "models",
-  anthropicModels: "models",
-  anthropicModel: "models",
-  createKey: "control",
-  listKeys: "control",
-  getKey: "control",
-  rotateKey: "control",
-  revokeKey: "control",
-  putNamedKey: "control",
-  getNamedKey: "control",
-  deleteNamedKey: "control",
-  summary: "control",
-  health: "control",
-  spend: "control",
-  listDecisions: "control",
-  getDecision: "control",
-  explainDecision: "control",
-  exchangeKey: "control",
-  status: "control",
-  openapi: "control",
-  livez: "control",
-  readyz: "control",
-  metrics: "control",
-  listPolicies: "control",
-  getPolicy: "control",
-  getPolicyContent: "control",
-  getPolicyShadow: "control",
-  getPolicySimulation: "control",
-  listPolicyTransitions: "control",
-  approvePolicy: "control",
-  promotePolicy: "control",
-  rollBackPolicy: "control",
-  withdrawPolicy: "control",
-  releasePolicy: "control",
-};
+function recordedAs({ tag }: ControlEndpoint): DecisionRecord["operation"] {
+  return tag === "Models" ? "models" : tag === "Routing" ? "simulate" : "control";
+}
 
 /** One endpoint as it is served. */
 export interface ServedControl {
@@ -80,15 +38,24 @@ export interface ServedControl {
 }
 
 interface ControlVisit extends ServedControl {
+  readonly handler: ControlHandler;
   readonly snapshot: Snapshot;
   readonly incoming: IncomingMessage;
   readonly requestId: string;
   readonly covered: readonly string[];
 }
 
-/** Answers one of the router's own endpoints. No provider is called from here, and no credential of one is in reach. */
-export async function handleControl(
-  served: ServedControl,
+/** How one of the router's own endpoints is answered. @throws {Error} where it has no handler. */
+export function controlHandler(served: ServedControl) {
+  const handler = HANDLERS[served.endpoint.id];
+  if (handler === undefined) throw new Error(`endpoint ${served.endpoint.id}: no handler`);
+  return (incoming: IncomingMessage, response: ServerResponse): Promise<void> =>
+    handleControl({ ...served, handler }, incoming, response);
+}
+
+/** No provider is called from here, and no credential of one is in reach. */
+async function handleControl(
+  served: ServedControl & Pick<ControlVisit, "handler">,
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -96,8 +63,7 @@ export async function handleControl(
   const { snapshot, done } = runtime.snapshots.take();
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
-  const operation = RECORDED_AS[endpoint.handler];
-  const recorder = new Recorder(runtime, operation, requestId, clientRequestId, incoming.headers);
+  const recorder = new Recorder(runtime, recordedAs(endpoint), requestId, clientRequestId, incoming.headers);
   const common = commonHeaders(requestId, clientRequestId, varyHeaders(runtime, incoming));
   const headers = (): readonly string[] => [...common, ...recorder.headers(snapshot)];
   try {
@@ -107,8 +73,10 @@ export async function handleControl(
     if (answer === "aborted") return;
     if ("code" in answer) sendError(response, printerAt(endpoint.path), answer, requestId, headers());
     else if ("page" in answer) sendText(response, 200, answer.page.text, headers(), answer.page.contentType);
-    else if ("text" in answer) sendText(response, 200, answer.text, [...headers(), ...(answer.headers ?? [])]);
-    else sendJson(response, 200, answer.json, [...headers(), ...(answer.headers ?? [])]);
+    else {
+      const text = "text" in answer ? answer.text : JSON.stringify(answer.json);
+      sendText(response, 200, text, [...headers(), ...cacheHeaders(endpoint), ...(answer.headers ?? [])]);
+    }
   } catch {
     const error = internalError();
     if (endpoint.scope !== null) recorder.crashed(snapshot, error);
@@ -117,6 +85,11 @@ export async function handleControl(
     recorder.close();
     done();
   }
+}
+
+function cacheHeaders({ path, isNeverStored }: ControlEndpoint): readonly string[] {
+  if (isTokenEndpoint(path)) return NOT_STORED;
+  return isNeverStored === true ? ["cache-control", "no-store"] : [];
 }
 
 /** An endpoint that needs a key: caller and request are on disk before the answer leaves, as with inference. */
@@ -180,14 +153,16 @@ function checked(body: Body, validate: BodyValidator | null): Body | ServiceErro
 }
 
 function callHandler(
-  { runtime, snapshot, endpoint, operations, incoming, requestId, covered }: ControlVisit,
+  { runtime, snapshot, endpoint, handler, operations, incoming, requestId, covered }: ControlVisit,
   identity: Identity | null,
   body: Body | null,
   recordChange: ControlCall["recordChange"],
-): ReturnType<(typeof HANDLERS)[ControlEndpoint["handler"]]> {
+): ReturnType<ControlHandler> {
   const url = new URL(incoming.url ?? "/", "http://signalbox.invalid");
+  const wrong = checkQuery(url.searchParams, endpoint);
+  if (wrong !== null) return wrong;
   const parameters = parametersOf(endpoint.path, url.pathname);
-  return HANDLERS[endpoint.handler]({
+  return handler({
     runtime,
     snapshot,
     identity,
@@ -206,8 +181,8 @@ function callHandler(
 /** Bodies of the router's own endpoints are short, but for one that holds another endpoint's. Bytes. */
 const CONTROL_BODY = 1024 * 1024;
 
-function bodyLimits({ limits }: Runtime, { handler }: ControlEndpoint): ServerLimits {
-  return handler === "simulate" ? limits : { ...limits, bodyBytes: Math.min(CONTROL_BODY, limits.bodyBytes) };
+function bodyLimits({ limits }: Runtime, { tag }: ControlEndpoint): ServerLimits {
+  return tag === "Routing" ? limits : { ...limits, bodyBytes: Math.min(CONTROL_BODY, limits.bodyBytes) };
 }
 
 function bodyReading({ acceptsForm, uniqueMembers }: ControlEndpoint): BodyReading {

@@ -10,7 +10,6 @@ import { openAiModel, routeFacts } from "./catalogue/openai-model.ts";
 import { page } from "./catalogue/page.ts";
 import { listedRoute, listedRoutes, type ListedRoute } from "./catalogue/usable-routes.ts";
 import { foreseenPlan, type ForeseenPlan } from "../arranged-plan.ts";
-import type { ControlEndpoint } from "../contract/endpoint.ts";
 import { spend } from "./spend.ts";
 import { governanceSummary, summaryUnavailable } from "./governance-summary.ts";
 import type { EvidenceStatus } from "../runtime.ts";
@@ -18,8 +17,7 @@ import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.
 import { exchangeKey } from "./service-keys/exchange-handler.ts";
 import { POLICY_HANDLERS } from "./policies/policy-handlers.ts";
 import { DECISION_HANDLERS } from "./decisions/decision-handlers.ts";
-import { READING_QUERY, readWorkspaces } from "./covered-workspaces.ts";
-import { checkQuery } from "./policies/policy-query.ts";
+import { readWorkspaces } from "./covered-workspaces.ts";
 import { healthAnswer, statusFacts } from "./health.ts";
 import { NAMED_KEY_HANDLERS } from "./service-keys/named-key-handlers.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
@@ -27,13 +25,14 @@ import { explain, policyRevisions } from "../../simulate/explain/explanation.ts"
 import { takeSimulation } from "./simulation-rate.ts";
 import { decideFrom, simulatedDecision, simulationQuestion, simulationView } from "./simulate.ts";
 
-export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandler>> = {
+/** By the id of the endpoint. */
+export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
   ...KEY_HANDLERS,
   ...NAMED_KEY_HANDLERS,
   ...POLICY_HANDLERS,
   ...DECISION_HANDLERS,
   exchangeKey,
-  simulate: async ({ runtime, snapshot, identity, body, url, headers, operations }) => {
+  simulateRoute: async ({ runtime, snapshot, identity, body, url, headers, operations }) => {
     const operation = operations.get(url.searchParams.get("operation") ?? "");
     if (operation === undefined) {
       const known = [...operations.keys()].join(", ");
@@ -63,29 +62,29 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
     };
     return { json: explain(explained, decision, { isAvailable, statusOf, arrangementOf }) };
   },
-  models: async (call) => {
+  listModels: async (call) => {
     const routes = await listed(call);
     return "code" in routes ? routes : { json: { object: "list", data: routes.map(openAiModel) } };
   },
-  model: (call) => oneOf(call, openAiModel),
-  anthropicModels: async (call) => {
+  retrieveModel: (call) => oneOf(call, openAiModel),
+  listAnthropicModels: async (call) => {
     const routes = await listed(call);
     if ("code" in routes) return routes;
     const items = routes.map((usable) => ({ id: usable.route.id, usable }));
     return page(items, call.url.searchParams, ({ usable }) => anthropicModel(usable));
   },
-  anthropicModel: (call) => oneOf(call, anthropicModel),
-  summary: (call) => {
+  retrieveAnthropicModel: (call) => oneOf(call, anthropicModel),
+  getGovernanceSummary: (call) => {
     const { runtime, snapshot } = call;
     if (runtime.summary === undefined) return summaryUnavailable();
     return governanceSummary(runtime.summary, snapshot, call, Date.now());
   },
-  spend: (call) => {
+  getSpend: (call) => {
     const { runtime, snapshot } = call;
     if (runtime.summary === undefined) return summaryUnavailable();
     return spend(runtime.summary, snapshot, call, Date.now());
   },
-  status: ({ runtime, snapshot }) => ({
+  getStatus: ({ runtime, snapshot }) => ({
     json: {
       build_id: runtime.build.id,
       contract_sha256: runtime.build.contract.sha256,
@@ -99,20 +98,13 @@ export const HANDLERS: Readonly<Record<ControlEndpoint["handler"], ControlHandle
       ...(runtime.workers !== undefined && { workers: runtime.workers() }),
     },
   }),
-  health: async (call) => {
-    const wrong = checkQuery(call.url.searchParams, READING_QUERY);
-    if (wrong !== null) return wrong;
-    const workspaces = readWorkspaces(call);
-    if ("code" in workspaces) return workspaces;
-    return {
-      json: await healthAnswer(call.runtime, call.snapshot, workspaces),
-      headers: ["cache-control", "no-store"],
-    };
+  getHealth: async (call) => {
+    return { json: await healthAnswer(call.runtime, call.snapshot, readWorkspaces(call)) };
   },
-  openapi: ({ runtime }) => ({ text: runtime.build.contract.text }),
-  metrics: async ({ runtime, headers }) => ({ page: await runtime.metrics(headers.accept) }),
-  livez: () => ({ json: { status: "live" } }),
-  readyz: ({ runtime }) => {
+  getContract: ({ runtime }) => ({ text: runtime.build.contract.text }),
+  getMetrics: async ({ runtime, headers }) => ({ page: await runtime.metrics(headers.accept) }),
+  getLiveness: () => ({ json: { status: "live" } }),
+  getReadiness: ({ runtime }) => {
     if (runtime.accepting() && runtime.degraded().every((part) => part !== "evidence"))
       return { json: { status: "ready" } };
     return codedError("not_ready", "The server is starting, draining, or cannot write evidence.");

@@ -1,4 +1,4 @@
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { ServiceError } from "../../canon/error.ts";
 import type { CountSource } from "../../governance/shadow-figures.ts";
 import { shadowCountReport, type ShadowReader, type ShadowCountReport } from "../../governance/shadow/shadow-report.ts";
 import {
@@ -11,16 +11,13 @@ import { summaryBusy, summaryUnavailable } from "./governance-summary.ts";
 import type { SummaryTurns } from "./summary-turns.ts";
 import { asIdentifier, type Identifier } from "../../evidence/record.ts";
 
-const DEFAULT_WITNESSES = 20;
-const MOST_WITNESSES = 100;
-
 /** Query parameters, for /openapi.json. */
 export const SHADOW_QUERY = {
   witnesses: {
     type: "integer",
     minimum: 0,
-    maximum: MOST_WITNESSES,
-    default: DEFAULT_WITNESSES,
+    maximum: 100,
+    default: 20,
     description: "How many classes of requests to show; 0 shows none and skips the search.",
   },
 } as const;
@@ -30,18 +27,6 @@ export interface ShadowSource extends CountSource {
   readonly evidence: ExampleLog;
   /** One report of a workspace at a time, and no summary beside it where they share these. */
   readonly turns: SummaryTurns;
-}
-
-/** How many witnesses the query requests. */
-export function readShadowQuery(query: URLSearchParams): { readonly witnesses: number } | ServiceError {
-  for (const name of query.keys()) {
-    if (name !== "witnesses") return invalidRequest("unknown_parameter", "Unknown query parameter; give witnesses");
-  }
-  const [requested = String(DEFAULT_WITNESSES), ...others] = query.getAll("witnesses");
-  const isNumber = /^\d{1,3}$/.test(requested) && Number(requested) <= MOST_WITNESSES;
-  if (isNumber && others.length === 0) return { witnesses: Number(requested) };
-  const problem = `witnesses must be one whole number from 0 to ${MOST_WITNESSES}`;
-  return invalidRequest("invalid_value", problem, "witnesses");
 }
 
 /**

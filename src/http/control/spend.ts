@@ -32,7 +32,6 @@ export async function spend(
   now: number,
 ): Promise<ControlAnswer> {
   const workspaces = readWorkspaces(call);
-  if ("code" in workspaces) return workspaces;
   const requested = readQuery(call.url.searchParams, now, "spend");
   if ("code" in requested) return requested;
   const { window, grouping } = requested;

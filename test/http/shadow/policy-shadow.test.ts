@@ -6,8 +6,6 @@ import { type DecisionRecord, asIdentifier } from "../../../src/evidence/record.
 import { POLICY_SHADOW } from "../../../src/http/contract/policies/policy-shadow-schema.ts";
 import {
   policyShadow,
-  readShadowQuery,
-  SHADOW_QUERY,
   type ShadowSource,
   type ShadowAnswer,
   type ShadowLine,
@@ -199,31 +197,5 @@ describe("what a revision in shadow said", () => {
     const all = await Promise.all(answers);
     expect(all.filter((answer) => "text" in answer)).toHaveLength(4);
     expect(most).toBe(1);
-  });
-});
-
-describe("the query of a report", () => {
-  it.each([
-    ["", 20],
-    ["witnesses=0", 0],
-    ["witnesses=100", 100],
-    ["witnesses=007", 7],
-  ])("%j", (query, witnesses) => {
-    expect(readShadowQuery(new URLSearchParams(query))).toEqual({ witnesses });
-    expect(witnesses).toBeLessThanOrEqual(SHADOW_QUERY.witnesses.maximum);
-  });
-
-  it.each([
-    ["witnesses=101", "invalid_value", "witnesses"],
-    ["witnesses=", "invalid_value", "witnesses"],
-    ["witnesses=-1", "invalid_value", "witnesses"],
-    ["witnesses=1.5", "invalid_value", "witnesses"],
-    ["witnesses=0x7", "invalid_value", "witnesses"],
-    ["witnesses=1e1", "invalid_value", "witnesses"],
-    ["witnesses=1&witnesses=2", "invalid_value", "witnesses"],
-    ["witness=1", "unknown_parameter", null],
-    ["constructor=1", "unknown_parameter", null],
-  ])("refuses %j", (query, code, param) => {
-    expect(readShadowQuery(new URLSearchParams(query))).toMatchObject({ status: 400, code, param });
   });
 });

@@ -1,8 +1,6 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-
-const DEFAULT_LIMIT = 20;
-const MAXIMUM_LIMIT = 1_000;
+import { readCount } from "../query.ts";
 
 /** Stages of life that Anthropic's models have; routes have the first only. */
 const LIFECYCLES = ["active", "deprecated", "retired"] as const;
@@ -20,7 +18,7 @@ export const ALL_QUERY = {
 
 /** Query parameters of a list in Anthropic's shape, for /openapi.json. */
 export const PAGE_QUERY = {
-  limit: { type: "integer", minimum: 1, maximum: MAXIMUM_LIMIT, default: DEFAULT_LIMIT, description: "Most entries." },
+  limit: { type: "integer", minimum: 1, maximum: 1_000, default: 20, description: "Most entries." },
   after_id: { ...cursor, description: "The page after this id." },
   before_id: { ...cursor, description: "The page before this id; excludes `after_id`." },
   "lifecycle[]": { type: "array", items: { enum: LIFECYCLES }, description: "Every model here is `active`." },
@@ -63,11 +61,8 @@ export function page<Item extends { readonly id: string }>(
 }
 
 function readBounds(query: URLSearchParams): PageBounds | ServiceError {
-  const written = query.get("limit") ?? String(DEFAULT_LIMIT);
-  const limit = /^[1-9]\d{0,3}$/.test(written) ? Number(written) : 0;
-  if (limit < 1 || limit > MAXIMUM_LIMIT) {
-    return invalidRequest("invalid_limit", `limit must be a whole number from 1 to ${MAXIMUM_LIMIT}`, "limit");
-  }
+  const limit = readCount(query, "limit", PAGE_QUERY, "invalid_limit");
+  if (typeof limit !== "number") return limit;
   const after = query.get("after_id");
   const before = query.get("before_id");
   if (after !== null && before !== null) {

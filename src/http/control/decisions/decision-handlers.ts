@@ -3,10 +3,8 @@ import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { EvidenceEntry, EvidenceFound } from "../../../evidence/evidence-store.ts";
 import type { DecisionListAnswer } from "../../contract/decision-schemas.ts";
 import type { ControlCall, ControlHandler } from "../control-call.ts";
-import { ownWorkspace, READING_QUERY, readWorkspaces } from "../covered-workspaces.ts";
+import { ownWorkspace, readWorkspaces } from "../covered-workspaces.ts";
 import { takeSimulation } from "../simulation-rate.ts";
-import { NO_STORE } from "../policies/policy-call.ts";
-import { checkQuery } from "../policies/policy-query.ts";
 import { explanationAnswer } from "./explain-decision.ts";
 import { decisionAnswer, decisionLine } from "./print-decision.ts";
 import { readDecisionQuery } from "./decision-query.ts";
@@ -18,9 +16,7 @@ export const DECISION_HANDLERS = {
   listDecisions: async (call) => {
     const { runtime, url } = call;
     if (runtime.decisions === undefined) return unavailable();
-    const workspaces = readWorkspaces(call);
-    if ("code" in workspaces) return workspaces;
-    const search = readDecisionQuery(url.searchParams, workspaces);
+    const search = readDecisionQuery(url.searchParams, readWorkspaces(call));
     if ("code" in search) return search;
     let found: EvidenceFound;
     try {
@@ -41,35 +37,31 @@ export const DECISION_HANDLERS = {
       next_cursor: found.next,
       searched_to: found.searchedTo === null ? null : new Date(found.searchedTo).toISOString(),
     };
-    return { json: answer, headers: NO_STORE };
+    return { json: answer };
   },
-  getDecision: async (call) => {
+  retrieveDecision: async (call) => {
     const entry = await foundEntry(call);
-    return "code" in entry ? entry : { json: decisionAnswer(entry), headers: NO_STORE };
+    return "code" in entry ? entry : { json: decisionAnswer(entry) };
   },
   explainDecision: async (call) => {
     const entry = await foundEntry(call);
     if ("code" in entry) return entry;
     const { runtime, snapshot } = call;
     const refused = takeSimulation(runtime.simulationRate, snapshot.decider.table, ownWorkspace(call));
-    return refused ?? { json: explanationAnswer(snapshot.decider, entry.decision), headers: NO_STORE };
+    return refused ?? { json: explanationAnswer(snapshot.decider, entry.decision) };
   },
 } as const satisfies Record<string, ControlHandler>;
 
 /** The decision that the path names, of the workspaces that the caller reads. */
 async function foundEntry(call: ControlCall): Promise<EvidenceEntry | ServiceError> {
-  const { runtime, parameter, url } = call;
-  const wrong = checkQuery(url.searchParams, READING_QUERY);
-  if (wrong !== null) return wrong;
-  const workspaces = readWorkspaces(call);
-  if ("code" in workspaces) return workspaces;
+  const { runtime, parameter } = call;
   if (runtime.decisions === undefined) return unavailable();
   const digits = ID.exec(parameter ?? "")?.[1];
   if (digits === undefined) return notFound();
   try {
     const [entry] = await runtime.decisions.read({ after: 0, limit: 1, requestId: `req_${digits}` });
     const { workspace = null } = entry?.decision ?? {};
-    return entry === undefined || workspace === null || !workspaces.includes(workspace) ? notFound() : entry;
+    return entry === undefined || workspace === null || !readWorkspaces(call).includes(workspace) ? notFound() : entry;
   } catch {
     return unavailable();
   }

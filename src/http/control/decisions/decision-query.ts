@@ -5,10 +5,7 @@ import { TERMINALS } from "../../../evidence/record.ts";
 import { readInstant } from "../../../governance/window.ts";
 import { OUTCOMES } from "../../contract/decision-schemas.ts";
 import { WORKSPACES_QUERY } from "../covered-workspaces.ts";
-import { checkQuery } from "../policies/policy-query.ts";
-
-const DEFAULT_LIMIT = 50;
-const MAXIMUM_LIMIT = 100;
+import { readCount } from "../query.ts";
 
 const name = (description: string) => ({ type: "string", minLength: 1, maxLength: 200, description }) as const;
 
@@ -35,13 +32,7 @@ export const DECISION_QUERY = {
   },
   provider: name("Provider of an attempt."),
   endpoint: name("Endpoint of an attempt."),
-  limit: {
-    type: "integer",
-    minimum: 1,
-    maximum: MAXIMUM_LIMIT,
-    default: DEFAULT_LIMIT,
-    description: "Most decisions.",
-  },
+  limit: { type: "integer", minimum: 1, maximum: 100, default: 50, description: "Most decisions." },
   cursor: { type: "string", description: "The page after another one: its `next_cursor`." },
 } as const;
 
@@ -56,36 +47,13 @@ const MEMBERS = {
   reason: "reason",
 } as const satisfies Partial<Record<keyof typeof DECISION_QUERY, keyof EvidenceEntry["decision"]>>;
 
-const LISTS: Partial<Record<string, readonly string[]>> = {
-  kind: DECISION_QUERY.kind.enum,
-  operation: DECISION_QUERY.operation.enum,
-  outcome: DECISION_QUERY.outcome.enum,
-  terminal: DECISION_QUERY.terminal.enum,
-};
-
 /** What a caller looks for among the decisions of workspaces; an error names the parameter. */
 export function readDecisionQuery(
   query: URLSearchParams,
   workspaces: readonly string[],
 ): EvidenceSearch | ServiceError {
-  const wrong = checkQuery(query, DECISION_QUERY);
-  if (wrong !== null) return wrong;
-  for (const [parameter, values] of Object.entries(LISTS)) {
-    const value = query.get(parameter);
-    if (value === null || values === undefined || values.includes(value)) continue;
-    return invalidRequest("invalid_value", `${parameter} must be one of ${values.join(", ")}`, parameter);
-  }
-  for (const parameter of [...Object.keys(MEMBERS), "provider", "endpoint"]) {
-    const value = query.get(parameter);
-    if (value !== null && (value === "" || value.length > 200)) {
-      return invalidRequest("invalid_value", `${parameter} must have 1 to 200 characters`, parameter);
-    }
-  }
-  const written = query.get("limit") ?? String(DEFAULT_LIMIT);
-  const limit = /^[1-9]\d{0,2}$/.test(written) ? Number(written) : 0;
-  if (limit < 1 || limit > MAXIMUM_LIMIT) {
-    return invalidRequest("invalid_limit", `limit must be a whole number from 1 to ${MAXIMUM_LIMIT}`, "limit");
-  }
+  const limit = readCount(query, "limit", DECISION_QUERY, "invalid_limit");
+  if (typeof limit !== "number") return limit;
   const times: { from: number | null; to: number | null } = { from: null, to: null };
   for (const [parameter, member] of [
     ["start", "from"],

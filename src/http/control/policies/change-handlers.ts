@@ -12,33 +12,20 @@ import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call
 import { actorOf, revokedApprovers } from "./actor.ts";
 import type { PolicyAdministration } from "./administration.ts";
 import { readExpected, readReason, readReport, readRevision, readText, readWithdrawal } from "./change-request.ts";
-import {
-  candidateFigures,
-  managementError,
-  newestStates,
-  NO_STORE,
-  orUnavailable,
-  parts,
-  viewOf,
-} from "./policy-call.ts";
+import { candidateFigures, managementError, newestStates, orUnavailable, parts, viewOf } from "./policy-call.ts";
 import { faultError, noSuchPolicy, notApplied, storeUnavailable, simulationBusy } from "./policy-error.ts";
 
 /** Approvals, promotions and the like: each is on record before it is made, and decides here before it is answered. */
 export const CHANGE_HANDLERS = {
-  approvePolicy: async (call) => {
-    const start = await begin(call);
-    if ("code" in start) return start;
-    const { states, lifecycle, policy, by, body } = start;
+  approvePolicy: change(async (call, start) => {
+    const { administration, states, lifecycle, policy, by, body } = start;
     const [digest, claimed] = [readText(body, "digest"), readReport(body)];
-    const { administration } = start;
     const report = claimed === null ? null : await verifiedReport(administration, policy, digest, claimed);
     if (report !== null && "code" in report) return report;
     const request = { policy, digest, by, report };
     return finish(call, start, changes.approval(states, request, Date.now()), () => lifecycle.approve(request));
-  },
-  promotePolicy: async (call) => {
-    const start = await begin(call);
-    if ("code" in start) return start;
+  }),
+  promotePolicy: change(async (call, start) => {
     const { states, lifecycle, administration, policy, by } = start;
     const expected = expectation(call, start, "candidate");
     if ("code" in expected) return expected;
@@ -65,10 +52,8 @@ export const CHANGE_HANDLERS = {
     };
     const verdict = changes.promotion(found, request, figures, Date.now());
     return finish(call, start, verdict, () => lifecycle.promote(request));
-  },
-  rollBackPolicy: async (call) => {
-    const start = await begin(call);
-    if ("code" in start) return start;
+  }),
+  rollBackPolicy: change(async (call, start) => {
     const { states, lifecycle, policy, by, body } = start;
     const expected = expectation(call, start, "enforced");
     if ("code" in expected) return expected;
@@ -82,10 +67,8 @@ export const CHANGE_HANDLERS = {
       ...(toRevision !== undefined && { toRevision }),
     };
     return finish(call, start, changes.rollback(states, request, Date.now()), () => lifecycle.rollBack(request));
-  },
-  withdrawPolicy: async (call) => {
-    const start = await begin(call);
-    if ("code" in start) return start;
+  }),
+  withdrawPolicy: change(async (call, start) => {
     const { states, lifecycle, policy, by, body } = start;
     const asked = readWithdrawal(body);
     if ("code" in asked) return asked;
@@ -100,16 +83,14 @@ export const CHANGE_HANDLERS = {
     const request = { policy, expected, by };
     const verdict = changes.candidateWithdrawal(states, request, Date.now());
     return finish(call, start, verdict, () => lifecycle.withdrawCandidate(request));
-  },
-  releasePolicy: async (call) => {
-    const start = await begin(call);
-    if ("code" in start) return start;
+  }),
+  releasePolicy: change(async (call, start) => {
     const { states, lifecycle, policy, by, body } = start;
     const expected = expectation(call, start, null);
     if ("code" in expected) return expected;
     const request = { policy, digest: readText(body, "digest"), expected, by };
     return finish(call, start, changes.release(states, request, Date.now()), () => lifecycle.release(request));
-  },
+  }),
 } as const satisfies Record<string, ControlHandler>;
 
 /** Who may approve may take that back, and nothing else. */
@@ -143,6 +124,14 @@ async function begin(call: ControlCall): Promise<Start | ServiceError> {
   if ("code" in by) return by;
   const { lifecycle } = administration;
   return { administration, lifecycle, states, policy, by, body: call.body?.value ?? {} };
+}
+
+/** A handler that changes the policy which the path names. */
+function change(answer: (call: ControlCall, start: Start) => Promise<ControlAnswer>): ControlHandler {
+  return async (call) => {
+    const start = await begin(call);
+    return "code" in start ? start : answer(call, start);
+  };
 }
 
 /** What the caller has looked at: the header's entity tag and the body's revisions. @param slot which the change is about; `null`: none. */
@@ -188,7 +177,7 @@ async function finish(
   const status = administration.lifecycle.states.policies.get(policy);
   if (status === undefined) throw new Error("policies: a policy that was changed is gone from the log");
   const view = await viewOf(call.runtime, administration, status);
-  return { json: view, headers: [...NO_STORE, "etag", entityTag(status)] };
+  return { json: view, headers: ["etag", entityTag(status)] };
 }
 
 /** What the evidence calls a change. */

@@ -7,14 +7,11 @@ import { contentOf, type PolicyStates, type PolicyStatus, type SlotState } from 
 import type { ShadowFigures } from "../../../lifecycle/records.ts";
 import { promotionRequirements } from "../../../lifecycle/requirements.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { ControlCall } from "../control-call.ts";
+import type { ControlCall, ControlHandler } from "../control-call.ts";
 import type { ShadowSource } from "../policy-shadow.ts";
 import type { PolicyAdministration } from "./administration.ts";
 import { noSuchPolicy, notManagedHere, storeUnavailable } from "./policy-error.ts";
 import { describePolicy, namingDigest } from "./policy-view.ts";
-
-/** Answers are out of date a moment later. */
-export const NO_STORE = ["cache-control", "no-store"] as const;
 
 /** What every handler here needs. */
 export interface PolicyParts {
@@ -60,6 +57,18 @@ export async function namedStatus(
   const states = await newestStates(administration);
   if ("code" in states) return states;
   return states.policies.get(parameter ?? "") ?? noSuchPolicy();
+}
+
+/** A handler about the policy that the path names. */
+export function ofPolicy(
+  answer: (call: ControlCall, parts: PolicyParts & { readonly status: PolicyStatus }) => ReturnType<ControlHandler>,
+): ControlHandler {
+  return async (call) => {
+    const found = parts(call);
+    if ("code" in found) return found;
+    const status = await namedStatus(found.administration, call.parameter);
+    return "code" in status ? status : answer(call, { ...found, status });
+  };
 }
 
 /** Counts that are being read, by content: concurrent callers share one read, or each would read hours of cells. */

@@ -1,23 +1,14 @@
 import { formatRevision } from "../../../canon/policy.ts";
 import { type PolicyStatus, type KnownContent, contentOf } from "../../../lifecycle/policy-states.ts";
-import type { ControlAnswer, ControlCall } from "../control-call.ts";
-import { namedStatus, NO_STORE, orUnavailable, parts } from "./policy-call.ts";
+import { ofPolicy, orUnavailable } from "./policy-call.ts";
 import { noSuchContent } from "./policy-error.ts";
-import { checkQuery, CONTENT_QUERY, readDigest } from "./policy-query.ts";
+import { readDigest } from "./policy-query.ts";
 import { describeRules } from "./policy-view.ts";
 
 /** GET /v1/policies/{id}/content: rules and contract of one content, from the store. */
-export async function policyContent(call: ControlCall): Promise<ControlAnswer> {
-  const found = parts(call);
-  if ("code" in found) return found;
-  const { administration } = found;
-  const { searchParams } = call.url;
-  const wrong = checkQuery(searchParams, CONTENT_QUERY);
-  if (wrong !== null) return wrong;
-  const requested = readDigest(searchParams);
+export const policyContent = ofPolicy(async ({ url }, { administration, status }) => {
+  const requested = readDigest(url.searchParams);
   if (requested !== null && typeof requested !== "string") return requested;
-  const status = await namedStatus(administration, call.parameter);
-  if ("code" in status) return status;
   const content = contentNamed(status, requested);
   if (content === null) return noSuchContent();
   const kept = content.content === "rules" ? await orUnavailable(administration.content(content.digest)) : null;
@@ -38,9 +29,8 @@ export async function policyContent(call: ControlCall): Promise<ControlAnswer> {
           : { title: kept.contract.title, owners: kept.contract.owners, ...describeRules(kept.contract) },
       sources: (kept?.sources ?? []).map((module) => ({ package: module.package, source: module.source })),
     },
-    headers: NO_STORE,
   };
-}
+});
 
 /** `null` where nothing fits, or more than one content does. */
 export function contentNamed(status: PolicyStatus, requested: string | null): KnownContent | null {

@@ -14,18 +14,19 @@ import {
   candidateFigures,
   namedStatus,
   newestStates,
-  NO_STORE,
+  ofPolicy,
   orUnavailable,
   parts,
   viewOf,
   managementError,
 } from "./policy-call.ts";
 import { policyContent, contentNamed } from "./policy-content.ts";
-import { checkQuery, LIST_QUERY, readEnded, readDigest, SIMULATION_QUERY } from "./policy-query.ts";
+import { readCount } from "../query.ts";
+import { readDigest } from "./policy-query.ts";
 import { stateOf } from "./policy-view.ts";
 import { policyTransitions } from "./transitions.ts";
 import { shadowReader } from "../../../governance/shadow/shadow-report.ts";
-import { policyShadow, readShadowQuery } from "../policy-shadow.ts";
+import { policyShadow, SHADOW_QUERY } from "../policy-shadow.ts";
 import { faultError, noSuchContent, simulationError } from "./policy-error.ts";
 
 /** Where policies stand, and what may be done about it. */
@@ -34,11 +35,7 @@ export const POLICY_HANDLERS = {
     const found = parts(call);
     if ("code" in found) return found;
     const { administration } = found;
-    const { searchParams } = call.url;
-    const isEndedAsked = readEnded(searchParams);
-    const wrong = checkQuery(searchParams, LIST_QUERY);
-    if (wrong !== null) return wrong;
-    if (typeof isEndedAsked !== "boolean") return isEndedAsked;
+    const isEndedAsked = call.url.searchParams.get("ended") === "true";
     const states = await newestStates(administration);
     if ("code" in states) return states;
     const lines = [...states.policies.values()];
@@ -52,27 +49,28 @@ export const POLICY_HANDLERS = {
     const data: JsonObject[] = [];
     for (const status of shown) data.push(await viewOf(call.runtime, administration, status));
     const { policies, table } = call.runtime.snapshots.current.decider;
-    return {
-      json: { object: "list", policy_set: policies.id, table_revision: table.revision, data },
-      headers: NO_STORE,
-    };
+    return { json: { object: "list", policy_set: policies.id, table_revision: table.revision, data } };
   },
-  getPolicy: async (call) => {
-    const found = parts(call);
-    if ("code" in found) return found;
-    const { identity, administration } = found;
-    const wrong = checkQuery(call.url.searchParams, {});
-    if (wrong !== null) return wrong;
-    const status = await namedStatus(administration, call.parameter);
-    if ("code" in status) return status;
+  retrievePolicy: ofPolicy(async (call, { identity, administration, status }) => {
     const missing = await missingFor(call, identity, administration, status);
     if (missing !== null && "code" in missing) return missing;
     const view = await viewOf(call.runtime, administration, status);
-    return { json: { ...view, missing }, headers: [...NO_STORE, "etag", entityTag(status)] };
-  },
-  getPolicyContent: policyContent,
-  getPolicyShadow: candidateShadow,
-  getPolicySimulation: promotionSimulation,
+    return { json: { ...view, missing }, headers: ["etag", entityTag(status)] };
+  }),
+  retrievePolicyContent: policyContent,
+  /** What the candidate would have done. */
+  retrievePolicyShadow: ofPolicy(async (call, { identity, administration, status }) => {
+    const witnesses = readCount(call.url.searchParams, "witnesses", SHADOW_QUERY);
+    if (typeof witnesses !== "number") return witnesses;
+    if (status.candidate === null) return faultError({ fault: "no_candidate" });
+    const { table } = call.snapshot.decider;
+    const { workspace } = identity;
+    const reader = shadowReader(workspace, Object.keys(table.workspaces), table.policies.managedBy ?? null);
+    const { revision, digest, firstSeenAt: firstSeen } = contentOf(status, status.candidate.digest);
+    const watched = { id: status.id, revision, digest, since: status.candidate.since, firstSeen };
+    return policyShadow(administration.shadow, watched, reader, witnesses, Date.now());
+  }),
+  retrievePolicySimulation: promotionSimulation,
   listPolicyTransitions: policyTransitions,
   ...CHANGE_HANDLERS,
 } as const satisfies Record<string, ControlHandler>;
@@ -108,25 +106,6 @@ async function originOf(
   return actor;
 }
 
-/** GET /v1/policies/{id}/shadow: what the candidate would have done. */
-async function candidateShadow(call: ControlCall): Promise<ControlAnswer> {
-  const found = parts(call);
-  if ("code" in found) return found;
-  const { identity, administration } = found;
-  const requested = readShadowQuery(call.url.searchParams);
-  if ("code" in requested) return requested;
-  const status = await namedStatus(administration, call.parameter);
-  if ("code" in status) return status;
-  if (status.candidate === null) return faultError({ fault: "no_candidate" });
-  const { table } = call.snapshot.decider;
-  const { workspace } = identity;
-  const reader = shadowReader(workspace, Object.keys(table.workspaces), table.policies.managedBy ?? null);
-  const { revision, digest, firstSeenAt: firstSeen } = contentOf(status, status.candidate.digest);
-  const watched = { id: status.id, revision, digest, since: status.candidate.since, firstSeen };
-  const answer = await policyShadow(administration.shadow, watched, reader, requested.witnesses, Date.now());
-  return "code" in answer ? answer : { ...answer, headers: NO_STORE };
-}
-
 /** GET /v1/policies/{id}/simulation: the server's own report on the promotion of one content. */
 async function promotionSimulation(call: ControlCall): Promise<ControlAnswer> {
   const found = parts(call);
@@ -135,10 +114,7 @@ async function promotionSimulation(call: ControlCall): Promise<ControlAnswer> {
   // A report names every workspace that the promotion concerns, and making one costs up to a minute.
   const refused = managementError(call, identity);
   if (refused !== null) return refused;
-  const { searchParams } = call.url;
-  const wrong = checkQuery(searchParams, SIMULATION_QUERY);
-  if (wrong !== null) return wrong;
-  const asked = readDigest(searchParams);
+  const asked = readDigest(call.url.searchParams);
   if (asked !== null && typeof asked !== "string") return asked;
   const line = await namedStatus(administration, call.parameter);
   if ("code" in line) return line;
@@ -146,5 +122,5 @@ async function promotionSimulation(call: ControlCall): Promise<ControlAnswer> {
   const content = contentNamed(line, name);
   if (content === null) return name === "candidate" ? faultError({ fault: "no_candidate" }) : noSuchContent();
   const made = await administration.simulate(line.id, content.digest);
-  return typeof made === "string" ? simulationError(made) : { text: made.text, headers: NO_STORE };
+  return typeof made === "string" ? simulationError(made) : { text: made.text };
 }

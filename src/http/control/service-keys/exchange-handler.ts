@@ -5,7 +5,6 @@ import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
 import type { Runtime, ExchangeFault } from "../../runtime.ts";
-import { NOT_STORED } from "../../oauth-error.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
 
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
@@ -48,7 +47,6 @@ export async function exchangeKey({ runtime, identity, body, recordChange }: Con
       scope: prepared.scopes.join(" "),
       token_id: prepared.id,
     },
-    headers: NOT_STORED,
   };
 }
 

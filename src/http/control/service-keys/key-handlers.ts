@@ -13,9 +13,6 @@ import type { KeyFault, KeyManagement, NewKey, PreparedKey } from "./key-managem
 import { pageOfKeys } from "./key-page.ts";
 import { readNewKey, readRotation } from "./key-request.ts";
 
-/** Answers with keys must not be cached: some contain a secret, all are out of date a moment later. */
-export const NO_STORE = ["cache-control", "no-store"] as const;
-
 /** Keys of the workspaces that the caller manages; those of others look like keys that do not exist. */
 export const KEY_HANDLERS = {
   createKey: async (call) => {
@@ -36,11 +33,11 @@ export const KEY_HANDLERS = {
     const workspace = managedWorkspace(call, searchParams.get("workspace") ?? identity.workspace);
     if (typeof workspace !== "string") return workspace;
     const page = await pageOfKeys(keys, workspace, searchParams, Date.now());
-    return "fault" in page ? faultError(page) : withHeaders(page);
+    return "fault" in page ? faultError(page) : page;
   },
-  getKey: async (call) => {
+  retrieveKey: async (call) => {
     const key = await managedKey(call);
-    return "code" in key ? key : { json: describeKey(key, Date.now()), headers: NO_STORE };
+    return "code" in key ? key : { json: describeKey(key, Date.now()) };
   },
   rotateKey: async (call) => {
     const { identity, keys, body } = parts(call);
@@ -59,7 +56,7 @@ export const KEY_HANDLERS = {
     if ("code" in key) return key;
     if (!mayChangeKey(identity, key)) return notYours();
     const revoked = await revoke(call, key);
-    return "code" in revoked ? revoked : { json: describeKey(revoked, Date.now()), headers: NO_STORE };
+    return "code" in revoked ? revoked : { json: describeKey(revoked, Date.now()) };
   },
 } as const satisfies Record<string, ControlHandler>;
 
@@ -104,7 +101,6 @@ export async function stored(
       key: text,
       ...(result.previous !== null && { previous: describeKey(result.previous, now) }),
     },
-    headers: NO_STORE,
   };
 }
 
@@ -154,8 +150,4 @@ async function rotationError(call: ControlCall, fault: KeyFault, body: JsonObjec
   if (fault.fault !== "rotated") return faultError(fault, body);
   const key = await managedKey(call);
   return "code" in key ? key : { ...faultError(fault), facts: { service_key: describeKey(key, Date.now()) } };
-}
-
-function withHeaders(answer: { readonly json: JsonObject } | ServiceError): ControlAnswer {
-  return "code" in answer ? answer : { ...answer, headers: NO_STORE };
 }

@@ -2,15 +2,13 @@ import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { readInstant } from "../../../governance/window.ts";
+import { readCount } from "../query.ts";
 import { describeKey } from "./key-json.ts";
 import type { KeyFault, KeyManagement } from "./key-management.ts";
 
-const DEFAULT_LIMIT = 20;
-const MAXIMUM_LIMIT = 100;
-
 /** Query parameters of the list, for /openapi.json. */
 export const KEY_PAGE_QUERY = {
-  limit: { type: "integer", minimum: 1, maximum: MAXIMUM_LIMIT, default: DEFAULT_LIMIT, description: "Most keys." },
+  limit: { type: "integer", minimum: 1, maximum: 100, default: 20, description: "Most keys." },
   workspace: { type: "string", description: "The workspace, for keys with `platform:manage`; their own unless given." },
   expires_before: {
     type: "string",
@@ -32,11 +30,8 @@ export async function pageOfKeys(
   query: URLSearchParams,
   now: number,
 ): Promise<{ readonly json: JsonObject } | KeyFault | ServiceError> {
-  const written = query.get("limit") ?? String(DEFAULT_LIMIT);
-  const limit = /^[1-9]\d{0,2}$/.test(written) ? Number(written) : 0;
-  if (limit < 1 || limit > MAXIMUM_LIMIT) {
-    return invalidRequest("invalid_limit", `limit must be a whole number from 1 to ${MAXIMUM_LIMIT}`, "limit");
-  }
+  const limit = readCount(query, "limit", KEY_PAGE_QUERY, "invalid_limit");
+  if (typeof limit !== "number") return limit;
   const end = query.get("expires_before");
   const before = end === null ? null : readInstant(end);
   if (end !== null && before === null) {

@@ -4,7 +4,7 @@ import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
 import { faultError, noSuchKey, notYours } from "./key-errors.ts";
-import { elsewhere, managedWorkspace, NO_STORE, parts, revoke, stored, undeclaredValueError } from "./key-handlers.ts";
+import { elsewhere, managedWorkspace, parts, revoke, stored, undeclaredValueError } from "./key-handlers.ts";
 import { describeKey, statusOf } from "./key-json.ts";
 import type { ExistingKey } from "./key-management.ts";
 import { readNewKey } from "./key-request.ts";
@@ -35,7 +35,7 @@ export const NAMED_KEY_HANDLERS = {
     }
     return changed(call, path, put);
   },
-  getNamedKey: async (call) => {
+  retrieveNamedKey: async (call) => {
     const path = pathOf(call);
     if ("code" in path) return path;
     const key = await newestKey(call, path);
@@ -115,5 +115,5 @@ async function liveKey(call: ControlCall, path: NamedPath): Promise<ServiceKey |
 }
 
 function shown(key: ServiceKey, name: string): ControlAnswer {
-  return { json: { ...describeKey(key, Date.now()), name }, headers: NO_STORE };
+  return { json: { ...describeKey(key, Date.now()), name } };
 }
