@@ -26,7 +26,7 @@ Compiles routes.yaml and the policies beside it, as serve does, and prints every
 beside the policies.
 Calls no provider, opens no store, reads no secret.
 
-  DIRECTORY           the folder of a routes.yaml, in place of --config
+  DIRECTORY           the folder of a routes.yaml, instead of --config
   --config FILE       routes.yaml to check (default: routes.yaml)
 ${ENVIRONMENT_HELP}
   --format FORMAT     ${REPORT_FORMATS.join(", ")} (default: terminal)

@@ -58,7 +58,7 @@ Flags of all
   --workspace W     (list) Only keys of this workspace.
   --format FORMAT   ${TABLE_FORMAT_HELP}
   --quiet           Prints nothing on stderr when all went well.
-  --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+  --database PATH   An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
 
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
@@ -212,7 +212,7 @@ async function rotate(values: Values, positionals: readonly string[], io: Comman
   return EXIT.ok;
 }
 
-/** The only place where a key's text leaves the process. */
+/** The only function through which a key's text leaves the process. */
 function printSecret(text: string, record: KeyRecord, values: Values, io: CommandIo, remark: string): void {
   if (wantsJson(values.format)) {
     io.stdout(toJson({ key: text, ...describeKey(record, record.createdAt) }));

@@ -17,7 +17,7 @@ Flags
   --config FILE     routes.yaml with the limits. Default: routes.yaml.
   --environment NAME
                     merge routes.NAME.yaml over it. Default: SIGNALBOX_ENVIRONMENT, else none.
-  --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+  --database PATH   An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
 
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.

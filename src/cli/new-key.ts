@@ -56,7 +56,7 @@ export async function refuseUndeclaredNames(
   if (undeclared !== null) throw new UsageError(`${FLAG_OF[undeclared.field]}: ${undeclared.fix}`);
 }
 
-/** Whether the database is that of the working folder, which nobody named. */
+/** Whether the database is that of the working folder, which no flag named. */
 function isOwn({ database }: NewKeyFlags, { environment }: CommandIo): boolean {
   const named = [database, environment["SIGNALBOX_DATABASE_URL"], environment["SIGNALBOX_DATABASE"]];
   return named.every((value) => value === undefined || value === "");

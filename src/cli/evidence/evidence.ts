@@ -63,7 +63,7 @@ Flags of prune
   --yes             Deletes; without it nothing is done.
 
 Flags of all
-  --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+  --database PATH   An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
 
 Exit codes: 0 done, 1 not done or not verified, 2 the command line cannot be used.

@@ -115,9 +115,9 @@ function summary(
   from: ChainLink,
   verifier: ChainVerifier,
   anchors: readonly EvidenceAnchor[],
-  witnesses: Pick<LogEnd, "noted" | "server">,
+  known: Pick<LogEnd, "noted" | "server">,
 ): Verified {
-  const end: LogEnd = { head: verifier.head, flag: "--anchor", ...witnesses };
+  const end: LogEnd = { head: verifier.head, flag: "--anchor", ...known };
   const begins = from.position === 0 ? "from the first row on" : `after the anchor ${from.position}`;
   const lines = [
     `verified ${verifier.rows} rows ${begins}`,

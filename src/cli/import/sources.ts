@@ -7,7 +7,7 @@ interface ImportSource {
   readonly load: () => Promise<(file: ImportedFile, imported: ImportedConfiguration) => Promise<void> | void>;
 }
 
-/** Gateways whose configurations can be read, by the word of the command line. */
+/** Gateways whose configurations can be read, by their name on the command line. */
 export const IMPORT_SOURCES: Readonly<Record<string, ImportSource>> = {
   litellm: {
     summary: "config.yaml of LiteLLM's proxy",

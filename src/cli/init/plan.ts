@@ -3,7 +3,7 @@ import { suggest } from "../../compile/findings/suggest.ts";
 import { type Preset, PRESET_NAMES, presetOf } from "../../compile/presets/presets.ts";
 import { UsageError } from "../terminal/command-io.ts";
 
-/** What somebody answered. */
+/** The answers of the user. */
 export interface InitAnswers {
   /** Names of presets, each once, in the order of the answer. */
   readonly providers: readonly string[];
@@ -78,7 +78,7 @@ export function planInit({ providers: names, workspace, regions, trainsOnData }:
 /** The chosen regions of a preset; the widest where none was chosen. */
 function regionsFor(
   name: string,
-  { regions, address = "", place: fixed = "global" }: Preset,
+  { regions, address = "", region: fixed = "global" }: Preset,
   wanted: readonly string[],
 ): readonly string[] {
   const fits = (region: string): boolean => wanted.includes(region) || wanted.includes(areaOf(region));

@@ -38,7 +38,7 @@ version: 1
 regions:
 ${[...plan.groups].map(([group, regions]) => `  ${group}: ${flow([...regions])}`).join("\n")}
 
-# A preset gives protocol, address and flags; \`signalbox check\` prints what each came to. Keys written here take its place.
+# A preset gives protocol, address and flags; \`signalbox check\` prints what each came to. Keys written here replace its keys.
 # \`trains_on_data\` is what you gave init: check your contracts. A provider that may train gets only requests which say
 # \`"provider": {"data_collection": "allow"}\`. Add \`retention\` too; left out, the longest is assumed.
 # \`on_missing_secret: simulate\` lets the simulated provider answer until the secret is set. Remove it in production.

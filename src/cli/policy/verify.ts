@@ -18,7 +18,7 @@ Compiles every policy content of a store from its sources, without any cache, an
 that the store keeps. Servers run what they compile from the sources themselves; a module that differs was changed or
 forged.
 
-  --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+  --database PATH   An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
   --strict          Fails for contents of another compiler, too.
   --format FORMAT   ${TABLE_FORMAT_HELP}
@@ -36,7 +36,7 @@ const FLAGS = {
   strict: { type: "boolean" },
 } as const;
 
-/** What a content came to; `damaged` with why, in words that hold nothing of the policy. */
+/** What a content came to; `damaged` with why, in a text that holds nothing of the policy. */
 interface Verified {
   readonly content: SpokenContent;
   readonly result: "matches" | "other_compiler" | "differs" | "damaged";

@@ -38,7 +38,7 @@ export async function createFiles(files: readonly FileToWrite[]): Promise<void> 
     for (const { path, shown } of files) {
       current = shown;
       await makeFolder(dirname(path), dirname(shown));
-      // Claims the name before anything is written: between a look and a write somebody else could have made the file.
+      // Claims the name before anything is written: between a check and a write another process could create the file.
       await (await open(path, "wx")).close();
       claimed.push(path);
     }
@@ -52,7 +52,7 @@ export async function createFiles(files: readonly FileToWrite[]): Promise<void> 
   }
 }
 
-/** On its own, because a file in the place of a folder exists already too. */
+/** On its own, because a file with the folder's name exists already too. */
 async function makeFolder(path: string, shown: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true });

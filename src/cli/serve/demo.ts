@@ -58,7 +58,7 @@ try it:
 `;
 }
 
-/** The code stands behind `#`: browsers send it to nobody. */
+/** The code stands behind `#`: browsers do not send it. */
 export function consoleText({ console }: ServeOptions, { url, adminUrl }: RunningServer, code: string): string {
   const origin = console === "public" ? url : adminUrl;
   return `\nthe console, signed in with that key (the link is good once, for ten minutes):\n  ${origin}/console/#sign-in=${code}\n`;

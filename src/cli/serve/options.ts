@@ -29,7 +29,7 @@ Serves the routes and policies of a folder.
 
   --config FILE       routes.yaml to serve (default: routes.yaml)
 ${ENVIRONMENT_HELP}
-  --database PLACE    SQLite file or postgres:// URL (default: $SIGNALBOX_DATABASE_URL, else $SIGNALBOX_DATABASE,
+  --database PATH     SQLite file or postgres:// URL (default: $SIGNALBOX_DATABASE_URL, else $SIGNALBOX_DATABASE,
                       else .signalbox/signalbox.db)
   --host HOST         address of the public listener (default: 127.0.0.1); one that other machines reach needs TLS,
                       or one of the next two

@@ -26,7 +26,7 @@ Flags
   --format FORMAT   ${FORMATS.join(", ")} (default: terminal)
                     json: one object a line, the answer of GET /v1/spend without budgets
                     csv: of one workspace, which --workspace names
-  --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+  --database PATH   An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
 
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.

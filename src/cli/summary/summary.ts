@@ -27,7 +27,7 @@ Flags
                     or hour; hour for at most 31 days.
   --format FORMAT   ${TABLE_FORMAT_HELP}
                     json: one object a line, the answer of GET /v1/governance/summary, without the server's part.
-  --database PLACE  An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+  --database PATH   An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
                     else .signalbox/signalbox.db.
 
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.

@@ -5,7 +5,7 @@ export function numberText(amount: number | string): string {
   return String(amount).replaceAll(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
-/** As many digits as anybody reads one by one: 10^12. */
+/** As many digits as readers take in one by one: 10^12. */
 const EXACT = "1000000000000";
 
 /** A number of request shapes, given in decimal digits: exact up to 10^12, `1.9 × 10^18` above. */

@@ -9,7 +9,7 @@ export { readTime } from "../../canon/rfc3339.ts";
 
 export type Options = NonNullable<ParseArgsConfig["options"]>;
 
-/** `util.parseArgs`, with errors that name the flag and never repeat a value: somebody may have typed a key there. */
+/** `util.parseArgs`, with errors that name the flag and never repeat a value, because it may be a key. */
 export function readArguments<const Given extends Options>(argv: readonly string[], options: Given) {
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });

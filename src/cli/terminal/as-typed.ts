@@ -26,9 +26,9 @@ export function flagAsTyped({ message }: UsageError, argv: readonly string[]): s
 
 function valuesOf(flag: string, argv: readonly string[]): readonly string[] {
   const long = `--${flag}`;
-  return argv.flatMap((word, index) => {
-    if (word.startsWith(`${long}=`)) return [word.slice(long.length + 1)];
+  return argv.flatMap((argument, index) => {
+    if (argument.startsWith(`${long}=`)) return [argument.slice(long.length + 1)];
     const next = argv[index + 1];
-    return word === long && next !== undefined && !next.startsWith("-") ? [next] : [];
+    return argument === long && next !== undefined && !next.startsWith("-") ? [next] : [];
   });
 }

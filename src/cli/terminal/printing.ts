@@ -1,6 +1,6 @@
 import type { CommandIo } from "./command-io.ts";
 
-/** Text that somebody else chose, safe for a terminal: it cannot move the cursor or colour what follows. */
+/** Text from an untrusted source, safe for a terminal: it cannot move the cursor or colour what follows. */
 export function printable(text: string): string {
   return text.replaceAll("\t", " ").replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\uFFFD");
 }

@@ -16,7 +16,7 @@ export interface SarifResult {
   readonly location: { readonly file: string; readonly line: number; readonly column: number } | null;
   /** What stays the same while the result stays the same, by the name of the way it is made. */
   readonly fingerprints?: Readonly<Record<string, string>>;
-  /** Why somebody decided to live with the result. */
+  /** Why the result is accepted. */
   readonly suppression?: string;
 }
 

@@ -7,7 +7,7 @@ const SERVING: readonly string[] = ["serve", "mock"];
  * Handles a closed output; without listeners such an error would end every command with a stack trace.
  * A command that only prints ends: quietly where its reader has closed the pipe, as after `head`, and otherwise with a message.
  *
- * @param command the first word of the command line
+ * @param command the first argument of the command line
  */
 export function listenToOutput(command: string | undefined): void {
   const serves = command !== undefined && SERVING.includes(command);

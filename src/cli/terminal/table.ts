@@ -1,6 +1,6 @@
 import { printable } from "./printing.ts";
 
-/** Rows as columns of equal width, two spaces apart, without spaces at the ends of lines. Cells may hold what somebody else chose. */
+/** Rows as columns of equal width, two spaces apart, without spaces at the ends of lines. Cells may hold untrusted text. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
   return tableRows(rows)
     .map((row) => `${row}\n`)

@@ -115,7 +115,7 @@ export class ImportedConfiguration implements ModelRows {
       model: found.model,
       provider,
       upstream: wish.upstream,
-      // What the provider's name of the model says is wider or narrower than the host, never another place.
+      // What the provider's name of the model says is wider or narrower than the host, never another region.
       region: shown === null ? provider.region : (shown.location.at(-1) ?? "global"),
       capabilities: found.capabilities,
       batch: found.batch,

@@ -36,7 +36,7 @@ interface FoundModel {
   readonly batch: JsonObject | null;
 }
 
-/** Tools that providers run: nobody gets them because nothing was said. */
+/** Tools that providers run: no caller gets them by default. */
 const HOSTED: ReadonlySet<string> = new Set(["web_search", "file_search", "code_execution", "computer_use", "mcp"]);
 /** What a server is assumed to understand of which nothing is known but its protocol. */
 const COMMON: readonly Capability[] = ["tools", "json_schema", "json_object"];

@@ -87,7 +87,7 @@ pass.tag_matches contains candidate.id if {
   return policy(contract, rules, "enforce");
 }
 
-/** Routes whose guardrails look at words, which nothing here does. */
+/** Routes whose guardrails check content, which nothing here does. */
 export function guardrailPolicy(routes: Iterable<string>, label: string): PlannedPolicy {
   const contract: Contract = {
     id: "imported-guardrails",
@@ -96,13 +96,13 @@ export function guardrailPolicy(routes: Iterable<string>, label: string): Planne
     effect: "gate",
     reason: "GUARDRAIL_NOT_REPLACED",
   };
-  const rules = `# Routes of which the source looked at the words of requests or answers.
+  const rules = `# Routes of which the source checked the content of requests or answers.
 guarded := ${set(routes)}
 
 ${HELD}
 pass.guardrail_replaced if not input.request.route in guarded
 
-# Label of keys whose callers check words themselves.
+# Label of keys whose callers check content themselves.
 pass.guardrail_replaced if ${JSON.stringify(label)} in held
 `;
   return policy(contract, rules, "shadow");

@@ -15,7 +15,7 @@ export interface ProviderLocation {
   readonly baseUrl: string | null;
   /** The host is on this machine or in a network of one's own. */
   readonly isPrivate: boolean;
-  /** Why somebody has to look at the region or the address. */
+  /** Why a person has to check the region or the address. */
   readonly doubt: string | null;
 }
 
@@ -28,12 +28,12 @@ export interface ProviderLocation {
 export function providerLocation(preset: Preset | null, given: string | null, wanted: string | null): ProviderLocation {
   const region = wanted === null || wanted === "" ? null : asId(wanted, UNSTATED);
   if (given !== null) return ofAddress(preset, given, region);
-  const { regions, address = "", place } = preset ?? {};
+  const { regions, address = "", region: declared } = preset ?? {};
   if (regions === undefined) {
     const doubt =
       "the host carries a name of your account, which the source does not hold: replace what is in capitals";
     const shown = URL.canParse(address) ? hostEvidence(new URL(address).hostname) : null;
-    return { region: (shown === null ? region : place) ?? UNSTATED, baseUrl: address, isPrivate: false, doubt };
+    return { region: (shown === null ? region : declared) ?? UNSTATED, baseUrl: address, isPrivate: false, doubt };
   }
   const known = Object.entries(regions);
   const own = known.find(([name]) => name === region);
@@ -65,7 +65,7 @@ function ofAddress(preset: Preset | null, given: string, region: string | null):
   if (shown !== null) return { ...base, region: shown.location.at(-1) ?? "global" };
   if (isOwnHost(hostname)) return { ...base, region: region ?? OWN, isPrivate: true };
   if (region !== null) return { ...base, region };
-  const doubt = `no word of the source says where this provider processes: region \`${UNSTATED}\` is written; write the real one`;
+  const doubt = `the source does not say where this provider processes: region \`${UNSTATED}\` is written; write the real one`;
   return { ...base, region: UNSTATED, doubt };
 }
 

@@ -2,11 +2,11 @@ import type { Spot } from "../source/fields.ts";
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,126}$/;
 
-/** Words that stand for a key where a server of one's own wants none. */
+/** Placeholders for a key where a server of one's own needs none. */
 const NO_KEY =
   /^(?:none|null|empty|dummy|fake|fake[-_]?(?:api[-_]?)?key|not[-_]?needed|anything|na|n\/a|no[-_]?key|placeholder|x+)$/i;
 
-/** Whether a text in the place of a key says that there is none. */
+/** Whether a text that stands for a key says that there is none. */
 export function meansNoKey(text: string): boolean {
   return text === "" || NO_KEY.test(text);
 }

@@ -14,7 +14,7 @@ export interface CloudConnection {
 /**
  * `null` for providers that take a key.
  *
- * @param row keys that the row has in the place of a preset.
+ * @param row keys that the row has instead of a preset.
  * @param base address that the source writes out.
  */
 export function cloudAuth(
@@ -134,8 +134,7 @@ function google(params: Fields, imported: ImportedConfiguration): CloudConnectio
   }
   if (location === null)
     imported.report.add("decide", params, "no location is said: `us-central1`, which LiteLLM takes then, is written");
-  if (project === "PROJECT")
-    imported.report.add("decide", params, "no project is said: write it in the place of PROJECT");
+  if (project === "PROJECT") imported.report.add("decide", params, "no project is said: write it for PROJECT");
   const googleLocation = location ?? "us-central1";
   const host =
     googleLocation === "global" ? "aiplatform.googleapis.com" : `${googleLocation}-aiplatform.googleapis.com`;

@@ -104,7 +104,7 @@ function providerOf(bits: Bits): PlannedProvider {
   const cloud = cloudAuth(params, row.cloud, form?.row, written, imported);
   const given = cloud?.baseUrl ?? written;
   const isNamed = region !== null && cloud === null && given === null && facts?.regions !== undefined;
-  // A claim about the place does not change the host that is called.
+  // A claim about the region does not change the host that is called.
   const location = providerLocation(facts, given, cloud?.region ?? (isNamed ? null : region));
   if (isNamed)
     imported.report.add(
@@ -178,7 +178,7 @@ function nameOf(base: string, region: string, address: string | null): string {
   return asId(isPlain ? base : `${base}-${region}`, base);
 }
 
-/** The word of a host that tells one account or server from another; `null` for addresses. */
+/** The part of a host that distinguishes accounts or servers; `null` for addresses. */
 function labelOf(hostname: string): string | null {
   if (hostEvidence(hostname) !== null) return null;
   if (/^[\d.]+$|^\[|^localhost$/.test(hostname)) return null;

@@ -33,14 +33,14 @@ export interface Wildcard {
   readonly pattern: string;
   /** `litellm_params.model`. */
   readonly model: string;
-  /** The row for one model, by what stands in the place of the star. @returns nothing where there can be none, which has been reported. */
+  /** The row for one model, by what the star matched. @returns nothing where there can be none, which has been reported. */
   readonly row: (model: string) => Deployment | null;
   readonly spot: Spot;
 }
 
 export interface ReadRow {
   readonly name: string;
-  /** Reports what nobody has read, once every model of a wildcard has been. */
+  /** Reports unread members, once every model of a wildcard has been. */
   readonly finish: () => void;
   readonly deployment: Deployment | null;
   readonly wildcard: Wildcard | null;

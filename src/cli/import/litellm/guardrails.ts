@@ -8,7 +8,7 @@ import type { Deployment } from "./deployments.ts";
 /** Label of keys whose callers have a guardrail of their own. */
 export const REPLACED = "guardrails-replaced";
 
-const NO_CONTENT_CHECKS = "nothing here looks at the words of prompts and answers";
+const NO_CONTENT_CHECKS = "nothing here checks the content of prompts and answers";
 
 /**
  * The policy about routes whose guardrails were not carried over.
@@ -51,7 +51,7 @@ export function addGuardrails(
   imported.report.add(
     "decide",
     spot,
-    `\`imported-guardrails\` is in shadow and denies nothing. Give callers that check words themselves the label \`${REPLACED}\`, then promote it (docs/policy-lifecycle.md)`,
+    `\`imported-guardrails\` is in shadow and denies nothing. Give callers that check content themselves the label \`${REPLACED}\`, then promote it (docs/policy-lifecycle.md)`,
   );
 }
 
@@ -76,7 +76,7 @@ export function addTags(
         imported.report.add(
           "left_out",
           where,
-          "tags route nothing without `enable_tag_filtering`; labels of keys tell spend apart",
+          "tags route nothing without `enable_tag_filtering`; labels of keys separate spend",
         );
       if (!isOn) continue;
       if (labels.length > 0) {
@@ -88,7 +88,7 @@ export function addTags(
         imported.report.add(
           "changed",
           where,
-          "policy `tag-routing`: labels of the key or its workspace choose, not words of the request",
+          "policy `tag-routing`: labels of the key or its workspace choose, not tags of the request",
         );
     }
   }

@@ -63,7 +63,7 @@ const KNOWN: KnownKeys = {
   model_tpm_limit: ["left_out", "limits are of workspaces and keys, not of models"],
   aliases: ["decide", "write a route of that name"],
   model_aliases: ["decide", "write a route of that name"],
-  guardrails: ["left_out", "no guardrail looks at words here"],
+  guardrails: ["left_out", "no guardrail checks content here"],
   tags: ["decide", "labels of the key (`--labels`) are what policies read"],
   expires: ["left_out", "every key here has an end of its own, `--expires`"],
   duration: ["left_out", "every key here has an end of its own, `--expires`"],

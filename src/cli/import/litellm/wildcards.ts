@@ -49,7 +49,7 @@ export function expandWildcards(
   }
 }
 
-/** What stands in the place of the star; `null` where the name does not fit. */
+/** What the star matched; `null` where the name does not fit. */
 function starOf(pattern: string, name: string): string | null {
   const [before = "", ...rest] = pattern.split("*");
   const after = rest.join("*");

@@ -12,7 +12,7 @@ import { type ImportedText, parseImported } from "../source/read-source.ts";
 const PRESET = "openrouter";
 const ID = /^[A-Za-z0-9~@][\w.~@-]*\/[\w.:~@/-]+$/;
 
-/** Words of `supported_parameters` that are capabilities here. */
+/** Values of `supported_parameters` that are capabilities here. */
 const PARAMETERS: Readonly<Record<string, Capability>> = {
   tools: "tools",
   structured_outputs: "json_schema",

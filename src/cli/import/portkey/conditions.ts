@@ -5,7 +5,7 @@ import type { Fields, Item } from "../source/fields.ts";
 /** Groups of terms above which a condition is nothing that a person reads. */
 const MOST_GROUPS = 32;
 
-/** What a condition asks of metadata, as labels of the key; `null` for what labels cannot say. */
+/** What a condition requires of metadata, as labels of the key; `null` for what labels cannot say. */
 export function labelCondition(query: Fields): LabelCondition | null {
   let found: LabelCondition | null = [[]];
   for (const [name, item] of query.entries()) {

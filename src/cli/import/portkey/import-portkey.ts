@@ -10,7 +10,7 @@ import { labelCondition, modelCondition } from "./conditions.ts";
 import { addPlan, type Plan, planOf } from "./plan.ts";
 import { TARGET_KEYS, timeoutOf } from "./target.ts";
 
-/** Label of keys whose callers check words themselves. */
+/** Label of keys whose callers check content themselves. */
 const REPLACED = "guardrails-replaced";
 
 /** Policies gather what they say of all configurations. */
@@ -73,7 +73,7 @@ function guard({ guardrails }: Plan, id: string, { guarded }: Gathered, { report
     report.add(
       "changed",
       spot,
-      `nothing here looks at words; policy \`imported-guardrails\` records requests of route ${quote(id)}, and denies them once it is promoted`,
+      `nothing here checks content; policy \`imported-guardrails\` records requests of route ${quote(id)}, and denies them once it is promoted`,
     );
   }
 }
@@ -160,6 +160,6 @@ function addPolicies(root: Fields, { branching, guarded }: Gathered, imported: I
   imported.report.add(
     "decide",
     root,
-    `\`imported-guardrails\` is in shadow and denies nothing. Give callers that check words themselves the label \`${REPLACED}\`, then promote it (docs/policy-lifecycle.md)`,
+    `\`imported-guardrails\` is in shadow and denies nothing. Give callers that check content themselves the label \`${REPLACED}\`, then promote it (docs/policy-lifecycle.md)`,
   );
 }

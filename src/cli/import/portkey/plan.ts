@@ -11,7 +11,7 @@ type Tier = readonly { readonly endpoint: PlannedEndpoint; readonly weight: numb
 export interface Plan {
   readonly tiers: readonly Tier[];
   readonly attempts: number;
-  /** Hooks that look at words. */
+  /** Hooks that check content. */
   readonly guardrails: readonly Spot[];
 }
 

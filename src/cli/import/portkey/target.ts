@@ -129,11 +129,7 @@ function providerOf(fields: Fields, preset: string, slug: string | null, importe
     const item = fields.item(name);
     if (item === null) continue;
     secrets.literal(fields.text(name) ?? "", name.toUpperCase(), item);
-    report.add(
-      "decide",
-      item,
-      "this line holds a key: the cloud's own variables take its place (docs/configuration.md)",
-    );
+    report.add("decide", item, "this line holds a key: the cloud's own variables replace it (docs/configuration.md)");
   }
   const location = providerLocation(presetOf(preset) ?? null, base, region);
   if (location.doubt !== null) report.add("decide", fields, location.doubt);

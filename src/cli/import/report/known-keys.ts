@@ -7,7 +7,7 @@ import type { Outcome } from "./import-report.ts";
 export type KnownKeys = Readonly<Record<string, readonly [Outcome, string]>>;
 
 /**
- * Reports every member of a mapping that nobody has read. A key that is in no table is reported as unknown, so that it can be looked up; a value is
+ * Reports every member of a mapping that has not been read. A key that is in no table is reported as unknown, so that it can be looked up; a value is
  * never repeated.
  */
 export function reportOthers(fields: Fields, known: KnownKeys, { report }: ImportedConfiguration): void {
@@ -22,5 +22,5 @@ export function reportOthers(fields: Fields, known: KnownKeys, { report }: Impor
 
 const UNKNOWN: readonly [Outcome, string] = [
   "decide",
-  "this key is not known to the import: look up what it does, and whether anything has to take its place",
+  "this key is not known to the import: look up what it does, and whether anything has to replace it",
 ];

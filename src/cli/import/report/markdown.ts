@@ -9,7 +9,7 @@ const TITLES: Readonly<Record<Outcome, string>> = {
   carried: "Carried over",
 };
 
-/** What needs somebody comes first. */
+/** Entries that need a decision come first. */
 const ORDER: readonly Outcome[] = ["decide", "changed", "left_out", "carried"];
 
 /** The report for people. */

@@ -13,7 +13,7 @@ export interface Item extends Spot {
 }
 
 /**
- * The members of one mapping of the source. It notes which members were read, so that those nobody read can be reported: nothing is dropped in
+ * The members of one mapping of the source. It notes which members were read, so that unread members can be reported: nothing is dropped in
  * silence. A value of the wrong type is a finding, and reads as absent.
  */
 export class Fields implements Spot {
@@ -134,7 +134,7 @@ export class Fields implements Spot {
     });
   }
 
-  /** Members that nobody has read yet, and that say something. */
+  /** Members that have not been read yet and are not empty. */
   unread(): readonly (readonly [string, Item])[] {
     const names = [...this.#node.members.keys()].filter((name) => !this.#read.has(name));
     return names.flatMap((name) => {

@@ -17,7 +17,7 @@ export interface ImportedFile extends ImportedText {
   readonly path: string;
 }
 
-/** Reads a file that was named by the user. @returns why not, in words, where it cannot be read. */
+/** Reads a file that was named by the user. @returns the reason as a sentence, where it cannot be read. */
 export async function readImportedText(path: string, shown: string): Promise<ImportedText | string> {
   let bytes: Uint8Array | "too_large";
   try {

@@ -9,7 +9,7 @@ const MOST_IN_ONE_FILE = 60;
 
 /** Name of the environment in which the simulated provider answers. */
 export const SIMULATED = "simulated";
-/** A variable that nobody sets, so that no provider has its secret in that environment. */
+/** A variable that is never set, so that no provider has its secret in that environment. */
 const NEVER_SET = "SIGNALBOX_SIMULATED_PROVIDER_KEY";
 
 const STYLE = { lineWidth: 0, flowCollectionPadding: true } as const;

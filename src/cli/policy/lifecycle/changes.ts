@@ -29,7 +29,7 @@ interface Plan {
   /** What will happen, printed before it does. */
   readonly doing: string;
   readonly body: JsonObject;
-  /** Whether the change fails where somebody else has changed the policy since it was read. */
+  /** Whether the change fails where another change of the policy was made since it was read. */
   readonly guarded: boolean;
   readonly done: string;
   /** A command line to paste that undoes the change; `null` where none does. */

@@ -6,7 +6,7 @@ import { renderLines, type Line } from "../../terminal/layout.ts";
 import { DEFAULT_SERVER, PolicyServer } from "./server/client.ts";
 import { NotNowError } from "./server/refusal.ts";
 
-/** Exit code where something is missing, or somebody else was quicker. A pipeline can wait for it. */
+/** Exit code where something is missing, or another change was first. A pipeline can wait for it. */
 const NOT_NOW = 3;
 
 /** Columns where stdout is no terminal. */

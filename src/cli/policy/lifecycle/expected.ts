@@ -11,7 +11,7 @@ export function readRevision(flag: string, text: string | undefined): number | n
   return Number(text.slice(1));
 }
 
-/** What somebody must have seen in a slot when a command was written down; `undefined`: whatever is there. */
+/** What a slot must have held when a command was written down; `undefined`: whatever is there. */
 export interface Expected {
   readonly candidate: number | null | undefined;
   readonly enforced: number | null | undefined;

@@ -74,7 +74,7 @@ function missingCell({ candidate, missing }: PolicyView): string {
 }
 
 /** Requests that are shown of those that a candidate concerns. */
-const WITNESSES = 20;
+const EXAMPLE_GROUPS = 20;
 
 /** `signalbox policy show` */
 export const showPolicy = lifecycleCommand({
@@ -89,7 +89,7 @@ in shadow would have done to requests, with commands that explain them, and the 
     const { view, json: policy } = await server.policy(id);
     // A removal has no rules that could be in shadow.
     const isWatched = view.candidate !== null && view.candidate.content !== "removal";
-    const shadow = isWatched ? await server.below(view.id, "shadow", { witnesses: String(WITNESSES) }) : null;
+    const shadow = isWatched ? await server.below(view.id, "shadow", { witnesses: String(EXAMPLE_GROUPS) }) : null;
     if (json) printJson({ policy, shadow }, io);
     else printLines(policyLines(view, shadow, server.flag), io);
   },

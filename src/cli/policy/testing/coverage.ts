@@ -77,7 +77,7 @@ export function gapsOf(
 ): readonly Diagnostic<GapCode>[] {
   const gaps: Diagnostic<GapCode>[] = [];
   const report = (code: GapCode, location: Location | undefined, message: string, hint: string): void => {
-    if (location === undefined) throw new Error("gapsOf: a policy has no place");
+    if (location === undefined) throw new Error("gapsOf: a policy has no location");
     gaps.push({ code, severity: "warning", ...location, message, hint });
   };
   for (const id of untested) {

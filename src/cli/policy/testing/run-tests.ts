@@ -109,7 +109,7 @@ function cannotWatch(what: string): CommandError {
   );
 }
 
-/** Two rules of one name may be the same test; what they end with is compared by place. */
+/** Two rules of one name may be the same test; what they end with is compared by location. */
 function identityOf({ file, name, row }: TestResult): string {
   return JSON.stringify([file, row, name]);
 }

@@ -21,14 +21,14 @@ export interface WatchedPolicy {
 }
 
 /**
- * OPA's test runner tells which lines were reached, but not what a rule gave. So `pass.<constraint>` and
- * `reason.<constraint>` are renamed in a copy of the policy, and rules of the old names take their place, which print what
+ * OPA's test runner reports which lines were reached, but not what a rule gave. So `pass.<constraint>` and
+ * `reason.<constraint>` are renamed in a copy of the policy, and rules of the old names replace them, which print what
  * the renamed ones give under the test's own input, data and replacements, and hand it on.
  *
  * What the policy itself refers to is renamed as well: only what a test requests is seen, and a reason rule that reads
  * `pass` does not end up asking itself.
  *
- * @param mark a word that stands nowhere in the sources, of letters and digits; it begins every line that is printed.
+ * @param mark a string that does not occur in the sources, of letters and digits; it begins every line that is printed.
  */
 export function watchedSources({ policy, source, facts }: WatchedPolicy, mark: string): readonly Source[] {
   return [
@@ -56,7 +56,7 @@ export function readSightings(
 }
 
 /**
- * The name at the place, with what stands before it: `pass` of `default pass.c`, of `data.signalbox.policy.x.pass.c`, of
+ * The name at the location, with what stands before it: `pass` of `default pass.c`, of `data.signalbox.policy.x.pass.c`, of
  * `own.pass.c`. A constraint may be called `pass` too, so what stands without a prefix is tried first.
  */
 const NAMED = /(?:(?:default\s+)?|data\.signalbox\.policy\.\w+\.|[A-Za-z_]\w*\.)(?:pass|reason)(?!\w)/y;
@@ -71,7 +71,7 @@ function renamed(text: string, facts: ModuleFacts, mark: string): string {
   const ends = new Set<number>();
   for (const location of [...heads, ...references]) {
     NAMED.lastIndex = offsetOf(text, location);
-    // Further bodies of a rule stand under its first head; they have a place, but no name of their own.
+    // Further bodies of a rule stand under its first head; they have a location, but no name of their own.
     if (NAMED.test(text)) ends.add(NAMED.lastIndex);
   }
   let result = text;

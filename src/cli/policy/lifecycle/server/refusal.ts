@@ -6,20 +6,20 @@ import { CommandError } from "../../../terminal/command-io.ts";
 import { missingTexts } from "../text/missing.ts";
 import { parseMissing } from "./view.ts";
 
-/** Nothing is broken, and nothing was done: something is missing, or somebody was quicker. Exit code 3. */
+/** Nothing is broken, and nothing was done: something is missing, or another change was first. Exit code 3. */
 export class NotNowError extends Error {
   override readonly name = "NotNowError";
 }
 
-/** What was asked. */
-export interface Asked {
+/** The command as typed. */
+export interface RequestedChange {
   /** Policy id; `null` where it was about all. */
   readonly policy: string | null;
   readonly changes: boolean;
 }
 
 /** The meaning of an error answer for the user of the terminal, and what to do. */
-export function refusal({ status, body }: ServerAnswer, requested: Asked): CommandError | NotNowError {
+export function refusal({ status, body }: ServerAnswer, requested: RequestedChange): CommandError | NotNowError {
   const error = objectOf(body, "error");
   const code = textOf(error, "code");
   const show = `signalbox policy show ${requested.policy ?? "ID"}`;
@@ -58,7 +58,7 @@ export function refusal({ status, body }: ServerAnswer, requested: Asked): Comma
 }
 
 /** `null` for a reason that this command does not know. */
-function forbidden(code: string, { changes }: Asked): string | null {
+function forbidden(code: string, { changes }: RequestedChange): string | null {
   switch (code) {
     case "insufficient_scope":
       return changes
@@ -73,7 +73,7 @@ function forbidden(code: string, { changes }: Asked): string | null {
   }
 }
 
-function notFound(code: string, { policy }: Asked): string {
+function notFound(code: string, { policy }: RequestedChange): string {
   if (code === "policy_not_found") return "ID: the server has no such policy; see: signalbox policy list";
   if (code === "content_not_found") {
     return `--digest: the server keeps no content of the policy that begins like this; see: signalbox policy history ${policy ?? "ID"}`;
@@ -113,7 +113,7 @@ function conflict(code: string, error: JsonObject | null, policy: string): strin
   }
 }
 
-/** Which state a policy is in now, after somebody else has changed it. */
+/** Which state a policy is in now, after another change. */
 function currentText(current: JsonObject | null): string {
   if (current === null) return "the policy has changed meanwhile";
   const slot = (name: string): string => {

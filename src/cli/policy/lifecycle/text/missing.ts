@@ -10,7 +10,7 @@ const FORMAT: RequirementFormat = {
   selfApproval: false,
 };
 
-/** One thing that a promotion still lacks, in words; the same in a list, after an approval and in a refusal. */
+/** One thing that a promotion still lacks, as a sentence; the same in a list, after an approval and in a refusal. */
 function missingText(missing: Missing): string {
   const row = REQUIREMENTS.find(({ name }) => name === missing.requirement);
   // A newer server may require more than this command knows.

@@ -124,7 +124,7 @@ const WORD = /(?:([\w@%+:,./=-]+)|'([^']*)')(?: |$)/y;
 
 /**
  * A command of a server's answer, to be pasted into a shell; `null` for anything that is not plainly `explain` with words. It is written anew from its words, so that
- * a server cannot have somebody paste more than an explanation.
+ * a server cannot make a user paste more than an explanation.
  */
 export function pastedCommand(text: unknown): string | null {
   if (typeof text !== "string" || text.length > LONGEST) return null;

@@ -10,7 +10,7 @@
 #       guardrail_replaced: {effect: gate, reasons: [GUARDRAIL_NOT_REPLACED]}
 package signalbox.policy.imported_guardrails
 
-# Routes of which the source looked at the words of requests or answers.
+# Routes of which the source checked the content of requests or answers.
 guarded := {"config"}
 
 held contains label if some label in input.workspace.labels
@@ -19,5 +19,5 @@ held contains label if some label in input.key.labels
 
 pass.guardrail_replaced if not input.request.route in guarded
 
-# Label of keys whose callers check words themselves.
+# Label of keys whose callers check content themselves.
 pass.guardrail_replaced if "guardrails-replaced" in held
