@@ -1,6 +1,6 @@
 import type { Citation, InferenceEvent, OpenBlock, TokenLogprob } from "../canon/generate/event.ts";
 
-/** One piece of a block. `key` tells blocks of one kind apart where a provider does; blocks of different kinds are always different. */
+/** One piece of a block. `key` distinguishes blocks of one kind where a provider does; blocks of different kinds are always different. */
 type Delta =
   | { readonly type: "text"; readonly text: string; readonly logprobs: readonly TokenLogprob[] }
   | { readonly type: "refusal"; readonly text: string }

@@ -2,7 +2,7 @@ import type { Capability } from "../canon/capability.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import type { BodyReader } from "../canon/body-reader.ts";
 
-/** Characters of a prompt without turns that tell conversations apart: they grow at the end, and all of it would change with every request. */
+/** Characters of a prompt without turns that distinguish conversations: they grow at the end, and all of it would change with every request. */
 const PROMPT_HEAD = 1_024;
 
 /** Tokens of one that is given as numbers. */
@@ -57,7 +57,7 @@ function headOf(prompt: JsonValue | undefined): readonly JsonValue[] {
 const WHOLE_TEXT = 8_192;
 const TEXT_END = 4_096;
 
-/** Characters that count, and levels that are looked into: a request may be large and deep, and its beginning tells enough. */
+/** Characters that count, and levels that are looked into: a request may be large and deep, and its beginning is enough. */
 const LONGEST_SUMMARY = 65_536;
 const DEEPEST = 32;
 
@@ -137,7 +137,7 @@ function bringsMedia(needs: readonly Capability[]): boolean {
   return needs.some((capability) => MEDIA.has(capability));
 }
 
-/** Types of parts, over all protocols of products, whose tokens their bytes do not tell. */
+/** Types of parts, over all protocols of products, whose number of tokens does not follow from their bytes. */
 const PICTURES: ReadonlySet<string> = new Set(["image", "image_url", "input_image"]);
 const DOCUMENTS: ReadonlySet<string> = new Set([
   "document",

@@ -197,7 +197,7 @@ export interface EventRenderer {
    * the surface has it. `failure` is never pushed: `fail` is called instead.
    */
   push(event: InferenceEvent): readonly Uint8Array[];
-  /** Every word that the surface could not say so far, each once. */
+  /** Every dropped field of the surface so far, each once. */
   readonly dropped: readonly DroppedField[];
   /** Ends a stream that cannot be finished. Last call; works before any event too. */
   fail(error: ServiceError): Uint8Array;

@@ -11,8 +11,8 @@ import { parsePreferences } from "./preferences.ts";
 /**
  * The class of a member of a request (docs/protocols.md#classes-of-request-members).
  * `core`: shapes the answer; `capability`: requires something that a route and a workspace must approve; `region`: says where content may be processed, which the
- * routing table decides; `state`: asks somebody to keep content, refused unless it says no; `egress`: lets a provider call somebody else;
- * `identity`: tells who the caller's user is, taken out before the request leaves; `hint`: may help, may be ignored by a provider;
+ * routing table decides; `state`: requests that content is stored, refused unless its value turns that off; `egress`: lets a provider call other servers;
+ * `identity`: identifies the caller's user, taken out before the request leaves; `hint`: may help, may be ignored by a provider;
  * `ours`: read by the router, never sent.
  */
 export type FieldClass = "core" | "capability" | "region" | "state" | "egress" | "identity" | "hint" | "ours";

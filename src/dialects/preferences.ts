@@ -53,7 +53,7 @@ export const PROVIDER_PREFERENCES_SCHEMA = {
   },
 } as const;
 
-/** Brings a validated `provider` member to its one written form; `null` where nothing was asked. */
+/** Brings a validated `provider` member to its one written form; `null` where nothing was requested. */
 export function parsePreferences(value: JsonValue | undefined): ProviderPreferences | null {
   if (!isJsonObject(value)) return null;
   const {

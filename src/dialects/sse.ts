@@ -169,7 +169,7 @@ function endOfEvent(bytes: Uint8Array, from: number, ends: LineEnds): number {
     const second = bytes[next];
     if (second === LF || second === CR) {
       const end = afterLineEnd(bytes, next);
-      // A CR in the last place may be half of a CRLF; the rest decides. Where lines end with CR alone, the reader must not wait for a LF that never comes.
+      // A CR in the last position may be half of a CRLF; the rest decides. Where lines end with CR alone, the reader must not wait for a LF that never comes.
       return second === CR && end === bytes.length && bytes[end - 1] === CR && bytes[next - 1] === LF ? -1 : end;
     }
     lineEnd = ends.next(next);
@@ -191,7 +191,7 @@ interface AnswerReader {
   drain(): readonly InferenceEvent[];
 }
 
-/** Reads server-sent events of dialects whose own words end an answer: bytes that end before them were cut off. */
+/** Reads server-sent events of dialects whose own events end an answer: bytes that end before them were cut off. */
 export abstract class SseEventParser<Reader extends AnswerReader> implements EventParser {
   readonly #framer = new SseFramer();
   protected readonly reader: Reader;

@@ -14,7 +14,7 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
   pause_turn: "pause",
 };
 
-/** `null` where no reason is given; `other` for a word that we do not know, so that no upstream text reaches evidence. */
+/** `null` where no reason is given; `other` for an unknown value, so that no upstream text reaches evidence. */
 export function readStopReason(value: JsonValue | undefined): FinishReason | null {
   if (typeof value !== "string" || value === "") return null;
   return (Object.hasOwn(REASONS, value) ? REASONS[value] : undefined) ?? "other";
@@ -44,7 +44,7 @@ export function formatStopReason(reason: FinishReason): string {
   return stopReason;
 }
 
-/** The counts that the protocol keeps apart. Several events tell them; each later one replaces what it says. */
+/** The counts that the protocol keeps apart. Several events report them; each later value replaces the earlier one. */
 const COUNTS = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"] as const;
 type Count = (typeof COUNTS)[number];
 

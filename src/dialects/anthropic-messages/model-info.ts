@@ -38,8 +38,8 @@ interface Support extends JsonObject {
 }
 
 /**
- * The protocol's words, all of them, as clients of it read them: what a messages request may ask of the route. Then every capability of the route
- * under the name that it has here; a word that both have (`image_input`, `code_execution`) says what the route has.
+ * All capability names of the protocol, as its clients read them: what a messages request may require of the route. Then every capability of the route
+ * under the name that it has here; a name that both have (`image_input`, `code_execution`) says what the route has.
  */
 function capabilities({ serves, capabilities: known }: DescribedRoute): JsonObject {
   const asks = (needs: readonly Capability[], ...features: readonly Feature[]): Support =>

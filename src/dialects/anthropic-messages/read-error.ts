@@ -55,7 +55,7 @@ export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
 }
 
 /**
- * The failure that a message, a block or a piece tells of: its type is `error`, or it has an error in place of content. `null` where it tells of none. Results
+ * The failure that a message, a block or a piece reports: its type is `error`, or it has an error instead of content. `null` where it reports none. Results
  * of tools have types of their own (`web_search_tool_result_error`) and are content.
  */
 function innerFailure(part: JsonValue | undefined): UpstreamFailure | null {
@@ -64,7 +64,7 @@ function innerFailure(part: JsonValue | undefined): UpstreamFailure | null {
   return type === "error" || (error !== undefined && error !== null) ? readErrorFrame(error) : null;
 }
 
-/** The failure that a whole message tells of, in itself or in one of its blocks; `null` where it tells of none. */
+/** The failure that a whole message reports, in itself or in one of its blocks; `null` where it reports none. */
 export function messageFailure(message: JsonObject): UpstreamFailure | null {
   const { content } = message;
   const parts: readonly JsonValue[] = Array.isArray(content) ? [message, ...content] : [message];

@@ -71,7 +71,7 @@ const block = {
     demands("tool_use", "id", "name", "input"),
     demands("tool_result", "tool_use_id"),
     {
-      // `source` is a name of the place in search results and an object in images and documents.
+      // `source` is a name in search results and an object in images and documents.
       if: { type: "object", properties: { type: { enum: ["image", "document"] } } },
       // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
       then: { properties: { source } },

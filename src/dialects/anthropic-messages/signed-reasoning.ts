@@ -17,7 +17,7 @@ export function redactedSignature(data: string): string {
   return `${REDACTED}${data}`;
 }
 
-/** Stands before a tagged signature of text that sums reasoning up: the protocol's clients have one place for both. */
+/** Stands before a tagged signature of text that sums reasoning up: the protocol's clients have one member for both. */
 const SUMMARY = "summary:";
 
 /** The signature of a thinking block that came from another protocol. */

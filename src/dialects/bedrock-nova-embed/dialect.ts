@@ -20,7 +20,7 @@ export const dialect: Dialect = {
   },
 };
 
-/** A query may be for anything that was embedded for search: of the words for queries this one holds whatever else is stored beside the texts. */
+/** A query may be for anything that was embedded for search: of the values for queries this one is right whatever else is stored beside the texts. */
 const PURPOSES: Readonly<Record<EmbedPurpose, string>> = {
   document: "GENERIC_INDEX",
   query: "GENERIC_RETRIEVAL",

@@ -36,7 +36,7 @@ function formatBedrock(request: RerankRequest, { endpoint }: Target): FormattedR
       type: "BEDROCK_RERANKING_MODEL",
       bedrockRerankingConfiguration: {
         modelConfiguration: { modelArn: endpoint.upstreamModel },
-        // Always said: the protocol does not tell what it gives otherwise.
+        // Always said: the protocol does not define the default.
         numberOfResults: wantedResults(request),
       },
     },

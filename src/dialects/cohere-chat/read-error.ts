@@ -19,7 +19,7 @@ export function readCohereError(status: number, bytes: Uint8Array): UpstreamFail
   return { kind: kindOfStatus(status), status, retryAfter: null, code: safeCode(parseAnswerBytes(bytes)) };
 }
 
-/** An error's object in the place of an event, or of an answer that said 200. */
+/** An error's object instead of an event, or of an answer that said 200. */
 export function readErrorObject(error: JsonValue): UpstreamFailure {
   return answerFailure("error_frame", safeCode(error));
 }

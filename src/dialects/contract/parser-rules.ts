@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
  */
 export const PARSER_RULES = "parserRules";
 
-/** A member that may only be absent, null or false: everything else asks a provider to keep something. */
+/** A member that may only be absent, null or false: everything else requests that a provider stores something. */
 export const NEVER_SET = { parserRules: { enum: [null, false] } } as const;
 
 /** A member that may only be absent or null. */

@@ -27,7 +27,7 @@ export interface HeaderFacts {
 
 /** How the clients of some protocols read errors and limits. */
 export interface ProtocolFamily {
-  /** The word for each kind of error. */
+  /** The `type` for each kind of error. */
   readonly errorTypes: Readonly<Record<ErrorKind, string>>;
   /** The body of an error answer. */
   readonly renderError: (error: ServiceError, requestId: string) => string;

@@ -32,7 +32,7 @@ const TASKS: Readonly<Record<EmbedPurpose, string>> = {
 /** A form of request for vectors that Google's models take. */
 interface Spelling {
   readonly verb: string;
-  /** It has a word for whether texts may be cut. */
+  /** It has a member for whether texts may be truncated. */
   readonly saysTruncation: boolean;
   readonly body: (texts: readonly string[], model: string, task: string | null, request: EmbedRequest) => JsonObject;
   readonly find: (body: JsonObject) => FoundVectors | AnswerFault | UpstreamFailure;

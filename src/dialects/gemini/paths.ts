@@ -1,4 +1,4 @@
-/** What may be asked of a model. A stream is a method of its own. */
+/** The methods of a model that this router calls. A stream is a method of its own. */
 export type Method = "generateContent" | "streamGenerateContent" | "countTokens";
 
 /**
@@ -11,6 +11,6 @@ export function resourceName(upstreamModel: string): string {
 
 export function methodPath(upstreamModel: string, method: Method): string {
   const name = resourceName(upstreamModel).split("/").map(encodeURIComponent).join("/");
-  // Without the option a stream is one JSON array, whose end only its last byte tells.
+  // Without the option a stream is one JSON array, whose end only its last byte shows.
   return `/${name}:${method}${method === "streamGenerateContent" ? "?alt=sse" : ""}`;
 }

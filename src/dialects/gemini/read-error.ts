@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { parseAnswerBytes } from "../json-bytes.ts";
 import { kindOfStatus, namedMember } from "../translation/answer-failure.ts";
 
-/** The protocol's words for errors (google.rpc.Code), and our codes for them. */
+/** The protocol's error codes (google.rpc.Code), and our codes for them. */
 const CODES: Readonly<Record<string, string>> = {
   CANCELLED: "cancelled",
   UNKNOWN: "unknown",

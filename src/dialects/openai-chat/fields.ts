@@ -54,7 +54,7 @@ export const CHAT_EXTENSIONS: FieldRegistry = {
   plugins: { class: "egress", needs: "web_search" },
 };
 
-/** Members of the objects inside a request that canon has a place for. Whatever stands beside them is another vendor's. */
+/** Members of the objects inside a request that canon can hold. Any other member is another vendor's. */
 export const MESSAGE_MEMBERS = {
   system: new Set(["role", "content", "name"]),
   user: new Set(["role", "content", "name"]),

@@ -54,12 +54,12 @@ export function readChatError(status: number, bytes: Uint8Array): UpstreamFailur
   };
 }
 
-interface Told {
+interface ReportedFailure {
   readonly code: string;
   readonly named: { readonly param: string } | null;
 }
 
-function reportedBy(message: JsonValue | undefined): Told | null {
+function reportedBy(message: JsonValue | undefined): ReportedFailure | null {
   if (typeof message !== "string") return null;
   for (const [beginning, code] of TELLING_MESSAGES) {
     const match = beginning.exec(message);
@@ -75,7 +75,7 @@ const VALIDATOR_CODES: Readonly<Record<string, string>> = {
 };
 
 /** `{"detail": [{"type", "loc": ["body", name, …]}]}`, at the top or as the message. */
-function reportedByValidator(body: JsonValue | undefined): Told | null {
+function reportedByValidator(body: JsonValue | undefined): ReportedFailure | null {
   if (!isJsonObject(body)) return null;
   const { detail = isJsonObject(body["message"]) ? body["message"]["detail"] : undefined } = body;
   const [first] = Array.isArray(detail) ? detail : [];
@@ -93,7 +93,7 @@ export function readErrorFrame(error: JsonValue): UpstreamFailure {
 }
 
 /**
- * What an object of an answer says has gone wrong; `null` where it says nothing of the kind. Servers disagree on the place: `error`, the object itself
+ * What an object of an answer says has gone wrong; `null` where it says nothing of the kind. Servers disagree on the member: `error`, the object itself
  * beside `object: "error"` (older vLLM, Mistral), or the object itself under the event name `error`.
  */
 export function errorIn(object: JsonObject, event: string | null): JsonValue {
@@ -102,7 +102,7 @@ export function errorIn(object: JsonObject, event: string | null): JsonValue {
   return event === "error" || object["object"] === "error" ? object : null;
 }
 
-/** The failure that a choice tells of, by its finish reason or by an error of its own (OpenRouter); `null` where it tells of none. */
+/** The failure that a choice reports, by its finish reason or by an error of its own (OpenRouter); `null` where it reports none. */
 export function choiceFailure(choice: JsonObject): UpstreamFailure | null {
   const { error } = choice;
   return error === undefined || error === null ? finishFailure(choice["finish_reason"]) : readErrorFrame(error);

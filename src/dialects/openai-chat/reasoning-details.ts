@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from "../../canon/json.ts";
  * One piece of reasoning as the items of `reasoning_details` that carry its signature: signed text is one item, a signed summary is
  * followed by what it sums up, and hidden reasoning is its signature alone.
  *
- * @param id the piece's name, which tells the details of one piece from those of the next; `null` where the details are not read again.
+ * @param id the piece's name, which distinguishes the details of one piece from those of the next; `null` where the details are not read again.
  */
 export function reasoningDetails(
   { text, summary }: { readonly text: string; readonly summary: boolean },

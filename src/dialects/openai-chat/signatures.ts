@@ -56,7 +56,7 @@ export function untagMessage(message: JsonObject): JsonObject {
   return withSignatures(message, (signature) => readSignature(signature, NATIVE_FAMILY).signature);
 }
 
-/** Notes what the signatures in a message of the history require. One without our tag is the provider's own: no other protocol has a place for it. */
+/** Notes what the signatures in a message of the history require. One without our tag is the provider's own: no other protocol can carry it. */
 export function noteSignatures(message: JsonObject, path: string, reading: RequestReading): void {
   if (!hasSignedMember(message)) return;
   const { reasoning_details: details, ...others } = message;

@@ -150,7 +150,7 @@ function readCompletionsBody(body: JsonObject, reading: RequestReading): Omit<Ge
   };
 }
 
-/** The one text that a body asks to go on from; `null` where it has several, or tokens. A list of one text is a text. */
+/** The one text that a body wants continued; `null` where it has several, or tokens. A list of one text is a text. */
 function onlyPrompt(prompt: JsonValue | undefined): string | null {
   const value: JsonValue | undefined = Array.isArray(prompt) && prompt.length === 1 ? prompt[0] : prompt;
   return typeof value === "string" ? value : null;

@@ -207,7 +207,7 @@ function isKeyOf<Known extends object>(known: Known, name: string): name is keyo
 }
 
 /**
- * The 400 for a top-level member that asks somebody to keep content, or names content that somebody has kept. Such members are refused on every route,
+ * The 400 for a top-level member that requests that content is stored, or names stored content. Such members are refused on every route,
  * also where unknown members are forwarded (docs/protocols.md#stored-state).
  *
  * @param sentences what each member does, and what to send instead.

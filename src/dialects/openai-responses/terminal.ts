@@ -9,7 +9,7 @@ export type Terminal =
   | { readonly kind: "finish"; readonly reason: FinishReason }
   | { readonly kind: "failure"; readonly failure: UpstreamFailure };
 
-/** What an answer held, as far as it decides the finish reason: this protocol has one word for most of them. */
+/** What an answer held, as far as it decides the finish reason: this protocol has one value for most of them. */
 export interface Said {
   readonly calls: boolean;
   readonly refusal: boolean;
@@ -47,7 +47,7 @@ export function terminalOf(status: JsonValue | undefined, response: JsonObject, 
 }
 
 /**
- * The status that a terminal event tells of. A failure is one wherever it is said; `null` where the event and its resource tell of different ends,
+ * The status that a terminal event reports. A failure is one wherever it stands; `null` where the event and its resource report different ends,
  * so it is unknown which is true.
  */
 export function terminalStatus(type: string, response: JsonObject): JsonValue {

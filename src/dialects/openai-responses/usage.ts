@@ -17,7 +17,7 @@ export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
 }
 
 /**
- * `usage` as the protocol demands it; `null` where a total is unknown. The details have no word for unknown: a provider that does not report
+ * `usage` as the protocol demands it; `null` where a total is unknown. The details have no value for unknown: a provider that does not report
  * cached or reasoning tokens is reported as 0, which is what the protocol's own providers without a cache say.
  */
 export function printUsage(usage: TokenUsage | null): JsonObject | null {

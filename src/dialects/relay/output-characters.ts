@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 
-/** Names beneath a member that say what it is and which one it is, and nothing of what it tells. */
+/** Names beneath a member that say what it is and which one it is, and hold none of its content. */
 const LABELS: ReadonlySet<string> = new Set([
   "type",
   "id",

@@ -7,8 +7,8 @@ export function answerFailure(kind: FailureKind, code: string | null = null): Up
 }
 
 /**
- * The member that an upstream's error names by a path (`max_tokens`, `messages[2].content`, `messages.2.content`): its name, and its place in a list. What
- * follows may be the caller's own words (names of a schema) and is left out. Nothing where there is no such path.
+ * The member that an upstream's error names by a path (`max_tokens`, `messages[2].content`, `messages.2.content`): its name, and its position in a list. What
+ * follows may be the caller's own text (names of a schema) and is left out. Nothing where there is no such path.
  */
 export function namedMember(path: JsonValue | undefined): { readonly param: string } | null {
   const match =
@@ -34,7 +34,7 @@ export function kindOfStatus(status: number): FailureKind {
   return status >= 500 ? "server_error" : "rejected";
 }
 
-/** What can be wrong with an answer that said 200. The words reach clients and the evidence; they say nothing of the content. */
+/** What can be wrong with an answer that said 200. The codes reach clients and the evidence; they hold nothing of the content. */
 export const ANSWER_FAULTS = {
   not_json: "the answer is not JSON, or not an object",
   missing_results: "there is no list of results",
@@ -54,7 +54,7 @@ export const ANSWER_FAULTS = {
 
 export type AnswerFault = keyof typeof ANSWER_FAULTS;
 
-/** The failure for an answer whose words are wrong. */
+/** The failure for an answer with wrong values. */
 export function faultyAnswer(fault: AnswerFault): UpstreamFailure {
   return answerFailure("malformed", fault);
 }

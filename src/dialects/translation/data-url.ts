@@ -16,7 +16,7 @@ export function printDataUrl(mediaType: string, data: string): string {
   return `data:${mediaType}${MARK}${data}`;
 }
 
-/** A URL that somebody else could fetch; the router never does. */
+/** A URL that another party could fetch; the router never does. */
 export function isWebUrl(url: string): boolean {
   return /^https?:\/\//i.test(url);
 }

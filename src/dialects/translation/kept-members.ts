@@ -47,7 +47,7 @@ interface KeptMembers {
 }
 
 /**
- * Takes out members that tell who the user is, those that a policy takes out, and unknown ones on a route that strips them. Other unknown members are
+ * Takes out members that identify the user, those that a policy takes out, and unknown ones on a route that strips them. Other unknown members are
  * refused by name: a route that forwards them cannot forward them to another protocol.
  */
 function keptMembers(

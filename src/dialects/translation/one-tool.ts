@@ -5,12 +5,12 @@ import type { JsonValue } from "../../canon/json.ts";
 import type { EndpointRow } from "../../canon/table.ts";
 import type { EventParser } from "../dialect.ts";
 
-/** What a choice that names a tool of the request asks of an endpoint: where there is no other tool, it is the demand to call one. */
+/** What a choice that names a tool of the request requires of an endpoint: where there is no other tool, it is the demand to call one. */
 export function namedToolFeature(tools: JsonValue | undefined): Feature {
   return isOne(tools) ? "tool_choice_required" : "tool_choice_named";
 }
 
-/** What switching parallel calls off asks of an endpoint: with one tool, calls beyond the first can be left out of an answer. */
+/** What switching parallel calls off requires of an endpoint: with one tool, calls beyond the first can be left out of an answer. */
 export function singleCallFeature(tools: JsonValue | undefined): Feature {
   return isOne(tools) ? "one_tool_called_once" : "parallel_tool_calls_off";
 }
@@ -19,13 +19,13 @@ function isOne(tools: JsonValue | undefined): boolean {
   return Array.isArray(tools) && tools.length === 1;
 }
 
-/** A request in the words that an endpoint has, and whether its answers may hold more calls than were requested. */
+/** A request in the values that an endpoint supports, and whether its answers may hold more calls than were requested. */
 export interface OneToolRequest {
   readonly request: GenerateRequest;
   readonly keepsFirstCall: boolean;
 }
 
-/** Says in other words what the endpoint has no word for and what means the same with one tool. */
+/** Replaces values that the endpoint does not have by values that mean the same with one tool. */
 export function forOneTool(request: GenerateRequest, { features }: Pick<EndpointRow, "features">): OneToolRequest {
   const { tools, toolChoice, parallelToolCalls } = request;
   if (tools.length !== 1) return { request, keepsFirstCall: false };

@@ -99,7 +99,7 @@ type EndRules = Pick<Translation, "impossibleEnds" | "unsaid">;
 /** Ends that read as the end of a whole answer on every surface. */
 const SUCCESSES: ReadonlySet<FinishReason> = new Set(["stop", "stop_sequence", "tool_calls"]);
 
-/** Puts a failure in place of an end that would not be true on the surface. */
+/** Puts a failure instead of an end that would not be true on the surface. */
 class EndJudge {
   readonly #rules: EndRules;
   /** Something was said that the surface prints. */
@@ -137,7 +137,7 @@ function kindSaid(event: InferenceEvent): "text" | "refusal" | "reasoning" | "to
   return event.text === "" ? null : event.type;
 }
 
-/** The events with a failure in place of an end that would not be true on the surface. */
+/** The events with a failure instead of an end that would not be true on the surface. */
 export function refuseEnds(events: readonly InferenceEvent[], rules: EndRules): readonly InferenceEvent[] {
   return new EndJudge(rules).judge(events);
 }

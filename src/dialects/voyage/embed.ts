@@ -37,7 +37,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     // The provider cuts what is too long unless the request says not to.
     truncation: mayTruncate ?? false,
     ...(dimensions === null ? {} : { output_dimension: dimensions }),
-    // The word for numbers is to say nothing.
+    // Numbers are the default and need no member.
     ...(encoding === "base64" ? { encoding_format: "base64" } : {}),
   };
   return { path: PATH, body, headers: [], dropped: [] };

@@ -64,7 +64,7 @@ function countedBody(body: Readonly<Record<string, JsonValue | undefined>>): Jso
 
 const encoder = new TextEncoder();
 
-/** A count in the protocol's words; what is no count is left for the protocol's reader to refuse. */
+/** A count in the protocol's members; what is no count is left for the protocol's reader to refuse. */
 function plainCount(bytes: Uint8Array): Uint8Array {
   const answer = parseAnswerBytes(bytes);
   const count = isJsonObject(answer) ? answer["inputTokens"] : undefined;
@@ -73,7 +73,7 @@ function plainCount(bytes: Uint8Array): Uint8Array {
 
 const VERTEX_VERSION = "vertex-2023-10-16";
 
-/** Counting has a path of its own in the place of a model's name; the model is then a member. */
+/** Counting has a path of its own instead of a model's name; the model is then a member. */
 const COUNT_MODEL = "count-tokens";
 
 /**
@@ -121,7 +121,7 @@ interface HostedBody {
 }
 
 /**
- * The members of a request that a cloud takes, with the cloud's word for the version.
+ * The members of a request that a cloud takes, with the cloud's name of the version.
  *
  * @param elsewhere members that the cloud reads somewhere else, such as in the path.
  */

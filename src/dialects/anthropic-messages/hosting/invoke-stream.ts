@@ -14,11 +14,11 @@ import { typeOf } from "../fields.ts";
 /** Beginning of the members that the cloud adds to answers and events: measurements, and what its guardrails did and why. */
 const PREFIX = "amazon-bedrock-";
 
-/** Says that a guardrail has put its own words in the place of the model's, or of the prompt. */
+/** Says that a guardrail has replaced the model's text, or the prompt, by its own. */
 const ACTION = `${PREFIX}guardrailAction`;
 const INTERVENED = "INTERVENED";
 
-/** The protocol's word for an answer that was withheld. */
+/** The protocol's stop reason for a withheld answer. */
 const WITHHELD = "refusal";
 
 /** Whether an object of JSON may have members that the cloud has added; most have none, and need not be parsed to know that. */

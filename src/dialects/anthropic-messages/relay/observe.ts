@@ -32,7 +32,7 @@ const BLOCK_EVENTS: ReadonlySet<unknown> = new Set(["content_block_start", "cont
 /** Members of a message that begins in which something is said. */
 const SAID_IN_MESSAGE = ["content"] as const;
 
-/** Members of a block that begins, or of a piece of one. Other members tell of the model or the transport. */
+/** Members of a block that begins, or of a piece of one. Other members describe the model or the transport. */
 const SAID_IN_BLOCK = [
   "text",
   "thinking",
@@ -156,7 +156,7 @@ class MessagesObserver implements AnswerStream {
     return true;
   }
 
-  /** A block begins and ends once, and what has been said of the message is said: the same again, word for word, is the same event. */
+  /** A block begins and ends once, and what has been reported of the message is final: an identical repetition is the same event. */
   #isRepeated(type: unknown, data: string): boolean {
     const isRepeated = ONCE.has(type) && data === this.#lastData;
     this.#lastData = data;

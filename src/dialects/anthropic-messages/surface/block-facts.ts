@@ -4,7 +4,7 @@ import type { Capability } from "../../../canon/capability.ts";
 export type BlockContext = "user" | "assistant" | "system" | "tool_result";
 
 interface BlockFacts {
-  /** Places where canon can take the block in; elsewhere only the protocol itself has it. */
+  /** Positions where canon can take the block in; elsewhere only the protocol itself has it. */
   readonly contexts: readonly BlockContext[];
   /** Members that canon can take in, or may leave out. */
   readonly members: ReadonlySet<string>;
@@ -108,7 +108,7 @@ export function toolTypeNeeds(type: string): Capability | null {
 /** The known types as an error names them. */
 export const TOOL_TYPE_LIST = ["custom", ...TOOL_TYPES.map(([beginning]) => `${beginning}*`)].join(", ");
 
-/** Blocks that an error names for a place. */
+/** Blocks that an error names for a position. */
 export function blocksOf(context: BlockContext): string {
   return Object.keys(BLOCKS)
     .filter((type) => BLOCKS[type]?.contexts.includes(context) === true)

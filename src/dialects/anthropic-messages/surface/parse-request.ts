@@ -239,7 +239,7 @@ function fittingReasoning(
   return { ...reasoning, budget: budgetUnder(reasoning.budget, requested, limit) };
 }
 
-/** In canon tiers have the words of the protocol that has most of them. */
+/** In canon tiers have the values of the protocol that has most of them. */
 function readServiceTier(counts: boolean, { service_tier: tier }: JsonObject, reading: RequestReading): string | null {
   if (counts || typeof tier !== "string") return null;
   if (tier !== "standard_only") return tier;

@@ -4,7 +4,7 @@ import type { ReasoningEffort } from "../../../canon/request.ts";
 import type { RequestReading } from "../../fields.ts";
 import { typeOf } from "../fields.ts";
 
-/** Efforts that the protocol writes as words. That there shall be no reasoning is said in `thinking`. */
+/** Efforts that the protocol writes as enum values. That there shall be no reasoning is said in `thinking`. */
 export const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const satisfies readonly ReasoningEffort[];
 
 /** Ways of thinking, and the members of each that canon can take in. All others only the protocol itself has. */

@@ -2,7 +2,7 @@ import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 
 /**
- * The 400 for a top-level member that asks a provider to keep content, or that would take a decision of the routing table out of its
+ * The 400 for a top-level member that requests that a provider stores content, or that would take a decision of the routing table out of its
  * hands. Refused on every route, also where unknown members are forwarded.
  */
 export function refusedMember(body: JsonObject): ServiceError | null {
@@ -44,7 +44,7 @@ function previousMessage(diagnostics: JsonValue | undefined): ServiceError | nul
   );
 }
 
-/** The 400 for content that names a file kept at the provider in place of holding it. */
+/** The 400 for content that names a file kept at the provider instead of holding it. */
 export function storedFile(path: string): ServiceError {
   return stateful(path, "names a file kept at the provider; send the file itself");
 }

@@ -25,7 +25,7 @@ export function stopOf(
   { request }: AnswerContext,
   dropped: Set<DroppedField>,
 ): JsonObject {
-  // Some protocols say the same word for an answer that ended by itself and one that a stop sequence ended.
+  // Some protocols give the same reason for an answer that ended by itself and one that a stop sequence ended.
   const stops = request.body["stop_sequences"];
   const unsaid = reason === "stop" && Array.isArray(stops) && stops.length > 0;
   if (unsaid || (reason === "stop_sequence" && stopSequence === null)) dropped.add("stop_sequence_unnamed");

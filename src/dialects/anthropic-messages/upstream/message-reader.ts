@@ -24,10 +24,10 @@ interface Block {
   pieces: boolean;
 }
 
-/** Reads a message piece by piece; streams and whole answers have the same words, so there is one mapping. */
+/** Reads a message piece by piece; streams and whole answers have the same values, so there is one mapping. */
 export class MessageReader {
   readonly #family: string | null;
-  /** The caller requested a summary in place of the reasoning itself. */
+  /** The caller requested a summary instead of the reasoning itself. */
   readonly #summary: boolean;
   readonly #blocks = new BlockSequencer();
   readonly #tally = new UsageTally();

@@ -69,7 +69,7 @@ export class PartFormatter {
     });
   }
 
-  /** Blocks of a tool's result, which have no place for cache marks of their own. */
+  /** Blocks of a tool's result, which cannot carry cache marks of their own. */
   result(parts: readonly (TextPart | ImagePart | FilePart)[]): readonly JsonObject[] {
     return parts.flatMap((part) => {
       if (part.cache !== null) this.#draft.dropped.add("cache_mark_dropped");

@@ -86,7 +86,7 @@ function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): vo
   };
 }
 
-/** The tiers of other protocols that this one has a word for. */
+/** The tiers of other protocols that this one has a value for. */
 const TIERS: ReadonlyMap<string, string> = new Map([
   ["default", "default"],
   ["standard_only", "default"],

@@ -25,7 +25,7 @@ interface Block {
   readonly citations: Citation[];
 }
 
-/** Reads a message piece by piece; streams and whole answers have the same words, so there is one mapping. */
+/** Reads a message piece by piece; streams and whole answers have the same values, so there is one mapping. */
 export class MessageReader {
   readonly #family: string | null;
   /** What ended the text, where it can have been only one. */
@@ -134,7 +134,7 @@ export class MessageReader {
     this.#ending = readStopReason(reason);
   }
 
-  /** Tells how the answer ended; one that was never stopped has been cut. */
+  /** Reports how the answer ended; one without a stop reason was cut. */
   conclude(): void {
     if (this.#over) return;
     const ending = this.#ending;
@@ -217,7 +217,7 @@ function readCitation({ title, location }: JsonObject): Citation | null {
     : null;
 }
 
-/** The protocol's words for why an answer ended properly. A guardrail that stepped in is a filter, never a normal end. */
+/** The protocol's reasons for a complete answer. A guardrail that stepped in is a filter, never a normal end. */
 const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
   ["end_turn", "stop"],
   ["stop_sequence", "stop_sequence"],

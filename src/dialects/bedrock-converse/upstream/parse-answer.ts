@@ -34,7 +34,7 @@ export function parseConverseAnswer(
   return reader.drain();
 }
 
-/** Tells of a whole block as a stream would. */
+/** Emits the events of a whole block, as a stream would. */
 function readBlock(index: number, block: JsonValue, reader: MessageReader): void {
   if (!isJsonObject(block)) return reader.fail(answerFailure("malformed"));
   const { text, toolUse, reasoningContent, citationsContent } = block;

@@ -46,7 +46,7 @@ export const RERANK_FIELDS: FieldRegistry = {
 const NO_EDITS: RequestEdits = Object.freeze({ maxOutputTokens: null, stripFields: [] });
 
 /**
- * Reads a validated rerank body: what it asks, how large it is, what it prefers. What could be sent nowhere is refused here, so that a simulated
+ * Reads a validated rerank body: what it requires, how large it is, what it prefers. What no endpoint accepts is refused here, so that a simulated
  * decision says the same as a call.
  */
 export function parseRerankRequest(
@@ -131,7 +131,7 @@ function refuseChunking(members: Members): void {
   }
 }
 
-/** Requests passages in the results, for which no other protocol has words; forwarded, they would come and be left out of the answer. */
+/** Requests passages in the results, which no other protocol can express; if forwarded, they would be left out of the answer. */
 function refuseSpans(members: Members): void {
   const spans = members.take("relevant_spans");
   if (spans === undefined || (isJsonObject(spans) && spans["mode"] === "disabled")) return;
@@ -146,7 +146,7 @@ const IMAGES: readonly string[] = ["image", "image_url", "image_base64"];
 const SENT: ReadonlySet<string> = new Set(["text"]);
 
 /**
- * The text of each document, in their order. What has none is refused with its place: a document that is left out would shift the indices of
+ * The text of each document, in their order. A document without one is refused with its position: a document that is left out would shift the indices of
  * all that follow.
  */
 function readDocuments(documents: readonly JsonValue[], record: TranslationRecord): readonly string[] {

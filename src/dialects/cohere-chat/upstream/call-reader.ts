@@ -6,7 +6,7 @@ import type { Citation } from "../../../canon/generate/event.ts";
 
 interface Call {
   readonly key: string;
-  /** Arguments that may still turn out to be the word `null`. */
+  /** Arguments that may still turn out to be the literal `null`. */
   held: string;
   reported: boolean;
 }

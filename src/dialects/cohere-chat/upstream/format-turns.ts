@@ -24,7 +24,7 @@ export interface Draft {
   readonly dropped: Set<DroppedField>;
 }
 
-/** The 400 for what the protocol has no words for. */
+/** The 400 for what the protocol cannot express. */
 export function lacking(what: string): ServiceError {
   return invalidRequest("feature_not_supported", `An endpoint that may get the request has no ${what}`);
 }
@@ -110,7 +110,7 @@ class TurnFormatter {
     return { type: "image_url", image_url: { url, ...(detail === null ? {} : { detail }) } };
   }
 
-  /** A message has a place for each kind of what was said, in this order: thought, text, the plan, calls. */
+  /** A message has a member for each kind of content, in this order: thought, text, the plan, calls. */
   #addAssistant({ name, content }: AssistantTurn): void {
     this.#dropName(name);
     const said: JsonObject[] = [];
@@ -144,9 +144,9 @@ class TurnFormatter {
     }
   }
 
-  /** Nothing is signed here, so the protocol takes anybody's thoughts back; a model that does not think has no place for them. */
+  /** Nothing is signed here, so the protocol takes reasoning of any model back; a model that does not reason cannot take it. */
   #thinking({ text, summary, signature }: ReasoningPart): readonly JsonObject[] {
-    if (signature !== null) return this.#refuse("place for signed reasoning of an earlier answer");
+    if (signature !== null) return this.#refuse("member for signed reasoning of an earlier answer");
     if (!this.#thinks || text.trim() === "") {
       this.#draft.dropped.add("unsigned_reasoning_dropped");
       return [];

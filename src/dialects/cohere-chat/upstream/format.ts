@@ -51,7 +51,7 @@ function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): Se
   return null;
 }
 
-/** The protocol has neither service tiers nor words about what a provider may keep. `auto` is the tier of everybody who does not ask. */
+/** The protocol has neither service tiers nor a member for what a provider may keep. `auto` is the tier of requests that name none. */
 function dropHints({ hints }: GenerateRequest, { dropped }: Draft): void {
   if (hints.serviceTier !== null && hints.serviceTier !== "auto") dropped.add("service_tier_changed");
   if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) dropped.add("cache_hint_dropped");
@@ -77,7 +77,7 @@ function formatReasoning(
   const budget = reasoning.budget ?? tabled;
   if (budget === null) {
     if (effort !== "unspecified")
-      return lacking(`word for the reasoning effort ${effort}, and no budget for it either`);
+      return lacking(`value for the reasoning effort ${effort}, and no budget for it either`);
     if (adaptive) body["thinking"] = { type: "enabled" };
     return null;
   }
@@ -189,7 +189,7 @@ function formatTool({ name, description, parameters }: Tool): JsonObject {
   };
 }
 
-/** `null`: the model decides, for which the protocol has no word. */
+/** `null`: the model decides, which the protocol expresses by leaving the member out. */
 function toolChoiceValue(choice: ToolChoice | null): string | null {
   if (choice?.mode === "none") return "NONE";
   const isForced = choice?.mode === "required" || (choice?.mode === "allowed" && choice.required);

@@ -9,10 +9,10 @@ import { CallReader, readCitation } from "./call-reader.ts";
 import type { TokenUsage } from "../../../canon/generate/usage.ts";
 
 /**
- * Reads a message piece by piece; streams and whole answers have the same words, so there is one mapping.
+ * Reads a message piece by piece; streams and whole answers have the same values, so there is one mapping.
  *
  * What the model says of its plan before it calls tools is reported as text. It is written for the reader ("I will look up the weather"), also by
- * models that do not reason; as text every surface has a place for it, it comes back in the history, and no caller gets reasoning that has not
+ * models that do not reason; as text every surface can carry it, it comes back in the history, and no caller gets reasoning that has not
  * been approved for any.
  */
 export class MessageReader {
@@ -160,7 +160,7 @@ export class MessageReader {
     return !this.#over;
   }
 
-  /** Tells once of what is left out. */
+  /** Reports once what is left out. */
   #drop(field: DroppedField): void {
     if (this.#dropped.has(field) || this.#over) return;
     this.#dropped.add(field);

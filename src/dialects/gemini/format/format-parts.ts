@@ -42,7 +42,7 @@ export function formatInput(parts: readonly InputPart[], draft: Draft): readonly
   });
 }
 
-/** Bytes by value, whatever they are: the protocol tells them apart by their media type. */
+/** Bytes by value, whatever they are: the protocol distinguishes them by their media type. */
 function formatData(part: Exclude<InputPart, TextPart>, draft: Draft): JsonObject {
   if (part.kind === "audio") return { inlineData: { mimeType: `audio/${part.format}`, data: part.data } };
   dropMark(part.cache, draft);

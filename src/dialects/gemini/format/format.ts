@@ -88,7 +88,7 @@ const DYNAMIC = -1;
 
 /**
  * Writes `thinkingConfig`. Models take levels or budgets, never both at once: the table in routes.yaml says which, and a model that takes
- * no words has an empty list of efforts there.
+ * no effort values has an empty list of efforts there.
  */
 function formatReasoning(reasoning: ReasoningRequest | null, table: ModelReasoning | null, draft: Draft): void {
   if (reasoning === null) return;
@@ -164,7 +164,7 @@ function formatTools({ tools, toolChoice }: GenerateRequest, draft: Draft): void
   }
   const isStrict = tools.some(({ strict }) => strict === true);
   const isFree = toolChoice === null || toolChoice.mode === "auto";
-  // Calls that are forced, limited to names or forbidden keep to their schemas without being asked.
+  // Calls that are forced, limited to names or forbidden keep to their schemas without a flag.
   if (isStrict && !isFree) draft.dropped.add("hint_dropped");
   else if (isStrict && tools.some(({ strict }) => strict !== true)) draft.dropped.add("tool_strictness_widened");
   const config = callingConfig(tools.length === 0, toolChoice, isStrict);

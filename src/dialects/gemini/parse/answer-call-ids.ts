@@ -40,7 +40,7 @@ interface CandidateCitations {
 const NONE: CandidateCitations = { citations: [], complete: true };
 
 /**
- * The sources that an answer repeats. Their places count bytes of the whole answer, so they are not reported. Sources of a search have marks of their own,
+ * The sources that an answer repeats. Their positions count bytes of the whole answer, so they are not reported. Sources of a search have marks of their own,
  * which only callers of this protocol can have requested.
  */
 export function readCitations({ citationMetadata, groundingMetadata }: JsonObject): CandidateCitations {

@@ -232,7 +232,7 @@ const ENDINGS: Readonly<Record<string, FinishReason>> = {
   IMAGE_OTHER: "content_filter",
 };
 
-/** Words for an answer that went wrong in the making, with our codes for them. */
+/** Finish reasons of failed answers, with our codes for them. */
 const FAILURES: Readonly<Record<string, string>> = {
   MALFORMED_FUNCTION_CALL: "malformed_function_call",
   MALFORMED_RESPONSE: "malformed_response",

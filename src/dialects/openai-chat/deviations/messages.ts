@@ -171,7 +171,7 @@ function withId(call: JsonValue, shorten: (id: string) => string): JsonValue {
 
 /**
  * Makes a body of the protocol one that a provider with such flags takes (`DIALECTS["openai-chat"].flags`). Relays and translations
- * both end here, so that a flag means the same for both. What a flag withdraws has been refused before; what is left is said in other words, or
+ * both end here, so that a flag means the same for both. What a flag withdraws has been refused before; what is left is written in another form, or
  * left out and recorded.
  */
 export function applyFlags(body: EditableBody, flags: readonly string[]): Changes {

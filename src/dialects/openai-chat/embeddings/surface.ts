@@ -87,7 +87,7 @@ function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceEr
   return { ...call, simulated: simulatedLength(target), read: (bytes) => inEncoding(call.read(bytes), wanted) };
 }
 
-/** Tells a stand-in how long the model's vectors are (docs/mock.md). */
+/** Gives a stand-in the length of the model's vectors are (docs/mock.md). */
 function simulatedLength({ model }: Target): readonly string[] {
   return model.defaultDimensions === null ? [] : ["x-mock", `dimensions=${model.defaultDimensions}`];
 }

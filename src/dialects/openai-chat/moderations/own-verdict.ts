@@ -14,7 +14,7 @@ export interface ReadVerdict {
   readonly verdict: ModerationVerdict;
   /** Nothing is missing of what OpenAI's answers have, and nothing has another name. */
   readonly isWhole: boolean;
-  /** It has a category that canon has no place for. */
+  /** It has a category that canon cannot hold. */
   readonly hasMore: boolean;
   /** It lacks a verdict of some category of callers. */
   readonly hasUnjudged: boolean;

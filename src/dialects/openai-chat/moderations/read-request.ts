@@ -97,7 +97,7 @@ function readPart(item: JsonValue, forwards: boolean): ModerationPart | null {
   return typeof url === "string" ? { type: "image", url, forwarded } : null;
 }
 
-/** Members that canon has a place for, by the object they stand in. */
+/** Members that canon can hold, by the object that they are in. */
 const MEMBERS = {
   text: new Set(["type", "text"]),
   image_url: new Set(["type", "image_url"]),

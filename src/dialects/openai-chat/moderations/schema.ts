@@ -8,7 +8,7 @@ interface ItemsOfType {
 }
 
 /**
- * Members of a JSON Schema (2020-12) for a list whose items are all of one kind, of several that it may be. The first item tells which, so that
+ * Members of a JSON Schema (2020-12) for a list whose items are all of one kind, of several that it may be. The first item decides which, so that
  * what is refused is the item that is wrong; with `anyOf` a validator could only name a list that was not meant. Says nothing of what is no list.
  */
 export function itemsByFirst([kind, ...others]: readonly ItemsOfType[], tried: readonly string[] = []): JsonObject {

@@ -16,7 +16,7 @@ import { tagAnswer } from "../signatures.ts";
 
 const DONE = formatSseEvent("[DONE]");
 
-/** Members of a delta in which providers say something. Others tell of the model or the transport. */
+/** Members of a delta in which providers say something. Others describe the model or the transport. */
 const SAID: ReadonlySet<string> = new Set([
   "content",
   "refusal",
@@ -39,7 +39,7 @@ const COMPLETION = ["text"] as const;
 const BLANK_LINE = new TextEncoder().encode("\n\n");
 
 /**
- * What is known of a choice's end. `null` is the protocol's own word for an answer that goes on. A recorded provider (Snowflake) never gives a reason:
+ * What is known of a choice's end. `null` is the protocol's own value for an unfinished answer. A recorded provider (Snowflake) never gives a reason:
  * it leaves the member out, or empty, and closes the answer.
  */
 type ChoiceEnd = "finished" | "goes_on" | "unsaid";
@@ -171,7 +171,7 @@ class RelayedChatStream implements AnswerStream {
     for (const choice of choices) {
       if (!isJsonObject(choice)) continue;
       this.outputCharacters += charactersOf(choice["delta"]) + outputCharacters(choice, COMPLETION);
-      // Some providers send the message so far, beside the delta or in its place.
+      // Some providers send the message so far, beside the delta or instead of it.
       this.hasOutput ||= this.outputCharacters > 0 || hasMedia(choice["delta"]) || hasOutput(choice["message"]);
     }
   }

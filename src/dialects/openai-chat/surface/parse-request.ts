@@ -216,7 +216,7 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
   return type === "json_object" ? { kind: "json_object" } : null;
 }
 
-/** `unspecified` for a word that is none of ours. */
+/** `unspecified` for an unknown value. */
 function effortOf(value: JsonValue | undefined): ReasoningEffort {
   return REASONING_EFFORTS.find((effort) => effort === value) ?? "unspecified";
 }

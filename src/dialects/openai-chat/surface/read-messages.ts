@@ -113,7 +113,7 @@ function noteMembers(
   noteSignatures(message, path, reading);
 }
 
-/** @param isTaken whether canon has a place for the part in a turn of this role. */
+/** @param isTaken whether canon can hold the part in a turn of this role. */
 function readContent<Part extends ContentPart>(
   { role, content }: JsonObject,
   isTaken: (part: ContentPart) => part is Part,

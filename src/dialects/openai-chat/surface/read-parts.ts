@@ -31,7 +31,7 @@ const PART_NEEDS: Readonly<Record<string, Capability | null>> = {
 /** Media types of files that every protocol with files takes. */
 const COMMON_FILES: ReadonlySet<string> = new Set(["application/pdf", "text/plain"]);
 
-/** Members of a content part that may name a file in place of holding it. */
+/** Members of a content part that may name a file instead of holding it. */
 const CARRIERS = ["file", "image_url", "input_audio", "document_url", "video_url"] as const;
 
 /** One content part; `null` where canon cannot hold it. */

@@ -94,7 +94,7 @@ function readChoice(body: JsonObject, tools: readonly Tool[], reading: RequestRe
   return { mode: "allowed", names: parsed.names, required: parsed.required };
 }
 
-/** A choice other than `auto` and `none`, in the two shapes that canon has a place for; `null` for every other. */
+/** A choice other than `auto` and `none`, in the two shapes that canon can hold; `null` for every other. */
 export interface NamedTools {
   readonly mode: "required" | "named" | "allowed";
   readonly names: readonly string[];

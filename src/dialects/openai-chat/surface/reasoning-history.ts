@@ -67,7 +67,7 @@ function isSaid(value: JsonValue | undefined): boolean {
 
 /**
  * The parts of the history's reasoning; call only where `noteReasoningHistory` found nothing that is the provider's own. `isWhole` is false
- * where a text beside the details says something else than they do, which no other protocol has a place for.
+ * where a text beside the details says something else than they do, which no other protocol can carry.
  */
 export function readReasoningHistory(message: JsonObject): {
   readonly parts: readonly ReasoningPart[];

@@ -131,7 +131,7 @@ export class ChatAnswerReader {
     for (const event of this.#blocks()) this.#events.push(event);
   }
 
-  /** Tells once that a signature was left out. */
+  /** Reports once that a signature was left out. */
   #reportSignature(): void {
     if (!this.#reasoning.hasDropped || this.#droppedSignature || this.#failure !== null) return;
     this.#droppedSignature = true;

@@ -18,7 +18,7 @@ import type { Target } from "../../dialect.ts";
 import { printDataUrl } from "../../translation/data-url.ts";
 import { reasoningDetails } from "../reasoning-details.ts";
 
-/** What to call a file that came without a name; the provider tells its kind by the ending. */
+/** What to call a file that came without a name; the provider recognises its kind by the extension. */
 const FILE_NAMES: ReadonlyMap<string, string> = new Map([
   ["application/pdf", "file.pdf"],
   ["text/plain", "file.txt"],
@@ -113,7 +113,7 @@ class TurnFormatter {
         else this.#dropped.add("unsigned_reasoning_dropped");
         continue;
       }
-      // A message has one place for each kind, in this order.
+      // A message has one member for each kind, in this order.
       if (RANKS[part.kind] < rank) this.#dropped.add("parts_reordered");
       rank = Math.max(rank, RANKS[part.kind]);
       if (part.kind === "reasoning") reasoning.push(part);

@@ -15,7 +15,7 @@ import { formatTurns } from "./format-turns.ts";
 /** What to call a schema that came without a name, which this protocol demands. */
 const SCHEMA_NAME = "response";
 
-/** Other protocols' words for one of them. */
+/** Other protocols' values for one of them. */
 const OTHER_TIERS: ReadonlyMap<string, string> = new Map([["standard_only", "default"]]);
 
 /** Prints a request as providers of this protocol take it. */
@@ -129,7 +129,7 @@ function writeReasoning(
   { model, provider }: Target,
   dropped: Set<DroppedField>,
 ): void {
-  // Such a provider's own member has budgets, and a place to leave the amount to the model.
+  // Such a provider's own member has budgets, and a value that leaves the amount to the model.
   if (reasoning?.effort === "unspecified" && provider.flags.includes("reasoning_object")) {
     const { budget, adaptive, display } = reasoning;
     if (display !== null) dropped.add("reasoning_display_dropped");
@@ -141,7 +141,7 @@ function writeReasoning(
   if (effort !== "unspecified") body["reasoning_effort"] = effort;
 }
 
-/** The word to send: this protocol has no budgets, so one becomes the effort of the largest budget of the model's table that it covers. */
+/** The value to send: this protocol has no budgets, so one becomes the effort of the largest budget of the model's table that it covers. */
 function effortOf(
   reasoning: GenerateRequest["reasoning"],
   model: ModelReasoning | null,

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/js
 import type { BlockSequencer } from "../../block-sequencer.ts";
 
 /**
- * Reasoning in the places where providers put it: `reasoning_content`, `reasoning`, `reasoning_details`, and parts `thinking` of the content.
+ * Reasoning in the members where providers put it: `reasoning_content`, `reasoning`, `reasoning_details`, and parts `thinking` of the content.
  * A signature ends a piece of reasoning; what follows is another.
  */
 export class ReasoningReader {
@@ -10,7 +10,7 @@ export class ReasoningReader {
   /** Who reads the model's signatures; `null` where none is named, so that they are worth nothing. */
   readonly #family: string | null;
   #piece = 0;
-  /** What the plain members have isRepeated of the piece. A stream may tell it once more, whole, beside its signature. */
+  /** What the plain members have isRepeated of the piece. A stream may send it once more, whole, beside its signature. */
   #plain = "";
   /** Whether the piece is a summary that encrypted reasoning may still follow. */
   #isSummary = false;
@@ -48,11 +48,11 @@ export class ReasoningReader {
   #readDetail(detail: JsonObject, isRepeated: boolean): void {
     switch (textOf(detail["type"])) {
       case "reasoning.text":
-        if (!isRepeated) this.#tell(textOf(detail["text"]), false);
+        if (!isRepeated) this.#emit(textOf(detail["text"]), false);
         this.#sign(textOf(detail["signature"]), false);
         break;
       case "reasoning.summary":
-        if (!isRepeated) this.#tell(textOf(detail["summary"]), true);
+        if (!isRepeated) this.#emit(textOf(detail["summary"]), true);
         this.#isSummary = true;
         break;
       case "reasoning.encrypted":
@@ -61,7 +61,7 @@ export class ReasoningReader {
     }
   }
 
-  #tell(text: string, summary: boolean): void {
+  #emit(text: string, summary: boolean): void {
     if (!this.#plain.endsWith(text)) this.text(text, summary);
   }
 

@@ -18,7 +18,7 @@ const SIGNATURES_RESTORED = editSet("signatures_restored");
 
 /**
  * The caller's body as the provider gets it: another model name, `store: false` (the provider keeps answers by default, docs/protocols.md#stored-state),
- * without our own and the identity members, `text.format` in place of its alias, bare signatures, and the edits of obligations. Everything else is
+ * without our own and the identity members, `text.format` instead of its alias, bare signatures, and the edits of obligations. Everything else is
  * unchanged, members of nested objects included.
  */
 export function editResponsesRequest(
@@ -57,7 +57,7 @@ export function editResponsesRequest(
 
 /**
  * Requests encrypted reasoning where the caller has not turned storing off itself: a client that replays reasoning by its id would be answered 404.
- * Gives whether the caller had not asked. A model that does not reason refuses the wish.
+ * @returns whether the caller had not requested it. A model that does not reason refuses the option.
  */
 function askForSealing(body: Record<string, JsonValue | undefined>): boolean {
   const { include } = body;

@@ -169,7 +169,7 @@ class ResponsesStreamObserver implements AnswerStream {
     const { response } = value;
     if (!isJsonObject(response)) return this.#fail("malformed");
     this.#takeResource(type, response, isPrelude);
-    // What ends the client's stream in its place has its number.
+    // What ends the client's stream instead has its number.
     if (this.failure !== null) return;
     this.#count(value);
     const isWhole = isFullResource(response) && tagEvent(value, this.#context.signatureFamily) === value;
@@ -203,7 +203,7 @@ class ResponsesStreamObserver implements AnswerStream {
     return formatSseEvent(JSON.stringify(filled), type);
   }
 
-  /** The number says which event it is: the same one again, word for word, is not a second one. */
+  /** The number says which event it is: an identical repetition is not a second one. */
   #isRepeated(event: JsonObject, data: string): boolean {
     const isRepeated = typeof event["sequence_number"] === "number" && data === this.#lastData;
     this.#lastData = data;

@@ -37,7 +37,7 @@ export class PartialOutput implements Said {
     if (typeof index !== "number") return;
     if (type === "response.output_item.added" || type === "response.output_item.done") {
       const { item } = event;
-      if (isJsonObject(item)) this.#place(index, item, type === "response.output_item.done");
+      if (isJsonObject(item)) this.#putAt(index, item, type === "response.output_item.done");
       return;
     }
     const partial = this.#items.get(index);
@@ -59,7 +59,7 @@ export class PartialOutput implements Said {
     return entries.map(([, partial]) => (partial.done ? partial.item : cut(partial)));
   }
 
-  #place(index: number, item: JsonObject, done: boolean): void {
+  #putAt(index: number, item: JsonObject, done: boolean): void {
     const { type, content } = item;
     if (type === "function_call" || type === "custom_tool_call") this.calls = true;
     if (Array.isArray(content) && content.some((part) => isJsonObject(part) && part["type"] === "refusal")) {

@@ -15,7 +15,7 @@ import { tagResource } from "../sealed-reasoning.ts";
 /**
  * Judges a whole answer: a response resource whose status says that it is at its end. Its bytes go on as they came, unless it lacks
  * members that the surface promises, or has encrypted reasoning that needs the tag of its family. One that has failed goes on too, with what it
- * has; only the provider's words about the failure do not.
+ * has; only the provider's text about the failure does not.
  */
 export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): WholeAnswer {
   const response = parseAnswerBytes(bytes);

@@ -172,7 +172,7 @@ function readReasoning(
   const requested = summary ?? older;
   const display = requested === "auto" || requested === "concise" || requested === "detailed" ? requested : null;
   if (isSet(requested) && display === null) reading.use("native_responses", "reasoning.summary");
-  // Summaries are asked of models that reason; where reasoning is switched off there is nothing to sum up.
+  // Summaries are requested only from models that reason; where reasoning is switched off there is nothing to sum up.
   if (effort !== "none" && (effort !== "unspecified" || display !== null)) {
     reading.need("reasoning", effort === "unspecified" ? "reasoning.summary" : "reasoning.effort");
     if (forcesTool(choice)) reading.use("forced_tool_with_reasoning", "tool_choice");

@@ -225,7 +225,7 @@ function readOutput(item: JsonObject, path: string, reading: RequestReading): To
   const { call_id: callId, output } = item;
   reading.need("tools", path);
   reading.useUnknown(item, isDirect(item) ? DIRECT_OUTPUT_MEMBERS : OUTPUT_MEMBERS, path, "native_responses");
-  // The protocol's newest form names the function in place of the call.
+  // The protocol's newest form names the function instead of the call.
   if (typeof callId !== "string") reading.use("native_responses", path);
   return {
     callId: typeof callId === "string" ? callId : "",

@@ -46,7 +46,7 @@ const COMMON_FILE_TYPES: ReadonlySet<string> = new Set(["application/pdf", "text
 /**
  * A text, or a list of parts. Nothing at all is the empty text.
  *
- * @param isTaken whether canon has a place for the part in this turn; whatever else stands there is noted as the protocol's own.
+ * @param isTaken whether canon can hold the part in this turn; whatever else stands there is noted as the protocol's own.
  */
 export function readContent<Part extends ContentPart>(
   content: JsonValue | undefined,
@@ -72,7 +72,7 @@ export function textPart(text: string): TextPart {
   return { kind: "text", text, cache: null };
 }
 
-/** `null` where canon has no place for the part. */
+/** `null` where canon cannot hold the part. */
 function readPart(
   part: JsonValue | undefined,
   context: PartContext,
@@ -151,7 +151,7 @@ function readFile(part: JsonObject, context: PartContext, path: string, reading:
   noteFileContext(context, path, reading);
   if (detail !== null && detail !== "auto") reading.use("native_responses", `${path}.detail`);
   const rest = { name: typeof filename === "string" ? filename : null, cache: cacheMark(part) };
-  // A file in two places: which of them counts is the provider's business.
+  // A file in two members: which of them counts is for the provider to decide.
   if (typeof url === "string" && typeof data === "string") reading.use("native_responses", path);
   const member = typeof url === "string" ? "file_url" : "file_data";
   const text = typeof url === "string" ? url : requireText(data, `${path}.file_data`, reading);

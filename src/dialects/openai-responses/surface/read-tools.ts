@@ -25,7 +25,7 @@ const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
   image_generation: "image_output",
 };
 
-/** Kinds whose names grow a version or a word at their end, such as `web_search_preview_2025_03_11`. */
+/** Kinds whose names get a version or a suffix, such as `web_search_preview_2025_03_11`. */
 const PREFIXES = ["web_search", "computer"] as const;
 
 const FUNCTION_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "description", "parameters", "strict"]);

@@ -26,7 +26,7 @@ export interface FormattedInput {
 }
 
 /**
- * Prints turns as items. One leading system text becomes `instructions`; several keep their places and words as items, because joined
+ * Prints turns as items. One leading system text becomes `instructions`; several keep their position and text as items, because joined
  * they would be another text.
  */
 export function formatInput(turns: readonly Turn[], dropped: Set<DroppedField>): FormattedInput {

@@ -135,12 +135,12 @@ function addHints(hints: Hints, body: Record<string, JsonValue>, dropped: Set<Dr
     body["service_tier"] = serviceTier;
     return;
   }
-  // The nearest word to another protocol's tier is the one without promises.
+  // The nearest value to another protocol's tier is the one without promises.
   body["service_tier"] = "default";
   dropped.add("service_tier_changed");
 }
 
-/** `reasoning` as the protocol takes it: words. `null` where there is nothing to say. */
+/** `reasoning` as the protocol takes it: enum values. `null` where there is nothing to say. */
 function formatReasoning(
   reasoning: ReasoningRequest | null,
   model: ModelRow,

@@ -18,7 +18,7 @@ interface Reported {
 }
 
 /**
- * Tells output items to a sequencer, once, whether they come in deltas, whole when they are done, or whole in a JSON answer. Keys are output
+ * Emits output items to a sequencer, once, whether they come in deltas, whole when they are done, or whole in a JSON answer. Keys are output
  * indices: providers change the ids of items on the way.
  */
 export class ItemEmitter implements Said {
@@ -58,7 +58,7 @@ export class ItemEmitter implements Said {
     this.#sequencer.refusal(text, `${index} ${content}`);
   }
 
-  /** Several texts of one item are paragraphs of one block, so that the item's signature has one place. */
+  /** Several texts of one item are paragraphs of one block, so that the item has one signature. */
   reasoning(index: number, part: number, text: string, summary: boolean): void {
     if (text === "") return;
     const reported = this.#of(index);

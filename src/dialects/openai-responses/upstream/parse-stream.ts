@@ -158,7 +158,7 @@ class ResponsesStreamParser implements EventParser {
     this.#ended = true;
   }
 
-  /** Items that no event reported stand in the whole output only. Neither places nor ids alone tell them: some providers leave places out, some change ids. */
+  /** Items that no event reported stand in the whole output only. Neither positions nor ids alone identify them: some providers leave positions out, some change ids. */
   #tellRest(output: JsonValue | undefined): void {
     for (const [index, item] of (Array.isArray(output) ? output : []).entries()) {
       if (isJsonObject(item) && !this.#emitter.has(index, item)) this.#emitter.done(index, item);
