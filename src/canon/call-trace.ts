@@ -4,7 +4,7 @@ import type { FinishReason } from "./generate/event.ts";
 import type { TokenUsage } from "./generate/usage.ts";
 import type { ProviderRow } from "./table.ts";
 
-/** How one call to a provider ended, as far as a trace tells. */
+/** How one call to a provider ended, as far as a trace shows. */
 export interface CallTraceEnd {
   readonly failure: UpstreamFailure | null;
   readonly status: number | null;

@@ -17,7 +17,7 @@ export interface Candidate {
 
 /** What one constraint said; approvals of the table and constraints of policies alike. */
 export interface ConstraintTrace {
-  /** Policy id; `approvals` for what the table approves, `preferences` for what the caller asked. */
+  /** Policy id; `approvals` for what the table approves, `preferences` for what the caller requested. */
   readonly policy: string;
   readonly revision: string;
   readonly slot: PolicySlot;

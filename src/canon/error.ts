@@ -4,7 +4,7 @@ import type { JsonObject } from "./json.ts";
 
 /**
  * A refusal or failure on its way to the client. A value, made by us: `message` is a sentence of ours about fields, ids and
- * limits, and never holds a word of a body, of a credential or of an upstream's answer.
+ * limits, and never holds text of a body, of a credential or of an upstream's answer.
  */
 export interface ServiceError {
   /** HTTP status, 400 to 599. */

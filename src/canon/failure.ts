@@ -67,7 +67,7 @@ export interface UpstreamFailure {
   readonly kind: FailureKind;
   /** The upstream's status; `null` where none arrived. */
   readonly status: number | null;
-  /** Milliseconds from now, as the upstream asked; `null` where it did not. */
+  /** Milliseconds from now, as the upstream requested; `null` where it did not. */
   readonly retryAfter: number | null;
   /** A machine code from a closed list, such as `context_length_exceeded`; never the upstream's own text. */
   readonly code: string | null;

@@ -24,7 +24,7 @@ export interface Identity {
   readonly lineage?: string | null;
   /** The key's own limits; those of its workspace's `per_key` where it has none. */
   readonly limits?: KeyLimits | null;
-  /** The person whose session it is; `keyId` is their {@link personId} then. Absent and `null`: whoever has the key. */
+  /** The person whose session it is; `keyId` is their {@link personId} then. Absent and `null`: any holder of the key. */
   readonly person?: Person | null;
   /** What is left of the key's grant where the caller has a token of it; absent and `null` mean the key itself. */
   readonly narrowed?: Narrowing | null;

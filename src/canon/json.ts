@@ -111,7 +111,7 @@ function parseApart(text: string, reviver: Reviver | undefined): JsonValue {
   return value;
 }
 
-/** The same JSON text with a mark and a number in place of each name that cannot be written without an escape. */
+/** The same JSON text with a mark and a number instead of each name that cannot be written without an escape. */
 function withoutEscapedNames(text: string): { readonly plain: string; readonly names: readonly string[] } {
   const numbers = new Map<string, number>();
   const pieces: string[] = [];

@@ -17,7 +17,7 @@ export const MODEL_OPERATIONS = ["generate", "embed", "rerank", "moderate"] as c
 
 export type ModelOperation = (typeof MODEL_OPERATIONS)[number];
 
-/** Which kind of work each operation asks of a model; counting tokens needs a model that generates. */
+/** Which kind of work each operation requires of a model; counting tokens needs a model that generates. */
 export const MODEL_OPERATION_OF = {
   "chat.completions": "generate",
   completions: "generate",

@@ -20,7 +20,7 @@ export interface ConstraintContract {
 }
 
 /**
- * Members of requests that an obligation may take out: those that may help or tell who the user is (classes `hint` and
+ * Members of requests that an obligation may take out: those that may help or identify the user (classes `hint` and
  * `identity` of the dialects' field registries). Taking another member out would change what is answered.
  */
 export const STRIPPABLE_FIELDS = [

@@ -4,7 +4,7 @@ import { final, type ErrorRow } from "./errors/error-row.ts";
 interface Values {
   readonly count: number;
   readonly flag: boolean;
-  readonly words: readonly string[];
+  readonly list: readonly string[];
   readonly duration: number;
 }
 type Kind = keyof Values;
@@ -23,7 +23,7 @@ interface Setting<Of extends Kind> {
 type AnySetting =
   | (Setting<"count"> & { readonly maximum: number })
   | Setting<"flag">
-  | Setting<"words">
+  | Setting<"list">
   | Setting<"duration">;
 
 /** What a promotion can lack. */
@@ -131,7 +131,7 @@ const PROMOTION_SETTINGS = {
     },
   },
   roles: {
-    kind: "words",
+    kind: "list",
     key: "roles",
     default: [],
     description:
@@ -295,6 +295,6 @@ const defaultOf = <Value>(setting: { readonly default: Value }): Value => settin
 export const DEFAULT_PROMOTION: PromotionRequirements = mapSettings("own", {
   count: defaultOf<number>,
   flag: defaultOf<boolean>,
-  words: defaultOf<readonly string[]>,
+  list: defaultOf<readonly string[]>,
   duration: defaultOf<number>,
 });

@@ -8,7 +8,7 @@ interface Reason {
   readonly kind: ErrorKind;
   /** Member of the request that a client should look at. */
   readonly param: string | null;
-  /** Half a sentence after "Request refused: " or "Denied by …: "; `{subject}` and `{failing}` are words of the table. */
+  /** Half a sentence after "Request refused: " or "Denied by …: "; `{subject}` and `{failing}` are names of the table. */
   readonly sentence: string;
   readonly meaning: string;
   /** A request that is refused for it. */

@@ -46,7 +46,7 @@ export interface RequestShape {
   readonly operation: Operation;
   /** What the request needs, sorted, each once; derived once, when the body is parsed. */
   readonly needs: readonly Capability[];
-  /** What the request asks of the wire protocol, sorted, each once. */
+  /** What the request requires of the wire protocol, sorted, each once. */
   readonly features: readonly Feature[];
   readonly stream: boolean;
   /** Estimated size of the input. */

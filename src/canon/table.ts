@@ -51,7 +51,7 @@ export type ProviderAuth =
   | AwsSigning
   | GoogleOauth;
 
-/** Where keys for AWS signatures come from. One source is asked, never a chain: nothing else may answer for it by accident. */
+/** Where keys for AWS signatures come from. One source is read, never a chain: no other source may supply keys by accident. */
 export const AWS_CREDENTIAL_SOURCES = ["env", "web_identity", "shared_file", "container", "instance"] as const;
 export type AwsCredentialSource = (typeof AWS_CREDENTIAL_SOURCES)[number];
 
@@ -103,7 +103,7 @@ export interface HealthSettings {
   /** How long it is left out the first time; doubled each time in a row, up to `longestEjection`. */
   readonly ejection: number;
   readonly longestEjection: number;
-  /** Asked while the endpoint is out, and only then; `null`: the next request probes it. */
+  /** Requested while the endpoint is ejected, and only then; `null`: the next request probes it. */
   readonly probe: HealthProbe | null;
 }
 

@@ -12,7 +12,7 @@ export interface CredentialGap {
 }
 
 /**
- * Looks whether the source of credentials is there, as far as that can be seen without asking anybody: a container's or a machine's own
+ * Looks whether the source of credentials is there, as far as that can be seen without a network call: a container's or a machine's own
  * service is asked at the first call. `null`: nothing is known to be missing.
  *
  * @param readFile gives the text of a file and may throw.

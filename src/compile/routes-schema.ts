@@ -14,7 +14,7 @@ import { PRESET_NAMES } from "./presets/presets.ts";
 import { withExamples } from "./schema-examples.ts";
 import { list, object, rows, type Schema } from "./authored/schema.ts";
 
-/** `$id` of the schema; a name, not an address that anybody has to reach. */
+/** `$id` of the schema; a name, not an address that has to be reachable. */
 const SCHEMA_ID = "urn:signalbox:routes:1";
 
 /**
@@ -49,10 +49,10 @@ const FILE = object(
     regions: {
       ...rows(
         "Region groups and the regions in each. Only regions listed here exist. A group named after an area (`eu`, `us`, `apac`) lets the compiler compare its regions with hosts and model ids.",
-        { $ref: "#/$defs/word" },
+        { $ref: "#/$defs/identifier" },
         {
           type: "array",
-          items: { $ref: "#/$defs/word" },
+          items: { $ref: "#/$defs/identifier" },
           minItems: 1,
           uniqueItems: true,
           description: "Regions of the group.",
@@ -61,7 +61,7 @@ const FILE = object(
     },
     providers: rows(
       "Services that serve models, by id. A vendor with two regions is two providers.",
-      { $ref: "#/$defs/word" },
+      { $ref: "#/$defs/identifier" },
       provider,
     ),
     models: rows("Abilities of models, by id, for all their endpoints.", { $ref: "#/$defs/name" }, model),
@@ -73,7 +73,7 @@ const FILE = object(
     routes: rows("Public model names: one primary endpoint and its fallbacks.", { $ref: "#/$defs/name" }, route),
     workspaces: rows(
       "Tenants, and what each may use. Everything that is not approved is denied.",
-      { $ref: "#/$defs/word" },
+      { $ref: "#/$defs/identifier" },
       workspace,
     ),
     policies,
@@ -85,7 +85,7 @@ const FILE = object(
 
 function definitions(dialects: readonly string[]) {
   return {
-    word: {
+    identifier: {
       type: "string",
       pattern: "^[a-z0-9][a-z0-9_-]{0,62}$",
       patternErrorMessage: "1 to 63 lower-case letters, digits, `-` or `_`, beginning with a letter or digit",

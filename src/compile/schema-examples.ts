@@ -80,10 +80,10 @@ function annotate(name: string, property: Schema[string]): Schema[string] {
   if (!isSchema(property)) return property;
   const inner = withExamples(property);
   const example = Object.hasOwn(EXAMPLES, name) ? EXAMPLES[name] : undefined;
-  const tells =
+  const listsValues =
     TELLING.some((keyword) => keyword in property) || property["type"] === "boolean" || property["type"] === "object";
-  // A list of words of a closed list says them itself; a mapping has its own keys.
-  return example === undefined || tells || !fits(example, property) ? inner : { ...inner, examples: [example] };
+  // A list of values of a closed list shows them itself; a mapping has its own keys.
+  return example === undefined || listsValues || !fits(example, property) ? inner : { ...inner, examples: [example] };
 }
 
 /** `tokens`, `regions` and others are the name of a number here and of a section there. */

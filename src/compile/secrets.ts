@@ -14,7 +14,7 @@ export interface ResolvedSecrets {
   readonly secrets: ReadonlyMap<string, string>;
   /** Not set, empty, or in a file that cannot be read. The caller does what `onMissing` says. */
   readonly missing: readonly MissingSecret[];
-  /** Set, but with characters that a header cannot carry. Never a case for `onMissing`: somebody meant to set it. */
+  /** Set, but with characters that a header cannot carry. Never a case for `onMissing`: the variable was set on purpose. */
   readonly refused: readonly { readonly provider: string; readonly reference: SecretReference }[];
 }
 

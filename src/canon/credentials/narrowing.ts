@@ -6,7 +6,7 @@ import { TOKEN_LIFETIME, type ExchangeGrant } from "./service-key.ts";
 /** Scopes that a token can have: it manages, simulates and reads nothing of the operator's. */
 export const TOKEN_SCOPES = ["inference", "catalogue:read"] as const satisfies readonly Scope[];
 
-/** What a backend asks a token to be; `null`: what the grant says. */
+/** What a backend requests of a token; `null`: what the grant says. */
 export interface TokenRequest {
   readonly scopes: readonly string[] | null;
   readonly operations: readonly string[] | null;

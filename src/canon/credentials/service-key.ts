@@ -39,7 +39,7 @@ export interface ServiceKey {
   readonly lastUsedAt: number | null;
   /** Public id of the key that this one replaces. */
   readonly rotatedFrom: string | null;
-  /** Public id of the key that a rotation has put in its place; a key is rotated once. */
+  /** Public id of the key that a rotation has replaced it by; a key is rotated once. */
   readonly replacedBy: string | null;
   /** Public id of the first key of the row of rotations that this one is in; `null` where it replaces none. */
   readonly lineage: string | null;

@@ -10,7 +10,7 @@ export interface KeyHolder {
 export interface Person {
   readonly issuer: string;
   readonly subject: string;
-  /** `null` unless the configuration asks for names. */
+  /** `null` unless the configuration requests names. */
   readonly name: string | null;
   /** Those of their groups that had a role at the sign-in. */
   readonly groups: readonly string[];
@@ -21,7 +21,7 @@ export function personId(digest: string): string {
   return `person_${digest.slice(0, 24)}`;
 }
 
-/** Whether somebody who is on record is a person, and no key. */
+/** Whether a recorded actor is a person, not a key. */
 export function isPersonId(id: string): boolean {
   return /^person_[0-9a-f]{24}$/.test(id);
 }

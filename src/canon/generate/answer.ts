@@ -25,7 +25,7 @@ export interface Answer {
   readonly failure: UpstreamFailure | null;
 }
 
-/** Joins events to the answer that they tell of: what a stream says and what a whole answer says are the same. */
+/** Joins events to the answer that they describe: a stream and a whole answer give the same result. */
 class AnswerCollector {
   readonly #blocks: AnswerBlock[] = [];
   #model: string | null = null;

@@ -52,7 +52,7 @@ export interface ReasoningRequest {
   readonly budget: number | null;
   /** The model decides how much to think. */
   readonly adaptive: boolean;
-  /** How reasoning is shown: a word for summaries, `null` where the caller does not say. */
+  /** How reasoning is shown: an enum value for summaries, `null` where the caller does not say. */
   readonly display: "auto" | "concise" | "detailed" | "summarized" | "omitted" | null;
 }
 

@@ -11,7 +11,7 @@ export interface TokenUsage {
   readonly cacheWrite: number | null;
   /** Part of `output` that was reasoning. */
   readonly reasoning: number | null;
-  /** Part of `cacheWrite` that was written for an hour; absent where there was none, or where the provider does not tell. */
+  /** Part of `cacheWrite` that was written for an hour; absent where there was none, or where the provider does not report it. */
   readonly cacheWriteHour?: number;
 }
 

@@ -8,7 +8,7 @@ export type EmbedPurpose = (typeof EMBED_PURPOSES)[number];
 /** Text, or the ids of its tokens. Never empty. */
 export type EmbedInput = string | readonly number[];
 
-/** What is asked of an endpoint that embeds: a whole request, or a part of its batch. */
+/** The input of an endpoint that embeds: a whole request, or a part of its batch. */
 export interface EmbedRequest {
   /** At least one; each gets one vector. */
   readonly inputs: readonly EmbedInput[];

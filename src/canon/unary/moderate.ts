@@ -20,7 +20,7 @@ export type ModerationCategory = (typeof MODERATION_CATEGORIES)[number];
 
 /**
  * A model's own categories → those of callers that they count for; an empty list: callers do not see the category. Declared in
- * routes.yaml (`moderation_categories`): what one vendor's word means in another's is for an operator to say, not for code.
+ * routes.yaml (`moderation_categories`): what one vendor's category means in another's is for an operator to say, not for code.
  */
 export type CategoryMapping = Readonly<Record<string, readonly ModerationCategory[]>>;
 

@@ -90,7 +90,7 @@ function parsed(text: string): Parsed {
   return made;
 }
 
-/** Our words for what the parser found; anything else is `YAML_SYNTAX` with the general sentence. */
+/** Our sentences for what the parser found; anything else is `YAML_SYNTAX` with the general sentence. */
 const PARSER_FINDINGS: Readonly<Partial<Record<string, readonly [TextCode, string, string]>>> = {
   MULTIPLE_DOCS: ["YAML_MULTIPLE_DOCUMENTS", "a second YAML document begins here", "remove the `---` and merge both"],
   NON_STRING_KEY: ["YAML_KEY", "a list or mapping is used as a key", "use a plain name"],
@@ -168,7 +168,7 @@ class Reader {
   readonly #open = new Set<unknown>();
   readonly #duplicates = new Set<unknown>();
   #nodes = 0;
-  /** The text says more than anybody could mean; what has been read of it is not worth judging. */
+  /** The text is larger than any real configuration; what has been read of it is not checked. */
   exhausted = false;
 
   constructor(document: Document, position: (offset: number) => Position, findings: TextFindings, merges: boolean) {

@@ -110,7 +110,7 @@ function isLiteralSecret(path: Path, value: string): boolean {
   return path.length === 3 ? value !== "none" : looksRandom(value);
 }
 
-/** `providers.*.auth.*.credentials` says where credentials come from, in a word that no issuer could have given. */
+/** `providers.*.auth.*.credentials` says where credentials come from, as an enum value that no issuer could have given. */
 function isSourceOfCredentials(path: Path): boolean {
   return path.length === 5 && path[0] === "providers" && path[2] === "auth" && path[4] === "credentials";
 }
@@ -121,7 +121,7 @@ export function describeSafely(path: Path): string {
   return path.every((name) => isShowable(String(name))) ? describePath(names) : "this value";
 }
 
-/** Holds an unbroken run of twenty letters and digits with more than three bits a character: no word that a person would choose. */
+/** Holds an unbroken run of twenty letters and digits with more than three bits a character: unlike any name that a person would choose. */
 function looksRandom(text: string): boolean {
   return (text.match(RUN) ?? []).some((run) => /\d/.test(run) && /[A-Za-z]/.test(run) && bitsPerCharacter(run) > 3);
 }

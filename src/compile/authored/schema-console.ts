@@ -67,7 +67,11 @@ const role = object(
     },
     workspaces: {
       description: "The workspaces in which they may, or `all`.",
-      ...choose("string", { enum: ["all"] }, { ...list("Ids of workspaces.", { $ref: "#/$defs/word" }), minItems: 1 }),
+      ...choose(
+        "string",
+        { enum: ["all"] },
+        { ...list("Ids of workspaces.", { $ref: "#/$defs/identifier" }), minItems: 1 },
+      ),
     },
   },
   ["group", "role", "workspaces"],

@@ -15,7 +15,10 @@ const promotion = object(
     count: ({ maximum, default: value, description }) =>
       ({ type: "integer", minimum: 0, maximum, default: value, description }) as const,
     flag: ({ default: value, description }) => ({ type: "boolean", default: value, description }) as const,
-    words: ({ default: value, description }) => ({ ...list(description, { $ref: "#/$defs/word" }), default: value }),
+    list: ({ default: value, description }) => ({
+      ...list(description, { $ref: "#/$defs/identifier" }),
+      default: value,
+    }),
     duration: ({ description }) => ref("soak", description, { default: "none" }),
   }),
 );
@@ -49,7 +52,7 @@ export const policies = object("The folder of the policies, and how they start."
   managed_by: {
     ...list(
       "Workspaces whose keys, with `operations:manage`, may approve, promote, roll back, withdraw and release policies, and read the summaries of all workspaces. Unless set, no workspace may if there is more than one.",
-      { $ref: "#/$defs/word" },
+      { $ref: "#/$defs/identifier" },
     ),
     minItems: 1,
   },

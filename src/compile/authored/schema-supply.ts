@@ -19,7 +19,7 @@ const providerKeys = object(
       { examples: ["openai"] },
     ),
     preset_region: ref(
-      "word",
+      "identifier",
       "The preset's name of the region, if `region` has another name in this file. `region` unless set.",
       { examples: ["eu"] },
     ),
@@ -50,7 +50,7 @@ const providerKeys = object(
         "Sent as `?api-version=` with every call, for Azure's addresses outside its `v1` path. OpenAI's protocols only.",
     },
     region: ref(
-      "word",
+      "identifier",
       "Where the provider processes requests: one of the regions under `regions`. Compared with the region in the host name.",
     ),
     auth: {
@@ -75,7 +75,7 @@ const providerKeys = object(
       type: "boolean",
       default: false,
       description:
-        "Whether calls carry `traceparent` and `tracestate` of the request's trace. For providers of your own; any provider that gets them can tell which calls belong together.",
+        "Whether calls carry `traceparent` and `tracestate` of the request's trace. For providers of your own; any provider that gets them can link calls of one trace.",
     },
     timeouts: object("Time limits of a call.", {
       connect: ref("duration", "Until the connection is made.", {
@@ -115,7 +115,7 @@ const providerKeys = object(
     }),
     health,
     flags: list("Named deviations from the dialect; listed under Flags in docs/configuration.md.", {
-      $ref: "#/$defs/word",
+      $ref: "#/$defs/identifier",
     }),
     beta_flags: list(
       "Values of the caller's `anthropic-beta` header that may be sent to this provider. Others are left out, and the evidence records it.",
@@ -185,7 +185,7 @@ export const model = object(
       additionalProperties: list("Categories of callers.", { enum: [...MODERATION_CATEGORIES] }),
     },
     signature_family: ref(
-      "word",
+      "identifier",
       "Models of one family can read each other's signed reasoning. Leave out if the model signs none.",
     ),
     reasoning: object("How the reasoning effort is sent to the model.", {
@@ -223,14 +223,14 @@ export const endpoint = object(
   {
     id: ref("name", "Name that routes use."),
     model: ref("name", "Id under `models`."),
-    provider: ref("word", "Id under `providers`."),
+    provider: ref("identifier", "Id under `providers`."),
     upstream_model: {
       type: "string",
       pattern: "^[!-~]{1,256}$",
       patternErrorMessage: "a model id as the provider writes it, without spaces",
       description: "The provider's name of the model.",
     },
-    region: ref("word", "Where this endpoint processes requests, if elsewhere than its provider."),
+    region: ref("identifier", "Where this endpoint processes requests, if elsewhere than its provider."),
     capabilities: list(
       "Narrows the model's capabilities at this provider; it cannot add any. All of the model's unless set.",
       {

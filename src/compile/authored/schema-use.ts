@@ -149,20 +149,20 @@ export const workspace = object(
   "One tenant.",
   {
     tier: ref(
-      "word",
+      "identifier",
       "How sensitive its data is, as a value that your policies use, such as `standard` or `regulated`.",
     ),
     labels: list("Values of `vocabulary.labels` that policies may read.", {
-      $ref: "#/$defs/word",
+      $ref: "#/$defs/identifier",
     }),
     approve: object(
       "Routes, providers, regions and capabilities that the workspace may use. Lists only; there is no wildcard. `data_collection` and `retention` are ceilings: a provider above them is no candidate.",
       {
         routes: list("Route ids.", { $ref: "#/$defs/name" }),
         regions: list("Regions, or region groups for all regions in them.", {
-          $ref: "#/$defs/word",
+          $ref: "#/$defs/identifier",
         }),
-        providers: list("Provider ids.", { $ref: "#/$defs/word" }),
+        providers: list("Provider ids.", { $ref: "#/$defs/identifier" }),
         capabilities: list("Capabilities beyond text that its requests may use.", {
           $ref: "#/$defs/capability",
         }),
@@ -222,16 +222,16 @@ export const vocabulary = object(
   "Closed lists of values that policies can read. They read a value outside of its list as `other`.",
   {
     environments: {
-      ...list("Environments that keys are made for.", { $ref: "#/$defs/word" }),
+      ...list("Environments that keys are made for.", { $ref: "#/$defs/identifier" }),
       default: DEFAULT_ENVIRONMENTS,
     },
-    workloads: list("Workloads that keys are made for.", { $ref: "#/$defs/word" }),
+    workloads: list("Workloads that keys are made for.", { $ref: "#/$defs/identifier" }),
     owners: list("Owners of keys that policies can read.", {
       type: "string",
       pattern: OWNER_PATTERN,
       patternErrorMessage:
         "an owner of keys, such as group:payments or an address, up to 128 characters without spaces",
     }),
-    labels: list("Labels of workspaces and keys.", { $ref: "#/$defs/word" }),
+    labels: list("Labels of workspaces and keys.", { $ref: "#/$defs/identifier" }),
   },
 );

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../canon/json.ts";
 
-/** A JSON Schema (2020-12). `patternErrorMessage` is a word of the common editors; our messages use it too. */
+/** A JSON Schema (2020-12). `patternErrorMessage` is a keyword of the common editors; our messages use it too. */
 export interface Schema {
   readonly [keyword: string]: JsonValue | Schema | readonly Schema[] | Readonly<Record<string, Schema>>;
 }
@@ -30,7 +30,7 @@ export function list<const Items extends Schema>(description: string, items: Ite
   return { type: "array", description, items, uniqueItems: true } as const;
 }
 
-/** A reference to a definition, with what it means in this place. */
+/** A reference to a definition, with what it means here. */
 export function ref<const Name extends string>(definition: Name, description: string, rest: Schema = {}) {
   return { $ref: `#/$defs/${definition}`, description, ...rest } as const;
 }

@@ -36,7 +36,7 @@ export interface Member {
   readonly node: ConfigNode;
 }
 
-/** What the file says and where it says it, before anybody has judged it. */
+/** What the file says and where it says it, before any check. */
 export type ConfigNode = ScalarNode | ListNode | MapNode;
 
 /** The member at one step; `null` where there is none. */

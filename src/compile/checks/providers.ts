@@ -67,7 +67,7 @@ function checkBaseUrl({ report }: CompileContext, { id, baseUrl, plaintext }: Pr
   }
 }
 
-/** The permission for http is bound to one's own network, and is not left standing where nothing needs it. */
+/** The permission for http is bound to one's own network, and is an error where nothing needs it. */
 function checkPlaintext({ report }: CompileContext, { id, baseUrl, network, plaintext, auth }: ProviderRow): void {
   if (plaintext !== true) return;
   const path = ["providers", id, "plaintext"];

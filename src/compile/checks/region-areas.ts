@@ -4,7 +4,7 @@
  */
 export type Area = readonly string[];
 
-/** First words of region names, and the area that each lies in. */
+/** First parts of region names, and the area that each lies in. */
 const AREAS: ReadonlyMap<string, Area> = new Map<string, Area>([
   ["global", []],
   ["us", ["us"]],

@@ -1,31 +1,31 @@
 import { type Area, areaOf } from "./region-areas.ts";
 
 /**
- * Forms of hosts, paths and model ids that show where requests are processed. `place` is the region's name inside the
+ * Forms of hosts, paths and model ids that show where requests are processed. `region` is the name inside the
  * form. Forms without it say so outright: `worldwide` may process anywhere, `open` leaves it to the customer's account.
  * Where each form is documented: the providers' own pages on data residency, inference profiles and regional endpoints.
  */
 const HOSTS: readonly Form[] = [
-  { form: /^(?<place>us|eu|ae|au|in|jp)\.api\.openai\.com$/ },
+  { form: /^(?<region>us|eu|ae|au|in|jp)\.api\.openai\.com$/ },
   { form: /^api\.openai\.com$/, reveals: "open" },
   {
-    form: /^bedrock(?:-runtime|-agent-runtime|-mantle)?(?:-fips)?\.(?<place>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$/,
+    form: /^bedrock(?:-runtime|-agent-runtime|-mantle)?(?:-fips)?\.(?<region>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$/,
   },
-  { form: /^(?<place>[a-z]+-[a-z]+\d+|us|eu)-aiplatform\.googleapis\.com$/ },
-  { form: /^aiplatform\.(?<place>us|eu)\.rep\.googleapis\.com$/ },
+  { form: /^(?<region>[a-z]+-[a-z]+\d+|us|eu)-aiplatform\.googleapis\.com$/ },
+  { form: /^aiplatform\.(?<region>us|eu)\.rep\.googleapis\.com$/ },
   { form: /^aiplatform\.googleapis\.com$/, reveals: "worldwide" },
-  { form: /^(?<place>eu|us)\.openrouter\.ai$/ },
+  { form: /^(?<region>eu|us)\.openrouter\.ai$/ },
 ];
 
 const MODEL_IDS: readonly Form[] = [
   { form: /^global\.[a-z0-9-]+\./, reveals: "worldwide" },
-  { form: /^(?<place>us-gov|us|eu|apac|jp|au|ca|uk)\.[a-z0-9-]+\./ },
+  { form: /^(?<region>us-gov|us|eu|apac|jp|au|ca|uk)\.[a-z0-9-]+\./ },
   { form: /^arn:aws[a-z-]*:bedrock:[a-z0-9-]*:\d*:[a-z-]+\/global\./, reveals: "worldwide" },
   {
-    form: /^arn:aws[a-z-]*:bedrock:[a-z0-9-]*:\d*:[a-z-]+\/(?<place>us-gov|us|eu|apac|jp|au|ca|uk)\./,
+    form: /^arn:aws[a-z-]*:bedrock:[a-z0-9-]*:\d*:[a-z-]+\/(?<region>us-gov|us|eu|apac|jp|au|ca|uk)\./,
   },
-  { form: /^arn:aws[a-z-]*:bedrock:(?<place>[a-z0-9-]+):/ },
-  { form: /^projects\/[^/]+\/locations\/(?<place>[a-z0-9-]+)\// },
+  { form: /^arn:aws[a-z-]*:bedrock:(?<region>[a-z0-9-]+):/ },
+  { form: /^projects\/[^/]+\/locations\/(?<region>[a-z0-9-]+)\// },
 ];
 
 interface Form {
@@ -57,7 +57,7 @@ function match(forms: readonly Form[], text: string): Evidence | null {
     const found = form.exec(text);
     if (found === null) continue;
     if (reveals !== undefined) return { location: [], shown: "the whole world", open: reveals === "open" };
-    const name = found.groups?.["place"] ?? "";
+    const name = found.groups?.["region"] ?? "";
     const location = areaOf(name);
     if (location !== null) return { location, shown: `\`${name}\``, open: false };
   }

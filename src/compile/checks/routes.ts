@@ -110,7 +110,7 @@ function checkPrices(context: CompileContext, route: ResolvedRoute): void {
   );
 }
 
-/** Words about balance that change nothing: their author believes that requests are shared. */
+/** Keys about balance that change nothing: their author believes that requests are shared. */
 function checkBalance({ file, report }: CompileContext, { id, peers, balance, weights }: NormalisedRoute): void {
   const path = ["routes", id];
   if (peers.length === 0 && balance !== "order") {

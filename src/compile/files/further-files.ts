@@ -29,7 +29,7 @@ export async function findFurther(
   for (const { pattern, at } of includeEntries(text)) {
     const found = await expandInclude(tree, folder, pattern);
     const others = found.filter((name) => !isMainOrOverlay(path, name));
-    // A pattern passes over them; somebody who names one expects that something comes of it.
+    // A pattern skips them; a file that is named must be used.
     if (found.length > 0 && others.length === 0) {
       findings.add("INCLUDE_SELF", at, `${quote(pattern)} is this file or an overlay of it`, "remove the entry");
     } else if (found.length === 0) {

@@ -5,7 +5,7 @@ import { checkVersion, idOf, isAllowedHere } from "./merge-parts.ts";
 import type { ConfigNode, ListNode, MapNode, Member, Path } from "../authored/tree.ts";
 
 /**
- * Lays an overlay over the tree. Mappings merge key by key; any other value takes the place of the one that is there; `null` removes a key,
+ * Lays an overlay over the tree. Mappings merge key by key; any other value replaces the one that is there; `null` removes a key,
  * which has to be there. `endpoints` is a mapping by id in an overlay, since one row of a list could not be named.
  *
  * @param main is changed.

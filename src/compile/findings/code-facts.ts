@@ -3,7 +3,7 @@ import type { Severity } from "../../canon/diagnostic.ts";
 /** What a report says of a code besides the finding itself. */
 export interface CodeFacts {
   readonly severity: Severity;
-  /** What has been found, for somebody who meets the code in a report. */
+  /** What has been found, for a reader of the code in a report. */
   readonly meaning: string;
   readonly fix: string;
 }

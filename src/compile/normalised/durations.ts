@@ -13,7 +13,7 @@ export const LONGEST_DURATION = 86_400_000;
 export const LONGEST_SOAK = 90 * 86_400_000;
 
 /**
- * Milliseconds of a duration such as `500ms`, `30s`, `10m` or `1h`. Days (`7d`) are for places whose schema has them.
+ * Milliseconds of a duration such as `500ms`, `30s`, `10m` or `1h`. Days (`7d`) are for keys whose schema has them.
  *
  * @throws {TypeError} for text that the schema's pattern refuses; that is a bug of the caller.
  */

@@ -22,7 +22,7 @@ function requirements(row: NonNullable<AuthoredPolicies["promotion"]>[string]): 
   const required = mapSettings("own", {
     count: ({ key, default: value }): number => row[key] ?? value,
     flag: ({ key, default: value }): boolean => row[key] ?? value,
-    words: ({ key, default: value }): readonly string[] => row[key]?.toSorted() ?? value,
+    list: ({ key, default: value }): readonly string[] => row[key]?.toSorted() ?? value,
     duration: ({ key, default: value }): number => {
       const time = row[key] ?? "none";
       return time === "none" ? value : milliseconds(time);

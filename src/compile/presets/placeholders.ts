@@ -4,7 +4,7 @@ import type { CompileContext } from "../compile-context.ts";
 
 /**
  * Names that presets, `signalbox init` and docs/providers.md write where only the reader knows the right one. In capitals no provider has such a
- * name: hosts are written small, and of the others (project, account, deployment) none may or would be one of these words alone.
+ * name: hosts are written small, and of the others (project, account, deployment) none may or would be one of these names alone.
  */
 export const PLACEHOLDERS = ["RESOURCE", "PROJECT", "ACCOUNT", "WORKSPACE", "DEPLOYMENT", "EMBED_DEPLOYMENT"] as const;
 

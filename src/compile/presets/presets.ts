@@ -21,7 +21,7 @@ export interface Preset {
   /** Such a host, with the names to replace in capitals. */
   readonly address?: string;
   /** The region that such an address shows, or that the page's row declares. */
-  readonly place?: string;
+  readonly region?: string;
   /** Keys of a provider row that do not depend on the region. */
   readonly provider: JsonObject;
   readonly sample: PresetSample;

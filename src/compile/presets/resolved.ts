@@ -1,6 +1,6 @@
 import type { RoutingTable } from "../../canon/table.ts";
 
-/** What a preset came to in one row of `providers`, with the row's own keys in its place. */
+/** What a preset came to in one row of `providers`, with the row's own keys over it. */
 export interface ResolvedPreset {
   readonly provider: string;
   readonly preset: string;

@@ -33,7 +33,7 @@ export function endpointFeatures(
   const accepted = facts.optional.filter((feature) => accepts.includes(feature));
   return {
     translated: without([...features, ...accepted]),
-    // Words and budgets of the protocol itself travel as they are, whatever the table says for translations.
+    // Enum values and budgets of the protocol itself travel as they are, whatever the table says for translations.
     native: without([...facts.features, ...features, ...facts.optional]),
   };
 }
