@@ -98,7 +98,7 @@ function approvalsFor(
   ];
 }
 
-/** What is asked of every request after its needs and its features, in this order. */
+/** What every request requires after its needs and its features, in this order. */
 export function endpointApprovals(
   table: RoutingTable,
   { approve }: WorkspaceRow,

@@ -45,13 +45,13 @@ export function decide(
   question: Question,
   at: number,
 ): Decision {
-  const requested = routeAsked(table, identity, question.model, question.shape.operation);
+  const requested = requestedRoute(table, identity, question.model, question.shape.operation);
   if ("reason" in requested) return refusal(table, requested.route, requested.constraint, requested.reason);
   const { workspace, route } = requested;
   return decideRoute(table, policies, workspace, route, identity, question, at);
 }
 
-interface RouteAsked {
+interface RequestedRoute {
   readonly workspace: WorkspaceRow;
   readonly route: RouteRow;
 }
@@ -64,19 +64,19 @@ interface RouteRefusal {
 }
 
 /** The route that a name means to a caller, or why it is none; what else a request requires does not matter here. */
-export function routeAsked(
+export function requestedRoute(
   table: RoutingTable,
   identity: Identity,
   model: string,
   operation: Operation,
-): RouteAsked | RouteRefusal {
+): RequestedRoute | RouteRefusal {
   const workspace = ownRow(table.workspaces, identity.workspace);
-  const name = modelAsked(workspace, model, operation);
+  const name = requestedModel(workspace, model, operation);
   if (name === null) return { route: "", constraint: "route_named", reason: "moderation_route_missing" };
   const route = ownRow(table.routes, name);
   const isApproved = route !== null && workspace?.approve.routes.includes(route.id) === true;
   if (workspace === null || route === null || !isApproved || !isLeft(identity, route, operation)) {
-    // One answer for "unknown" and "not yours": a difference would tell which routes exist.
+    // One answer for "unknown" and "not yours": a difference would reveal which routes exist.
     return { route: "", constraint: "route_known", reason: "model_not_found" };
   }
   if (!route.operations.includes(MODEL_OPERATION_OF[operation])) {
@@ -91,7 +91,7 @@ function isLeft(identity: Identity, route: RouteRow, operation: Operation): bool
 }
 
 /** The route's name as the caller wrote it; moderations may leave it to the workspace. `null` where neither names one. */
-function modelAsked(workspace: WorkspaceRow | null, model: string, operation: Operation): string | null {
+function requestedModel(workspace: WorkspaceRow | null, model: string, operation: Operation): string | null {
   if (model !== "" || operation !== "moderations") return model;
   return workspace?.defaultModerationRoute ?? null;
 }

@@ -21,7 +21,7 @@ const MAXIMUM_CLASSES = 20_000;
 /** Preferences hold numbers and lists of the caller's making: one caller could fill any larger memory. */
 const MAXIMUM_PREFERRED_CLASSES = 1_000;
 
-/** @param now gives milliseconds since the epoch; asked only where a policy reads the time. */
+/** @param now gives milliseconds since the epoch; called only where a policy reads the time. */
 export function createDecider(table: RoutingTable, policies: PolicySet, now: () => number): Decider {
   const clock = policies.readsTime ? now : undefined;
   const identityClasses = new WeakMap<Identity, string>();

@@ -119,7 +119,7 @@ function preferenceFilters(
 
 /**
  * The first member that names something the workspace does not have; a typo must not read as "exclude everything". A workspace has the providers and
- * regions that it may use: if another tenant's gave another answer, the difference would tell which exist. `ignore` and `region` may also name what
+ * regions that it may use: if another tenant's gave another answer, the difference would reveal which exist. `ignore` and `region` may also name what
  * the requested route has, because a denial names it; a provider that is not approved can never answer, so `only` and `order` may not.
  */
 function unknownName(

@@ -9,7 +9,7 @@ const BUCKET = 24 / HOUR_BUCKETS.length;
  * The window that an instant falls in. UTC has no daylight saving time: a day is 24 hours, and a quarter of it a bucket.
  *
  * @param at milliseconds since the epoch.
- * @throws {RangeError} when `at` is not finite: a clock that does not tell the time must not decide anything.
+ * @throws {RangeError} when `at` is not finite: a clock without a valid time must not decide anything.
  */
 export function timeWindow(at: number): PolicyTime {
   if (!Number.isFinite(at)) throw new RangeError("timeWindow: the clock gives no time");

@@ -12,7 +12,7 @@ import type { Summary, VerdictLine } from "./summarise.ts";
 import { formatHour, type Window } from "./window.ts";
 
 /**
- * What `GET /v1/governance/summary` answers. Words, numbers and closed lists: `test/governance/summary-answer.test-d.ts`
+ * What `GET /v1/governance/summary` answers. Enum values, numbers and closed lists: `test/governance/summary-answer.test-d.ts`
  * proves that no member takes free text. No money: it is operational evidence, and no bill.
  */
 export interface SummaryAnswer {

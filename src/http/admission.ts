@@ -36,7 +36,7 @@ export interface Admission {
     answered: readonly AnsweredPart[],
     counted: number | null,
   ) => Settlement;
-  /** Nothing was sent to anybody. */
+  /** Nothing was sent to a provider. */
   readonly release: () => void;
   /** Whatever happened, it has ended: what has not been settled counts in full. */
   readonly end: () => void;
@@ -216,7 +216,7 @@ function limitError({ refused, limit, subject, retryAfter }: LimitRefusal, now: 
     return codedError(refused, `${beginning}: this request alone may use more than the whole ${whole}. ${fix}`);
   }
   const message = `${beginning}: ${SENTENCES[refused](timestamp(now + (retryAfter ?? 0)))}`;
-  // A budget says in words when it renews: agents wait in silence for the end of a `retry-after` of hours.
+  // A budget has the time of its renewal in its message: agents wait in silence for the end of a `retry-after` of hours.
   return codedError(refused, message, refused === "budget_exhausted" ? {} : { retryAfter });
 }
 

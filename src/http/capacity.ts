@@ -171,7 +171,7 @@ export interface ServerLimits {
   readonly bodyBytes: number;
   /** Largest answer that is collected before it is sent, bytes. */
   readonly answerBytes: number;
-  /** Longest time a request may take, whatever the caller asks; milliseconds. */
+  /** Longest time a request may take, whatever the caller requests; milliseconds. */
   readonly requestTime: number;
   /** Bytes of bodies that this process holds at once, of those being read and of requests under way. No bound where absent. */
   readonly bodyMemory?: number;

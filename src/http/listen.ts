@@ -45,7 +45,7 @@ const HEADERS_TIME = 15_000;
 const LOOK = 5_000;
 
 /**
- * How long a connection is kept on which nothing is asked, milliseconds: longer than balancers keep theirs (60 s is common), so that none sends a request
+ * How long a connection is kept without a request, milliseconds: longer than balancers keep theirs (60 s is common), so that none sends a request
  * into a connection that we are closing.
  */
 const IDLE_TIME = 75_000;

@@ -28,7 +28,7 @@ export interface BodyReading {
   readonly hold?: RequestHold | undefined;
 }
 
-/** Reads a JSON object, bounded in size and time. The one place where a body becomes a value. */
+/** Reads a JSON object, bounded in size and time. The only function that turns a body into a value. */
 export async function readBody(
   request: IncomingMessage,
   limits: ServerLimits,

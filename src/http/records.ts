@@ -206,7 +206,7 @@ function shadowRecords(decision: Decision): readonly ShadowRecord[] {
   );
 }
 
-/** Every constraint of a revision is asked, so its first line in the trace stands for all. */
+/** Every constraint of a revision is evaluated, so its first line in the trace stands for all. */
 function shadowRevisions(decision: Decision): readonly ShadowRevision[] {
   const revisions = new Map<string, ShadowRevision>();
   for (const { slot, policy, revision } of decision.trace) {
@@ -252,7 +252,7 @@ export function attemptRecords(attempts: readonly AttemptReport[]): readonly Att
   });
 }
 
-/** Milliseconds to the microsecond: more than anybody reads. */
+/** Milliseconds to the microsecond: more digits mean nothing to readers. */
 export function rounded(milliseconds: number): number {
   return Math.round(milliseconds * 1000) / 1000;
 }

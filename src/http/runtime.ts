@@ -46,7 +46,7 @@ export interface Runtime {
     readonly decide: (record: DecisionRecord) => Promise<void>;
     readonly settle: (record: OutcomeRecord, sizes: RequestSizes) => void;
   };
-  /** Told of every request with what its evidence says. */
+  /** Called for every request, with its evidence. */
   readonly observer?: RequestObserver;
   /** Puts requests into their traces; none where absent. */
   readonly beginTrace?: BeginTrace;
@@ -64,7 +64,7 @@ export interface Runtime {
   readonly running: UnaryRequests;
   /** What may still be used of limits; nothing is limited where there is none. */
   readonly quotas?: Quotas;
-  /** What is left of budgets, for policies; nobody has one where there is none. */
+  /** What is left of budgets, for policies; no workspace has one where it is absent. */
   readonly budgets?: BudgetLevels;
   /** Bounds simulations; a server without it does not. */
   readonly simulationRate?: SimulationRate;
@@ -153,7 +153,7 @@ export interface Tokens {
   readonly reached: (identity: Identity) => "requests" | "tokens" | null;
   /** Counts requests against the token's ceilings; gives the one that does not allow them. @param requests 1 where absent. */
   readonly take: (identity: Identity, now: number, requests?: number) => "requests" | "tokens" | null;
-  readonly prepare: (identity: Identity, asked: TokenRequest) => PreparedToken | ExchangeFault;
+  readonly prepare: (identity: Identity, requested: TokenRequest) => PreparedToken | ExchangeFault;
   /** Whether a good key may be exchanged for tokens that are bound to this web origin by name. */
   readonly allowsOrigin: (origin: string, now: number) => boolean;
 }

@@ -103,7 +103,7 @@ function leavesBody(request: IncomingMessage, status: number): boolean {
 
 /**
  * Throws the body away for a moment before the connection is closed: a socket closed while bytes arrive is reset, and the client would
- * lose the answer that tells it why.
+ * lose the answer with the reason.
  */
 function endAfterBody(response: ServerResponse): void {
   const request = response.req;

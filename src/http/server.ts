@@ -19,7 +19,7 @@ import { bodyValidator, type BodyValidator } from "./contract/validate.ts";
 
 type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Tells h3 that the node response has been written; a registered symbol, the way h3 itself says it. */
+/** Signals to h3 that the node response has been written; a registered symbol, the way h3 itself says it. */
 const HANDLED = Symbol.for("h3.handled");
 
 /** The h3 application of one listener: a route per row of the endpoint table, and a 404 for everything else. */
@@ -62,7 +62,7 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 
 }
 
 /**
- * h3 takes a path with a slash at its end, with dot segments or with escaped letters for the one without; in OpenAPI, and for whoever guards paths in front of
+ * h3 takes a path with a slash at its end, with dot segments or with escaped letters for the one without; in OpenAPI, and for a proxy that guards paths in front of
  * us, it is another.
  */
 function exactPath(unknown: NodeHandler, path: string, handler: NodeHandler): NodeHandler {
@@ -98,7 +98,7 @@ function nodeHandler(served: Omit<ServedControl, "endpoint">, endpoint: Endpoint
   return (incoming, response) => handleInference(runtime, endpoint, validate, capacity, incoming, response);
 }
 
-/** The one place where an exception of ours ends: a 500 that says nothing, or a closed socket where an answer has begun. */
+/** The only handler of our own exceptions: a 500 without details, or a closed socket where an answer has begun. */
 async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Promise<symbol> {
   const node = event.runtime?.node;
   const incoming = node?.req;
@@ -137,7 +137,7 @@ function isResponse(value: unknown): value is ServerResponse {
 /** Answers a request that never became a call of an endpoint. */
 function answerError(runtime: Runtime, incoming: IncomingMessage, response: ServerResponse, error: ServiceError): void {
   runtime.observer?.unrouted?.(error.status);
-  // Nothing has looked at the token, and nothing is said of it: a page has to tell "busy" from a lost connection.
+  // Nothing has looked at the token, and nothing is said of it: a page has to distinguish "busy" from a lost connection.
   if (isWithToken(runtime, incoming.headers)) allowReading(runtime, incoming, response, null);
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);

@@ -20,7 +20,7 @@ export function statusOf(states: PolicyStates, policy: string): PolicyStatus | L
   return states.policies.get(policy) ?? { fault: "unknown_policy" };
 }
 
-/** An approval is of a content, wherever it stands; the same person's next one takes its place. */
+/** An approval is of a content, in whichever slot; the same person's next one replaces it. */
 export function approval(
   states: PolicyStates,
   { policy, digest, by, report }: ContentRequest & { readonly report: ReportReference | null },
@@ -28,9 +28,9 @@ export function approval(
 ): Verdict {
   const found = contentIn(states, policy, digest);
   if ("fault" in found) return found;
-  const standing = found.status.approvals.get(digest)?.find((one) => one.by.origin === by.origin);
+  const earlier = found.status.approvals.get(digest)?.find((one) => one.by.origin === by.origin);
   const isSame =
-    standing !== undefined && canonicalJson([standing.by.roles, standing.report]) === canonicalJson([by.roles, report]);
+    earlier !== undefined && canonicalJson([earlier.by.roles, earlier.report]) === canonicalJson([by.roles, report]);
   return isSame ? null : { kind: "approved", policy, at, revision: found.content.revision, digest, by, report };
 }
 

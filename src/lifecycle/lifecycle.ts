@@ -51,14 +51,14 @@ export interface LifecycleChange {
 
 type Result = Promise<LifecycleChange | LifecycleFault>;
 
-/** Everything that can happen to policies. Each call reads the newest rows, decides, and appends; where somebody was quicker, it decides anew. */
+/** Everything that can happen to policies. Each call reads the newest rows, decides, and appends; where another writer was first, it decides anew. */
 export interface PolicyLifecycle {
   /** As of the newest row that this process has read. */
   readonly states: PolicyStates;
   /** Reads what is new. @throws {StoreUnavailableError} @throws {PolicyLogError} when the chain does not hold. */
   refresh(): Promise<PolicyStates>;
   /**
-   * Tells what a server's files hold. New content takes its number and its slot; policies that the files no longer have get a removal for candidate. A content
+   * Records what a server's files hold. New content takes its number and its slot; policies that the files no longer have get a removal for candidate. A content
    * that is known already moves nothing at a start, where it may be an older replica's; at a reload the files have gone back to it, and so does the candidate.
    * Contents must be kept in the store before.
    *

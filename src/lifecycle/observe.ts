@@ -15,7 +15,7 @@ export interface Observation {
 
 /**
  * What has to be written down of the files of one server. A replica with older files must not take back what a newer one brought: at a start, what is known
- * may fill an empty slot and take no other's place. Files that change under a running server are somebody's will, and do.
+ * may fill an empty slot and replace no other content. Files that change under a running server are changed on purpose, and replace it.
  */
 export function observationRecords(states: PolicyStates, observation: Observation): readonly PolicyRecord[] {
   const present = observation.contents.flatMap((content) => {
@@ -45,7 +45,7 @@ function ofPresent(status: PolicyStatus | undefined, file: FileContent, observat
   const before = observation.before === null ? null : (observation.before.get(policy) ?? removalDigest(policy));
   const hasChanged = before !== null && before !== digest;
   const returned: PolicyRecord = { kind: "returned", policy, at, revision, digest };
-  // A replica that comes late through what the others had before goes back from nothing: it must not take the candidate's place, nor its time in shadow.
+  // A replica that comes late through what the others had before goes back from nothing: it must not replace the candidate, nor take over its time in shadow.
   const leavesCandidate = hasChanged && before === status.candidate?.digest;
   if (status.candidate !== null) return leavesCandidate ? returned : null;
   if (status.enforced?.digest === digest) return null;

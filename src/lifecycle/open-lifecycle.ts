@@ -25,7 +25,7 @@ const PAUSE = 20;
 /**
  * The lifecycle of the policies of one store. Changes by this process wait for each other; against other processes the store's compare-and-append decides.
  *
- * @param clock milliseconds since the epoch. @param pause before it is tried again where somebody was quicker.
+ * @param clock milliseconds since the epoch. @param pause before it is tried again where another writer was first.
  * @throws {StoreUnavailableError} @throws {PolicyLogError} when the log cannot be read or does not hold.
  */
 export async function openLifecycle(
@@ -164,7 +164,7 @@ class Lifecycle implements PolicyLifecycle {
     });
   }
 
-  /** `false`: somebody else has written meanwhile. */
+  /** `false`: another writer has added rows meanwhile. */
   async #append(head: ChainLink, records: readonly PolicyRecord[]): Promise<boolean> {
     const rows: PolicyLogRow[] = [];
     let last = head;

@@ -19,7 +19,7 @@ export interface PolicyLogStore {
   /** Rows after a position, in order, at most `limit`. @throws {RangeError} for a limit that is not 1 to 10,000, or a position below 0. */
   read(query: { readonly after: number; readonly limit: number }): Promise<readonly PolicyLogRow[]>;
   /**
-   * Adds rows behind `expected`, all or none; durable when it resolves. `false`, and nothing is added, where `expected` is not the head: somebody was
+   * Adds rows behind `expected`, all or none; durable when it resolves. `false`, and nothing is added, where `expected` is not the head: another writer was
    * quicker, so read on and decide again. The engine refuses rows that do not follow by itself, too.
    *
    * @throws {RangeError} for no rows, more than 10,000, or rows that do not follow `expected` one after the other.
@@ -33,7 +33,7 @@ export interface PolicyLogStore {
   /**
    * Calls back within one second of an append by another process, and before an append by this one resolves; once for several that come together. Says
    * nothing of what is there when it resolves: read after it, and nothing is missed. Gives back a function that ends it. Never rejects later on: a store
-   * that cannot be read is asked again.
+   * that cannot be read is read again.
    *
    * @throws {StoreUnavailableError} when the log cannot be read at the beginning
    */

@@ -91,7 +91,7 @@ export interface Actor {
 export interface ActingPerson {
   readonly issuer: string;
   readonly subject: string;
-  /** Only where the configuration asks for names. */
+  /** Only where the configuration requests names. */
   readonly name?: string;
 }
 
@@ -147,11 +147,11 @@ export interface Approval {
   readonly report: ReportReference | null;
 }
 
-/** What the content said while it was the candidate, in every workspace together; counted over all hours in which its revision was asked. */
+/** What the content said while it was the candidate, in every workspace together; counted over all hours in which its revision was evaluated. */
 export interface ShadowFigures {
   /** When it entered shadow, milliseconds since the epoch. */
   readonly since: number;
-  /** Requests that it was asked about: what the others are parts of. */
+  /** Requests that it was evaluated for; the other counts are parts of this one. */
   readonly judged: number;
   readonly wouldDeny: number;
   /** The part of `wouldDeny` that was let through. */

@@ -27,7 +27,7 @@ interface Judged {
   readonly approvals: readonly Approval[];
   /** How long the content has been the candidate, milliseconds. */
   readonly soaked: number;
-  /** `null` for a removal: it is not asked about requests, so nothing can be required of its answers. */
+  /** `null` for a removal: it is not evaluated, so nothing can be required of its results. */
   readonly figures: ShadowFigures | null;
   /** Verified reports of exactly this promotion. */
   readonly reports: readonly ReportReference[];
@@ -98,8 +98,8 @@ export function countedApprovals(
 ): readonly Approval[] {
   if (status.candidate === null) return [];
   const approvals = status.approvals.get(status.candidate.digest) ?? [];
-  const standing = approvals.filter((approval) => revoked?.has(approval.by.keyId) !== true);
-  return selfApproval ? standing : standing.filter((approval) => approval.by.origin !== by.origin);
+  const counted = approvals.filter((approval) => revoked?.has(approval.by.keyId) !== true);
+  return selfApproval ? counted : counted.filter((approval) => approval.by.origin !== by.origin);
 }
 
 /** Whether the figures of shadow mean anything for the candidate. */
@@ -107,7 +107,7 @@ export function isJudged(status: PolicyStatus): boolean {
   return status.candidate !== null && contentOf(status, status.candidate.digest).content === "rules";
 }
 
-/** A report says what a promotion does under one table and in the place of one content: after a change of either it is another promotion. */
+/** A report says what a promotion does under one table and instead of one content: after a change of either it is another promotion. */
 export function isOfThisPromotion(
   { verification, tableRevision }: ReportReference,
   status: Pick<PolicyStatus, "enforced">,

@@ -55,7 +55,7 @@ export class PolicyLogVerifier {
     return this.#reports;
   }
 
-  /** Promotions that required a report and were made by an older version, which took the approvers' word for it. */
+  /** Promotions that required a report and were made by an older version, which trusted the approvers' statement. */
   get promotionsOnClaims(): number {
     return this.#promotionsOnClaims;
   }

@@ -193,11 +193,11 @@ export interface EffectiveLimits extends KeyLimits {
   readonly secondBudget?: Budget;
 }
 
-/** Merged limits by what they are merged from: the same two give the same object, as {@link Accounts} tells limits apart by. */
+/** Merged limits by what they are merged from: the same two give the same object, by which {@link Accounts} distinguishes limits. */
 const merged = new WeakMap<KeyLimits, WeakMap<KeyLimits, EffectiveLimits>>();
 
 /**
- * What holds for a key: of its own limits and those of `per_key` the smaller, measure by measure. A key's own limits never widen `per_key`: whoever
+ * What holds for a key: of its own limits and those of `per_key` the smaller, measure by measure. A key's own limits never widen `per_key`: a caller who
  * may make keys in a workspace cannot give them more than the operator gives every key.
  *
  * @returns `null` where there are neither.

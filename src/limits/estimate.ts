@@ -60,7 +60,7 @@ const LARGEST_MOST = 2 ** 40;
 const NOTHING_READ = { requests: 1, tokens: 0, microUsd: 0 };
 
 /**
- * The most that a request may use, wherever it goes: never too little as far as the request and the table tell. A token is at least one byte of
+ * The most that a request may use, wherever it goes: never too little by what the request and the table state. A token is at least one byte of
  * the body; of what has no bytes there the surface's reader adds an allowance. Where there is a context window, no more than that can be read for one prompt.
  */
 export function estimateRequest(request: EstimatedRequest, candidates: readonly EstimatedCandidate[]): Estimate {
@@ -132,7 +132,7 @@ export interface Used {
 }
 
 /** Failures that the provider reported itself, with any status: it generated no answer. */
-const TOLD: ReadonlySet<FailureKind> = new Set([
+const REPORTED_FAILURES: ReadonlySet<FailureKind> = new Set([
   "rate_limited",
   "overloaded",
   "server_error",
@@ -215,7 +215,7 @@ function outputOf(
 ): number {
   const characters = outputCharacters ?? 0;
   const likely = Math.min(estimate.output, Math.ceil(characters / CHARACTERS_PER_TOKEN));
-  const isMade = whole || (!streamed && (failure === null || !TOLD.has(failure)));
+  const isMade = whole || (!streamed && (failure === null || !REPORTED_FAILURES.has(failure)));
   // What a provider counted before a cut is often only the beginning.
   if (!isMade || (counted !== null && counted * MOST_CHARACTERS_PER_TOKEN < characters))
     return Math.max(counted ?? 0, likely);

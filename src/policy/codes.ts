@@ -2,7 +2,7 @@ import type { Diagnostic, Severity } from "../canon/diagnostic.ts";
 
 interface CodeFacts {
   readonly severity: Severity;
-  /** What has been found, for somebody who meets the code in a report. */
+  /** What has been found, for a reader of the code in a report. */
   readonly meaning: string;
   readonly fix: string;
 }

@@ -56,7 +56,7 @@ export function openConsole(
   return { runtime, signInCode: (keyId) => codes.make(keyId, Date.now()) };
 }
 
-/** Clients of identity providers, made when somebody signs in; another one where the configuration or the secret has changed. */
+/** Clients of identity providers, made when a person signs in; another one where the configuration or the secret has changed. */
 class OidcClients {
   readonly #secretOf: (reference: SecretReference) => string;
   #known: { readonly key: string; readonly client: Promise<OidcClient> } | null = null;

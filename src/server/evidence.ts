@@ -36,7 +36,7 @@ export interface FoldedRefusals {
 }
 
 /**
- * Evidence in which refusals have a small share: what anybody can send, or a client does that ignores its limits, must not take the room of decisions and
+ * Evidence in which refusals have a small share: unauthenticated requests, or a client that ignores its limits, must not take the room of decisions and
  * outcomes. Beyond the share of its workspace, and while the store is in trouble, refusals are added up by key, operation, route, code and status, and
  * written as one record for each. A recognised key stays named, and its workspace's summary counts every one.
  *
@@ -190,13 +190,13 @@ const BYTES_PER_TOKEN = 4;
 
 /**
  * Tokens that a request counts for against a token's ceiling. What the provider counted; where it did not, as in an answer that its reader left, what the
- * bytes tell. A request that reached a provider counts for at least one.
+ * bytes show. A request that reached a provider counts for at least one.
  */
 export function spentTokens(operation: Operation, outcome: OutcomeRecord, sizes: RequestSizes): number {
   // The calls are those of the other request, which counts them.
   if (outcome.joined !== undefined || operation === "messages.count_tokens") return 0;
   const read = Math.ceil(sizes.request / BYTES_PER_TOKEN);
-  // It was on its way to a provider, and left before anybody saw how far it came.
+  // It was on its way to a provider, and ended before its progress was known.
   if (outcome.attempts.length === 0) return Math.max(1, read);
   const reached = outcome.attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
   if (reached.length === 0) return 0;

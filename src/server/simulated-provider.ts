@@ -18,8 +18,8 @@ export interface SimulatedProvider {
 export async function loadSimulatedProvider(): Promise<SimulatedProvider> {
   const server: typeof Server = await import(addressOf("server"));
   const endpoints: typeof Endpoints = await import(addressOf("endpoints"));
-  const words: typeof Words = await import(addressOf("words"));
-  return { startMock: server.startMock, endpoints: endpoints.MOCK_ENDPOINTS, vocabulary: words.VOCABULARY };
+  const vocabulary: typeof Words = await import(addressOf("words"));
+  return { startMock: server.startMock, endpoints: endpoints.MOCK_ENDPOINTS, vocabulary: vocabulary.VOCABULARY };
 }
 
 function addressOf(module: string): string {

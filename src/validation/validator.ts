@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type * as AjvModule from "ajv/dist/2020.js";
 import type { ErrorObject, Options, ValidateFunction } from "ajv/dist/2020.js";
 
-/** What a check is compiled from, and what it tells of a failure. */
+/** The source of a check, and the message for a failure. */
 export interface ValidatorOptions {
   readonly schema: Readonly<Record<string, unknown>>;
   readonly options?: Pick<Options, "allErrors" | "verbose" | "discriminator">;
@@ -14,7 +14,7 @@ export interface ValidatorOptions {
 }
 
 /**
- * A check of values against a schema of this program. It is made when it is first asked: all together took a third of a start, and most servers ask few of
+ * A check of values against a schema of this program. It is made on its first use: all together took a third of a start, and most servers use few of
  * them. The package has them compiled, and does not load ajv for them.
  */
 export class Validator<Value> {
@@ -31,7 +31,7 @@ export class Validator<Value> {
     return (this.#made ??= make<Value>(this.#given()))(value);
   }
 
-  /** What was wrong with the value that was looked at last, in ajv's words. */
+  /** What was wrong with the value that was looked at last, in ajv's text. */
   get errors(): readonly ErrorObject[] {
     return this.#made?.errors ?? [];
   }

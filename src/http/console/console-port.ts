@@ -11,7 +11,7 @@ export interface SignInCheck {
   readonly verifier: string;
 }
 
-/** `refused`: the provider says no. `invalid`: the return is not the one that was asked for. `unavailable`: the provider cannot be asked. */
+/** `refused`: the provider says no. `invalid`: the return is not the one that was requested. `unavailable`: the provider cannot be reached. */
 export type SignInFault = { readonly fault: "refused" | "invalid" | "unavailable" };
 
 /** A provider of OpenID Connect as http needs it; `keys/oidc/oidc-client.ts`. */
@@ -36,7 +36,7 @@ export interface SessionTimes {
   readonly absolute: number;
 }
 
-/** Sessions as http needs them; `keys/sessions/sessions.ts`. Each throws `StoreUnavailableError` where the store cannot be asked. */
+/** Sessions as http needs them; `keys/sessions/sessions.ts`. Each throws `StoreUnavailableError` while the store is unavailable. */
 export interface Sessions {
   /** @param now milliseconds since the epoch. @param latest when it ends at the latest. */
   readonly start: (

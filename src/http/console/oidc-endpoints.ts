@@ -17,7 +17,7 @@ export type SignInAnswer =
 
 const CALLBACK = "/console/oidc/callback";
 
-/** How long somebody may take at the provider, seconds. */
+/** How long a person may take at the provider, seconds. */
 const PATIENCE = 600;
 
 /** `GET /console/oidc/start`: sends the browser to the provider, with a cookie that its return is checked with. */

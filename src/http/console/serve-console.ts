@@ -17,7 +17,7 @@ import { finishSignIn, startSignIn } from "./oidc-endpoints.ts";
 import { endSession, showSession, startSession, type SessionAnswer, type SessionCall } from "./session-endpoints.ts";
 
 /**
- * Headers of every answer below `/console/`: the page loads nothing from elsewhere, runs nothing that is not its own file, and is in nobody's frame.
+ * Headers of every answer below `/console/`: the page loads nothing from elsewhere, runs nothing that is not its own file, and is in no other page's frame.
  * Names and values by turns.
  */
 const PAGE_HEADERS: readonly string[] = [

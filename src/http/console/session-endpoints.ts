@@ -49,7 +49,7 @@ export async function startSession(call: SessionCall, recorder: Recorder): Promi
   const { runtime, console, snapshot, incoming } = call;
   const refuse = (error: ServiceError, identity: Identity | null = null): ServiceError =>
     recorder.refuse(snapshot, identity, error);
-  // A page of another site must not sign its visitors in as somebody else.
+  // A page of another site must not sign its visitors in as another person.
   if (!isFromOurPage(incoming.headers, snapshot)) return refuse(csrfFailed());
   const limits = { ...runtime.limits, bodyBytes: BODY };
   const body = await readBody(incoming, limits, { uniqueMembers: true, stopOrder: runtime.stopOrder });

@@ -15,7 +15,7 @@ export function csrfFailed(): ServiceError {
   );
 }
 
-/** The result, or a 503 where the store could not be asked. */
+/** The result, or a 503 where the store was unavailable. */
 export async function orStoreError<Result>(work: () => Promise<Result>): Promise<Result | ServiceError> {
   try {
     return await work();

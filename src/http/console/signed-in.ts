@@ -10,13 +10,13 @@ import type { Console, Session, SessionTimes } from "./console-port.ts";
 import { orStoreError } from "./session-errors.ts";
 import { readSessionCookie } from "./session-cookie.ts";
 
-/** What somebody may do in one workspace. */
+/** What a person may do in one workspace. */
 export interface Seat {
   readonly identity: Identity;
   readonly roles: readonly Role[];
 }
 
-/** Every workspace that somebody may see; at least one. */
+/** Every workspace that the person may see; at least one. */
 export type Seats = readonly [Seat, ...Seat[]];
 
 /** Who is signed in, as of now: what became of their key or roles since counts. */

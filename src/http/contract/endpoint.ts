@@ -28,7 +28,7 @@ export interface EndpointFacts {
   readonly summary: string;
   readonly tag: keyof typeof TAGS;
   readonly listener: "public" | "admin";
-  /** `null`: anybody may call. */
+  /** `null`: no key is required. */
   readonly scope: Scope | null;
   /** Another scope that is enough as well. */
   readonly otherScope?: Scope;
@@ -58,7 +58,7 @@ export interface EndpointFacts {
   readonly otherAnswerType?: string;
   /** What is answered where the body requests a stream; absent: there are none. */
   readonly stream?: EventStream;
-  /** The 200 answer is not to be kept by anybody on its way: `cache-control: no-store`. */
+  /** No cache may store the 200 answer: `cache-control: no-store`. */
   readonly isNeverStored?: true;
 }
 
@@ -74,7 +74,7 @@ export interface ControlEndpoint extends EndpointFacts {
   readonly kind: "control";
 }
 
-/** Scopes of which a key must have one; none where anybody may call. */
+/** Scopes of which a key must have one; none where no key is required. */
 export function scopesOf({ scope, otherScope }: Pick<EndpointFacts, "scope" | "otherScope">): readonly Scope[] {
   return [scope, otherScope ?? null].filter((one) => one !== null);
 }

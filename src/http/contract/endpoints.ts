@@ -1,6 +1,6 @@
 import { ALL_QUERY, PAGE_QUERY } from "../control/catalogue/page.ts";
 import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION } from "./answer-schemas.ts";
-import { HEALTH, LIVENESS, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
+import { HEALTH, LIVE, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
 import { DECISION_QUERY } from "../control/decisions/decision-query.ts";
 import { SPEND } from "../../governance/spend-answer.ts";
 import { READING_QUERY } from "../control/covered-workspaces.ts";
@@ -168,7 +168,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     summary: "The process runs",
     listener: "admin",
     scope: null,
-    answer: LIVENESS,
+    answer: LIVE,
   },
   {
     ...READING,

@@ -1,4 +1,4 @@
-const words = {
+const names = {
   anyOf: [
     { type: "string", maxLength: 16_384, description: "Between spaces." },
     { type: "array", items: { type: "string", maxLength: 256 }, maxItems: 256 },
@@ -21,9 +21,9 @@ export const EXCHANGE_SCHEMA = {
     },
     subject_token_type: { enum: ["urn:ietf:params:oauth:token-type:access_token"] },
     requested_token_type: { enum: ["urn:ietf:params:oauth:token-type:access_token"] },
-    scope: { ...words, description: "Default: inference, and catalogue:read if the key has it." },
-    operations: { ...words, description: "Operations of the token; all that the grant allows unless given." },
-    routes: { ...words, description: "Routes that the token may use; all that the grant allows unless given." },
+    scope: { ...names, description: "Default: inference, and catalogue:read if the key has it." },
+    operations: { ...names, description: "Operations of the token; all that the grant allows unless given." },
+    routes: { ...names, description: "Routes that the token may use; all that the grant allows unless given." },
     origin: { type: "string", maxLength: 255, description: "The web origin that its requests must come from." },
     lifetime: { ...count, description: "Seconds, at least 60; the grant's longest unless given." },
     max_requests: { ...count, description: "Requests that it may start, in each process of the router." },

@@ -12,7 +12,7 @@ import { COMPONENT_SCHEMAS } from "./validate.ts";
 /**
  * The contract as deployed (OpenAPI 3.1), made from the same rows that the server runs on and the same schemas that validate requests.
  *
- * The program's version is not part of it: two builds that promise the same have the same contract, and `build_id` of /status tells them apart.
+ * The program's version is not part of it: two builds that promise the same have the same contract, and `build_id` of /status distinguishes them.
  *
  * @param endpoints rows; tests change some to see what follows.
  */
@@ -47,7 +47,7 @@ export function openApiDocument(endpoints: readonly Endpoint[] = ENDPOINTS): Jso
 }
 
 /**
- * SHA-256 of the canonical form (RFC 8785) of the document: it differs exactly when the contract does. Whoever fetches /openapi.json can compute it.
+ * SHA-256 of the canonical form (RFC 8785) of the document: it differs exactly when the contract does. A client that fetches /openapi.json can compute it.
  */
 export function contractSha256(document: JsonObject): string {
   return createHash("sha256").update(canonicalJson(document)).digest("hex");

@@ -7,7 +7,7 @@ import { POLICY_REVISIONS } from "./policies/policy-revisions-schema.ts";
 const text = { type: "string" } as const;
 const digest = { type: "string", pattern: "^[0-9a-f]{64}$" } as const;
 
-export const LIVENESS = {
+export const LIVE = {
   title: "Liveness",
   type: "object",
   required: ["status"],

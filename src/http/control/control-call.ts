@@ -17,7 +17,7 @@ export interface ControlCall {
   readonly covered: readonly string[];
   readonly body: Body | null;
   readonly url: URL;
-  /** What the path has in place of the first `{name}`; `null` where it has none, or one that cannot be decoded. */
+  /** What the path has for the first `{name}`; `null` where it has none, or one that cannot be decoded. */
   readonly parameter: string | null;
   /** All of them, in their order; an undecodable one is empty. */
   readonly parameters: readonly string[];

@@ -21,7 +21,7 @@ import { checkQuery } from "./query.ts";
 import { HANDLERS } from "./handlers.ts";
 import type { SimulatedOperation } from "./simulate.ts";
 
-/** What the evidence calls an endpoint of the router's own; those that anybody may call leave no record. */
+/** What the evidence calls an endpoint of the router's own; those without a key leave no record. */
 function recordedAs({ tag }: ControlEndpoint): DecisionRecord["operation"] {
   return tag === "Models" ? "models" : tag === "Routing" ? "simulate" : "control";
 }
@@ -99,7 +99,7 @@ async function answerKey(
   recorder: Recorder,
 ): Promise<ControlAnswer | "aborted"> {
   const { runtime, snapshot, endpoint, incoming, console } = visit;
-  if (endpoint.scope === null) throw new Error("control: an endpoint without a scope was asked for a key");
+  if (endpoint.scope === null) throw new Error("control: an endpoint without a scope required a key");
   const bySession = console === null ? null : await admitSession(console, snapshot, incoming, endpoint);
   const admitted = bySession ?? (await admit(runtime, incoming, response, endpoint));
   const refuse = (refusal: ServiceError): ServiceError =>

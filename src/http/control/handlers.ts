@@ -93,7 +93,7 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
       policy_revisions: policyRevisions(snapshot.decider.policies),
       uptime_seconds: Math.floor((performance.now() - runtime.build.startedAt) / 1000),
       degraded: runtime.degraded(),
-      // Anybody may ask: no figure here may tell of any workspace's traffic. Operators have them at /metrics.
+      // The endpoint needs no key: no figure here may show any workspace's traffic. Operators have them at /metrics.
       evidence: evidenceStatus(runtime.evidenceStatus()),
       ...(runtime.workers !== undefined && { workers: runtime.workers() }),
     },

@@ -32,13 +32,13 @@ export interface ShadowSource extends CountSource {
 /**
  * What a revision said in shadow, with requests to try. Workspaces that the reader does not see are in the numbers and in nothing else.
  *
- * @param witnesses how many classes to show; 0 leaves the evidence unread. @param now milliseconds since the epoch.
+ * @param examples how many classes to show; 0 leaves the evidence unread. @param now milliseconds since the epoch.
  */
 export async function policyShadow(
   source: ShadowSource,
   line: ShadowLine,
   reader: ShadowReader,
-  witnesses: number,
+  examples: number,
   now: number,
 ): Promise<{ readonly text: string } | ServiceError> {
   const { id: policy, revision } = line;
@@ -47,9 +47,9 @@ export async function policyShadow(
     const counts = await shadowCountReport(source, requested, reader, now);
     const workspace = reader.seesAll ? null : reader.workspace;
     const found =
-      witnesses === 0
+      examples === 0
         ? { witnesses: [], lookedAt: { decisions: 0, since: null, complete: false } }
-        : await findExamples(source.evidence, { ...requested, workspace, limit: witnesses });
+        : await findExamples(source.evidence, { ...requested, workspace, limit: examples });
     return shadowAnswer(line, counts, found, now);
   };
   try {
@@ -73,7 +73,7 @@ export interface ShadowLine {
 }
 
 /**
- * What `GET /v1/policies/{id}/shadow` answers: counts over all hours in which the revision was asked, and requests of the newest evidence to try. Words,
+ * What `GET /v1/policies/{id}/shadow` answers: counts over all hours in which the revision was evaluated, and requests of the newest evidence to try. Words,
  * numbers and closed lists: `test/http/shadow/shadow-answer.test-d.ts` proves that no member takes free text.
  */
 export interface ShadowAnswer extends ShadowCountReport {
@@ -87,7 +87,7 @@ export interface ShadowAnswer extends ShadowCountReport {
   /** RFC 3339: up to when evidence is in the numbers. */
   readonly until: Identifier;
   readonly witnesses: readonly ExampleGroup[];
-  /** How much of the evidence witnesses were looked for in. */
+  /** How much of the evidence was searched for examples. */
   readonly looked_at: LookedAt;
 }
 

@@ -26,7 +26,7 @@ export interface SimulatedOperation {
   readonly validate: BodyValidator;
 }
 
-/** What would be asked, and the request that asks it where the simulation was given one. */
+/** The request's shape, and the request itself where the simulation was given one. */
 export interface SimulatedQuestion {
   readonly question: Question;
   readonly request: InferenceRequest | null;

@@ -8,7 +8,7 @@ const MOST_WAITING = 3;
 export class SummaryTurns {
   readonly #turns = new Map<string, { last: Promise<unknown>; count: number }>();
 
-  /** Runs `work` after what the workspace asked before; `null`, and no work, where too many wait already. */
+  /** Runs `work` after the earlier calls of the workspace; `null`, and no work, where too many wait already. */
   async take<Result>(workspace: string, work: () => Promise<Result>): Promise<Result | null> {
     const turns = this.#turns.get(workspace) ?? { last: Promise.resolve(), count: 0 };
     if (turns.count > MOST_WAITING) return null;

@@ -62,7 +62,7 @@ export async function answerUnary(
   try {
     // Who joins another's work uses nothing of its own.
     const joins = runtime.running.hasWorkFor(idempotent);
-    // The pipeline has counted the request itself, before anybody knew how many calls it takes.
+    // The pipeline has counted the request itself, before the number of its calls was known.
     const exhausted = joins || calls === 1 ? null : takeFromToken(runtime.tokens, identity, calls - 1);
     if (exhausted !== null) {
       return recorder.refuseDecided(snapshot, identity, request, opened.decision, exhausted);
@@ -257,7 +257,7 @@ function terminalOf(work: UnaryWork | null): RelayOutcome["terminal"] {
   return work.answer.gaps > 0 ? "incomplete" : "completed";
 }
 
-/** @param claims whether this request tells what the calls came to. */
+/** @param claims whether this request reports what the calls used. */
 function outcomeOf(
   work: UnaryWork | null,
   claims: boolean,

@@ -9,7 +9,7 @@ import type { Bounds } from "../request-head.ts";
 import type { UnaryAnswer } from "../../dialects/unary/surface.ts";
 import type { Gathered } from "../../dispatch/unary/gather.ts";
 
-/** What a caller's idempotency key stands for while its request runs: whose it is, what is asked, and what was decided. */
+/** What a caller's idempotency key stands for while its request runs: the caller, the request's digest, and the decision. */
 export interface IdempotentCall {
   /** Key id and idempotency key. */
   readonly key: string;
@@ -70,7 +70,7 @@ export interface Share<Result> {
   readonly bounds: WorkBounds;
   /** This request waits no more; true where it was the last, so that the work ends. Later calls do nothing. */
   readonly leave: (why?: StopCause) => boolean;
-  /** True for the first that asks: what the work cost stands in exactly one request's evidence. */
+  /** True for the first caller: the cost of the work is in exactly one request's evidence. */
   readonly claim: () => boolean;
 }
 

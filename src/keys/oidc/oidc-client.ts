@@ -11,7 +11,7 @@ export interface SignInCheck {
   readonly verifier: string;
 }
 
-/** `refused`: the provider says no. `invalid`: the return is not the one that was asked for. `unavailable`: the provider cannot be asked. */
+/** `refused`: the provider says no. `invalid`: the return is not the one that was requested. `unavailable`: the provider cannot be reached. */
 export type SignInFault = { readonly fault: "refused" | "invalid" | "unavailable" };
 
 /** Longest call of the provider, seconds. */

@@ -22,7 +22,7 @@ type PromotionCause = keyof typeof PROMOTION_CAUSES;
 /** What the rows before a promotion say of the content that it promotes. */
 export interface Promotable {
   readonly isRemoval: boolean;
-  /** Standing, one of each origin. */
+  /** Those that count, one of each origin. */
   readonly approvals: readonly Approval[];
   /** When it became the candidate, milliseconds since the epoch. */
   readonly since: number;
@@ -94,7 +94,7 @@ function reportCause(record: PromotedRecord): PromotionCause | null {
 function shadowCause({ at, requirements, shadow }: PromotedRecord, { since }: Promotable): PromotionCause | null {
   // A clock that was behind another one's takes nothing away where nothing is required.
   if (Math.max(0, at - since) < requirements.soak) return "soak";
-  // Of a removal nothing is counted, so nothing is asked.
+  // A removal has no counts, so nothing is required.
   if (shadow === null) return null;
   if (shadow.judged < requirements.decisions) return "decisions";
   return requirements.noIndeterminate && shadow.indeterminate > 0 ? "indeterminate" : null;

@@ -89,7 +89,7 @@ const isRequirements = hasShape(
   mapSettings("own", {
     count: () => isCount,
     flag: () => isFlag,
-    words: () => isListOf(isText),
+    list: () => isListOf(isText),
     duration: () => isCount,
   }),
 );

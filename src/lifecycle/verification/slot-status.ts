@@ -25,7 +25,7 @@ export class SlotStatus {
   #enforced: string | null = null;
   #candidate: string | null = null;
   #candidateSince = 0;
-  /** What promotions have taken the place of and no rollback has gone behind, oldest first; `null`: nothing was enforced. */
+  /** Contents that promotions have replaced and no rollback has gone behind, oldest first; `null`: nothing was enforced. */
   #former: readonly (string | null)[] = [];
   readonly #approvals = new Map<string, readonly records.Approval[]>();
   readonly #held = new Set<string>();

@@ -37,7 +37,7 @@ export function checkComparisons(compared: readonly ComparedValue[]): readonly P
   });
 }
 
-/** Whether only a routes.yaml tells if there is such a value. */
+/** Whether only a routes.yaml decides if there is such a value. */
 export function dependsOnTable({ against }: ComparedValue): boolean {
   return closedValues(against) === null;
 }

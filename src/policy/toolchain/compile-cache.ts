@@ -29,7 +29,7 @@ const OPEN_TO_OTHERS = 0o077;
 /**
  * Makes the folders and the secret where they are missing, and checks that no other user can write to them. Never rejects.
  *
- * The secret authenticates entries ({@link ResultCache}), so that a file that somebody else has written is never used.
+ * The secret authenticates entries ({@link ResultCache}), so that a file that another user has written is never used.
  */
 export async function openCompileCache({ directory, secretDirectory }: CompileCache): Promise<OpenedCache> {
   if (await isInWorkingTree(secretDirectory)) {

@@ -65,7 +65,7 @@ export interface ModuleFacts {
   readonly directives: readonly (Position & { readonly text: string })[];
 }
 
-/** A METADATA block; `row` is the line of that word, `end_row` the last line of the block. */
+/** A METADATA block; `row` is the line of that keyword, `end_row` the last line of the block. */
 export interface AnnotationFacts extends Position {
   readonly end_row: number;
   readonly scope: string;

@@ -17,7 +17,7 @@ const ENTRY = /^[0-9a-f]{64}\.json$/;
  * any failure of the folder only costs the time of a run.
  *
  * What is read here is enforced. So every entry begins with an HMAC-SHA256 over its name and its text, keyed with the
- * installation's secret: a file that was committed, copied or written by somebody else is ignored and written again.
+ * installation's secret: a file that was committed, copied or written by another user is ignored and written again.
  */
 export class ResultCache {
   readonly #cache: CompileCache | null;

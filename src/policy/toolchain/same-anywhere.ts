@@ -8,7 +8,7 @@ interface Anchored {
 }
 
 /**
- * Takes the folder that all modules are in out of their paths. Results are kept by what they were asked: without this, the same policies
+ * Takes the folder that all modules are in out of their paths. Results are cached by their input: without this, the same policies
  * in another folder (another checkout, a mounted ConfigMap) would be checked again, which takes a second.
  */
 export function withoutFolder(request: CheckRequest): Anchored {

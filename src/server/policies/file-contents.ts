@@ -16,7 +16,7 @@ import { contentsToolchain } from "./kept-modules.ts";
 const MANY = 8;
 
 /**
- * What the files hold, in the words of the log. A content that the store does not keep is compiled alone and kept first, so that it can go on acting when
+ * What the files hold, in the types of the log. A content that the store does not keep is compiled alone and kept first, so that it can go on acting when
  * the files have moved on. Its module comes from this process or from the authenticated cache of its user.
  *
  * @param states what is known already; contents of it are neither compiled nor read.

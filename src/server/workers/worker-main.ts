@@ -14,7 +14,7 @@ import type { FromWorkerProcess, ToWorkerProcess, WorkersStatus } from "./messag
 /** A process that serves the public side under the first process (`worker-pool.ts`). */
 // A server goes on when the reader of its output has gone.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-// A terminal signals all processes of a group; this one ends when the first process tells it to.
+// A terminal signals all processes of a group; this one ends when the first process requests it.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 
 function send(message: FromWorkerProcess): void {

@@ -137,7 +137,7 @@ export interface HeartbeatTarget {
 
 /**
  * Finds a process that lives and does nothing: stopped, or in a loop without end. Its connections are kept by the kernel,
- * so nothing else would tell.
+ * so no other signal reports it.
  */
 export class Heartbeat {
   readonly #target: HeartbeatTarget;

@@ -1,7 +1,7 @@
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { candidatesWithin } from "../../decide/ceiling.ts";
-import { routeAsked } from "../../decide/decide.ts";
+import { requestedRoute } from "../../decide/decide.ts";
 import { applyPreferences } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
 import { identityOf } from "../decide-sample.ts";
@@ -23,7 +23,7 @@ export function comparedRequest(table: RoutingTable, sample: SampleRequest, isMi
 
 /** The request without the providers and regions that a table does not have for it; a list of nothing else is left out. */
 function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleRequest {
-  const asked = routeAsked(table, identityOf(sample), sample.model, sample.operation);
+  const asked = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
   if ("reason" in asked || sample.preferences === null) return sample;
   const candidates = candidatesWithin(table, asked.workspace, asked.route);
   const isKnown = (preferences: ProviderPreferences): boolean => {

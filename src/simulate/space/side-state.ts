@@ -5,7 +5,7 @@ import type { RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts"
 import { applyApproval, type Approval } from "../../decide/approvals.ts";
 import { routeCandidates, tiersOf } from "../../decide/candidates.ts";
 import { applyCeilings } from "../../decide/ceiling.ts";
-import { routeAsked } from "../../decide/decide.ts";
+import { requestedRoute } from "../../decide/decide.ts";
 import { applyPreferences, orderCandidates } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
 import { identityOf } from "../decide-sample.ts";
@@ -25,7 +25,7 @@ export interface SideView extends OpenedSide {
 }
 
 export function openSide(table: RoutingTable, sight: Sight, sample: SampleRequest): SideView {
-  const route = routeAsked(table, identityOf(sample), sample.model, sample.operation);
+  const route = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
   return { table, sight, opened: "reason" in route ? null : route };
 }
 

@@ -8,7 +8,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
  * One line of the log: identifiers, enums, numbers and booleans. `test/telemetry/log-record.test-d.ts` proves that no member takes free text, so no prompt,
- * key or error text of anybody can get into a log. All durations are milliseconds.
+ * key and no error text of others can get into a log. All durations are milliseconds.
  */
 export type LogRecord =
   | RequestLine

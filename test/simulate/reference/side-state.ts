@@ -5,7 +5,7 @@ import type { RouteRow, RoutingTable, WorkspaceRow } from "../../../src/canon/ta
 import { applyApproval, type Approval } from "../../../src/decide/approvals.ts";
 import { routeCandidates, tiersOf } from "../../../src/decide/candidates.ts";
 import { applyCeilings } from "../../../src/decide/ceiling.ts";
-import { routeAsked } from "../../../src/decide/decide.ts";
+import { requestedRoute } from "../../../src/decide/decide.ts";
 import { applyPreferences, orderCandidates } from "../../../src/decide/narrow.ts";
 import { Trace } from "../../../src/decide/trace.ts";
 import { identityOf } from "../../../src/simulate/decide-sample.ts";
@@ -26,7 +26,7 @@ export interface SideView extends OpenedSide {
 }
 
 export function openSide(table: RoutingTable, sight: Sight, sample: SampleRequest): SideView {
-  const route = routeAsked(table, identityOf(sample), sample.model, sample.operation);
+  const route = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
   return { table, sight, opened: "reason" in route ? null : route };
 }
 

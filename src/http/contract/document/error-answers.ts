@@ -66,8 +66,8 @@ function describe(endpoint: Endpoint, rows: readonly DescribedError[]): string {
       const { code, when } = row;
       if (typeof code !== "string") return `- such as \`${code.like}\`: ${when}`;
       if (!isOAuth(endpoint)) return `- \`${code}\`: ${when}`;
-      const words = oauthCodesOf(row).map((word) => `\`${word}\``);
-      return `- ${words.join(" or ")} (\`${code}\`): ${when}`;
+      const codes = oauthCodesOf(row).map((name) => `\`${name}\``);
+      return `- ${codes.join(" or ")} (\`${code}\`): ${when}`;
     })
     .join("\n");
 }
@@ -87,10 +87,10 @@ const BODY_CODES: ReadonlySet<string> = new Set([
   "invalid_value",
 ]);
 
-/** Members of the body by which an error of one code is answered with one or the other word of OAuth; `null`: all others. */
+/** Members of the body by which an error of one code is answered with one or the other code of OAuth; `null`: all others. */
 const TELLING_MEMBERS = [null, "grant_type", "scope", "audience"] as const;
 
-/** The words of OAuth that a row is answered with, by the member that the error names. */
+/** The codes of OAuth that a row is answered with, by the member that the error names. */
 function oauthCodesOf({ status, kind, code }: DescribedError): readonly string[] {
   if (typeof code !== "string") throw new Error("contract: a code that is not listed at the token endpoint");
   const members = BODY_CODES.has(code) ? TELLING_MEMBERS : [null];
@@ -108,11 +108,11 @@ function schemaOf(endpoint: Endpoint, rows: readonly DescribedError[]): JsonObje
 }
 
 function codesOf(rows: readonly DescribedError[]): JsonObject {
-  const words = rows.map(({ code }) => code).filter((code) => typeof code === "string");
+  const codes = rows.map(({ code }) => code).filter((code) => typeof code === "string");
   const patterns = rows.map(({ code }) => code).filter((code) => typeof code !== "string");
-  const listed = { enum: words };
+  const listed = { enum: codes };
   if (patterns.length === 0) return listed;
-  return { anyOf: [...(words.length === 0 ? [] : [listed]), ...patterns.map(({ pattern }) => ({ pattern }))] };
+  return { anyOf: [...(codes.length === 0 ? [] : [listed]), ...patterns.map(({ pattern }) => ({ pattern }))] };
 }
 
 /** An answer as the runtime prints it; `message` is the row's sentence. */

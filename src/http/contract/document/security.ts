@@ -25,7 +25,7 @@ export const SECURITY_SCHEMES: JsonObject = {
   },
 };
 
-/** Of the rows of the list one is enough; an empty list: anybody may call. */
+/** Of the rows of the list one is enough; an empty list: no key is required. */
 export function securityOf(endpoint: Endpoint): readonly JsonObject[] {
   const schemes = [
     "serviceKey",

@@ -14,7 +14,7 @@ export interface EndpointExample {
   readonly stream?: string;
 }
 
-/** The digest of a policy's content in examples; tests put one of a real content in its place. */
+/** The digest of a policy's content in examples; tests replace it by that of a real content. */
 export const EXAMPLE_DIGEST = "7d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a";
 
 /** The public id of a key in examples, likewise. */

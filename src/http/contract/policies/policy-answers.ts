@@ -92,7 +92,7 @@ const REPORT = {
 const SETTINGS = mapSettings("shown", {
   count: () => count,
   flag: () => flag,
-  words: () => texts,
+  list: () => texts,
   duration: () => ({ type: "number", minimum: 0 }) as const,
 });
 

@@ -51,7 +51,7 @@ const CLASS = whole(
   "Requests that are equal in the evidence; null if a record does not have the number.",
 );
 
-const WITNESS = whole({
+const EXAMPLE_GROUP = whole({
   constraint: text,
   reason: nullableText,
   verdict: { enum: ["fail", "indeterminate"] },
@@ -105,7 +105,7 @@ export const POLICY_SHADOW = {
         description: "null: all workspaces together that the caller may not read.",
         items: whole({ workspace: nullableText, ...MEASURES }),
       },
-      witnesses: { type: "array", items: WITNESS },
+      witnesses: { type: "array", items: EXAMPLE_GROUP },
       looked_at: whole(
         {
           decisions: COUNT,

@@ -33,7 +33,7 @@ interface PageBounds {
 }
 
 /**
- * One page of a list that is sorted by id, in Anthropic's shape. An id marks a place in the order, whether or not it is on the list: a route that a
+ * One page of a list that is sorted by id, in Anthropic's shape. An id marks a position in the order, whether or not it is on the list: a route that a
  * reload takes away between two pages does not break a client's walk.
  *
  * @param items sorted by id.

@@ -22,7 +22,7 @@ export interface UsableRoute {
   readonly capabilities: readonly Capability[];
   /** Where requests go, in the order of trying; none where every request is denied. */
   readonly candidates: readonly Candidate[];
-  /** Tokens; the least of all places, `null` where one does not declare it. */
+  /** Tokens; the least of all endpoints, `null` where one does not declare it. */
   readonly contextWindow: number | null;
   /** Tokens; the same. */
   readonly maxOutputTokens: number | null;
@@ -33,9 +33,9 @@ export interface UsableRoute {
 }
 
 /**
- * Routes that the key's workspace may use, sorted by id. What may be used is asked of the decision itself, so that the catalogue offers what a call gets:
- * places that are not approved count for nothing, and a route that is denied because of one is not among them. Policies are not asked here
- * ({@link listedRoutes} asks them about a plain request).
+ * Routes that the key's workspace may use, sorted by id. Each route is tried with the decision itself, so that the catalogue offers what a call gets:
+ * endpoints that are not approved count for nothing, and a route that is denied because of one is not among them. Policies are not evaluated here
+ * ({@link listedRoutes} evaluates them for a plain request).
  *
  * @param served operations that this server has an endpoint for.
  */
@@ -75,7 +75,7 @@ export interface ListedRoute extends UsableRoute {
 
 /**
  * Every route that the workspace approves, sorted by id, with what this key would get now for a plain request: one without tools, images or preferences.
- * Policies are asked, so the answer depends on the key's environment, workload and labels, and on the time and the budget where a policy reads them.
+ * Policies are evaluated, so the answer depends on the key's environment, workload and labels, and on the time and the budget where a policy reads them.
  */
 export function listedRoutes(
   decider: Decider,
@@ -143,7 +143,7 @@ function unusable(route: RouteRow): UsableRoute {
   };
 }
 
-/** One of them; `null` where there is no such route, or none that the workspace may use: a difference would tell which routes exist. */
+/** One of them; `null` where there is no such route, or none that the workspace may use: a difference would reveal which routes exist. */
 export function usableRoute(
   table: RoutingTable,
   identity: Identity,
@@ -177,13 +177,13 @@ const NO_POLICIES: PolicySet = {
   evaluate: () => ({ verdicts: [], obligations: [] }),
 };
 
-type Asked = Partial<Pick<RequestShape, "needs" | "features" | "dimensions">>;
+type RequestedShape = Partial<Pick<RequestShape, "needs" | "features" | "dimensions">>;
 
 /** Gives the plan of a request of the operation; empty where the request is denied. */
-type PlanOf = (operation: Operation, requested?: Asked) => readonly Candidate[];
+type PlanOf = (operation: Operation, requested?: RequestedShape) => readonly Candidate[];
 
 /** Of a request that says nothing else. */
-function shapeOf(operation: Operation, { needs = [], features = [], dimensions = null }: Asked): RequestShape {
+function shapeOf(operation: Operation, { needs = [], features = [], dimensions = null }: RequestedShape): RequestShape {
   return {
     operation,
     needs: needs.toSorted(),
@@ -255,7 +255,7 @@ function usableWith(
   };
 }
 
-/** One operation for each kind of work: what a model can do does not depend on the protocol it is asked in. */
+/** One operation for each kind of work: what a model can do does not depend on the protocol of the request. */
 function kindsOf(operations: readonly Operation[]): readonly Operation[] {
   const kinds = new Map(operations.toReversed().map((operation) => [MODEL_OPERATION_OF[operation], operation]));
   return [...kinds.values()];

@@ -9,7 +9,7 @@ import { sampleQuestionOf } from "../../../simulate/explain/sample-question.ts";
 
 /**
  * Decides a recorded request again. The record has the plan only: to keep why each candidate was passed over would make every request dearer, and the same
- * table and policies say it again whenever somebody asks.
+ * every later evaluation of table and policies gives the same.
  */
 export function explanationAnswer({ table, policies }: Decider, record: DecisionRecord): JsonObject {
   const facts = {

@@ -24,7 +24,7 @@ export function decisionLine({ decision, outcome }: EvidenceEntry): DecisionLine
     reason: decision.reason,
     repeated: decision.repeated ?? 1,
     terminal: outcome?.terminal ?? null,
-    // Of a request whose process died, nobody knows a status.
+    // A request whose process died has no known status.
     status: outcome === null || outcome.status === 0 ? null : outcome.status,
     endpoint: last?.endpoint ?? null,
     provider: last?.provider ?? null,

@@ -13,8 +13,8 @@ export const LONGEST_WAY = 1_000;
 const KEY_ID = /^[0-9A-Za-z]{12}$/;
 
 /**
- * Who stands behind a key. The way goes from each key to the one that made it over HTTP, rotations included: whoever makes a key is shown its text, so
- * what it says is the maker's word. A key that was rotated at a terminal comes from the one it replaces, and a key made there is its own origin.
+ * Who is responsible for a key. The way goes from each key to the one that made it over HTTP, rotations included: the maker of a key sees its text, so
+ * its name is what the maker wrote. A key that was rotated at a terminal comes from the one it replaces, and a key made there is its own origin.
  *
  * A person who is signed in is their own origin, which no key can be: keys that they make over HTTP are theirs. Their roles are their groups.
  *
@@ -58,7 +58,7 @@ export async function actorOf(
 }
 
 /**
- * Public ids of the keys behind the candidate's standing approvals that have been revoked since: an approval of a revoked key does not count.
+ * Public ids of revoked keys whose approvals of the candidate are still recorded: an approval of a revoked key does not count.
  * A key that has merely expired did speak.
  */
 export async function revokedApprovers(

@@ -70,10 +70,10 @@ export const CHANGE_HANDLERS = {
   }),
   withdrawPolicy: change(async (call, start) => {
     const { states, lifecycle, policy, by, body } = start;
-    const asked = readWithdrawal(body);
-    if ("code" in asked) return asked;
-    if (asked.what === "approval") {
-      const request = { policy, digest: asked.digest, by };
+    const withdrawal = readWithdrawal(body);
+    if ("code" in withdrawal) return withdrawal;
+    if (withdrawal.what === "approval") {
+      const request = { policy, digest: withdrawal.digest, by };
       const verdict = changes.approvalWithdrawal(states, request, Date.now());
       return finish(call, start, verdict, () => lifecycle.withdrawApproval(request));
     }
@@ -108,7 +108,7 @@ interface Start {
   readonly body: JsonObject;
 }
 
-/** Who asks, whether they may, and what about. */
+/** The caller, its permission, and the policy of the call. */
 async function begin(call: ControlCall): Promise<Start | ServiceError> {
   const found = parts(call);
   if ("code" in found) return found;
@@ -154,7 +154,7 @@ function expectation(
 
 /**
  * Recorded, then done, then in effect here, then answered. A rejected change changes nothing, and the evidence does not claim otherwise;
- * only where somebody else is quicker between the verdict and the log does it name a change whose answer was an error.
+ * only where another change is written between the verdict and the log does it name a change whose answer was an error.
  */
 async function finish(
   call: ControlCall,
@@ -213,7 +213,7 @@ function uncounted(): Error {
 }
 
 /**
- * An approver's report with the server's own finding about it. Only a report that this server makes itself, byte for byte, is verified: anybody can write
+ * An approver's report with the server's own finding about it. Only a report that this server makes itself, byte for byte, is verified: any caller can write
  * one that says that everything passed.
  */
 async function verifiedReport(
@@ -234,7 +234,7 @@ async function verifiedReport(
 /** One entity tag of RFC 9110 §8.8.3, with `W/` where it is weak. */
 const TAG = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/;
 
-/** More than anybody has looked at. */
+/** More than any page shows. */
 const MOST_TAGS = 16;
 
 /**

@@ -116,7 +116,7 @@ export function notApplied(): ServiceError {
   );
 }
 
-/** @param isManaged whether `policies.managed_by` of routes.yaml names anybody. The caller's workspace it does not name. */
+/** @param isManaged whether `policies.managed_by` of routes.yaml names a workspace. It does not name the caller's workspace. */
 export function notManagedHere(isManaged: boolean): ServiceError {
   return serviceError(
     403,

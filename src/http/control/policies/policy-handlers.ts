@@ -35,16 +35,16 @@ export const POLICY_HANDLERS = {
     const found = parts(call);
     if ("code" in found) return found;
     const { administration } = found;
-    const isEndedAsked = call.url.searchParams.get("ended") === "true";
+    const showsEnded = call.url.searchParams.get("ended") === "true";
     const states = await newestStates(administration);
     if ("code" in states) return states;
     const lines = [...states.policies.values()];
-    // One that the files hold is somebody's business, whatever became of it.
+    // A policy that is in the files is shown, whatever its state.
     const isOver = (status: PolicyStatus): boolean =>
       stateOf(status) === "ended" && !administration.files().has(status.id);
     const shown = [
       ...lines.filter((status) => !isOver(status)),
-      ...lines.filter((status) => isEndedAsked && isOver(status)),
+      ...lines.filter((status) => showsEnded && isOver(status)),
     ];
     const data: JsonObject[] = [];
     for (const status of shown) data.push(await viewOf(call.runtime, administration, status));
@@ -60,15 +60,15 @@ export const POLICY_HANDLERS = {
   retrievePolicyContent: policyContent,
   /** What the candidate would have done. */
   retrievePolicyShadow: ofPolicy(async (call, { identity, administration, status }) => {
-    const witnesses = readCount(call.url.searchParams, "witnesses", SHADOW_QUERY);
-    if (typeof witnesses !== "number") return witnesses;
+    const examples = readCount(call.url.searchParams, "witnesses", SHADOW_QUERY);
+    if (typeof examples !== "number") return examples;
     if (status.candidate === null) return faultError({ fault: "no_candidate" });
     const { table } = call.snapshot.decider;
     const { workspace } = identity;
     const reader = shadowReader(workspace, Object.keys(table.workspaces), table.policies.managedBy ?? null);
     const { revision, digest, firstSeenAt: firstSeen } = contentOf(status, status.candidate.digest);
     const watched = { id: status.id, revision, digest, since: status.candidate.since, firstSeen };
-    return policyShadow(administration.shadow, watched, reader, witnesses, Date.now());
+    return policyShadow(administration.shadow, watched, reader, examples, Date.now());
   }),
   retrievePolicySimulation: promotionSimulation,
   listPolicyTransitions: policyTransitions,
@@ -114,11 +114,11 @@ async function promotionSimulation(call: ControlCall): Promise<ControlAnswer> {
   // A report names every workspace that the promotion concerns, and making one costs up to a minute.
   const refused = managementError(call, identity);
   if (refused !== null) return refused;
-  const asked = readDigest(call.url.searchParams);
-  if (asked !== null && typeof asked !== "string") return asked;
+  const requested = readDigest(call.url.searchParams);
+  if (requested !== null && typeof requested !== "string") return requested;
   const line = await namedStatus(administration, call.parameter);
   if ("code" in line) return line;
-  const name = asked ?? "candidate";
+  const name = requested ?? "candidate";
   const content = contentNamed(line, name);
   if (content === null) return name === "candidate" ? faultError({ fault: "no_candidate" }) : noSuchContent();
   const made = await administration.simulate(line.id, content.digest);

@@ -108,7 +108,7 @@ export function describeRules(
   };
 }
 
-/** Standing approvals of the candidate's content. */
+/** Approvals of the candidate's content that count. */
 function approvalsOf(status: PolicyStatus): readonly Approval[] {
   return status.candidate === null ? [] : (status.approvals.get(status.candidate.digest) ?? []);
 }
@@ -144,7 +144,7 @@ function describeRequirements(required: PromotionRequirements): PolicyView["requ
   return mapSettings("shown", {
     count: (_, name) => required[name],
     flag: (_, name) => required[name],
-    words: (_, name) => required[name],
+    list: (_, name) => required[name],
     duration: (_, name) => required[name] / 1_000,
   });
 }

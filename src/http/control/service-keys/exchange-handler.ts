@@ -85,7 +85,7 @@ function readNumber(body: JsonObject, name: string): number | null | ServiceErro
     : invalidRequest("invalid_type", `${name} must be a whole number`, name);
 }
 
-/** Words between spaces, as OAuth writes lists (RFC 6749 §3.3), or a list. An empty one requests nothing and is rejected. */
+/** Names between spaces, as OAuth writes lists (RFC 6749 §3.3), or a list. An empty one requests nothing and is rejected. */
 function readList(value: JsonValue | undefined): readonly string[] | null {
   if (Array.isArray(value)) return value.map(String);
   return typeof value === "string" ? value.split(" ").filter((item) => item !== "") : null;

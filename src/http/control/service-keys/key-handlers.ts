@@ -145,7 +145,7 @@ function textOf(value: JsonValue | undefined): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** Where the key has been rotated already, the answer says how the key is now: who asks next finds the key that replaced it. */
+/** Where the key has been rotated already, the answer says how the key is now: the next reader finds the key that replaced it. */
 async function rotationError(call: ControlCall, fault: KeyFault, body: JsonObject): Promise<ServiceError> {
   if (fault.fault !== "rotated") return faultError(fault, body);
   const key = await managedKey(call);

@@ -10,7 +10,7 @@ export interface NewExchange {
   readonly origins: readonly string[] | null;
 }
 
-/** What a new key is to be; unchecked words. */
+/** What a new key is to be; unchecked texts. */
 export interface NewKey {
   readonly workspace: string;
   readonly scopes: readonly string[];
