@@ -253,9 +253,9 @@ export interface RouteRow {
   readonly id: string;
   readonly title: string;
   readonly primary: string;
-  /** Every endpoint but the primary, its peers included, in the order of the tiers. */
+  /** Every endpoint but the primary, the rest of its load-balanced group included, in the order of the tiers. */
   readonly fallbacks: readonly string[];
-  /** The same endpoints by rank: the primary and its peers, then each fallback; another route's tiers where it is one. */
+  /** The same endpoints by rank: the primary with its load-balanced group, then each fallback; another route's tiers where it is one. */
   readonly tiers: readonly TierRow[];
   /** Calls for one request, whatever the caller allows; at least 1. */
   readonly maxAttempts: number;

@@ -1,7 +1,7 @@
 import type { Candidate } from "../canon/decision.ts";
 import type { Balance, RouteRow, RoutingTable } from "../canon/table.ts";
 
-/** Every candidate of a route, in table order: the primary and its peers, then the fallbacks. */
+/** Every candidate of a route, in table order: the primary with its load-balanced group, then the fallbacks. */
 export function routeCandidates(table: RoutingTable, route: RouteRow): readonly Candidate[] {
   const candidates: Candidate[] = [];
   for (const [tier, { endpoints, balance, weights }] of route.tiers.entries()) {

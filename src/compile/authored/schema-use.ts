@@ -20,14 +20,17 @@ export const route = object(
       description: "Name shown to people. The id unless set.",
     },
     primary: ref("name", "Endpoint that is tried first, alone or among its `peers`."),
-    peers: list("Endpoints of the same rank as the primary: `balance` says which of them gets a request.", {
-      $ref: "#/$defs/name",
-    }),
+    peers: list(
+      "The other endpoints of the load-balanced group of the primary: `balance` defines which of them gets a request.",
+      {
+        $ref: "#/$defs/name",
+      },
+    ),
     balance: {
       enum: [...BALANCES],
       default: DEFAULT_BALANCE,
       description:
-        "How the primary and its peers share requests. `order`: the first that can. `weighted`: at random, by `weights`. `price`: the cheapest first. `latency`: by the time to the first token, the better of two at random. `throughput`: the most tokens a second first. `least_in_flight`: the one with the fewest calls under way. `sticky`: the same conversation to the same endpoint, for the sake of prompt caches, shared by `weights`. The others are tried after the first one.",
+        "How the primary and its `peers` share requests. `order`: the first that can. `weighted`: at random, by `weights`. `price`: the cheapest first. `latency`: by the time to the first token, the better of two at random. `throughput`: the most tokens a second first. `least_in_flight`: the one with the fewest calls under way. `sticky`: the same conversation to the same endpoint, for the sake of prompt caches, shared by `weights`. The others are tried after the first one.",
     },
     weights: {
       type: "object",
@@ -39,7 +42,7 @@ export const route = object(
     fallbacks: {
       type: "array",
       description:
-        "Endpoints tried after the primary and its peers, in this order. `{route: id}` means all endpoints of another route, with its peers balanced as in that route. An endpoint that occurs twice is tried once, at its first position.",
+        "Endpoints tried after the primary and its `peers`, in this order. `{route: id}` means all endpoints of another route, with its load-balanced group as in that route. An endpoint that occurs twice is tried once, at its first position.",
       items: choose(
         "object",
         object("The endpoints of another route.", { route: ref("name", "Id under `routes`.") }, ["route"]),
@@ -77,7 +80,7 @@ export const route = object(
       enum: ["deny", "narrow"],
       default: "deny",
       description:
-        "Effect of a peer or fallback that lacks a capability which the request needs, or that is not approved for the workspace: `deny` denies the request, `narrow` leaves that endpoint out and records it in the decision.",
+        "Effect of an endpoint of `peers` or `fallbacks` that lacks a capability which the request needs, or that is not approved for the workspace: `deny` denies the request, `narrow` leaves that endpoint out and records it in the decision.",
     },
     unknown_fields: {
       enum: ["reject", "strip", "forward"],

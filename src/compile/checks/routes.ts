@@ -7,7 +7,7 @@ import type { ResolvedCandidate } from "../resolve/tiers.ts";
 import type { CompileContext } from "../compile-context.ts";
 import { checkDuration } from "./times.ts";
 
-/** Checks routes against their endpoints: every peer and fallback must have what the primary has (docs/concepts.md#how-a-decision-is-made). */
+/** Checks routes against their endpoints: every endpoint of `peers` and `fallbacks` must have what the primary has (docs/concepts.md#how-a-decision-is-made). */
 export function checkRoutes(context: CompileContext, routes: ReadonlyMap<string, ResolvedRoute>): void {
   for (const route of routes.values()) {
     for (const fallback of route.fallbacks) {
@@ -114,7 +114,7 @@ function checkPrices(context: CompileContext, route: ResolvedRoute): void {
 function checkBalance({ file, report }: CompileContext, { id, peers, balance, weights }: NormalisedRoute): void {
   const path = ["routes", id];
   if (peers.length === 0 && balance !== "order") {
-    const message = `route ${quote(id)} has no peers, so its balance \`${balance}\` has no endpoints to choose from`;
+    const message = `route ${quote(id)} has no \`peers\`, so its balance \`${balance}\` has no endpoints to choose from`;
     report.value("BALANCE_UNUSED", [...path, "balance"], message, "add `peers`, or remove it");
   }
   const uses = balance === "weighted" || balance === "sticky";

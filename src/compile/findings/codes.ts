@@ -187,9 +187,9 @@ export const ROUTE_CODES = {
     "The provider's dialect carries none of the model's operations, so the endpoint can serve nothing.",
     "Serve the model over a dialect that carries one of its operations.",
   ),
-  PEER_IS_PRIMARY: error("A route names its primary among its peers.", "Remove the peer."),
+  PEER_IS_PRIMARY: error("A route names its primary in its `peers`.", "Remove it from `peers`."),
   WEIGHT_UNKNOWN: error(
-    "A weight is given to an endpoint that is neither the route's primary nor one of its peers.",
+    "A weight is given to an endpoint that is neither the route's primary nor in its `peers`.",
     "Correct the name, add the endpoint to `peers`, or remove the weight.",
   ),
   WEIGHTS_ZERO: error(
@@ -200,7 +200,7 @@ export const ROUTE_CODES = {
     "A route has weights, but its `balance` reads none.",
     "Write `balance: weighted`, or remove them.",
   ),
-  BALANCE_UNUSED: warning("A route has a `balance` but no peers to choose from.", "Add `peers`, or remove it."),
+  BALANCE_UNUSED: warning("A route has a `balance` but no `peers` to choose from.", "Add `peers`, or remove it."),
   HEDGE_OPERATIONS: error(
     "A route has `hedge_after` but neither embeds nor reranks; other operations are never sent twice.",
     "Remove it.",
@@ -211,8 +211,8 @@ export const ROUTE_CODES = {
     "Remove the fallback; the dispatcher retries the primary itself.",
   ),
   FALLBACK_IS_PEER: error(
-    "A route has an endpoint among its peers and among its fallbacks.",
-    "Keep it in one of the two; peers are tried as well when one of them fails.",
+    "A route has an endpoint in its `peers` and in its `fallbacks`.",
+    "Keep it in one of the two; all of the load-balanced group are tried when one of them fails.",
   ),
   FALLBACK_CYCLE: error(
     "Routes are fallbacks of each other in a circle.",
@@ -223,7 +223,7 @@ export const ROUTE_CODES = {
     "Name the endpoints themselves instead of a route of routes.",
   ),
   FALLBACK_OPERATIONS: error(
-    "A peer or fallback cannot do an operation that the route serves.",
+    "An endpoint of `peers` or `fallbacks` cannot do an operation that the route serves.",
     "Use another endpoint, or narrow the route's `operations`.",
   ),
   ROUTE_OPERATIONS: error(
@@ -231,15 +231,15 @@ export const ROUTE_CODES = {
     "Remove it, or choose another primary.",
   ),
   FALLBACK_EMBED_MODEL: error(
-    "An embedding route has a peer or fallback of another model; vectors of two models cannot be compared.",
+    "An embedding route has an endpoint of another model in `peers` or `fallbacks`; vectors of two models cannot be compared.",
     "Use endpoints of the same model only.",
   ),
   FALLBACK_CAPABILITY_GAP: warning(
-    "A peer or fallback lacks a capability that the primary has and a workspace approves; with `on_gap: deny` every request that needs it is denied.",
+    "An endpoint of `peers` or `fallbacks` lacks a capability that the primary has and a workspace approves; with `on_gap: deny` every request that needs it is denied.",
     "Choose an equal endpoint, approve less, or set `on_gap: narrow`.",
   ),
   FALLBACK_SIGNATURE_GAP: warning(
-    "A peer or fallback cannot read the signed reasoning of the primary; with `on_gap: deny` every conversation that carries some is denied.",
+    "An endpoint of `peers` or `fallbacks` cannot read the signed reasoning of the primary; with `on_gap: deny` every conversation that carries some is denied.",
     "Choose an endpoint of the same signature family, or set `on_gap: narrow`.",
   ),
   PRICE_GAP: warning(
@@ -259,7 +259,7 @@ export const ROUTE_CODES = {
     "Approve provider and region, or withdraw the route.",
   ),
   FALLBACK_NOT_APPROVED: error(
-    "A workspace approves a route with `on_gap: deny` but not the provider or region of a peer or fallback: every request would be denied.",
+    "A workspace approves a route with `on_gap: deny` but not the provider or region of an endpoint of `peers` or `fallbacks`: every request would be denied.",
     "Approve provider and region, withdraw the route, or set `on_gap: narrow`.",
   ),
   CEILING_LEAVES_NONE: error(

@@ -18,12 +18,12 @@ function reportEndpoint({ declared, report }: CompileContext, route: NormalisedR
   report.value("UNKNOWN_ENDPOINT", path, message, endpointHint(name, declared));
 }
 
-/** A peer that stands twice has been refused by the shape. */
+/** An endpoint that occurs twice has been refused by the shape. */
 function reportPeers(context: CompileContext, route: NormalisedRoute): void {
   for (const [index, name] of route.peers.entries()) {
     const path = ["routes", route.id, "peers", index];
     if (name === route.primary) {
-      const message = `route ${quote(route.id)} names its primary ${quote(name)} among its peers`;
+      const message = `route ${quote(route.id)} names its primary ${quote(name)} in its \`peers\``;
       context.report.value("PEER_IS_PRIMARY", path, message, "remove it: the primary has its share already");
     } else {
       reportEndpoint(context, route, name, path);
@@ -36,7 +36,7 @@ function reportWeights(context: CompileContext, { id, primary, peers, weights }:
   const equals = [primary, ...peers];
   for (const name of weights.keys()) {
     if (equals.includes(name)) continue;
-    const message = `route ${quote(id)} gives a weight to ${quote(name)}, which is neither its primary nor one of its peers`;
+    const message = `route ${quote(id)} gives a weight to ${quote(name)}, which is neither its primary nor in its \`peers\``;
     context.report.key("WEIGHT_UNKNOWN", [...path, name], message, suggest(name, equals));
   }
   if (equals.every((name) => weights.get(name) === 0)) {
@@ -56,12 +56,12 @@ function reportFallbacks(context: CompileContext, route: NormalisedRoute): void 
     if (fallback === route.primary) {
       report.value("FALLBACK_IS_PRIMARY", path, `${where} falls back to its own primary ${quote(name)}`, "remove it");
     } else if (typeof fallback === "string" && route.peers.includes(fallback)) {
-      const message = `${where} has ${quote(name)} among its peers and among its fallbacks`;
+      const message = `${where} has ${quote(name)} in its \`peers\` and in its \`fallbacks\``;
       report.value(
         "FALLBACK_IS_PEER",
         path,
         message,
-        "keep it in one of the two; peers are tried as well when one fails",
+        "keep it in one of the two; all of the load-balanced group are tried when one fails",
       );
     } else if (seen.has(key)) {
       report.value("FALLBACK_REPEATED", path, `${where} lists the fallback ${quote(name)} twice`, "remove one of them");

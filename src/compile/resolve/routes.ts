@@ -8,7 +8,7 @@ import type { ResolvedEndpoint } from "./endpoints.ts";
 import { reportRouteReferences } from "./route-references.ts";
 import { LONGEST_CHAIN, resolveTiers, type ResolvedCandidate } from "./tiers.ts";
 
-/** A route whose primary exists. Peers and fallbacks that point nowhere have been reported and left out. */
+/** A route whose primary exists. Endpoints of `peers` and `fallbacks` that do not exist have been reported and left out. */
 export interface ResolvedRoute {
   readonly row: RouteRow;
   readonly primary: ResolvedEndpoint;

@@ -9,9 +9,9 @@ export const LONGEST_CHAIN = 16;
 /** One endpoint of a route, and the item of the file that brought it in. */
 export interface ResolvedCandidate {
   readonly endpoint: ResolvedEndpoint;
-  /** Peers of a route among the fallbacks are fallbacks here. */
+  /** The load-balanced group of a route among the fallbacks are fallbacks here. */
   readonly rank: "primary" | "peer" | "fallback";
-  /** Index in the authored list of peers or of fallbacks; without meaning for the primary. */
+  /** Index in the authored `peers` or `fallbacks`; without meaning for the primary. */
   readonly index: number;
 }
 

@@ -81,7 +81,7 @@ function groupOf(name: string, rows: readonly Deployment[], imported: ImportedCo
         row.order === lowest ? "carried" : "changed",
         row.spot.spot("order"),
         row.order === lowest
-          ? "primary or peer of the route"
+          ? "`primary` or `peers` of the route"
           : "fallback of the route; those of one order are tried one after another",
       );
   }
