@@ -1,13 +1,11 @@
 import type { JsonValue } from "../canon/json.ts";
-import { whole, type ValueOf } from "../canon/json/schema.ts";
+import { INSTANT, TEXT, type ValueOf, whole } from "../canon/json/schema.ts";
 import { SPEND_DIMENSIONS, type Dimension, type Grouping } from "./dimensions.ts";
 import { SPEND_MEASURES, type SpendMeasures } from "./spend-measures.ts";
 import type { Summary } from "./summarise.ts";
 import { onlyOne } from "./summary-answer.ts";
 import { formatHour, type Window } from "./window.ts";
 
-const text = { type: "string" } as const;
-const instant = { type: "string", format: "date-time" } as const;
 const dollars = { type: "number", minimum: 0 } as const;
 
 export const SPEND = {
@@ -16,8 +14,8 @@ export const SPEND = {
     {
       object: { const: "spend" },
       workspace: { type: ["string", "null"], description: "`null` where several are counted." },
-      workspaces: { type: "array", items: text, description: "Whose requests are counted." },
-      window: whole({ start: instant, end: instant }, "Whole hours, so possibly more than requested."),
+      workspaces: { type: "array", items: TEXT, description: "Whose requests are counted." },
+      window: whole({ start: INSTANT, end: INSTANT }, "Whole hours, so possibly more than requested."),
       group_by: { type: "array", items: { enum: SPEND_DIMENSIONS } },
       groups: {
         type: "array",
@@ -34,12 +32,12 @@ export const SPEND = {
       budgets: {
         type: "array",
         items: whole({
-          name: text,
-          workspace: text,
+          name: TEXT,
+          workspace: TEXT,
           limit_usd: dollars,
           spent_usd: { ...dollars, description: "As limits count it: with reservations and estimates." },
-          window_start: instant,
-          window_end: instant,
+          window_start: INSTANT,
+          window_end: INSTANT,
           projected_usd: {
             ...dollars,
             type: ["number", "null"],

@@ -1,3 +1,4 @@
+import { complete } from "../canon/json/schema.ts";
 import { createHash } from "node:crypto";
 import { canonicalJson, parseJson } from "../canon/json.ts";
 import type { PolicyContract, StoredContent } from "../canon/policy.ts";
@@ -56,16 +57,8 @@ const DESCRIPTION_SCHEMA = {
     sources: { type: "array", items: { type: "object" } },
     reasoned: texts,
     reads: texts,
-    words: {
-      type: "object",
-      required: ["strings", "inspects"],
-      properties: { strings: texts, inspects: texts },
-    },
-    entrypoints: {
-      type: "object",
-      required: ["unit", "pass"],
-      properties: { unit: { type: "string" }, pass: { type: ["string", "null"] } },
-    },
+    words: complete({ strings: texts, inspects: texts }),
+    entrypoints: complete({ unit: { type: "string" }, pass: { type: ["string", "null"] } }),
     build: { type: "string" },
   },
 } as const;

@@ -65,11 +65,16 @@ type RowsValue<Names extends string, Row> = string extends Names
   ? Readonly<Record<string, Row>>
   : { readonly [Name in Names]?: Row };
 
-/** A count in an answer. */
+/** What schemas are most often made of. */
+export const TEXT = { type: "string" } as const;
+export const NULLABLE_TEXT = { type: ["string", "null"] } as const;
+export const TEXTS = { type: "array", items: TEXT } as const;
 export const COUNT = { type: "integer", minimum: 0 } as const;
+export const NULLABLE_COUNT = { type: ["integer", "null"], minimum: 0 } as const;
+export const INSTANT = { type: "string", format: "date-time" } as const;
 
-/** An object of which all members are there, and no others. */
-export function whole<const Properties extends Readonly<Record<string, object>>>(
+/** An object of which all members are there. A newer version may add others. */
+export function complete<const Properties extends Readonly<Record<string, object>>>(
   properties: Properties,
   description?: string,
 ) {
@@ -77,9 +82,24 @@ export function whole<const Properties extends Readonly<Record<string, object>>>
     type: "object",
     ...(description === undefined ? {} : { description }),
     required: Object.keys(properties),
-    additionalProperties: false,
     properties,
   } as const;
+}
+
+/** The same, or `null`. */
+export function completeOrNull<const Properties extends Readonly<Record<string, object>>>(
+  properties: Properties,
+  description?: string,
+) {
+  return { ...complete(properties, description), type: ["object", "null"] } as const;
+}
+
+/** An object of which all members are there, and no others. */
+export function whole<const Properties extends Readonly<Record<string, object>>>(
+  properties: Properties,
+  description?: string,
+) {
+  return { ...complete(properties, description), additionalProperties: false } as const;
 }
 
 /** The same, or `null`. */

@@ -1,12 +1,10 @@
+import { NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import { WEATHER } from "../contract/error-members.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { type EventStream, type EventFacts, eventSchema, eventUnion } from "../contract/event-stream.ts";
 import { ANTHROPIC_ERROR } from "./family.ts";
 import { NO_HEADERS, type ProtocolHeaders } from "../../canon/request.ts";
 import type { IncomingHeaders, SurfaceHeaders } from "../dialect.ts";
-
-const text = { type: "string" } as const;
-const nullableText = { type: ["string", "null"] } as const;
 
 /** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
 export const MESSAGE = {
@@ -15,22 +13,20 @@ export const MESSAGE = {
   description: "As the provider answered, or translated; streams are message events, the last of them message_stop.",
   required: ["id", "type", "role", "model", "content", "stop_reason", "usage"],
   properties: {
-    id: text,
+    id: TEXT,
     type: { const: "message" },
     role: { const: "assistant" },
-    model: text,
+    model: TEXT,
     content: { type: "array", items: { type: "object" } },
-    stop_reason: nullableText,
-    stop_sequence: nullableText,
+    stop_reason: NULLABLE_TEXT,
+    stop_sequence: NULLABLE_TEXT,
     usage: { type: "object" },
   },
 } as const;
 
 export const TOKEN_COUNT = {
   title: "TokenCount",
-  type: "object",
-  required: ["input_tokens"],
-  properties: { input_tokens: { type: "integer", minimum: 0 } },
+  ...complete({ input_tokens: { type: "integer", minimum: 0 } }),
 } as const;
 
 /** Requests of the contract, in the order to try them. */
@@ -58,7 +54,7 @@ export const COUNT_EXAMPLES = {
 
 /** JSON Schema of the events of POST /api/v1/messages; tests validate real streams against it. */
 const index = { type: "integer", minimum: 0, description: "Index of the content block." } as const;
-const typed = { type: "object", required: ["type"], properties: { type: text } } as const;
+const typed = complete({ type: TEXT });
 
 const EVENTS: Readonly<Record<string, EventFacts>> = {
   message_start: {
@@ -85,7 +81,7 @@ const EVENTS: Readonly<Record<string, EventFacts>> = {
     title: "MessageDeltaEvent",
     description: "Why the message ended, and its usage.",
     members: {
-      delta: { type: "object", required: ["stop_reason"], properties: { stop_reason: { type: ["string", "null"] } } },
+      delta: complete({ stop_reason: { type: ["string", "null"] } }),
     },
   },
   message_stop: { title: "MessageStopEvent", description: "The answer is whole.", members: {} },

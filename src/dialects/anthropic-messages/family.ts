@@ -1,38 +1,30 @@
+import { COUNT, TEXT, complete } from "../../canon/json/schema.ts";
 import { DENIAL, ERROR_MESSAGE } from "../contract/error-members.ts";
 import { limitSubject, type ProtocolFamily } from "../contract/protocol-family.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { ErrorKind } from "../../canon/errors/error-row.ts";
 import { decisionId } from "../openai-family/family.ts";
 
-const text = { type: "string" } as const;
-const count = { type: "integer", minimum: 0 } as const;
-
 /** JSON Schema of an error, in answers and in streams. */
 export const ANTHROPIC_ERROR = {
   title: "AnthropicError",
-  type: "object",
-  required: ["type", "error", "request_id"],
-  properties: {
+  ...complete({
     type: { const: "error" },
-    error: {
-      type: "object",
-      required: ["type", "message", "details"],
-      properties: {
-        type: { ...text, description: "The kind of error, as this protocol names it." },
-        message: ERROR_MESSAGE,
-        details: {
-          type: "object",
-          required: ["error_code"],
-          properties: {
-            error_code: { ...text, description: "For programs; docs/api.md says what each means." },
-            param: { ...text, description: "Path of the member, parameter or header concerned." },
-            ...DENIAL,
-          },
+    error: complete({
+      type: { ...TEXT, description: "The kind of error, as this protocol names it." },
+      message: ERROR_MESSAGE,
+      details: {
+        type: "object",
+        required: ["error_code"],
+        properties: {
+          error_code: { ...TEXT, description: "For programs; docs/api.md says what each means." },
+          param: { ...TEXT, description: "Path of the member, parameter or header concerned." },
+          ...DENIAL,
         },
       },
-    },
-    request_id: text,
-  },
+    }),
+    request_id: TEXT,
+  }),
 } as const;
 
 /** The `type` of the messages family for each kind of error (docs/protocols.md#error-bodies). */
@@ -76,12 +68,12 @@ export const ANTHROPIC_FAMILY: ProtocolFamily = {
   limitHeaderFacts: (measure) => {
     const whose = limitSubject(measure);
     return [
-      { name: `anthropic-ratelimit-${measure}-limit`, description: `${whose}: the most in its period.`, schema: count },
-      { name: `anthropic-ratelimit-${measure}-remaining`, description: `${whose}: what is left.`, schema: count },
+      { name: `anthropic-ratelimit-${measure}-limit`, description: `${whose}: the most in its period.`, schema: COUNT },
+      { name: `anthropic-ratelimit-${measure}-remaining`, description: `${whose}: what is left.`, schema: COUNT },
       {
         name: `anthropic-ratelimit-${measure}-reset`,
         description: `${whose}: when it is whole, RFC 3339.`,
-        schema: text,
+        schema: TEXT,
       },
     ];
   },

@@ -1,3 +1,4 @@
+import { NULLABLE_COUNT, TEXT, complete } from "../../canon/json/schema.ts";
 import type { Capability } from "../../canon/capability.ts";
 import type { Feature } from "../../canon/generate/feature.ts";
 import type { JsonObject } from "../../canon/json.ts";
@@ -94,9 +95,7 @@ function anyOf(supports: Readonly<Record<string, Support>>): Support {
   return support(Object.values(supports).some(({ supported }) => supported));
 }
 
-const text = { type: "string" } as const;
-const nullableCount = { type: ["integer", "null"], minimum: 0 } as const;
-const supported = { type: "object", required: ["supported"], properties: { supported: { type: "boolean" } } } as const;
+const supported = complete({ supported: { type: "boolean" } });
 
 /**
  * JSON Schema of such an entry.
@@ -120,15 +119,15 @@ export function modelInfoSchema(facts: Readonly<Record<string, JsonObject>>): Js
     ],
     properties: {
       type: { const: "model" },
-      id: text,
-      display_name: text,
+      id: TEXT,
+      display_name: TEXT,
       created_at: { type: "string", description: "Always the epoch: a route has no date of creation." },
       lifecycle: { const: "active" },
       line: { type: "null" },
       deprecated_at: { type: "null" },
       retires_at: { type: "null" },
-      max_input_tokens: nullableCount,
-      max_tokens: nullableCount,
+      max_input_tokens: NULLABLE_COUNT,
+      max_tokens: NULLABLE_COUNT,
       capabilities: {
         type: "object",
         description: "The protocol's values, and every capability of the route under its name in GET /v1/models.",

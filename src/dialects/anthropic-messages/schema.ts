@@ -1,3 +1,4 @@
+import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { NO_UNKNOWN, ONLY_NULL } from "../contract/parser-rules.ts";
 
@@ -6,8 +7,6 @@ import { NO_UNKNOWN, ONLY_NULL } from "../contract/parser-rules.ts";
  * /openapi.json. The field registry (`fields.ts`) decides about members that they do not list, by the setting of the route; unknown nested members go to
  * providers of the same protocol unchanged.
  */
-const text = { type: "string" } as const;
-const nullableText = { type: ["string", "null"] } as const;
 const nullableFlag = { type: ["boolean", "null"] } as const;
 const nullableObject = { type: ["object", "null"] } as const;
 const nullableShare = { type: ["number", "null"], minimum: 0, maximum: 1 } as const;
@@ -26,7 +25,7 @@ const demands = (type: string, ...required: readonly string[]) =>
 const cacheControl = {
   type: ["object", "null"],
   required: ["type"],
-  properties: { type: text, ttl: nullableText },
+  properties: { type: TEXT, ttl: NULLABLE_TEXT },
 } as const;
 
 const citations = { anyOf: [{ type: "null" }, { type: "array" }, { type: "object" }] } as const;
@@ -34,7 +33,7 @@ const citations = { anyOf: [{ type: "null" }, { type: "array" }, { type: "object
 const source = {
   type: "object",
   required: ["type"],
-  properties: { type: text, media_type: text, data: text, url: text, file_id: text },
+  properties: { type: TEXT, media_type: TEXT, data: TEXT, url: TEXT, file_id: TEXT },
   allOf: [
     demands("base64", "media_type", "data"),
     demands("text", "data"),
@@ -48,17 +47,17 @@ const block = {
   type: "object",
   required: ["type"],
   properties: {
-    type: text,
-    text,
-    thinking: text,
-    signature: nullableText,
-    data: text,
-    id: text,
-    name: text,
-    tool_use_id: text,
+    type: TEXT,
+    text: TEXT,
+    thinking: TEXT,
+    signature: NULLABLE_TEXT,
+    data: TEXT,
+    id: TEXT,
+    name: TEXT,
+    tool_use_id: TEXT,
     is_error: nullableFlag,
-    title: nullableText,
-    context: nullableText,
+    title: NULLABLE_TEXT,
+    context: NULLABLE_TEXT,
     cache_control: cacheControl,
     citations,
   },
@@ -88,7 +87,7 @@ const toolResult = {
   if: { type: "object", properties: { type: { const: "tool_result" } } },
   // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
   then: {
-    properties: { content: { anyOf: [text, { type: "null" }, { type: "array", items: block }] } },
+    properties: { content: { anyOf: [TEXT, { type: "null" }, { type: "array", items: block }] } },
   },
 } as const;
 
@@ -97,7 +96,7 @@ const message = {
   required: ["role"],
   properties: {
     role: { enum: ["user", "assistant", "system"] },
-    content: { anyOf: [text, { type: "null" }, { type: "array", items: { allOf: [block, toolResult] } }] },
+    content: { anyOf: [TEXT, { type: "null" }, { type: "array", items: { allOf: [block, toolResult] } }] },
   },
   if: { type: "object", properties: { role: { enum: ["user", "assistant"] } } },
   // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
@@ -107,9 +106,9 @@ const message = {
 const tool = {
   type: "object",
   properties: {
-    type: nullableText,
+    type: NULLABLE_TEXT,
     name: { type: "string", minLength: 1 },
-    description: nullableText,
+    description: NULLABLE_TEXT,
     input_schema: { type: "object" },
     strict: nullableFlag,
     defer_loading: nullableFlag,
@@ -124,14 +123,14 @@ const tool = {
 const outputFormat = {
   type: ["object", "null"],
   required: ["type"],
-  properties: { type: text, schema: { type: "object" } },
+  properties: { type: TEXT, schema: { type: "object" } },
   ...demands("json_schema", "schema"),
 } as const;
 
 const thinking = {
   type: ["object", "null"],
   required: ["type"],
-  properties: { type: text, budget_tokens: { type: ["integer", "null"], minimum: 1024 }, display: nullableText },
+  properties: { type: TEXT, budget_tokens: { type: ["integer", "null"], minimum: 1024 }, display: NULLABLE_TEXT },
   ...demands("enabled", "budget_tokens"),
 } as const;
 
@@ -139,18 +138,18 @@ const thinking = {
 const shared = {
   model: { type: "string", minLength: 1, maxLength: 256 },
   messages: { type: "array", minItems: 1, items: message },
-  system: { anyOf: [text, { type: "null" }, { type: "array", items: block }] },
+  system: { anyOf: [TEXT, { type: "null" }, { type: "array", items: block }] },
   tools: { anyOf: [{ type: "null" }, { type: "array", items: tool }] },
   tool_choice: nullable({
     type: "object",
     required: ["type"],
-    properties: { type: text, name: text, disable_parallel_tool_use: nullableFlag },
+    properties: { type: TEXT, name: TEXT, disable_parallel_tool_use: nullableFlag },
     ...demands("tool", "name"),
   }),
   thinking,
   output_config: {
     type: ["object", "null"],
-    properties: { effort: nullableText, format: outputFormat, task_budget: nullableObject },
+    properties: { effort: NULLABLE_TEXT, format: outputFormat, task_budget: nullableObject },
   },
   output_format: outputFormat,
   cache_control: cacheControl,
@@ -159,13 +158,13 @@ const shared = {
     properties: {
       edits: nullable({
         type: "array",
-        items: { type: "object", required: ["type"], properties: { type: text } },
+        items: { type: "object", required: ["type"], properties: { type: TEXT } },
       }),
     },
   },
   compaction: nullableObject,
   mcp_servers: nullable({ type: "array", items: { type: "object" } }),
-  speed: nullableText,
+  speed: NULLABLE_TEXT,
   provider: { $ref: "#/components/schemas/ProviderPreferences" },
 } as const;
 
@@ -182,21 +181,21 @@ export const MESSAGES_SCHEMA = {
       description: "Tokens. 0 reads the prompt into the provider's cache and answers nothing.",
     },
     stream: nullableFlag,
-    stop_sequences: nullable({ type: "array", items: text }),
+    stop_sequences: nullable({ type: "array", items: TEXT }),
     temperature: { ...nullableShare, description: "Not under anthropic-version 2026-10-21." },
     top_p: { ...nullableShare, description: "Not under anthropic-version 2026-10-21." },
     top_k: { type: ["integer", "null"], minimum: 0, description: "Not under anthropic-version 2026-10-21." },
-    service_tier: nullableText,
-    metadata: { type: ["object", "null"], properties: { user_id: nullableText } },
-    user_profile_id: nullableText,
-    diagnostics: { type: ["object", "null"], properties: { previous_message_id: { ...nullableText, ...ONLY_NULL } } },
-    container: { anyOf: [text, { type: "null" }, { type: "object" }] },
+    service_tier: NULLABLE_TEXT,
+    metadata: { type: ["object", "null"], properties: { user_id: NULLABLE_TEXT } },
+    user_profile_id: NULLABLE_TEXT,
+    diagnostics: { type: ["object", "null"], properties: { previous_message_id: { ...NULLABLE_TEXT, ...ONLY_NULL } } },
+    container: { anyOf: [TEXT, { type: "null" }, { type: "object" }] },
     thread: nullableObject,
     fallbacks: {
-      anyOf: [text, { type: "null" }, { type: "array" }],
+      anyOf: [TEXT, { type: "null" }, { type: "array" }],
       parserRules: { type: ["array", "null"], maxItems: 0 },
     },
-    inference_geo: { ...nullableText, ...ONLY_NULL },
+    inference_geo: { ...NULLABLE_TEXT, ...ONLY_NULL },
   },
 } as const;
 
@@ -206,5 +205,5 @@ export const COUNT_TOKENS_SCHEMA = {
   type: "object",
   required: ["model", "messages"],
   parserRules: NO_UNKNOWN,
-  properties: { ...shared, user_profile_id: nullableText, inference_geo: { ...nullableText, ...ONLY_NULL } },
+  properties: { ...shared, user_profile_id: NULLABLE_TEXT, inference_geo: { ...NULLABLE_TEXT, ...ONLY_NULL } },
 } as const;

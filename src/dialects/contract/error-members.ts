@@ -1,22 +1,19 @@
-const text = { type: "string" } as const;
+import { TEXT, complete } from "../../canon/json/schema.ts";
 
 /** What a denial says beside its code, in both families. */
 export const DENIAL = {
-  policy: {
-    type: "object",
-    description:
-      "Which policy denied, of which revision (`r7`). `approvals` is the routing table, with the SHA-256 of the table as its revision.",
-    required: ["id", "revision", "mode"],
-    properties: { id: text, revision: text, mode: { const: "enforce" } },
-  },
-  failed_constraint: text,
-  reason_code: text,
-  decision_id: text,
+  policy: complete(
+    { id: TEXT, revision: TEXT, mode: { const: "enforce" } },
+    "Which policy denied, of which revision (`r7`). `approvals` is the routing table, with the SHA-256 of the table as its revision.",
+  ),
+  failed_constraint: TEXT,
+  reason_code: TEXT,
+  decision_id: TEXT,
 } as const;
 
 /** Our sentence. */
 export const ERROR_MESSAGE = {
-  ...text,
+  ...TEXT,
   description: "One sentence for people. It never repeats a value of the request.",
 } as const;
 

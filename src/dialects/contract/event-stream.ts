@@ -1,3 +1,4 @@
+import { complete } from "../../canon/json/schema.ts";
 import { type JsonObject, isJsonObject } from "../../canon/json.ts";
 
 /** An answer as a stream of server-sent events. */
@@ -51,10 +52,10 @@ export function eventUnion(name: string, byType: Readonly<Record<string, JsonObj
       { title: `Known${name}`, oneOf: Object.values(byType), discriminator: { propertyName: "type", mapping } },
       {
         title: `Other${name}`,
-        description: "A type of a provider's own, relayed unchanged.",
-        type: "object",
-        required: ["type"],
-        properties: { type: { type: "string", not: { enum: types } } },
+        ...complete(
+          { type: { type: "string", not: { enum: types } } },
+          "A type of a provider's own, relayed unchanged.",
+        ),
       },
     ],
   };

@@ -1,8 +1,7 @@
+import { TEXT } from "../../canon/json/schema.ts";
 import { WEATHER } from "../contract/error-members.ts";
 import type { EventStream } from "../contract/event-stream.ts";
 import { OPENAI_ERROR } from "../openai-family/family.ts";
-
-const text = { type: "string" } as const;
 
 /** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
 export const CHAT_COMPLETION = {
@@ -10,7 +9,7 @@ export const CHAT_COMPLETION = {
   type: "object",
   description: "As the provider answered; streams are chat.completion.chunk events, then [DONE].",
   required: ["choices"],
-  properties: { id: text, object: text, model: text, choices: { type: "array" }, usage: { type: ["object", "null"] } },
+  properties: { id: TEXT, object: TEXT, model: TEXT, choices: { type: "array" }, usage: { type: ["object", "null"] } },
 } as const;
 
 /** Requests of the contract, in the order to try them. */
@@ -38,7 +37,7 @@ export const CHAT_EXAMPLES = {
 const usage = { type: ["object", "null"] } as const;
 
 /** Members of every chunk. Providers leave out what they have nothing to say in, and a provider of the same protocol is relayed as it speaks. */
-export const CHUNK_MEMBERS = { id: text, object: text, created: { type: "integer" }, model: text, usage } as const;
+export const CHUNK_MEMBERS = { id: TEXT, object: TEXT, created: { type: "integer" }, model: TEXT, usage } as const;
 
 const CHAT_COMPLETION_CHUNK = {
   title: "ChatCompletionChunk",

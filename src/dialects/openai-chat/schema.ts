@@ -1,3 +1,4 @@
+import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { NEVER_SET, ONLY_NULL, STREAMING_RULES } from "../contract/parser-rules.ts";
 
@@ -6,31 +7,29 @@ import { NEVER_SET, ONLY_NULL, STREAMING_RULES } from "../contract/parser-rules.
  * Members that it does not list are judged by the field registry (`fields.ts`), which knows the route; nested unknown members travel
  * to providers of the same protocol untouched.
  */
-const text = { type: "string" } as const;
 const nullableNumber = (minimum: number, maximum: number) => ({ type: ["number", "null"], minimum, maximum }) as const;
 const nullableInteger = (minimum: number, maximum?: number) =>
   ({ type: ["integer", "null"], minimum, ...(maximum === undefined ? {} : { maximum }) }) as const;
 
 /** Clients that print whole objects send members of other kinds as null. */
 const nullable = <Schema extends JsonObject>(schema: Schema) => ({ anyOf: [schema, { type: "null" }] }) as const;
-const nullableText = { type: ["string", "null"] } as const;
 
 const contentPart = {
   type: "object",
   required: ["type"],
   properties: {
-    type: text,
-    text: nullableText,
+    type: TEXT,
+    text: NULLABLE_TEXT,
     image_url: {
       anyOf: [
-        { type: "object", required: ["url"], properties: { url: text, detail: nullableText } },
+        { type: "object", required: ["url"], properties: { url: TEXT, detail: NULLABLE_TEXT } },
         { type: ["string", "null"] },
       ],
     },
-    input_audio: nullable({ type: "object", properties: { data: text, format: text } }),
+    input_audio: nullable({ type: "object", properties: { data: TEXT, format: TEXT } }),
     file: nullable({
       type: "object",
-      properties: { file_data: nullableText, file_id: nullableText, filename: nullableText },
+      properties: { file_data: NULLABLE_TEXT, file_id: NULLABLE_TEXT, filename: NULLABLE_TEXT },
     }),
   },
 } as const;
@@ -39,14 +38,14 @@ const toolCall = {
   type: "object",
   required: ["id"],
   properties: {
-    id: text,
-    type: nullableText,
+    id: TEXT,
+    type: NULLABLE_TEXT,
     function: nullable({
       type: "object",
       required: ["name", "arguments"],
-      properties: { name: text, arguments: text },
+      properties: { name: TEXT, arguments: TEXT },
     }),
-    custom: nullable({ type: "object", required: ["name", "input"], properties: { name: text, input: text } }),
+    custom: nullable({ type: "object", required: ["name", "input"], properties: { name: TEXT, input: TEXT } }),
   },
 } as const;
 
@@ -55,7 +54,7 @@ const message = {
   required: ["role"],
   properties: {
     role: { enum: ["developer", "system", "user", "assistant", "tool", "function"] },
-    content: { anyOf: [text, { type: "null" }, { type: "array", items: contentPart }] },
+    content: { anyOf: [TEXT, { type: "null" }, { type: "array", items: contentPart }] },
     name: { type: ["string", "null"] },
     refusal: { type: ["string", "null"] },
     tool_calls: { anyOf: [{ type: "null" }, { type: "array", items: toolCall }] },
@@ -80,7 +79,7 @@ const tool = {
   properties: {
     type: { type: "string", minLength: 1 },
     function: functionDefinition,
-    custom: { type: "object", required: ["name"], properties: { name: text } },
+    custom: { type: "object", required: ["name"], properties: { name: TEXT } },
   },
   if: { properties: { type: { const: "function" } } },
   // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
@@ -98,7 +97,7 @@ const responseFormat = {
         json_schema: {
           type: "object",
           properties: {
-            name: text,
+            name: TEXT,
             schema: { type: ["object", "null"] },
             strict: { type: ["boolean", "null"] },
             description: { type: ["string", "null"] },
@@ -126,10 +125,10 @@ export const CHAT_COMPLETIONS_SCHEMA = {
       },
     },
     tools: { anyOf: [{ type: "null" }, { type: "array", items: tool }] },
-    tool_choice: { anyOf: [text, { type: "null" }, { type: "object" }] },
+    tool_choice: { anyOf: [TEXT, { type: "null" }, { type: "object" }] },
     parallel_tool_calls: { type: ["boolean", "null"] },
     functions: { anyOf: [{ type: "null" }, { type: "array", items: functionDefinition }] },
-    function_call: { anyOf: [text, { type: "null" }, { type: "object" }] },
+    function_call: { anyOf: [TEXT, { type: "null" }, { type: "object" }] },
     response_format: responseFormat,
     temperature: nullableNumber(0, 2),
     top_p: nullableNumber(0, 1),
@@ -142,12 +141,12 @@ export const CHAT_COMPLETIONS_SCHEMA = {
     max_completion_tokens: nullableInteger(0),
     n: nullableInteger(1, 128),
     seed: { type: ["integer", "null"] },
-    stop: { anyOf: [text, { type: "null" }, { type: "array", items: text }] },
+    stop: { anyOf: [TEXT, { type: "null" }, { type: "array", items: TEXT }] },
     reasoning_effort: {
       enum: [null, "none", "minimal", "low", "medium", "high", "xhigh", "max", "default"],
     },
     verbosity: { type: ["string", "null"] },
-    modalities: { anyOf: [{ type: "null" }, { type: "array", items: text }] },
+    modalities: { anyOf: [{ type: "null" }, { type: "array", items: TEXT }] },
     audio: { type: ["object", "null"] },
     prediction: { type: ["object", "null"] },
     web_search_options: { type: ["object", "null"] },

@@ -1,9 +1,8 @@
+import { TEXT } from "../../canon/json/schema.ts";
 import type { EventStream } from "../contract/event-stream.ts";
 import { OPENAI_ERROR } from "../openai-family/family.ts";
 import { CHAT_STREAM, CHUNK_MEMBERS } from "../openai-chat/contract.ts";
 import { STREAMING_RULES } from "../contract/parser-rules.ts";
-
-const text = { type: "string" } as const;
 
 /** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
 export const COMPLETION = {
@@ -11,7 +10,7 @@ export const COMPLETION = {
   type: "object",
   description: "As the provider answered, or translated; streams are text_completion chunks, then [DONE].",
   required: ["choices"],
-  properties: { id: text, object: text, model: text, choices: { type: "array" }, usage: { type: ["object", "null"] } },
+  properties: { id: TEXT, object: TEXT, model: TEXT, choices: { type: "array" }, usage: { type: ["object", "null"] } },
 } as const;
 
 /** Requests of the contract, in the order to try them. */
@@ -70,8 +69,8 @@ export const COMPLETIONS_SCHEMA = {
     prompt: {
       description: "A text, a list of texts, a list of tokens, or a list of lists of tokens.",
       anyOf: [
-        text,
-        { type: "array", minItems: 1, items: text },
+        TEXT,
+        { type: "array", minItems: 1, items: TEXT },
         { type: "array", minItems: 1, items: token },
         { type: "array", minItems: 1, items: { type: "array", minItems: 1, items: token } },
       ],
@@ -96,7 +95,7 @@ export const COMPLETIONS_SCHEMA = {
     presence_penalty: nullableNumber(-2, 2),
     logit_bias: { type: ["object", "null"], additionalProperties: { type: "number" } },
     seed: { type: ["integer", "null"] },
-    stop: { anyOf: [text, { type: "null" }, { type: "array", items: text }] },
+    stop: { anyOf: [TEXT, { type: "null" }, { type: "array", items: TEXT }] },
     user: { type: ["string", "null"] },
     provider: { $ref: "#/components/schemas/ProviderPreferences" },
   },

@@ -1,3 +1,4 @@
+import { COUNT, TEXT, complete } from "../../canon/json/schema.ts";
 import { type JsonObject, isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { DENIAL, ERROR_MESSAGE } from "../contract/error-members.ts";
 import { limitSubject, type ProtocolFamily } from "../contract/protocol-family.ts";
@@ -6,9 +7,6 @@ import type { ErrorKind } from "../../canon/errors/error-row.ts";
 import { formatSseEvent } from "../sse.ts";
 import type { Hints } from "../../canon/generate/generate-request.ts";
 import type { RequestReading } from "../fields.ts";
-
-const text = { type: "string" } as const;
-const count = { type: "integer", minimum: 0 } as const;
 
 /** The error in schemas of streams. */
 export const OPENAI_ERROR = { $ref: "#/components/schemas/Error" } as const;
@@ -50,12 +48,12 @@ export const OPENAI_FAMILY: ProtocolFamily = {
   limitHeaderFacts: (measure) => {
     const whose = limitSubject(measure);
     return [
-      { name: `x-ratelimit-limit-${measure}`, description: `${whose}: the most in its period.`, schema: count },
-      { name: `x-ratelimit-remaining-${measure}`, description: `${whose}: what is left.`, schema: count },
+      { name: `x-ratelimit-limit-${measure}`, description: `${whose}: the most in its period.`, schema: COUNT },
+      { name: `x-ratelimit-remaining-${measure}`, description: `${whose}: what is left.`, schema: COUNT },
       {
         name: `x-ratelimit-reset-${measure}`,
         description: `${whose}: the time until it is whole, such as 1m30s.`,
-        schema: text,
+        schema: TEXT,
       },
     ];
   },
@@ -64,22 +62,20 @@ export const OPENAI_FAMILY: ProtocolFamily = {
 function errorSchema(facts: Readonly<Record<string, JsonObject>>): JsonObject {
   return {
     title: "Error",
-    type: "object",
-    required: ["error"],
-    properties: {
+    ...complete({
       error: {
         type: "object",
         required: ["message", "type", "param", "code"],
         properties: {
           message: ERROR_MESSAGE,
-          type: { ...text, description: "The kind of error, as this protocol names it." },
+          type: { ...TEXT, description: "The kind of error, as this protocol names it." },
           param: { type: ["string", "null"], description: "Path of the member, parameter or header concerned." },
-          code: { ...text, description: "For programs; docs/api.md says what each means." },
+          code: { ...TEXT, description: "For programs; docs/api.md says what each means." },
           ...DENIAL,
           ...facts,
         },
       },
-    },
+    }),
   };
 }
 

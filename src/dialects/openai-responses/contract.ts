@@ -1,8 +1,7 @@
+import { TEXT } from "../../canon/json/schema.ts";
 import { WEATHER } from "../contract/error-members.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { type EventStream, type EventFacts, eventSchema, eventUnion } from "../contract/event-stream.ts";
-
-const text = { type: "string" } as const;
 
 /** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
 export const RESPONSE = {
@@ -23,13 +22,13 @@ export const RESPONSE = {
     "store",
   ],
   properties: {
-    id: text,
+    id: TEXT,
     object: { const: "response" },
     created_at: { type: "integer" },
     status: { enum: ["completed", "incomplete", "failed"] },
     error: { type: ["object", "null"] },
     incomplete_details: { type: ["object", "null"] },
-    model: text,
+    model: TEXT,
     output: { type: "array", items: { type: "object" } },
     usage: { type: ["object", "null"] },
     store: { const: false },
@@ -64,7 +63,7 @@ const ended = (status: string): Readonly<Record<string, JsonObject>> => ({
 
 const item = { item: object, output_index: index } as const;
 const part = { part: object, output_index: index } as const;
-const delta = { delta: text, item_id: text, output_index: index } as const;
+const delta = { delta: TEXT, item_id: TEXT, output_index: index } as const;
 
 const EVENTS: Readonly<Record<string, EventFacts>> = {
   "response.created": {
@@ -105,7 +104,7 @@ const EVENTS: Readonly<Record<string, EventFacts>> = {
   "response.output_text.done": {
     title: "ResponseOutputTextDoneEvent",
     description: "The text is whole.",
-    members: { text },
+    members: { text: TEXT },
   },
   "response.output_text.annotation.added": {
     title: "ResponseOutputTextAnnotationAddedEvent",
@@ -120,7 +119,7 @@ const EVENTS: Readonly<Record<string, EventFacts>> = {
   "response.refusal.done": {
     title: "ResponseRefusalDoneEvent",
     description: "The model's refusal is whole.",
-    members: { refusal: text },
+    members: { refusal: TEXT },
   },
   "response.function_call_arguments.delta": {
     title: "ResponseFunctionCallArgumentsDeltaEvent",
@@ -130,7 +129,7 @@ const EVENTS: Readonly<Record<string, EventFacts>> = {
   "response.function_call_arguments.done": {
     title: "ResponseFunctionCallArgumentsDoneEvent",
     description: "The arguments of a function call are whole.",
-    members: { arguments: text },
+    members: { arguments: TEXT },
   },
   "response.custom_tool_call_input.delta": {
     title: "ResponseCustomToolCallInputDeltaEvent",
@@ -140,7 +139,7 @@ const EVENTS: Readonly<Record<string, EventFacts>> = {
   "response.custom_tool_call_input.done": {
     title: "ResponseCustomToolCallInputDoneEvent",
     description: "The input of a custom tool call is whole.",
-    members: { input: text },
+    members: { input: TEXT },
   },
   "response.reasoning_summary_part.added": {
     title: "ResponseReasoningSummaryPartAddedEvent",
@@ -160,7 +159,7 @@ const EVENTS: Readonly<Record<string, EventFacts>> = {
   "response.reasoning_summary_text.done": {
     title: "ResponseReasoningSummaryTextDoneEvent",
     description: "The summary of the reasoning is whole.",
-    members: { text },
+    members: { text: TEXT },
   },
   "response.completed": {
     title: "ResponseCompletedEvent",
@@ -180,7 +179,7 @@ const EVENTS: Readonly<Record<string, EventFacts>> = {
   error: {
     title: "ResponseErrorEvent",
     description: "What went wrong before anything of the answer was sent.",
-    members: { code: { type: ["string", "null"] }, message: text },
+    members: { code: { type: ["string", "null"] }, message: TEXT },
   },
 };
 

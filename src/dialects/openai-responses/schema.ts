@@ -1,3 +1,4 @@
+import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import { NEVER_SET, NO_UNKNOWN, ONLY_NULL } from "../contract/parser-rules.ts";
 
 /**
@@ -5,8 +6,6 @@ import { NEVER_SET, NO_UNKNOWN, ONLY_NULL } from "../contract/parser-rules.ts";
  * registry (`fields.ts`) decides about members that it does not list, by the setting of the route; unknown nested members go to providers of the same
  * protocol unchanged.
  */
-const text = { type: "string" } as const;
-const nullableText = { type: ["string", "null"] } as const;
 const nullableFlag = { type: ["boolean", "null"] } as const;
 const nullableObject = { type: ["object", "null"] } as const;
 const nullableNumber = (minimum: number, maximum: number) => ({ type: ["number", "null"], minimum, maximum }) as const;
@@ -17,34 +16,34 @@ const contentPart = {
   type: "object",
   required: ["type"],
   properties: {
-    type: text,
-    text: nullableText,
-    refusal: nullableText,
-    detail: nullableText,
-    file_data: nullableText,
-    file_url: nullableText,
-    filename: nullableText,
+    type: TEXT,
+    text: NULLABLE_TEXT,
+    refusal: NULLABLE_TEXT,
+    detail: NULLABLE_TEXT,
+    file_data: NULLABLE_TEXT,
+    file_url: NULLABLE_TEXT,
+    filename: NULLABLE_TEXT,
     annotations: { type: ["array", "null"] },
     logprobs: { type: ["array", "null"] },
   },
 } as const;
 
-const summaryPart = { type: "object", required: ["text"], properties: { type: nullableText, text } } as const;
+const summaryPart = { type: "object", required: ["text"], properties: { type: NULLABLE_TEXT, text: TEXT } } as const;
 
 /** A message may leave `type` out. Items of hosted tools have members of their own, which are the provider's business. */
 const item = {
   type: "object",
   properties: {
-    type: nullableText,
-    id: nullableText,
-    role: nullableText,
-    phase: nullableText,
-    content: { anyOf: [text, { type: "null" }, { type: "array", items: contentPart }] },
+    type: NULLABLE_TEXT,
+    id: NULLABLE_TEXT,
+    role: NULLABLE_TEXT,
+    phase: NULLABLE_TEXT,
+    content: { anyOf: [TEXT, { type: "null" }, { type: "array", items: contentPart }] },
     summary: { anyOf: [{ type: "null" }, { type: "array", items: summaryPart }] },
-    encrypted_content: nullableText,
-    call_id: nullableText,
-    name: nullableText,
-    namespace: nullableText,
+    encrypted_content: NULLABLE_TEXT,
+    call_id: NULLABLE_TEXT,
+    name: NULLABLE_TEXT,
+    namespace: NULLABLE_TEXT,
   },
 } as const;
 
@@ -52,15 +51,15 @@ const item = {
 const tool = {
   type: "object",
   required: ["type"],
-  properties: { type: { type: "string", minLength: 1 }, name: text, description: nullableText, strict: nullableFlag },
+  properties: { type: { type: "string", minLength: 1 }, name: TEXT, description: NULLABLE_TEXT, strict: nullableFlag },
   if: { properties: { type: { const: "function" } } },
   // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
   then: { required: ["name"], properties: { name: { type: "string", minLength: 1 }, parameters: nullableObject } },
 } as const;
 
 const schemaMembers = {
-  name: nullableText,
-  description: nullableText,
+  name: NULLABLE_TEXT,
+  description: NULLABLE_TEXT,
   schema: nullableObject,
   strict: nullableFlag,
 } as const;
@@ -95,13 +94,13 @@ export const RESPONSES_SCHEMA = {
   parserRules: NO_UNKNOWN,
   properties: {
     model: { type: "string", minLength: 1, maxLength: 256 },
-    input: { anyOf: [text, { type: "array", minItems: 1, items: item }] },
-    instructions: nullableText,
+    input: { anyOf: [TEXT, { type: "array", minItems: 1, items: item }] },
+    instructions: NULLABLE_TEXT,
     stream: nullableFlag,
     stream_options: { type: ["object", "null"], properties: { include_obfuscation: nullableFlag } },
     tools: { anyOf: [{ type: "null" }, { type: "array", items: tool }] },
     tool_choice: {
-      anyOf: [text, { type: "null" }, { type: "object", required: ["type"], properties: { type: text } }],
+      anyOf: [TEXT, { type: "null" }, { type: "object", required: ["type"], properties: { type: TEXT } }],
     },
     parallel_tool_calls: nullableFlag,
     max_tool_calls: nullableInteger(0),
@@ -117,27 +116,27 @@ export const RESPONSES_SCHEMA = {
         effort: { enum: [null, "none", "minimal", "low", "medium", "high", "xhigh", "max"] },
         summary: { enum: [null, "auto", "concise", "detailed"] },
         generate_summary: { enum: [null, "auto", "concise", "detailed"] },
-        context: nullableText,
-        mode: nullableText,
+        context: NULLABLE_TEXT,
+        mode: NULLABLE_TEXT,
       },
     },
-    text: { type: ["object", "null"], properties: { format: textFormat, verbosity: nullableText } },
+    text: { type: ["object", "null"], properties: { format: textFormat, verbosity: NULLABLE_TEXT } },
     response_format: responseFormat,
-    include: { anyOf: [{ type: "null" }, { type: "array", items: text }] },
+    include: { anyOf: [{ type: "null" }, { type: "array", items: TEXT }] },
     truncation: { enum: [null, "auto", "disabled"] },
-    service_tier: nullableText,
-    prompt_cache_key: nullableText,
-    prompt_cache_retention: nullableText,
+    service_tier: NULLABLE_TEXT,
+    prompt_cache_key: NULLABLE_TEXT,
+    prompt_cache_retention: NULLABLE_TEXT,
     prompt_cache_options: { type: ["object", "null"], properties: { comparison_response_id: ONLY_NULL } },
     store: { ...nullableFlag, ...NEVER_SET },
     background: { ...nullableFlag, ...NEVER_SET },
-    previous_response_id: { ...nullableText, ...ONLY_NULL },
+    previous_response_id: { ...NULLABLE_TEXT, ...ONLY_NULL },
     conversation: { type: ["string", "object", "null"], ...ONLY_NULL },
     prompt: { ...nullableObject, ...ONLY_NULL },
     context_management: { type: ["array", "null"], parserRules: { maxItems: 0 } },
     metadata: nullableObject,
-    user: nullableText,
-    safety_identifier: nullableText,
+    user: NULLABLE_TEXT,
+    safety_identifier: NULLABLE_TEXT,
     client_metadata: nullableObject,
     provider: { $ref: "#/components/schemas/ProviderPreferences" },
   },

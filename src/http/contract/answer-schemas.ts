@@ -1,7 +1,15 @@
+import {
+  NULLABLE_COUNT,
+  NULLABLE_TEXT,
+  TEXT,
+  TEXTS,
+  complete,
+  completeOrNull,
+  whole,
+} from "../../canon/json/schema.ts";
 import { modelInfoSchema } from "../../dialects/anthropic-messages/model-info.ts";
-import { POLICY_REVISIONS } from "./policies/policy-revisions-schema.ts";
+import { REVISION_PATTERN } from "../../canon/policy.ts";
 /** JSON Schemas of what the endpoints answer, for /openapi.json; tests validate real answers against them. */
-const text = { type: "string" } as const;
 /** Shared by the answers that name one. */
 export const POLICY_SET = {
   type: "string",
@@ -9,9 +17,22 @@ export const POLICY_SET = {
   description:
     "Identifies the contents of policies and their slots: the same request gets the same decision under the same set and table.",
 } as const;
-const nullableText = { type: ["string", "null"] } as const;
-const texts = { type: "array", items: text } as const;
-const nullableCount = { type: ["integer", "null"], minimum: 0 } as const;
+
+const POLICY_SLOT = complete({
+  revision: {
+    type: ["string", "null"],
+    pattern: REVISION_PATTERN,
+    description: "null: no store has numbered the content.",
+  },
+  digest: { type: "string", description: "SHA-256 of the content." },
+});
+
+/** What decides now, by policy. */
+export const POLICY_REVISIONS = {
+  type: "object",
+  description: "By policy id: which content is in which slot.",
+  additionalProperties: { type: "object", properties: { enforced: POLICY_SLOT, candidate: POLICY_SLOT } },
+} as const;
 
 /** What both lists of models say of a route. */
 const routeFacts = {
@@ -19,28 +40,22 @@ const routeFacts = {
     type: "boolean",
     description: "Whether a plain request of this key is allowed now for at least one operation.",
   },
-  denial: {
-    type: ["object", "null"],
-    required: ["policy", "failed_constraint", "reason_code"],
-    properties: {
-      policy: {
-        type: "object",
-        required: ["id", "revision", "mode"],
-        properties: { id: text, revision: text, mode: text },
-      },
-      failed_constraint: text,
-      reason_code: text,
+  denial: completeOrNull(
+    {
+      policy: complete({ id: TEXT, revision: TEXT, mode: TEXT }),
+      failed_constraint: TEXT,
+      reason_code: TEXT,
     },
-    description: "The error that a plain request would get; null if it is allowed.",
-  },
-  operations: { ...texts, description: "Operations and capabilities that are allowed for the workspace." },
-  regions: { ...texts, description: "Of the endpoints that requests may go to." },
+    "The error that a plain request would get; null if it is allowed.",
+  ),
+  operations: { ...TEXTS, description: "Operations and capabilities that are allowed for the workspace." },
+  regions: { ...TEXTS, description: "Of the endpoints that requests may go to." },
   plaintext: {
     type: "boolean",
     description: "Whether an answer may come over unencrypted http, in a network of the operator's.",
   },
-  context_window: { ...nullableCount, description: "Tokens; `null` if an endpoint declares none." },
-  max_output_tokens: nullableCount,
+  context_window: { ...NULLABLE_COUNT, description: "Tokens; `null` if an endpoint declares none." },
+  max_output_tokens: NULLABLE_COUNT,
   dimensions: {
     type: "array",
     items: { type: "integer", minimum: 1 },
@@ -49,67 +64,54 @@ const routeFacts = {
   fallbacks: {
     type: "array",
     description: "Endpoints that are tried after the first one, in order.",
-    items: {
-      type: "object",
-      required: ["model", "provider", "region"],
-      additionalProperties: false,
-      properties: { model: text, provider: text, region: text },
-    },
+    items: whole({ model: TEXT, provider: TEXT, region: TEXT }),
   },
 } as const;
-const routeFactNames = ["capabilities", ...Object.keys(routeFacts)];
-
 export const MODEL = {
   title: "Model",
-  type: "object",
-  required: ["id", "object", "created", "owned_by", ...routeFactNames],
-  properties: {
-    id: text,
+  ...complete({
+    id: TEXT,
     object: { const: "model" },
     created: { type: "integer" },
-    owned_by: text,
-    capabilities: { ...texts, description: "Capabilities that the route has and the workspace approves." },
+    owned_by: TEXT,
+    capabilities: { ...TEXTS, description: "Capabilities that the route has and the workspace approves." },
     ...routeFacts,
-  },
+  }),
 } as const;
 
 export const MODEL_LIST = {
   title: "ModelList",
-  type: "object",
-  required: ["object", "data"],
-  properties: { object: { const: "list" }, data: { type: "array", items: MODEL } },
+  ...complete({ object: { const: "list" }, data: { type: "array", items: MODEL } }),
 } as const;
 
 export const ANTHROPIC_MODEL = modelInfoSchema(routeFacts);
 
 export const ANTHROPIC_MODEL_PAGE = {
   title: "AnthropicModelPage",
-  type: "object",
-  required: ["data", "has_more", "first_id", "last_id"],
-  properties: {
+  ...complete({
     data: { type: "array", items: ANTHROPIC_MODEL },
     has_more: { type: "boolean" },
-    first_id: nullableText,
-    last_id: nullableText,
-  },
+    first_id: NULLABLE_TEXT,
+    last_id: NULLABLE_TEXT,
+  }),
 } as const;
 
 const verdict = {
   type: "object",
   required: ["policy", "revision", "slot", "constraint", "verdict", "reason"],
   properties: {
-    policy: text,
+    policy: TEXT,
     revision: {
-      ...nullableText,
+      ...NULLABLE_TEXT,
       description:
         "`r7`; the SHA-256 of the routing table for `approvals` and `preferences`; null: no store has numbered the content.",
     },
     slot: { enum: ["enforced", "candidate"] },
-    constraint: text,
+    constraint: TEXT,
     verdict: { enum: ["pass", "fail", "indeterminate"] },
-    reason: nullableText,
+    reason: NULLABLE_TEXT,
     effect: { enum: ["none", "narrowed", "denied", "would_narrow", "would_deny"] },
-    failing: texts,
+    failing: TEXTS,
   },
 } as const;
 
@@ -129,9 +131,9 @@ export const SIMULATION = {
   ],
   properties: {
     object: { const: "route.simulation" },
-    operation: text,
-    model: text,
-    workspace: text,
+    operation: TEXT,
+    model: TEXT,
+    workspace: TEXT,
     key: { type: "object", description: "The key's attributes as policies read them." },
     shape: { type: "object", description: "The members of the request that the decision used." },
     time: { type: ["object", "null"], description: "The requested window; null: the present one." },
@@ -142,44 +144,38 @@ export const SIMULATION = {
       items: { type: "object", required: ["endpoint", "provider", "region", "model"] },
       description: "In the order in which a call that began now would try them, by what the server has measured.",
     },
-    arrangement: {
-      type: ["object", "null"],
-      required: ["decided", "by_chance"],
-      properties: {
-        decided: { ...texts, description: "Endpoints of the plan in the order of the decision, before measurements." },
+    arrangement: completeOrNull(
+      {
+        decided: { ...TEXTS, description: "Endpoints of the plan in the order of the decision, before measurements." },
         by_chance: {
           type: "boolean",
           description:
             "Equals share the calls at random: the plan is one of several orders, and the next call may have another.",
         },
       },
-      description: "How the order of the plan was determined; null if the request is denied.",
-    },
+      "How the order of the plan was determined; null if the request is denied.",
+    ),
     denial: { type: ["object", "null"] },
     error: { type: ["object", "null"], description: "Status, code and message that a real call would get." },
     candidates: {
       type: "array",
-      items: {
-        type: "object",
-        required: ["endpoint", "in_plan", "constraints"],
-        properties: {
-          endpoint: text,
-          in_plan: { type: "boolean" },
-          constraints: {
-            type: "array",
-            items: {
-              ...verdict,
-              properties: {
-                ...verdict.properties,
-                verdict: {
-                  enum: ["pass", "fail", "indeterminate", "not_asked"],
-                  description: "`not_asked`: not evaluated, because an earlier constraint had left the candidate out.",
-                },
+      items: complete({
+        endpoint: TEXT,
+        in_plan: { type: "boolean" },
+        constraints: {
+          type: "array",
+          items: {
+            ...verdict,
+            properties: {
+              ...verdict.properties,
+              verdict: {
+                enum: ["pass", "fail", "indeterminate", "not_asked"],
+                description: "`not_asked`: not evaluated, because an earlier constraint had left the candidate out.",
               },
             },
           },
         },
-      },
+      }),
     },
     constraints: { type: "array", items: verdict },
     obligations: {
@@ -188,7 +184,7 @@ export const SIMULATION = {
     },
     edits: { type: ["object", "null"], description: "Changes of the request by enforced obligations." },
     if_promoted: { type: ["object", "null"] },
-    table_revision: text,
+    table_revision: TEXT,
     policy_set: POLICY_SET,
     policy_revisions: POLICY_REVISIONS,
   },

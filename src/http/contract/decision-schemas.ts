@@ -3,46 +3,51 @@ import { FAILURE_KINDS } from "../../canon/failure.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
-import { COUNT, whole, wholeOrNull, type ValueOf } from "../../canon/json/schema.ts";
+import {
+  COUNT,
+  INSTANT,
+  NULLABLE_COUNT,
+  NULLABLE_TEXT,
+  TEXT,
+  TEXTS,
+  type ValueOf,
+  whole,
+  wholeOrNull,
+} from "../../canon/json/schema.ts";
 import { SIMULATION } from "./answer-schemas.ts";
 import { CHANGES, TERMINALS } from "../../evidence/record.ts";
 
-const text = { type: "string" } as const;
-const nullableText = { type: ["string", "null"] } as const;
-const texts = { type: "array", items: text } as const;
-const nullableCount = { type: ["integer", "null"], minimum: 0 } as const;
-const instant = { type: "string", format: "date-time" } as const;
 const duration = { type: ["number", "null"], minimum: 0, description: "Milliseconds." } as const;
 
 export const OUTCOMES = ["route", "deny", "refuse", "answer"] as const;
 
 const LINE = {
-  id: { ...text, description: "The request's id; `dec_` instead of `req_` names the same decision." },
-  at: { ...instant, description: "Arrival of the request." },
-  workspace: nullableText,
+  id: { ...TEXT, description: "The request's id; `dec_` instead of `req_` names the same decision." },
+  at: { ...INSTANT, description: "Arrival of the request." },
+  workspace: NULLABLE_TEXT,
   operation: { enum: [...OPERATIONS, "models", "simulate", "control"] },
-  route: { ...nullableText, description: "`null` where the request named none that the workspace may see." },
-  key: { ...nullableText, description: "Public id of the key; `null` where none was accepted." },
-  environment: nullableText,
+  route: { ...NULLABLE_TEXT, description: "`null` where the request named none that the workspace may see." },
+  key: { ...NULLABLE_TEXT, description: "Public id of the key; `null` where none was accepted." },
+  environment: NULLABLE_TEXT,
   outcome: {
     enum: OUTCOMES,
     description: "`refuse`: before a decision. `answer`: by the router itself, without a provider.",
   },
-  policy: { ...nullableText, description: "Whose constraint denied the request." },
-  constraint: nullableText,
-  reason: { ...nullableText, description: "Reason code of a denial, or error code of a refusal." },
+  policy: { ...NULLABLE_TEXT, description: "Whose constraint denied the request." },
+  constraint: NULLABLE_TEXT,
+  reason: { ...NULLABLE_TEXT, description: "Reason code of a denial, or error code of a refusal." },
   repeated: { ...COUNT, description: "How many refusals of one kind the record stands for; 1 for nearly all." },
   terminal: {
     enum: [...TERMINALS, null],
     description: "How the request ended; `null` while it runs; `unknown` where its process died.",
   },
-  status: { ...nullableCount, description: "HTTP status that the client got; `null` where it is not known." },
-  endpoint: { ...nullableText, description: "Of the last attempt." },
-  provider: nullableText,
-  region: nullableText,
+  status: { ...NULLABLE_COUNT, description: "HTTP status that the client got; `null` where it is not known." },
+  endpoint: { ...NULLABLE_TEXT, description: "Of the last attempt." },
+  provider: NULLABLE_TEXT,
+  region: NULLABLE_TEXT,
   attempts: COUNT,
-  input_tokens: { ...nullableCount, description: "As the provider counted; `null` where it did not." },
-  output_tokens: nullableCount,
+  input_tokens: { ...NULLABLE_COUNT, description: "As the provider counted; `null` where it did not." },
+  output_tokens: NULLABLE_COUNT,
   cost_usd: {
     type: ["number", "null"],
     minimum: 0,
@@ -52,28 +57,28 @@ const LINE = {
 } as const;
 
 const SHADOW = whole({
-  policy: text,
-  revision: text,
-  constraint: text,
-  reason: nullableText,
+  policy: TEXT,
+  revision: TEXT,
+  constraint: TEXT,
+  reason: NULLABLE_TEXT,
   verdict: { enum: ["fail", "indeterminate"] },
   effect: { enum: ["would_narrow", "would_deny", null] },
 });
 
 const OBLIGATION = whole({
-  policy: text,
-  revision: text,
-  obligation: text,
+  policy: TEXT,
+  revision: TEXT,
+  obligation: TEXT,
   effect: { enum: ["applied", "would_apply"] },
 });
 
 const ATTEMPT = whole({
-  endpoint: text,
-  provider: text,
-  region: text,
-  model: nullableText,
+  endpoint: TEXT,
+  provider: TEXT,
+  region: TEXT,
+  model: NULLABLE_TEXT,
   failure: { enum: [...FAILURE_KINDS, null], description: "`null`: the endpoint answered." },
-  status: nullableCount,
+  status: NULLABLE_COUNT,
   duration_ms: { type: "number", minimum: 0 },
   simulated: { type: "boolean" },
   translated: { type: ["boolean", "null"] },
@@ -87,12 +92,12 @@ export const DECISION_LIST = {
     object: { const: "list" },
     data: { type: "array", items: whole({ object: { const: "decision" }, ...LINE }) },
     next_cursor: {
-      ...nullableText,
+      ...NULLABLE_TEXT,
       description:
         "Where the next page begins; `null` at the end of the log. A search is bounded: it may end with fewer decisions than `limit`, or none; continue with the cursor.",
     },
     searched_to: {
-      ...instant,
+      ...INSTANT,
       type: ["string", "null"],
       description: "Arrival of the oldest request that was looked at.",
     },
@@ -104,54 +109,54 @@ export const DECISION = {
   ...whole({
     object: { const: "decision" },
     ...LINE,
-    table_revision: text,
-    policy_set: nullableText,
-    policy_revision: nullableText,
-    plan: { ...texts, description: "Endpoints in the order that was decided; `calls` lists those that were tried." },
+    table_revision: TEXT,
+    policy_set: NULLABLE_TEXT,
+    policy_revision: NULLABLE_TEXT,
+    plan: { ...TEXTS, description: "Endpoints in the order that was decided; `calls` lists those that were tried." },
     needs: { type: "array", items: { enum: CAPABILITY_NAMES } },
-    features: texts,
+    features: TEXTS,
     stream: { type: "boolean" },
     context: { enum: TOKEN_BUCKETS },
     max_output: { enum: TOKEN_BUCKETS },
     reasoning_effort: { enum: REASONING_EFFORTS },
-    dimensions: nullableCount,
+    dimensions: NULLABLE_COUNT,
     preferences: { type: ["object", "null"] },
-    workload: nullableText,
-    owner: { ...nullableText, description: "Of the key, if routes.yaml declares it." },
+    workload: NULLABLE_TEXT,
+    owner: { ...NULLABLE_TEXT, description: "Of the key, if routes.yaml declares it." },
     budget: {
       enum: [...BUDGET_STEPS, null],
       description: "What was left of the caller's budgets, if a policy read it.",
     },
-    labels: texts,
-    token: { ...nullableText, description: "Id of the exchanged token by which the key was used." },
+    labels: TEXTS,
+    token: { ...NULLABLE_TEXT, description: "Id of the exchanged token by which the key was used." },
     retries: { ...COUNT, description: "Number of earlier attempts that the client's library states." },
     shadow: { type: "array", items: SHADOW, description: "What policies in shadow would have done." },
     obligations: { type: "array", items: OBLIGATION },
     change: wholeOrNull(
       {
         what: { enum: CHANGES },
-        id: text,
-        grants: { type: ["array", "null"], items: text, description: "Which grants of a key changed." },
-        replaces: nullableText,
-        workspace: nullableText,
-        content: nullableText,
+        id: TEXT,
+        grants: { type: ["array", "null"], items: TEXT, description: "Which grants of a key changed." },
+        replaces: NULLABLE_TEXT,
+        workspace: NULLABLE_TEXT,
+        content: NULLABLE_TEXT,
       },
       "What the request changed of keys or policies.",
     ),
     calls: { type: "array", items: ATTEMPT, description: "In the order of trying." },
-    finish: { ...nullableText, description: "The unified finish reason." },
-    stripped: { ...texts, description: "Members of the request that were taken out." },
-    dropped: { ...texts, description: "What the translation of request and answer left out or changed." },
-    edits: texts,
-    joined: { ...nullableText, description: "The request whose calls answered this one too (Idempotency-Key)." },
+    finish: { ...NULLABLE_TEXT, description: "The unified finish reason." },
+    stripped: { ...TEXTS, description: "Members of the request that were taken out." },
+    dropped: { ...TEXTS, description: "What the translation of request and answer left out or changed." },
+    edits: TEXTS,
+    joined: { ...NULLABLE_TEXT, description: "The request whose calls answered this one too (Idempotency-Key)." },
     ended: { enum: ["server_stopping", "key_revoked", null], description: "Why the router ended the request." },
     estimated: { type: "boolean", description: "Limits were settled by an estimate." },
-    cache_read_tokens: nullableCount,
-    reasoning_tokens: nullableCount,
+    cache_read_tokens: NULLABLE_COUNT,
+    reasoning_tokens: NULLABLE_COUNT,
     first_byte_ms: duration,
     router_ms: { ...duration, description: "Milliseconds of `total_ms` that were the router's own." },
     explain: {
-      ...nullableText,
+      ...NULLABLE_TEXT,
       description:
         "The command that decides the same request again with the files of the current folder; `null` where the record does not say enough.",
     },
@@ -164,7 +169,7 @@ export const DECISION_EXPLANATION = {
   title: "DecisionExplanation",
   ...whole({
     object: { const: "decision.explanation" },
-    id: text,
+    id: TEXT,
     same_table: {
       type: "boolean",
       description: "Whether the table that explains is the one that decided. Prices are part of it; health is not.",

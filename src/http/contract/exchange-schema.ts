@@ -1,3 +1,5 @@
+import { complete } from "../../canon/json/schema.ts";
+
 const names = {
   anyOf: [
     { type: "string", maxLength: 16_384, description: "Between spaces." },
@@ -34,14 +36,12 @@ export const EXCHANGE_SCHEMA = {
 /** RFC 8693 §2.2.1. */
 export const EXCHANGED_TOKEN = {
   title: "ExchangedToken",
-  type: "object",
-  required: ["access_token", "issued_token_type", "token_type", "expires_in", "scope", "token_id"],
-  properties: {
+  ...complete({
     access_token: { type: "string" },
     issued_token_type: { const: "urn:ietf:params:oauth:token-type:access_token" },
     token_type: { const: "Bearer" },
     expires_in: { type: "integer", description: "Seconds." },
     scope: { type: "string" },
     token_id: { type: "string", description: "The id of the token in the evidence." },
-  },
+  }),
 } as const;

@@ -1,12 +1,11 @@
+import { NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { GRANTABLE_SCOPES, SCOPES } from "../../canon/scope.ts";
 import { SMALLEST_BUDGET } from "../../canon/limits.ts";
 
-const text = { type: "string" } as const;
 const time = { type: "string", description: "RFC 3339." } as const;
 const nullableTime = { type: ["string", "null"] } as const;
-const nullableText = { type: ["string", "null"] } as const;
 const count = { type: ["integer", "null"], minimum: 1 } as const;
 
 const exchange = {
@@ -28,14 +27,14 @@ const exchange = {
     },
     routes: {
       type: ["array", "null"],
-      items: text,
+      items: TEXT,
       minItems: 1,
       maxItems: 256,
       description: "Routes that tokens may use; null: all that the workspace may.",
     },
     origins: {
       type: ["array", "null"],
-      items: text,
+      items: TEXT,
       minItems: 1,
       maxItems: 32,
       description: "Web origins, one of which every token must be bound to; null: any, or none.",
@@ -68,7 +67,7 @@ const limits = {
 } as const;
 
 const expiry = {
-  expires_at: { ...text, description: "RFC 3339, at most 400 days ahead; excludes `expires_in`." },
+  expires_at: { ...TEXT, description: "RFC 3339, at most 400 days ahead; excludes `expires_in`." },
   expires_in: { type: "integer", minimum: 1, description: "Seconds from now; excludes `expires_at`." },
 } as const;
 
@@ -81,7 +80,7 @@ export const CREATE_KEY_SCHEMA = {
   parserRules: { oneOf: [{ required: ["expires_at"] }, { required: ["expires_in"] }] },
   properties: {
     workspace: {
-      ...text,
+      ...TEXT,
       description: "The caller's own workspace unless given; any other gets 404, unless the key has `platform:manage`.",
     },
     scopes: {
@@ -91,15 +90,15 @@ export const CREATE_KEY_SCHEMA = {
       maxItems: GRANTABLE_SCOPES.length,
       uniqueItems: true,
     },
-    owner: { ...text, minLength: 1, maxLength: 128, description: "Owner of the key, such as group:payments." },
+    owner: { ...TEXT, minLength: 1, maxLength: 128, description: "Owner of the key, such as group:payments." },
     ...expiry,
     environment: {
-      ...text,
+      ...TEXT,
       maxLength: 16,
       description: "1 to 16 characters of a–z and 0–9; `production` unless given.",
     },
-    workload: { ...text, maxLength: 64 },
-    labels: { type: "array", items: text, maxItems: 32 },
+    workload: { ...TEXT, maxLength: 64 },
+    labels: { type: "array", items: TEXT, maxItems: 32 },
     exchange,
     limits,
   },
@@ -113,7 +112,7 @@ export const PUT_KEY_SCHEMA = {
   type: "object",
   additionalProperties: false,
   required: ["scopes", "owner", "expires_at"],
-  properties: { ...granted, expires_at: { ...text, description: "RFC 3339, at most 400 days ahead." } },
+  properties: { ...granted, expires_at: { ...TEXT, description: "RFC 3339, at most 400 days ahead." } },
 } as const;
 
 /** JSON Schema of POST /v1/keys/{id}/rotate, which may be sent without a body. */
@@ -134,87 +133,58 @@ export const ROTATE_KEY_SCHEMA = {
 
 export const SERVICE_KEY = {
   title: "ServiceKey",
-  type: "object",
-  required: [
-    "object",
-    "id",
-    "status",
-    "workspace",
-    "environment",
-    "workload",
-    "scopes",
-    "labels",
-    "owner",
-    "expires_at",
-    "created_at",
-    "created_by",
-    "last_used_at",
-    "rotated_from",
-    "replaced_by",
-    "revoked_at",
-    "exchange",
-    "limits",
-  ],
-  properties: {
+  ...complete({
     object: { const: "service_key" },
-    id: { ...text, description: "The key's public id; it is part of the key's text and may be logged." },
+    id: { ...TEXT, description: "The key's public id; it is part of the key's text and may be logged." },
     status: { enum: ["active", "expired", "revoked"] },
-    workspace: text,
-    environment: text,
-    workload: text,
+    workspace: TEXT,
+    environment: TEXT,
+    workload: TEXT,
     scopes: { type: "array", items: { enum: SCOPES } },
-    labels: { type: "array", items: text },
-    owner: text,
+    labels: { type: "array", items: TEXT },
+    owner: TEXT,
     expires_at: time,
     created_at: time,
-    created_by: text,
+    created_by: TEXT,
     last_used_at: { ...nullableTime, description: "Approximate: can be a few minutes behind." },
-    rotated_from: nullableText,
-    replaced_by: { ...nullableText, description: "The key that replaced it in a rotation; null: not rotated." },
+    rotated_from: NULLABLE_TEXT,
+    replaced_by: { ...NULLABLE_TEXT, description: "The key that replaced it in a rotation; null: not rotated." },
     revoked_at: nullableTime,
     exchange,
     limits,
-  },
+  }),
 } as const;
 
 /** The answer to making a key: the only one that ever holds its text. */
 export const CREATED_KEY = {
-  ...SERVICE_KEY,
   title: "CreatedServiceKey",
-  required: [...SERVICE_KEY.required, "key"],
-  properties: {
+  ...complete({
     ...SERVICE_KEY.properties,
-    key: { ...text, description: "The whole key. It is shown only once and never stored." },
-  },
+    key: { ...TEXT, description: "The whole key. It is shown only once and never stored." },
+  }),
 } as const;
 
 /** The same for a rotation. */
 export const ROTATED_KEY = {
-  ...CREATED_KEY,
   title: "RotatedServiceKey",
-  required: [...CREATED_KEY.required, "previous"],
-  properties: { ...CREATED_KEY.properties, previous: SERVICE_KEY },
+  ...complete({ ...CREATED_KEY.properties, previous: SERVICE_KEY }),
 } as const;
 
 export const KEY_LIST = {
   title: "ServiceKeyList",
-  type: "object",
-  required: ["object", "data", "has_more", "first_id", "last_id"],
-  properties: {
+  ...complete({
     object: { const: "list" },
     data: { type: "array", items: SERVICE_KEY },
     has_more: { type: "boolean" },
-    first_id: nullableText,
-    last_id: nullableText,
-  },
+    first_id: NULLABLE_TEXT,
+    last_id: NULLABLE_TEXT,
+  }),
 } as const;
 
 /** A key with the name that its caller has for it. */
 export const NAMED_SERVICE_KEY = {
-  ...SERVICE_KEY,
   title: "NamedServiceKey",
-  required: [...SERVICE_KEY.required, "name"],
-  properties: { ...SERVICE_KEY.properties, name: { ...text, description: "The name that the path has." } },
+  ...complete({ ...SERVICE_KEY.properties, name: { ...TEXT, description: "The name that the path has." } }),
 } as const;
 
 export const PUT_KEY = {
@@ -222,6 +192,6 @@ export const PUT_KEY = {
   title: "PutServiceKey",
   properties: {
     ...NAMED_SERVICE_KEY.properties,
-    key: { ...text, description: "The whole key, in the answer that makes it and in no other." },
+    key: { ...TEXT, description: "The whole key, in the answer that makes it and in no other." },
   },
 } as const;

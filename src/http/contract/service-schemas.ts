@@ -1,37 +1,25 @@
 import { EVIDENCE_FAULT_CAUSES } from "../../evidence/fault.ts";
 import { FAILURE_KINDS } from "../../canon/failure.ts";
-import { COUNT, whole, type ValueOf } from "../../canon/json/schema.ts";
-import { POLICY_SET } from "./answer-schemas.ts";
-import { POLICY_REVISIONS } from "./policies/policy-revisions-schema.ts";
+import { COUNT, TEXT, type ValueOf, complete, whole } from "../../canon/json/schema.ts";
+import { POLICY_REVISIONS, POLICY_SET } from "./answer-schemas.ts";
 
-const text = { type: "string" } as const;
 const digest = { type: "string", pattern: "^[0-9a-f]{64}$" } as const;
 
-export const LIVE = {
-  title: "Liveness",
-  type: "object",
-  required: ["status"],
-  properties: { status: { const: "live" } },
-} as const;
+export const LIVE = { title: "Liveness", ...complete({ status: { const: "live" } }) } as const;
 
-export const READINESS = {
-  title: "Readiness",
-  type: "object",
-  required: ["status"],
-  properties: { status: { const: "ready" } },
-} as const;
+export const READINESS = { title: "Readiness", ...complete({ status: { const: "ready" } }) } as const;
 
 export const OPENAPI_DOCUMENT = {
   title: "OpenApiDocument",
-  type: "object",
-  description: "An OpenAPI 3.1 document.",
-  required: ["openapi", "info", "paths", "components"],
-  properties: {
-    openapi: { type: "string", pattern: "^3\\.1\\.[0-9]+$" },
-    info: { type: "object", required: ["title", "version"] },
-    paths: { type: "object" },
-    components: { type: "object" },
-  },
+  ...complete(
+    {
+      openapi: { type: "string", pattern: "^3\\.1\\.[0-9]+$" },
+      info: { type: "object", required: ["title", "version"] },
+      paths: { type: "object" },
+      components: { type: "object" },
+    },
+    "An OpenAPI 3.1 document.",
+  ),
 } as const;
 
 export const STATUS = {
@@ -49,7 +37,7 @@ export const STATUS = {
   ],
   properties: {
     build_id: {
-      ...text,
+      ...TEXT,
       description: "Identifies the program that answers: equal for equal program files, unless the operator sets it.",
     },
     contract_sha256: {
@@ -63,20 +51,18 @@ export const STATUS = {
     uptime_seconds: { type: "number", minimum: 0 },
     degraded: {
       type: "array",
-      items: text,
+      items: TEXT,
       description:
         "`reload_failed`, `evidence`, `evidence_retention`, `limits`, `policies`, `policy_modules`, `suspended_policies`, `workers`; empty when all is well.",
     },
-    workers: {
-      type: "object",
-      description: "With several processes (`--workers`): the one that answers, and their number.",
-      required: ["worker", "configured", "ready"],
-      properties: {
+    workers: complete(
+      {
         worker: { type: "integer", minimum: 1, description: "The one that answers." },
         configured: { type: "integer", minimum: 1, description: "Configured number." },
         ready: { type: "integer", minimum: 0, description: "Number that takes requests." },
       },
-    },
+      "With several processes (`--workers`): the one that answers, and their number.",
+    ),
     evidence: {
       type: "object",
       description: "The store of decisions and outcomes, as this process sees it.",
@@ -88,7 +74,7 @@ export const STATUS = {
           description:
             "Fault of the database under the running server: one of its files was removed, replaced or truncated, its log ends before what this process wrote (`log_behind`), is another one (`log_differs`), or cannot be read by a separate connection (`log_unreadable`).",
         },
-        file: { ...text, description: "The name of that file." },
+        file: { ...TEXT, description: "The name of that file." },
       },
     },
   },
@@ -107,12 +93,12 @@ export const HEALTH = {
       type: "array",
       description: "Endpoints of the workspace's routes, as the calls of the answering process show them.",
       items: whole({
-        id: text,
-        provider: text,
-        region: text,
-        model: text,
+        id: TEXT,
+        provider: TEXT,
+        region: TEXT,
+        model: TEXT,
         plaintext: { type: "boolean", description: "Its calls are http without TLS, in a network of the operator's." },
-        routes: { type: "array", items: text, description: "Routes of the workspace that have it." },
+        routes: { type: "array", items: TEXT, description: "Routes of the workspace that have it." },
         state: {
           enum: ["healthy", "ejected", "rate_limited", "half_open"],
           description: "`half_open`: the next call finds out whether it has recovered.",
@@ -141,7 +127,7 @@ export const HEALTH = {
     },
     degraded: STATUS.properties.degraded,
     workers: STATUS.properties.workers,
-    build_id: text,
+    build_id: TEXT,
     table_sha256: digest,
     policy_set: POLICY_SET,
   },

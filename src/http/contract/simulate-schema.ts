@@ -1,3 +1,4 @@
+import { whole } from "../../canon/json/schema.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { FEATURE_NAMES } from "../../canon/generate/feature.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
@@ -54,13 +55,10 @@ export const SIMULATE_SCHEMA = {
       description:
         "A body as the operation takes it; `model` and `provider` beside it take precedence over those inside.",
     },
-    time: {
-      type: "object",
-      additionalProperties: false,
-      required: ["day", "hour"],
-      properties: { day: { enum: DAY_BUCKETS }, hour: { enum: HOUR_BUCKETS } },
-      description: "Decide as in that window, in UTC; now if absent.",
-    },
+    time: whole(
+      { day: { enum: DAY_BUCKETS }, hour: { enum: HOUR_BUCKETS } },
+      "Decide as in that window, in UTC; now if absent.",
+    ),
     promoted: {
       type: "boolean",
       default: false,

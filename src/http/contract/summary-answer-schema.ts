@@ -1,18 +1,15 @@
 import { REVISION_PATTERN } from "../../canon/policy.ts";
-import { COUNT, whole, wholeOrNull } from "../../canon/json/schema.ts";
+import { COUNT, INSTANT, NULLABLE_TEXT, TEXT, whole, wholeOrNull } from "../../canon/json/schema.ts";
 import { DIMENSIONS } from "../../governance/dimensions.ts";
 import { MEASURES, SHADOW_VERDICTS } from "../../governance/measures.ts";
 
-const text = { type: "string" } as const;
-const nullableText = { type: ["string", "null"] } as const;
-const instant = { type: "string", format: "date-time" } as const;
 const nullableRevision = { type: ["string", "null"], pattern: REVISION_PATTERN } as const;
 
 /** What the policy log has in a slot. */
 function slot(description: string) {
-  const since = { ...instant, type: ["string", "null"], description: "When it entered the slot." } as const;
+  const since = { ...INSTANT, type: ["string", "null"], description: "When it entered the slot." } as const;
   return wholeOrNull(
-    { revision: nullableRevision, digest: text, content: { enum: ["rules", "removal"] }, since },
+    { revision: nullableRevision, digest: TEXT, content: { enum: ["rules", "removal"] }, since },
     description,
   );
 }
@@ -23,12 +20,12 @@ export const GOVERNANCE_SUMMARY = {
     {
       object: { const: "governance.summary" },
       version: { const: 1 },
-      workspace: { ...nullableText, description: "`null` where several are counted." },
-      workspaces: { type: "array", items: text, description: "Whose requests are counted." },
+      workspace: { ...NULLABLE_TEXT, description: "`null` where several are counted." },
+      workspaces: { type: "array", items: TEXT, description: "Whose requests are counted." },
       window: whole({
-        start: instant,
-        end: instant,
-        complete_until: { ...instant, description: "Numbers of the hours before it do not change any more." },
+        start: INSTANT,
+        end: INSTANT,
+        complete_until: { ...INSTANT, description: "Numbers of the hours before it do not change any more." },
       }),
       group_by: { type: "array", items: { enum: DIMENSIONS } },
       relative_error: { type: "number", description: "How far percentiles may be from the exact ones." },
@@ -36,7 +33,7 @@ export const GOVERNANCE_SUMMARY = {
       groups: {
         type: "array",
         items: whole({
-          group: { type: "object", additionalProperties: nullableText, description: "Days and hours are in UTC." },
+          group: { type: "object", additionalProperties: NULLABLE_TEXT, description: "Days and hours are in UTC." },
           ...MEASURES.properties,
         }),
       },
@@ -44,9 +41,9 @@ export const GOVERNANCE_SUMMARY = {
       verdicts: {
         type: "array",
         items: whole({
-          policy: nullableText,
-          constraint: nullableText,
-          reason_code: nullableText,
+          policy: NULLABLE_TEXT,
+          constraint: NULLABLE_TEXT,
+          reason_code: NULLABLE_TEXT,
           denied: COUNT,
           refused: COUNT,
         }),
@@ -54,23 +51,23 @@ export const GOVERNANCE_SUMMARY = {
       shadows: {
         type: "array",
         items: whole({
-          policy: text,
-          revision: text,
+          policy: TEXT,
+          revision: TEXT,
           judged: COUNT,
           ...SHADOW_VERDICTS,
           verdicts: {
             type: "array",
-            items: whole({ constraint: nullableText, reason_code: nullableText, ...SHADOW_VERDICTS }),
+            items: whole({ constraint: NULLABLE_TEXT, reason_code: NULLABLE_TEXT, ...SHADOW_VERDICTS }),
           },
         }),
       },
       policies: {
         type: "array",
         items: whole({
-          id: text,
+          id: TEXT,
           slots: {
             type: "array",
-            items: whole({ slot: { enum: ["enforced", "candidate"] }, revision: nullableRevision, digest: text }),
+            items: whole({ slot: { enum: ["enforced", "candidate"] }, revision: nullableRevision, digest: TEXT }),
           },
           stored: wholeOrNull(
             { enforced: slot("Enforced content; `null`: none."), candidate: slot("Content in shadow; `null`: none.") },
@@ -83,8 +80,8 @@ export const GOVERNANCE_SUMMARY = {
           },
         }),
       },
-      table_revision: nullableText,
-      evidence: whole({ head: wholeOrNull({ hash: text }, "The newest row of the evidence log, of all workspaces.") }),
+      table_revision: NULLABLE_TEXT,
+      evidence: whole({ head: wholeOrNull({ hash: TEXT }, "The newest row of the evidence log, of all workspaces.") }),
     },
     "Operational evidence of the key's workspace, or of all that the caller may read, without content. Not a bill.",
   ),

@@ -1,3 +1,4 @@
+import { whole } from "../../canon/json/schema.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { CONSTRAINT_EFFECTS, type ConstraintEffect } from "../../canon/policy.ts";
 
@@ -55,37 +56,27 @@ export const CONTRACT_SCHEMA = {
         pattern: NAME_PATTERN,
         maxLength: 64,
       },
-      additionalProperties: {
-        type: "object",
-        additionalProperties: false,
-        required: ["effect", "reasons"],
-        properties: {
-          effect: { enum: [...CONSTRAINT_EFFECTS] },
-          reasons: {
-            type: "array",
-            minItems: 1,
-            uniqueItems: true,
-            items: {
-              type: "string",
-              pattern:
-                "^(?!EVALUATION_INDETERMINATE$|NO_CANDIDATE_PASSES$|POLICY_TIMEOUT$)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$",
-              maxLength: 64,
-              description: "a reason in UPPER_SNAKE case that the router does not use itself",
-            },
+      additionalProperties: whole({
+        effect: { enum: [...CONSTRAINT_EFFECTS] },
+        reasons: {
+          type: "array",
+          minItems: 1,
+          uniqueItems: true,
+          items: {
+            type: "string",
+            pattern:
+              "^(?!EVALUATION_INDETERMINATE$|NO_CANDIDATE_PASSES$|POLICY_TIMEOUT$)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$",
+            maxLength: 64,
+            description: "a reason in UPPER_SNAKE case that the router does not use itself",
           },
         },
-      },
+      }),
     },
     obligations: {
       type: "object",
       minProperties: 1,
       propertyNames: { pattern: NAME_PATTERN, maxLength: 64 },
-      additionalProperties: {
-        type: "object",
-        additionalProperties: false,
-        required: ["kind", "value"],
-        properties: { kind: {}, value: {} },
-      },
+      additionalProperties: whole({ kind: {}, value: {} }),
     },
   },
 } as const;

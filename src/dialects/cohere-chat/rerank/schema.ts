@@ -1,3 +1,4 @@
+import { COUNT, TEXT } from "../../../canon/json/schema.ts";
 import { NO_UNKNOWN, ONLY_NULL } from "../../contract/parser-rules.ts";
 
 /**
@@ -75,9 +76,6 @@ export const RERANK_SCHEMA = {
   },
 } as const;
 
-const text = { type: "string" } as const;
-const count = { type: "integer", minimum: 0 } as const;
-
 const ranked = {
   type: "array",
   description: "Best first, ties by index.",
@@ -85,7 +83,7 @@ const ranked = {
     type: "object",
     required: ["index", "relevance_score"],
     properties: {
-      index: { ...count, description: "Place of the document in the request." },
+      index: { ...COUNT, description: "Place of the document in the request." },
       relevance_score: { type: "number" },
       document: { description: "The caller's own document, if `return_documents` is true." },
     },
@@ -98,13 +96,13 @@ export const RERANKING = {
   type: "object",
   required: ["id", "model", "results", "meta"],
   properties: {
-    id: text,
-    model: text,
+    id: TEXT,
+    model: TEXT,
     results: ranked,
     object: { const: "list" },
     data: { ...ranked, description: "The same, as Voyage's clients read it; not where `top_n` was sent." },
     meta: { type: "object" },
-    usage: { type: "object", properties: { total_tokens: count } },
+    usage: { type: "object", properties: { total_tokens: COUNT } },
   },
 } as const;
 

@@ -1,3 +1,4 @@
+import { COUNT, TEXT } from "../../../canon/json/schema.ts";
 import { EMBED_PURPOSES } from "../../../canon/unary/embed.ts";
 import { VECTOR_ENCODINGS } from "../../../canon/unary/vector.ts";
 import { itemsByFirst } from "../moderations/schema.ts";
@@ -61,9 +62,6 @@ export const EMBEDDINGS_SCHEMA = {
   },
 } as const;
 
-const text = { type: "string" } as const;
-const count = { type: "integer", minimum: 0 } as const;
-
 /** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
 export const EMBEDDING_LIST = {
   title: "EmbeddingList",
@@ -80,19 +78,19 @@ export const EMBEDDING_LIST = {
         required: ["object", "index", "embedding"],
         properties: {
           object: { const: "embedding" },
-          index: count,
+          index: COUNT,
           embedding: {
             description: "Numbers, or base64 of little-endian single-precision numbers, as `encoding_format` requests.",
-            anyOf: [{ type: "array", minItems: 1, items: { type: "number" } }, text],
+            anyOf: [{ type: "array", minItems: 1, items: { type: "number" } }, TEXT],
           },
         },
       },
     },
-    model: text,
+    model: TEXT,
     usage: {
       type: "object",
       required: ["prompt_tokens", "total_tokens"],
-      properties: { prompt_tokens: count, total_tokens: count },
+      properties: { prompt_tokens: COUNT, total_tokens: COUNT },
     },
     errors: {
       type: "array",
@@ -100,7 +98,7 @@ export const EMBEDDING_LIST = {
       items: {
         type: "object",
         required: ["index", "code", "message"],
-        properties: { index: count, code: text, message: text },
+        properties: { index: COUNT, code: TEXT, message: TEXT },
       },
     },
   },

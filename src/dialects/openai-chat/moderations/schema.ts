@@ -1,3 +1,4 @@
+import { TEXT } from "../../../canon/json/schema.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { NO_UNKNOWN } from "../../contract/parser-rules.ts";
 
@@ -21,20 +22,18 @@ export function itemsByFirst([kind, ...others]: readonly ItemsOfType[], tried: r
   };
 }
 
-const text = { type: "string" } as const;
-
 /** Parts may have members besides: those are judged by the route's mode for unknown members, like those of the body. */
 const part = {
   type: "object",
   if: ofType("text"),
   // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-  then: { required: ["text"], properties: { text } },
+  then: { required: ["text"], properties: { text: TEXT } },
   else: {
     if: ofType("image_url"),
     // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
     then: {
       required: ["image_url"],
-      properties: { image_url: { type: "object", required: ["url"], properties: { url: text } } },
+      properties: { image_url: { type: "object", required: ["url"], properties: { url: TEXT } } },
     },
     else: { required: ["type"], properties: { type: { enum: ["text", "image_url"] } } },
   },
@@ -57,7 +56,7 @@ export const MODERATIONS_SCHEMA = {
       type: ["string", "array"],
       minItems: 1,
       ...itemsByFirst([
-        { type: "string", items: text },
+        { type: "string", items: TEXT },
         { type: "object", items: part },
       ]),
     },
@@ -78,8 +77,8 @@ export const MODERATION = {
   type: "object",
   required: ["id", "model", "results"],
   properties: {
-    id: text,
-    model: text,
+    id: TEXT,
+    model: TEXT,
     results: {
       type: "array",
       description: "One for each text of the request, or one for all its parts together.",
@@ -90,7 +89,7 @@ export const MODERATION = {
           flagged: { type: "boolean" },
           categories: { type: "object", additionalProperties: { type: ["boolean", "null"] } },
           category_scores: { type: "object", additionalProperties: { type: ["number", "null"] } },
-          category_applied_input_types: { type: "object", additionalProperties: { type: "array", items: text } },
+          category_applied_input_types: { type: "object", additionalProperties: { type: "array", items: TEXT } },
         },
       },
     },

@@ -1,3 +1,4 @@
+import { TEXT, complete } from "../../../canon/json/schema.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { oauthCode, oauthDescription, oauthStatus, OAUTH_CODES } from "../../oauth-error.ts";
 import { familyOf, isTokenEndpoint, type Endpoint } from "../endpoint.ts";
@@ -129,37 +130,31 @@ function exampleOf(endpoint: Endpoint, [row]: readonly DescribedError[]): JsonOb
 
 const EXAMPLE_ID = "req_0199d2a4f1c04b6a8f0e2d7c915b3a64";
 
-const text = { type: "string" } as const;
-
 /** Of `POST /v1/credentials/exchange`: RFC 6749 §5.2. */
 const OAUTH_ERROR = {
   title: "OAuthError",
-  type: "object",
-  required: ["error", "error_description"],
-  properties: {
+  ...complete({
     error: { enum: OAUTH_CODES, description: "Of RFC 6749 and RFC 8693; for programs." },
     error_description: {
-      ...text,
+      ...TEXT,
       pattern: "^[ !#-\\[\\]-~]+$",
       description:
         "One sentence for people, and in brackets the router's own code and the request id. It never repeats a value of the request.",
     },
-  },
+  }),
 } as const;
 
 /** What errors of our own endpoints add to an error of their family. */
 const FACTS = {
   missing: { type: "array", items: MISSING_REQUIREMENT, description: "Requirements that a promotion does not meet." },
-  current: {
-    type: "object",
-    description: "The present state of the policy, if it differs from the state that the caller has read.",
-    required: ["etag", "candidate_revision", "enforced_revision"],
-    properties: {
-      etag: text,
+  current: complete(
+    {
+      etag: TEXT,
       candidate_revision: { type: ["string", "null"], pattern: REVISION_PATTERN },
       enforced_revision: { type: ["string", "null"], pattern: REVISION_PATTERN },
     },
-  },
+    "The present state of the policy, if it differs from the state that the caller has read.",
+  ),
   service_key: SERVICE_KEY,
 } as const;
 

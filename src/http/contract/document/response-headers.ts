@@ -1,3 +1,4 @@
+import { COUNT, TEXT } from "../../../canon/json/schema.ts";
 import { EDITS } from "../../../canon/generate/edit.ts";
 import { DROPPED_FIELDS } from "../../../canon/generate/dropped-field.ts";
 import type { JsonObject } from "../../../canon/json.ts";
@@ -16,9 +17,6 @@ export interface ResponseHeader {
   /** `never`, or whether every answer of this status has it. @param status 200, or that of an error. */
   readonly isSent: (endpoint: Endpoint, status: number) => "always" | "sometimes" | "never";
 }
-
-const text = { type: "string" } as const;
-const count = { type: "integer", minimum: 0 } as const;
 
 const isInference = ({ kind }: Endpoint): boolean => kind === "inference";
 
@@ -67,45 +65,45 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   {
     name: "x-request-id",
     description: "Identifies the request in the evidence and in the logs. Every answer has one.",
-    schema: { ...text, pattern: "^req_" },
+    schema: { ...TEXT, pattern: "^req_" },
     isSent: always,
   },
-  { name: "request-id", description: "The same as x-request-id.", schema: text, isSent: always },
+  { name: "request-id", description: "The same as x-request-id.", schema: TEXT, isSent: always },
   {
     name: "x-client-request-id",
     description: "The caller's own id of the request, if it sent one.",
-    schema: { ...text, pattern: "^[!-~]{1,128}$" },
+    schema: { ...TEXT, pattern: "^[!-~]{1,128}$" },
     isSent: () => "sometimes",
   },
   {
     name: "x-signalbox-decision",
     description: "Identifies the decision: the request id with another prefix.",
-    schema: { ...text, pattern: "^dec_" },
+    schema: { ...TEXT, pattern: "^dec_" },
     isSent: handled,
   },
   {
     name: "x-signalbox-table",
     description: "The first 12 digits of the digest of the routing table that decided.",
-    schema: { ...text, pattern: "^[0-9a-f]{12}$" },
+    schema: { ...TEXT, pattern: "^[0-9a-f]{12}$" },
     isSent: handled,
   },
   {
     name: "x-signalbox-attempts",
     description: "How many calls of providers were made for it.",
-    schema: count,
+    schema: COUNT,
     isSent: handled,
   },
   {
     name: "server-timing",
     description: "Milliseconds that the router itself took.",
-    schema: { ...text, pattern: "^router;dur=" },
+    schema: { ...TEXT, pattern: "^router;dur=" },
     isSent: handled,
   },
   {
     name: "x-signalbox-route",
     description:
       "The route, and the endpoint, provider and region that answered: a list if several endpoints answered parts of a batch.",
-    schema: text,
+    schema: TEXT,
     isSent: (endpoint, status) => (isInference(endpoint) ? handled(endpoint, status) : "never"),
   },
   {
@@ -115,7 +113,7 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
       "For a stream, the changes known when it began; the evidence has the rest. The values:",
       ...Object.entries(EDIT_VALUES).map(([value, meaning]) => `\n- \`${value}\`: ${meaning}.`),
     ].join(" "),
-    schema: { ...text, pattern: `^${EDIT}(, ${EDIT})*$` },
+    schema: { ...TEXT, pattern: `^${EDIT}(, ${EDIT})*$` },
     isSent: where((endpoint, status) => isInference(endpoint) && status === 200),
   },
   {
@@ -138,7 +136,7 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   {
     name: "retry-after",
     description: "Seconds to wait before a retry.",
-    schema: count,
+    schema: COUNT,
     isSent: where(
       (endpoint, status) =>
         mayBringWait(status) || answersOf(endpoint, status).some((answer) => (answer?.retryAfter ?? null) !== null),
@@ -153,7 +151,7 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   {
     name: "etag",
     description: "Identifies the state that the answer shows, for If-Match.",
-    schema: text,
+    schema: TEXT,
     isSent: where(({ hasEntityTag }, status) => hasEntityTag === true && status === 200, "always"),
   },
   {
@@ -181,13 +179,13 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   {
     name: "access-control-allow-origin",
     description: "The page's origin, if a key may be exchanged for tokens that are bound to it.",
-    schema: text,
+    schema: TEXT,
     isSent: where(takesTokens),
   },
   {
     name: "access-control-expose-headers",
     description: "Headers that such a page may read.",
-    schema: text,
+    schema: TEXT,
     isSent: where(takesTokens),
   },
 ];

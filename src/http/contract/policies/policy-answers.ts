@@ -1,67 +1,61 @@
-import { ACTOR } from "./actor-schema.ts";
+import { COUNT, TEXT, TEXTS, complete, completeOrNull } from "../../../canon/json/schema.ts";
 import { OPERATIONS } from "../../../canon/operation.ts";
 import { REVISION_PATTERN, CONSTRAINT_EFFECTS, OBLIGATION_KINDS } from "../../../canon/policy.ts";
 import { mapSettings, REQUIREMENTS } from "../../../canon/promotion.ts";
 import { DRIFTS } from "../../../lifecycle/observe.ts";
 
-const text = { type: "string" } as const;
-const texts = { type: "array", items: text } as const;
 const time = { type: "string", description: "RFC 3339." } as const;
 const revision = { type: "string", pattern: REVISION_PATTERN } as const;
-const count = { type: "integer", minimum: 0 } as const;
 const flag = { type: "boolean" } as const;
 
-const REFERENCE = {
+const PERSON = {
   type: "object",
-  required: ["revision", "digest"],
-  properties: { revision, digest: text },
+  required: ["issuer", "subject"],
+  description: "The person, if an identity provider named one; `key_id` and `origin` are then a digest of it.",
+  properties: { issuer: TEXT, subject: TEXT, name: TEXT },
 } as const;
+
+/** Who did something to a policy. */
+const ACTOR = {
+  type: "object",
+  required: ["key_id", "workspace", "origin", "roles"],
+  properties: {
+    key_id: TEXT,
+    workspace: TEXT,
+    person: PERSON,
+    origin: {
+      ...TEXT,
+      description:
+        "The first key of its chain, or the person who signed in or made that key; two of one origin are one person.",
+    },
+    roles: { ...TEXTS, description: "Labels that all keys of the chain have; groups of a person." },
+  },
+} as const;
+
+const REFERENCE = complete({ revision, digest: TEXT });
 
 const constraints = {
   type: "array",
-  items: {
-    type: "object",
-    required: ["name", "effect", "reasons"],
-    properties: { name: text, effect: { enum: CONSTRAINT_EFFECTS }, reasons: texts },
-  },
+  items: complete({ name: TEXT, effect: { enum: CONSTRAINT_EFFECTS }, reasons: TEXTS }),
 } as const;
 
 const obligations = {
   type: "array",
-  items: {
-    type: "object",
-    required: ["name", "kind", "value"],
-    properties: { name: text, kind: { enum: OBLIGATION_KINDS }, value: { type: ["string", "integer"] } },
-  },
+  items: complete({ name: TEXT, kind: { enum: OBLIGATION_KINDS }, value: { type: ["string", "integer"] } }),
 } as const;
 
-const SLOT = {
-  type: ["object", "null"],
-  required: [
-    "revision",
-    "digest",
-    "content",
-    "module_sha256",
-    "since",
-    "first_seen",
-    "held",
-    "constraints",
-    "obligations",
-    "operations",
-  ],
-  properties: {
-    revision,
-    digest: text,
-    content: { enum: ["rules", "removal"], description: "removal: the policy is no longer in the files." },
-    module_sha256: { type: ["string", "null"] },
-    since: { ...time, description: "When it entered the slot." },
-    first_seen: time,
-    held: { ...flag, description: "Rolled back; it must be released before it can be promoted." },
-    constraints,
-    obligations,
-    operations: { type: "array", items: { enum: OPERATIONS } },
-  },
-} as const;
+const SLOT = completeOrNull({
+  revision,
+  digest: TEXT,
+  content: { enum: ["rules", "removal"], description: "removal: the policy is no longer in the files." },
+  module_sha256: { type: ["string", "null"] },
+  since: { ...time, description: "When it entered the slot." },
+  first_seen: time,
+  held: { ...flag, description: "Rolled back; it must be released before it can be promoted." },
+  constraints,
+  obligations,
+  operations: { type: "array", items: { enum: OPERATIONS } },
+});
 
 const REPORT = {
   type: ["object", "null"],
@@ -78,21 +72,17 @@ const REPORT = {
       description:
         "`differs`: the server's own report has other bytes. `not_computed`: the server could not make one. `not_verified`: a version that verified no reports took the approval. `null`: the server made the same report.",
     },
-    sha256: text,
-    table_revision: text,
+    sha256: TEXT,
+    table_revision: TEXT,
     complete: flag,
-    assertions: {
-      type: "object",
-      required: ["passed", "failed", "waived"],
-      properties: { passed: count, failed: count, waived: count },
-    },
+    assertions: complete({ passed: COUNT, failed: COUNT, waived: COUNT }),
   },
 } as const;
 
 const SETTINGS = mapSettings("shown", {
-  count: () => count,
+  count: () => COUNT,
   flag: () => flag,
-  list: () => texts,
+  list: () => TEXTS,
   duration: () => ({ type: "number", minimum: 0 }) as const,
 });
 
@@ -100,32 +90,11 @@ const POLICY_STATES = ["enforced", "shadow", "changing", "ending", "ended"] as c
 
 export const POLICY_VIEW = {
   title: "PolicyView",
-  type: "object",
-  required: [
-    "object",
-    "id",
-    "title",
-    "owners",
-    "state",
-    "mode",
-    "revision",
-    "etag",
-    "enforced",
-    "candidate",
-    "approvals",
-    "requirements",
-    "rollback_to",
-    "can_roll_back",
-    "held",
-    "withdrawn",
-    "files",
-    "drift",
-  ],
-  properties: {
+  ...complete({
     object: { const: "policy" },
-    id: text,
-    title: text,
-    owners: texts,
+    id: TEXT,
+    title: TEXT,
+    owners: TEXTS,
     state: { enum: POLICY_STATES },
     mode: {
       enum: ["enforce", "shadow", null],
@@ -136,13 +105,13 @@ export const POLICY_VIEW = {
       pattern: REVISION_PATTERN,
       description: "Of the enforced content, else of the candidate.",
     },
-    etag: { ...text, description: "For If-Match, with its quotation marks." },
+    etag: { ...TEXT, description: "For If-Match, with its quotation marks." },
     enforced: SLOT,
     candidate: SLOT,
     approvals: {
       type: "array",
       description: "The valid approvals of the candidate's content.",
-      items: { type: "object", required: ["by", "at", "report"], properties: { by: ACTOR, at: time, report: REPORT } },
+      items: complete({ by: ACTOR, at: time, report: REPORT }),
     },
     requirements: { type: "object", required: Object.keys(SETTINGS), properties: SETTINGS },
     rollback_to: {
@@ -153,14 +122,9 @@ export const POLICY_VIEW = {
     can_roll_back: flag,
     held: { type: "array", items: REFERENCE },
     withdrawn: { type: "array", items: REFERENCE },
-    files: {
-      type: ["object", "null"],
-      required: ["revision", "digest"],
-      properties: { revision, digest: text },
-      description: "The content of the files of the server that answers.",
-    },
+    files: completeOrNull({ revision, digest: TEXT }, "The content of the files of the server that answers."),
     drift: { type: "array", items: { enum: DRIFTS } },
-  },
+  }),
 } as const;
 
 export const MISSING_REQUIREMENT = {
@@ -169,98 +133,78 @@ export const MISSING_REQUIREMENT = {
   required: ["requirement"],
   properties: {
     requirement: { enum: REQUIREMENTS.map(({ name }) => name) },
-    have: count,
-    need: count,
+    have: COUNT,
+    need: COUNT,
     have_seconds: { type: "number", minimum: 0 },
     need_seconds: { type: "number", minimum: 0 },
-    claimed: { ...count, description: "Approvals with a report that is only claimed." },
+    claimed: { ...COUNT, description: "Approvals with a report that is only claimed." },
     outdated: {
-      ...count,
+      ...COUNT,
       description: "Approvals with a report that was verified under another table, or against other enforced content.",
     },
-    roles: texts,
+    roles: TEXTS,
   },
 } as const;
 
 /** One policy, with what its promotion by the caller requires. */
 export const POLICY = {
-  ...POLICY_VIEW,
   title: "Policy",
-  required: [...POLICY_VIEW.required, "missing"],
-  properties: {
+  ...complete({
     ...POLICY_VIEW.properties,
     missing: {
       type: ["array", "null"],
       items: MISSING_REQUIREMENT,
       description: "Requirements that a promotion by the caller does not meet; null if there is no candidate.",
     },
-  },
+  }),
 } as const;
 
 export const POLICY_LIST = {
   title: "PolicyList",
-  type: "object",
-  required: ["object", "policy_set", "table_revision", "data"],
-  properties: {
+  ...complete({
     object: { const: "list" },
-    policy_set: { ...text, description: "Identifies the contents and slots that decide." },
-    table_revision: text,
+    policy_set: { ...TEXT, description: "Identifies the contents and slots that decide." },
+    table_revision: TEXT,
     data: { type: "array", items: POLICY_VIEW },
-  },
+  }),
 } as const;
 
 export const POLICY_CONTENT = {
   title: "PolicyContent",
-  type: "object",
-  required: ["object", "policy", "revision", "digest", "content", "module_sha256", "contract", "sources"],
-  properties: {
+  ...complete({
     object: { const: "policy.content" },
-    policy: text,
+    policy: TEXT,
     revision,
-    digest: text,
+    digest: TEXT,
     content: { enum: ["rules", "removal"] },
     module_sha256: { type: ["string", "null"] },
-    contract: {
-      type: ["object", "null"],
-      required: ["title", "owners", "operations", "constraints", "obligations"],
-      properties: { title: text, owners: texts, operations: texts, constraints, obligations },
-    },
+    contract: completeOrNull({ title: TEXT, owners: TEXTS, operations: TEXTS, constraints, obligations }),
     sources: {
       type: "array",
-      items: {
-        type: "object",
-        required: ["package", "source"],
-        properties: { package: text, source: { ...text, description: "Rego." } },
-      },
+      items: complete({ package: TEXT, source: { ...TEXT, description: "Rego." } }),
     },
-  },
+  }),
 } as const;
 
 export const POLICY_TRANSITIONS = {
   title: "PolicyTransitions",
-  type: "object",
-  required: ["object", "data", "has_more"],
-  properties: {
+  ...complete({
     object: { const: "list" },
     data: {
       type: "array",
-      items: {
-        type: "object",
-        required: ["position", "previous", "hash", "record"],
-        properties: {
-          position: { type: "integer", minimum: 1 },
-          previous: text,
-          hash: text,
-          record: {
-            type: "object",
-            description:
-              "As it was hashed: its RFC 8785 form gives the bytes. So its `revision` is the stored number: 7 where answers show `r7`.",
-          },
+      items: complete({
+        position: { type: "integer", minimum: 1 },
+        previous: TEXT,
+        hash: TEXT,
+        record: {
+          type: "object",
+          description:
+            "As it was hashed: its RFC 8785 form gives the bytes. So its `revision` is the stored number: 7 where answers show `r7`.",
         },
-      },
+      }),
     },
     has_more: flag,
-  },
+  }),
 } as const;
 
 const COMPARISON = { type: "object", required: ["access", "changed_classes", "words", "groups"] } as const;
@@ -268,9 +212,7 @@ const COMPARISON = { type: "object", required: ["access", "changed_classes", "wo
 /** The members that readers need first; `docs/simulate.md` describes the report. */
 export const POLICY_SIMULATION = {
   title: "PolicySimulation",
-  type: "object",
-  required: ["format", "base", "head", "complete", "space", "declared", "promoted", "promoted_policies", "assertions"],
-  properties: {
+  ...complete({
     format: { const: "signalbox.simulation.v3" },
     base: { type: "object", required: ["name", "table_revision", "policies"] },
     head: { type: "object", required: ["name", "table_revision", "policies"] },
@@ -282,8 +224,8 @@ export const POLICY_SIMULATION = {
     assertions: {
       type: ["object", "null"],
       required: ["file", "results", "coverage", "passed", "failed", "waived"],
-      properties: { passed: count, failed: count, waived: count },
+      properties: { passed: COUNT, failed: COUNT, waived: COUNT },
       description: "null: the server has no assertions.yaml beside its policies.",
     },
-  },
+  }),
 } as const;

@@ -1,3 +1,4 @@
+import { whole } from "../../../canon/json/schema.ts";
 import { REVISION_PATTERN } from "../../../canon/policy.ts";
 import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
 
@@ -17,13 +18,8 @@ export const APPROVE_SCHEMA = {
   required: ["digest"],
   properties: {
     digest,
-    report: {
-      type: "object",
-      additionalProperties: false,
-      required: ["sha256", "table_revision", "complete", "assertions"],
-      description:
-        "Facts of the simulation report that the approver has seen. They are verified if they match the report that this server makes itself (GET /v1/policies/{id}/simulation); otherwise they are stored as claimed and satisfy no requirement.",
-      properties: {
+    report: whole(
+      {
         sha256: { type: "string", pattern: "^[0-9a-f]{64}$", description: "Of the report's bytes." },
         table_revision: {
           type: "string",
@@ -31,37 +27,27 @@ export const APPROVE_SCHEMA = {
           description: "Of the table on the report's head side.",
         },
         complete: { type: "boolean", description: "Whether every class was decided." },
-        assertions: {
-          type: "object",
-          additionalProperties: false,
-          required: ["passed", "failed", "waived"],
-          description: "Results of assertions, coverage included; all 0 if there were none.",
-          properties: { passed: count, failed: count, waived: count },
-        },
+        assertions: whole(
+          { passed: count, failed: count, waived: count },
+          "Results of assertions, coverage included; all 0 if there were none.",
+        ),
       },
-    },
+      "Facts of the simulation report that the approver has seen. They are verified if they match the report that this server makes itself (GET /v1/policies/{id}/simulation); otherwise they are stored as claimed and satisfy no requirement.",
+    ),
   },
 } as const;
 
 export const PROMOTE_SCHEMA = {
   title: "PromotePolicyRequest",
-  type: "object",
-  additionalProperties: false,
-  required: ["expected"],
-  properties: {
-    expected: {
-      type: "object",
-      additionalProperties: false,
-      required: ["candidate_revision", "enforced_revision"],
-      properties: {
-        candidate_revision: { ...revision, description: "The revision to enforce." },
-        enforced_revision: {
-          ...nullableRevision,
-          description: "The revision that it replaces; null: nothing is enforced yet.",
-        },
+  ...whole({
+    expected: whole({
+      candidate_revision: { ...revision, description: "The revision to enforce." },
+      enforced_revision: {
+        ...nullableRevision,
+        description: "The revision that it replaces; null: nothing is enforced yet.",
       },
-    },
-  },
+    }),
+  }),
 } as const;
 
 export const ROLL_BACK_SCHEMA = {
@@ -98,19 +84,8 @@ export const WITHDRAW_SCHEMA = {
       description: "The caller's own approval of `digest`, or the candidate, with If-Match and `expected`.",
     },
     digest,
-    expected: {
-      type: "object",
-      additionalProperties: false,
-      required: ["candidate_revision"],
-      properties: { candidate_revision: revision },
-    },
+    expected: whole({ candidate_revision: revision }),
   },
 } as const;
 
-export const RELEASE_SCHEMA = {
-  title: "ReleasePolicyRequest",
-  type: "object",
-  additionalProperties: false,
-  required: ["digest"],
-  properties: { digest },
-} as const;
+export const RELEASE_SCHEMA = { title: "ReleasePolicyRequest", ...whole({ digest }) } as const;

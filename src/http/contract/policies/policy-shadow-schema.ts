@@ -1,12 +1,9 @@
 import { BUDGET_STEPS } from "../../../canon/budget-step.ts";
-import { COUNT, whole } from "../../../canon/json/schema.ts";
+import { COUNT, INSTANT, NULLABLE_TEXT, TEXT, whole } from "../../../canon/json/schema.ts";
 import { OPERATIONS } from "../../../canon/operation.ts";
 import { REVISION_PATTERN, DAY_BUCKETS, HOUR_BUCKETS } from "../../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../canon/request.ts";
 
-const text = { type: "string" } as const;
-const nullableText = { type: ["string", "null"] } as const;
-const instant = { type: "string", format: "date-time" } as const;
 const nullableInstant = { type: ["string", "null"], format: "date-time" } as const;
 
 const SAID = {
@@ -23,20 +20,20 @@ const MEASURES = { judged: { ...COUNT, description: "Requests that the revision 
 
 const CLASS = whole(
   {
-    workspace: nullableText,
-    route: nullableText,
+    workspace: NULLABLE_TEXT,
+    route: NULLABLE_TEXT,
     operation: { enum: [...OPERATIONS, null] },
-    environment: nullableText,
-    workload: { ...nullableText, description: "Of the key." },
-    owner: { ...nullableText, description: "Of the key, if routes.yaml declares it." },
-    labels: { type: "array", items: text, description: "Of the key." },
-    needs: { type: "array", items: text },
-    features: { type: "array", items: text },
+    environment: NULLABLE_TEXT,
+    workload: { ...NULLABLE_TEXT, description: "Of the key." },
+    owner: { ...NULLABLE_TEXT, description: "Of the key, if routes.yaml declares it." },
+    labels: { type: "array", items: TEXT, description: "Of the key." },
+    needs: { type: "array", items: TEXT },
+    features: { type: "array", items: TEXT },
     stream: { type: "boolean" },
     context: { enum: [...TOKEN_BUCKETS, null] },
     max_output: { enum: [...TOKEN_BUCKETS, null] },
     reasoning_effort: { enum: [...REASONING_EFFORTS, null] },
-    signature_families: { type: "array", items: text },
+    signature_families: { type: "array", items: TEXT },
     dimensions: { type: ["integer", "null"], minimum: 1 },
     preferences: {
       type: ["object", "null"],
@@ -52,18 +49,18 @@ const CLASS = whole(
 );
 
 const EXAMPLE_GROUP = whole({
-  constraint: text,
-  reason: nullableText,
+  constraint: TEXT,
+  reason: NULLABLE_TEXT,
   verdict: { enum: ["fail", "indeterminate"] },
   effect: { enum: ["would_deny", "would_narrow", null], description: "null: an older record, which does not have it." },
   requests: COUNT,
   newly_denied: COUNT,
-  first: { ...instant, description: "Of the oldest of these requests that was found." },
-  last: instant,
-  request_id: { ...text, description: "Of the newest of them." },
+  first: { ...INSTANT, description: "Of the oldest of these requests that was found." },
+  last: INSTANT,
+  request_id: { ...TEXT, description: "Of the newest of them." },
   class: CLASS,
   explain: {
-    ...nullableText,
+    ...NULLABLE_TEXT,
     description: "Arguments of `signalbox` that decide such a request as if candidates were promoted.",
   },
   not_explained: {
@@ -77,24 +74,24 @@ export const POLICY_SHADOW = {
   ...whole(
     {
       object: { const: "policy.shadow" },
-      policy: text,
+      policy: TEXT,
       revision: { type: "string", pattern: REVISION_PATTERN },
-      digest: text,
+      digest: TEXT,
       since: {
-        ...instant,
+        ...INSTANT,
         description: "When it entered its slot. The numbers include an earlier time in shadow.",
       },
-      until: instant,
+      until: INSTANT,
       ...MEASURES,
       by_constraint: {
         type: "array",
         description: "Verdicts: a request that fails two constraints is in two lines.",
-        items: whole({ constraint: nullableText, reason: nullableText, ...SAID }),
+        items: whole({ constraint: NULLABLE_TEXT, reason: NULLABLE_TEXT, ...SAID }),
       },
       by_route: {
         type: "array",
         description: "null: no route, and routes of workspaces that the caller may not read.",
-        items: whole({ route: nullableText, ...MEASURES }),
+        items: whole({ route: NULLABLE_TEXT, ...MEASURES }),
       },
       judged_without_route: {
         ...COUNT,
@@ -103,7 +100,7 @@ export const POLICY_SHADOW = {
       by_workspace: {
         type: "array",
         description: "null: all workspaces together that the caller may not read.",
-        items: whole({ workspace: nullableText, ...MEASURES }),
+        items: whole({ workspace: NULLABLE_TEXT, ...MEASURES }),
       },
       witnesses: { type: "array", items: EXAMPLE_GROUP },
       looked_at: whole(
