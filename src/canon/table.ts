@@ -4,6 +4,7 @@ import type { Feature } from "./generate/feature.ts";
 import type { LatencyClass } from "./latency-class.ts";
 import type { WorkspaceLimits } from "./limits.ts";
 import type { ConsoleSettings } from "./console.ts";
+import type { WorkloadIdentity } from "./workload-identity.ts";
 import type { Vocabulary } from "./vocabulary.ts";
 import type { ModelOperation } from "./operation.ts";
 import type { PromotionRequirements } from "./promotion.ts";
@@ -32,6 +33,8 @@ export interface RoutingTable {
   readonly vocabulary: Vocabulary;
   /** Absent where the file has no such section: the revision of such a file is what it was before there was one. */
   readonly console?: ConsoleSettings;
+  /** Absent likewise. */
+  readonly workloadIdentity?: WorkloadIdentity;
 }
 
 /** What to do at start when the secret is not set: refuse to start, leave the provider out, or let the simulated upstream answer for it. */

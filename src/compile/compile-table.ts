@@ -20,6 +20,7 @@ import { checkUsage } from "./checks/usage.ts";
 import { checkWorkspaces } from "./checks/workspaces.ts";
 import type { RouteCode } from "./findings/codes.ts";
 import { Findings } from "./findings/findings.ts";
+import { resolveWorkloads } from "./resolve/workloads.ts";
 import { normalise } from "./normalised/normalise.ts";
 import { resolveEndpoints } from "./resolve/endpoints.ts";
 import { reportUnknownNames } from "./resolve/names.ts";
@@ -52,7 +53,7 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
   const presets = new Map<string, string>();
   const tree = readTree(source, options, findings, presets);
   if (tree === null) return { table: null, diagnostics: findings.list() };
-  const table = compileTree(tree, options, findings);
+  const table = compileTree(tree, options, findings, options.keySets);
   if (table === undefined) return { table: null, diagnostics: findings.list() };
   return { table, presets, diagnostics: findings.list() };
 }
@@ -60,13 +61,14 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
 /**
  * The table of a tree whose parts, overlay and presets are merged already. Takes out of the tree what has no valid shape.
  *
- * @param findings gets everything that is wrong.
+ * @param findings gets everything that is wrong. @param keySets those of the issuers of workloads; without them a table has none of their keys.
  * @returns `null` where there is an error; `undefined` where the tree has no shape to judge.
  */
 export function compileTree(
   tree: ConfigNode,
   options: Omit<TableOptions, keyof FurtherSources>,
   findings: Findings,
+  keySets: FurtherSources["keySets"] = new Map(),
 ): RoutingTable | null | undefined {
   const dialects: Readonly<Record<string, DialectFacts>> = options.dialects ?? DIALECTS;
   const declared = declaredNames(tree);
@@ -95,9 +97,10 @@ export function compileTree(
   checkWorkspaces(context, routes);
   checkPromotion(context);
   checkConsole(context);
+  const workloads = resolveWorkloads(context, keySets);
   if (!findings.failed) {
     checkRequirementsAgree(context);
     checkUsage(context, endpoints, routes);
   }
-  return findings.failed ? null : buildTable(normalised, endpoints, routes);
+  return findings.failed ? null : buildTable(normalised, endpoints, routes, workloads);
 }

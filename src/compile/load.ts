@@ -1,6 +1,7 @@
 import { basename, dirname, posix } from "node:path";
 import type { Diagnostic, Source } from "../canon/diagnostic.ts";
 import { directoryTree, UNREAD_SENTENCES, type FileTree, type UnreadText } from "./file-tree.ts";
+import { keySetFiles } from "./files/key-set-files.ts";
 import type { FurtherSources } from "./files/read-tree.ts";
 import { Findings } from "./findings/findings.ts";
 import { findFurther } from "./files/further-files.ts";
@@ -15,6 +16,8 @@ export interface ConfigurationFiles {
   readonly overlay?: Source | null;
   /** The policy folder's `*.rego` and those of its `lib`, tests included, sorted by path. */
   readonly policies: readonly Source[];
+  /** Files with keys of issuers of workloads, sorted by path; none unless set. */
+  readonly keySets?: readonly Source[];
   /** Files that could not be read; with one of these nothing is compiled. */
   readonly unreadable?: readonly Diagnostic[];
 }
@@ -25,8 +28,10 @@ function tableSources({ routes, parts = [], overlay = null }: ConfigurationFiles
 }
 
 /** What the compiler of the table wants besides routes.yaml. */
-export function furtherSources({ parts = [], overlay = null }: ConfigurationFiles): Required<FurtherSources> {
-  return { parts, overlay };
+export function furtherSources(files: ConfigurationFiles): Required<FurtherSources> {
+  const { routes, parts = [], overlay = null, keySets = [] } = files;
+  const folder = posix.dirname(routes.path);
+  return { parts, overlay, keySets: new Map(keySets.map(({ path, text }) => [posix.relative(folder, path), text])) };
 }
 
 /** Every file, for messages that show lines of them. */
@@ -77,6 +82,9 @@ export async function loadFromTree(
   const parts: Source[] = [];
   for (const name of further.parts) parts.push(await beside(name));
   const overlay = further.overlay === null ? null : await beside(further.overlay);
+  const keySets: Source[] = [];
+  const named = keySetFiles([routes, ...parts, ...(overlay === null ? [] : [overlay])].map(({ text }) => text));
+  for (const name of named) keySets.push(await beside(name));
   const { directory, declared } = policyDirectory(routes.text);
   const folder = posix.join(posix.dirname(path), directory);
   const outside = await folderOutside(tree, posix.dirname(path), directory);
@@ -93,6 +101,7 @@ export async function loadFromTree(
     ...(parts.length > 0 && { parts }),
     ...(overlay !== null && { overlay }),
     policies,
+    ...(keySets.length > 0 && { keySets }),
     unreadable: [...findings.list(), ...unreadable],
   };
 }

@@ -10,6 +10,7 @@ import { endpoint, model, provider } from "./authored/schema-supply.ts";
 import { consoleSection } from "./authored/schema-console.ts";
 import { policies } from "./authored/schema-policies.ts";
 import { route, vocabulary, workspace } from "./authored/schema-use.ts";
+import { workloadIdentity } from "./authored/schema-workloads.ts";
 import { PRESET_NAMES } from "./presets/presets.ts";
 import { withExamples } from "./schema-examples.ts";
 import { list, object, rows, type Schema } from "./authored/schema.ts";
@@ -79,6 +80,7 @@ const FILE = object(
     policies,
     vocabulary,
     console: consoleSection,
+    workload_identity: workloadIdentity,
   },
   ["version", "regions", "providers", "models", "endpoints", "routes", "workspaces"],
 );
@@ -163,4 +165,5 @@ export type AuthoredRoute = Authored<typeof route>;
 export type AuthoredFallback = NonNullable<AuthoredRoute["fallbacks"]>[number];
 export type AuthoredWorkspace = Authored<typeof workspace>;
 export type AuthoredConsole = Authored<typeof consoleSection>;
+export type AuthoredWorkloads = Authored<typeof workloadIdentity>;
 export type AuthoredPolicies = Authored<typeof policies>;

@@ -59,6 +59,14 @@ const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   header: "x-api-key",
   prefix: "Bearer ",
   env: "OPENAI_API_KEY",
+  issued_by: "cluster",
+  audience: "signalbox",
+  jwks_uri: "https://cluster.example.com/openid/v1/jwks",
+  jwks_file: "keys/cluster.json",
+  claims: { sub: "system:serviceaccount:shop:checkout" },
+  workspace: "shop",
+  workload: "batch",
+  owner: "group:payments",
 };
 
 /** What shows its values by itself. */

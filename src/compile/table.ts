@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { canonicalJson, deepFreeze } from "../canon/json.ts";
 import type { RoutingTable } from "../canon/table.ts";
+import type { WorkloadIdentity } from "../canon/workload-identity.ts";
 import type { NormalisedRoutes } from "./normalised/normalise.ts";
 import type { ResolvedEndpoint } from "./resolve/endpoints.ts";
 import type { ResolvedRoute } from "./resolve/routes.ts";
@@ -13,6 +14,7 @@ export function buildTable(
   normalised: NormalisedRoutes,
   endpoints: ReadonlyMap<string, ResolvedEndpoint>,
   routes: ReadonlyMap<string, ResolvedRoute>,
+  workloads: WorkloadIdentity | undefined,
 ): RoutingTable {
   const { dir, initialMode, promotion, managedBy } = normalised.policies;
   const content: Omit<RoutingTable, "revision"> = {
@@ -32,6 +34,7 @@ export function buildTable(
     },
     vocabulary: normalised.vocabulary,
     ...(normalised.console !== undefined && { console: normalised.console }),
+    ...(workloads !== undefined && { workloadIdentity: withRows(workloads) }),
   };
   const { version, ...rows } = content;
   return deepFreeze({ version, revision: hash("sha256", canonicalJson(content), "hex"), ...rows });
@@ -40,6 +43,7 @@ export function buildTable(
 /** A table that came from another thread, which has neither frozen objects nor maps without a prototype. */
 export function restoreTable(table: RoutingTable): RoutingTable {
   const { promotion } = table.policies;
+  const { workloadIdentity } = table;
   return deepFreeze({
     ...table,
     regionGroups: withoutPrototype(table.regionGroups),
@@ -53,7 +57,12 @@ export function restoreTable(table: RoutingTable): RoutingTable {
       initialMode: withoutPrototype(table.policies.initialMode),
       ...(promotion !== undefined && { promotion: withoutPrototype(promotion) }),
     },
+    ...(workloadIdentity !== undefined && { workloadIdentity: withRows(workloadIdentity) }),
   });
+}
+
+function withRows({ issuers, rules }: WorkloadIdentity): WorkloadIdentity {
+  return { issuers: withoutPrototype(issuers), rules: withoutPrototype(rules) };
 }
 
 function withoutPrototype<Row>(rows: Readonly<Record<string, Row>>): Readonly<Record<string, Row>> {

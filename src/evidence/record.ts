@@ -108,6 +108,8 @@ export interface ChangeRecord {
   /** The key that a rotation replaces. */
   readonly replaces?: Identifier;
   readonly workspace?: Identifier; // Of the key; absent: the caller's.
+  /** Of a token that a workload gets: SHA-256 of the issuer and the subject of its JWT (docs/keys.md#workloads-without-keys). */
+  readonly subject?: Identifier;
   /** Digest of the policy's content: what is approved, promoted, withdrawn, released, or rolled back. */
   readonly content?: Identifier;
 }

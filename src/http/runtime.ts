@@ -18,6 +18,7 @@ import type { UnaryRequests } from "./unary/joined.ts";
 import type { ServerLimits } from "./capacity.ts";
 import type { SnapshotHolder } from "./snapshot.ts";
 import type { TokenRefusal, TokenRequest } from "../canon/credentials/narrowing.ts";
+import type { WorkloadIdentity } from "../canon/workload-identity.ts";
 
 export type Verification =
   | { readonly ok: true; readonly identity: Identity }
@@ -75,6 +76,8 @@ export interface Runtime {
   readonly keys?: KeyManagement;
   /** Exchanged tokens; a server without a store of issuers knows none. */
   readonly tokens?: Tokens;
+  /** Judges JWTs of workloads; a server without it exchanges keys only. */
+  readonly workloads?: Workloads;
   readonly newRequestId: () => string;
   readonly limits: ServerLimits;
   readonly build: BuildFacts;
@@ -117,6 +120,25 @@ export interface BuildFacts {
   readonly contract: { readonly sha256: string; readonly text: string };
   /** On the clock of `performance.now()`. */
   readonly startedAt: number;
+}
+
+/** A workload that may get a token; `keys/workloads/workload-tokens.ts`. */
+export interface AdmittedWorkload {
+  readonly identity: Identity;
+  /** SHA-256 of issuer and subject, hexadecimal; for the evidence. */
+  readonly subject: string;
+}
+
+export interface Workloads {
+  /** Never rejects. */
+  readonly admit: (
+    jwt: string,
+    rules: WorkloadIdentity,
+  ) => Promise<
+    | AdmittedWorkload
+    | { readonly fault: "invalid" | "expired" | "not_granted" | "unavailable" }
+    | { readonly fault: "ambiguous"; readonly rules: readonly string[] }
+  >;
 }
 
 /** Why a key is not exchanged. */

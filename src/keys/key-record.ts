@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 
+import { DEFAULT_KEY_ENVIRONMENT } from "../canon/credentials/service-key.ts";
 import { SCOPES, isScope, type Scope } from "../canon/scope.ts";
 import type { KeyLimits } from "../canon/limits.ts";
 import { OWNER_PATTERN } from "../canon/vocabulary.ts";
@@ -177,7 +178,7 @@ type Grant = Omit<KeyRecord, "id" | "digest" | "lastUsedAt" | "status" | "revoke
 
 function checkGrant(options: KeyOptions, clock: Clock): Grant {
   const now = Math.trunc(clock());
-  const { workload = "", labels = [], environment = "production" } = options;
+  const { workload = "", labels = [], environment = DEFAULT_KEY_ENVIRONMENT } = options;
   const scopes = checkScopes(options.scopes);
   const exchange = checkExchange(options.exchange ?? null);
   if (exchange !== null && !scopes.includes("inference")) {

@@ -10,7 +10,7 @@ import { newRequestId } from "../http/send.ts";
 import { SimulationRate } from "../http/control/simulation-rate.ts";
 import { SummaryTurns } from "../http/control/summary-turns.ts";
 import { healthSettingsOf, type SnapshotHolder } from "../http/snapshot.ts";
-import type { Runtime } from "../http/runtime.ts";
+import type { Runtime, Workloads } from "../http/runtime.ts";
 import type { ServerLimits } from "../http/capacity.ts";
 import { RunningRequests } from "../http/unary/joined.ts";
 import { manageKeys } from "../keys/key-management.ts";
@@ -46,6 +46,7 @@ export interface RuntimeParts {
   readonly limits: Partial<ServerLimits>;
   readonly telemetry: ServerTelemetry;
   readonly tokens: TokenExchange;
+  readonly workloads: Workloads;
   readonly evidence: Runtime["evidence"];
   readonly quotas: Quotas;
   readonly stopOrder: StopOrder;
@@ -88,6 +89,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
     endpoints: new EndpointTracker(healthSettingsOf(snapshots), telemetry.log.endpointChanged),
     stickyKeyOf: stickyKeys(),
     tokens,
+    workloads: parts.workloads,
     keys: manageKeys(store.keys, Date.now, randomBytes),
     newRequestId,
     limits: { ...DEFAULT_LIMITS, ...parts.limits },

@@ -12,6 +12,7 @@ import { newRequestId } from "../http/send.ts";
 import { createApp } from "../http/server.ts";
 import { openKeyRing } from "../keys/key-ring.ts";
 import { openTokenExchange } from "../keys/tokens/token-exchange.ts";
+import { ruleHolder, type RuleHolder } from "../keys/workloads/rule-holder.ts";
 import type { Store } from "../store/port.ts";
 import { openConsole } from "./console.ts";
 import { openQuotas } from "./limits.ts";
@@ -30,6 +31,7 @@ import { loadSimulatedProvider, type MockServer } from "./simulated-provider.ts"
 import { readTls } from "./tls.ts";
 import { ServerLog } from "./telemetry/server-log.ts";
 import { ServerTelemetry } from "./telemetry/server-telemetry.ts";
+import { openWorkloads } from "./workloads.ts";
 import type { WorkersStatus } from "./workers/messages.ts";
 
 /** What a process does otherwise that serves together with others. */
@@ -117,14 +119,16 @@ async function open(
     if (changed.change === "revoked") revocations?.revoked(changed.id, changed.workspace);
   });
   opened.add(keys.close);
-  const tokens = await openTokenExchange(keys, store.issuers, Date.now, randomBytes);
+  const snapshots = new SnapshotHolder(built.snapshot);
+  const findRule = (callerId: string): RuleHolder | null =>
+    ruleHolder(snapshots.current.decider.table.workloadIdentity, callerId);
+  const tokens = await openTokenExchange(keys, findRule, store.issuers, Date.now, randomBytes);
   opened.add(() => Promise.resolve(tokens.close()));
   const limited = openQuotas(store.limits);
   opened.add(limited.close);
   const metered = meteredEvidence(store.evidence, tokens.spend);
   const refusals = foldedRefusals(metered, () => store.evidence.health().state === "ok", newRequestId, Date.now);
   opened.add(refusals.close);
-  const snapshots = new SnapshotHolder(built.snapshot);
   const state = { accepting: true, reloadFailed: false };
   const stopOrder = new StopOrder();
   revocations = new Revocations(
@@ -144,6 +148,7 @@ async function open(
     limits: { ...options.limits, ...limits },
     telemetry,
     tokens,
+    workloads: openWorkloads(telemetry.log),
     evidence: refusals.evidence,
     quotas: limited.quotas,
     stopOrder,

@@ -71,6 +71,7 @@ const CHANGE = {
   grants: isOptional(isListOf(isText)),
   replaces: isOptional(isText),
   workspace: isOptional(isText),
+  subject: isOptional(isText),
   content: isOptional(isText),
 } satisfies Record<keyof ChangeRecord, Check>;
 

@@ -17,6 +17,8 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/dispatch/connections.ts": "providers, by routes.yaml, through the former",
   "src/dispatch/credentials/aws-keys.ts": "AWS, by the environment",
   "src/dispatch/credentials/google-headers.ts": "Google, by the operator's credentials file",
+  "src/dispatch/fetch-json.ts":
+    "issuers of workloads, by routes.yaml and their discovery document, each address judged, no redirect followed",
   "src/dispatch/prober.ts": "providers, by routes.yaml, through the connections of calls",
   "src/dispatch/failures.ts": "calls nobody: knows the client's errors",
   "src/network/address.ts": "calls nobody: judges addresses",

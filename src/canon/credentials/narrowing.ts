@@ -3,7 +3,7 @@ import { OPERATIONS, isOperation, type Operation } from "../operation.ts";
 import type { Scope } from "../scope.ts";
 import { TOKEN_LIFETIME, type ExchangeGrant } from "./service-key.ts";
 
-/** Scopes that a token can have: it manages, simulates and reads nothing of the operator's. */
+/** Scopes that the token of a key can have: it manages, simulates and reads nothing of the operator's. */
 export const TOKEN_SCOPES = ["inference", "catalogue:read"] as const satisfies readonly Scope[];
 
 /** What a backend requests of a token; `null`: what the grant says. */
@@ -33,17 +33,28 @@ export interface TokenRefusal {
 
 const MAXIMUM_CEILING = 1_000_000_000;
 
+/** @see narrow */
+export interface ScopeBounds {
+  /** What a token can have at all. */
+  readonly possible: readonly Scope[];
+  /** What it gets where none are requested; `null`: all that it can. */
+  readonly usual: readonly Scope[] | null;
+}
+
+const OF_KEYS: ScopeBounds = { possible: TOKEN_SCOPES, usual: ["inference"] };
+
 /** The token that a key with this grant gets for a request, or why it gets none. Nothing that is requested is left out in silence. */
 export function narrow(
   parent: Pick<Identity, "scopes">,
   grant: ExchangeGrant,
   requested: TokenRequest,
+  bounds: ScopeBounds = OF_KEYS,
 ): TokenGrant | TokenRefusal {
-  const scopes = TOKEN_SCOPES.filter((scope) => (requested.scopes ?? ["inference"]).includes(scope));
-  const known = (requested.scopes ?? []).every((scope) => TOKEN_SCOPES.some((possible) => possible === scope));
-  if (!known || scopes.length === 0 || !scopes.every((scope) => parent.scopes.has(scope))) {
-    const possible = TOKEN_SCOPES.filter((scope) => parent.scopes.has(scope));
-    return { field: "scope", fix: `request one or more of ${possible.join(" ")}` };
+  const granted = bounds.possible.filter((scope) => parent.scopes.has(scope));
+  const wanted: readonly string[] = requested.scopes ?? bounds.usual ?? granted;
+  const scopes = granted.filter((scope) => wanted.includes(scope));
+  if (scopes.length === 0 || scopes.length < new Set(wanted).size) {
+    return { field: "scope", fix: `request one or more of ${granted.join(" ")}` };
   }
   const operations = within(grant.operations, requested.operations, isOperation);
   if (operations === undefined) {

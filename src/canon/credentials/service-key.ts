@@ -7,6 +7,9 @@ export type KeyStatus = "active" | "revoked";
 /** Shortest and longest life of an exchanged token, seconds. */
 export const TOKEN_LIFETIME = { minimum: 60, maximum: 900 } as const;
 
+/** Environment of a key or a workload for which none is named. */
+export const DEFAULT_KEY_ENVIRONMENT = "production";
+
 /**
  * Leave for a key to trade itself for tokens (RFC 8693) that can do less than it, for minutes. What a list does not name, no token of the key gets.
  */

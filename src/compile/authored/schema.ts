@@ -37,7 +37,7 @@ export function ref<const Name extends string>(definition: Name, description: st
 
 /** One shape for values of a type, another for all others. */
 export function choose<const Matching extends Schema, const Others extends Schema>(
-  type: "string" | "object",
+  type: "string" | "object" | "array",
   matching: Matching,
   others: Others,
 ) {

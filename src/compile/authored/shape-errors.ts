@@ -139,7 +139,7 @@ export const ROUTE_COMPLAINTS: Complaints<RouteCode> = {
 };
 
 function otherwise({ error, tree, path, where, parameters }: Fault): Complaint<TextCode> {
-  const message = `${where} must ${limit(error.keyword, parameters["limit"])}`;
+  const message = `${where} must ${limit(error, parameters["limit"])}`;
   return { code: "WRONG_VALUE", at: valuePosition(tree, path), message };
 }
 
@@ -153,11 +153,16 @@ function expectation(error: ErrorObject): string {
   return textOf(schemaOf(error)["patternErrorMessage"]);
 }
 
-function limit(keyword: string, bound: unknown): string {
+function limit(error: ErrorObject, bound: unknown): string {
+  const { keyword } = error;
   const comparison = LIMITS[keyword];
   if (comparison !== undefined) return `be ${comparison} ${String(bound)}`;
   if (keyword === "minItems") return "have at least one item";
   if (keyword === "maxLength") return `have at most ${String(bound)} characters`;
+  // A mapping with names of its author's own.
+  if (keyword.endsWith("Properties") && schemaOf(error)["properties"] === undefined) {
+    return `have at ${keyword === "minProperties" ? "least" : "most"} ${String(bound)} member${bound === 1 ? "" : "s"}`;
+  }
   // Only a budget has two members.
   if (keyword.endsWith("Properties") && bound === 2) return "have exactly one of `usd` and `tokens`";
   return "have exactly one of `env` and `file`";
@@ -186,6 +191,7 @@ function scalarText(tree: ConfigNode, path: Path): string {
 }
 
 function typeName(type: unknown): string {
+  if (Array.isArray(type)) return type.map(typeName).join(", or ");
   switch (type) {
     case "object":
       return "a mapping";

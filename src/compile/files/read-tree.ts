@@ -14,6 +14,8 @@ export interface FurtherSources {
   readonly parts?: readonly Source[];
   /** The overlay of the environment; `null` where none was requested. */
   readonly overlay?: Source | null;
+  /** Texts of the files with keys of issuers of workloads, by path from the folder of routes.yaml. */
+  readonly keySets?: ReadonlyMap<string, string>;
 }
 
 /**

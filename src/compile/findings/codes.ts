@@ -2,15 +2,14 @@ import { error, warning, type CodeFacts } from "./code-facts.ts";
 import { FILE_CODES } from "./file-codes.ts";
 import { PRESET_CODES } from "./preset-codes.ts";
 import { TEXT_CODES } from "./text-codes.ts";
+import { WORKLOAD_CODES } from "./workload-codes.ts";
 
-/**
- * Every finding that the compiler of routes.yaml can make. `docs/diagnostics.md` and the rules of a SARIF report are
- * written from this table, so a code without a meaning and a fix cannot exist.
- */
+/** Every finding of the compiler of routes.yaml. `docs/diagnostics.md` and the rules of a SARIF report are written from it, so each has a meaning and a fix. */
 export const ROUTE_CODES = {
   ...TEXT_CODES,
   ...FILE_CODES,
   ...PRESET_CODES,
+  ...WORKLOAD_CODES,
   AUTH_INCOMPLETE: error(
     "`auth` must be exactly one of `none`, `bearer`, `header` with `secret`, `aws_sigv4` and `google_oauth`.",
     "Write `auth: none`, `auth: {bearer: {env: NAME}}`, `auth: {header: x-api-key, secret: {env: NAME}}`, `auth: {aws_sigv4: {service: bedrock, credentials: env}}` or `auth: {google_oauth: {credentials: adc}}`.",
@@ -56,7 +55,7 @@ export const ROUTE_CODES = {
     "Use one of the capabilities of `docs/configuration.md`.",
   ),
   UNKNOWN_WORKSPACE: error(
-    "`policies.managed_by` or a role of the console names a workspace that the file does not declare, so no key of it can exist.",
+    "`policies.managed_by`, a role of the console or a rule of `workload_identity` names a workspace that the file does not declare, so no key of it can exist.",
     "Correct the name, or add the workspace.",
   ),
   UNKNOWN_LABEL: error(

@@ -34,4 +34,8 @@ export const FILE_CODES = {
     "An overlay sets a key to `null` to remove it, but the key does not exist.",
     "Correct the spelling, or remove the line.",
   ),
+  JWKS_INVALID: error(
+    "The file with the keys of an issuer of workloads is no JWK Set of public keys.",
+    "Save what the issuer publishes at its `jwks_uri`, for Kubernetes `kubectl get --raw /openid/v1/jwks`.",
+  ),
 } as const satisfies Record<string, CodeFacts>;

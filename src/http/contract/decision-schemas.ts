@@ -139,6 +139,7 @@ export const DECISION = {
         grants: { type: ["array", "null"], items: TEXT, description: "Which grants of a key changed." },
         replaces: NULLABLE_TEXT,
         workspace: NULLABLE_TEXT,
+        subject: { ...NULLABLE_TEXT, description: "Whose token it is: SHA-256 of issuer and subject of a workload." },
         content: NULLABLE_TEXT,
       },
       "What the request changed of keys or policies.",

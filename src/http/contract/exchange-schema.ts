@@ -19,11 +19,16 @@ export const EXCHANGE_SCHEMA = {
     grant_type: { enum: ["urn:ietf:params:oauth:grant-type:token-exchange"] },
     subject_token: {
       type: "string",
-      description: "The key that is the bearer of the request, once more; may be left out.",
+      maxLength: 16_384,
+      description:
+        "The key that is the bearer of the request, once more; may be left out. Or, in a request without an Authorization header, the JWT of a workload.",
     },
-    subject_token_type: { enum: ["urn:ietf:params:oauth:token-type:access_token"] },
+    subject_token_type: {
+      enum: ["urn:ietf:params:oauth:token-type:access_token", "urn:ietf:params:oauth:token-type:jwt"],
+      description: "The second one for the JWT of a workload.",
+    },
     requested_token_type: { enum: ["urn:ietf:params:oauth:token-type:access_token"] },
-    scope: { ...names, description: "Default: inference, and catalogue:read if the key has it." },
+    scope: { ...names, description: "Default: inference; for a workload all scopes of its rule." },
     operations: { ...names, description: "Operations of the token; all that the grant allows unless given." },
     routes: { ...names, description: "Routes that the token may use; all that the grant allows unless given." },
     origin: { type: "string", maxLength: 255, description: "The web origin that its requests must come from." },

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
-import type { DecisionRecord } from "../../evidence/record.ts";
+import { asIdentifier, type DecisionRecord } from "../../evidence/record.ts";
 import { admit } from "../authenticate.ts";
 import { admitSession } from "../console/admit-session.ts";
 import type { Console } from "../console/console-port.ts";
@@ -19,6 +19,7 @@ import { commonHeaders, internalError, readClientRequestId, printerAt, sendError
 import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
 import { checkQuery } from "./query.ts";
 import { HANDLERS } from "./handlers.ts";
+import { admitWorkload, ANONYMOUS_BODY, mayBeWorkload } from "./service-keys/admit-workload.ts";
 import type { SimulatedOperation } from "./simulate.ts";
 
 /** What the evidence calls an endpoint of the router's own; those without a key leave no record. */
@@ -100,6 +101,9 @@ async function answerKey(
 ): Promise<ControlAnswer | "aborted"> {
   const { runtime, snapshot, endpoint, incoming, console } = visit;
   if (endpoint.scope === null) throw new Error("control: an endpoint without a scope required a key");
+  if (isTokenEndpoint(endpoint.path) && mayBeWorkload(runtime, snapshot, incoming)) {
+    return answerWorkload(visit, recorder);
+  }
   const bySession = console === null ? null : await admitSession(console, snapshot, incoming, endpoint);
   const admitted = bySession ?? (await admit(runtime, incoming, response, endpoint));
   const refuse = (refusal: ServiceError): ServiceError =>
@@ -113,6 +117,28 @@ async function answerKey(
   else if ("code" in answer) return refuse(answer);
   else return (await recorder.answered(snapshot, identity)) ?? answer;
   return answer;
+}
+
+/** The token endpoint for a caller without a key: who it is stands in the body, which therefore is read first, up to a bound of its own. */
+async function answerWorkload(visit: ControlVisit, recorder: Recorder): Promise<ControlAnswer | "aborted"> {
+  const { runtime, snapshot } = visit;
+  const refuse = (identity: Identity | null, refusal: ServiceError): ServiceError =>
+    recorder.refuse(snapshot, identity, oauthError(refusal));
+  const body = await readVisit(visit, null, undefined);
+  if (body === "aborted") {
+    recorder.aborted(snapshot, null);
+    return body;
+  }
+  if ("code" in body) return refuse(null, body);
+  const admitted = await admitWorkload(runtime, snapshot, body.value);
+  if ("code" in admitted) return refuse(null, admitted);
+  const { identity } = admitted;
+  recorder.caller = identity;
+  const subject = asIdentifier(admitted.subject);
+  const answer = await callHandler(visit, identity, body, (change) =>
+    recorder.answered(snapshot, identity, { ...change, subject }),
+  );
+  return "code" in answer ? refuse(identity, answer) : answer;
 }
 
 /** An endpoint without a key must not change anything. */
@@ -144,7 +170,11 @@ async function readVisit(
   if (endpoint.isBodyOptional === true && hasNoBody(incoming)) return checked(EMPTY, validate);
   // A key that is revoked while its body is on the way changes nothing any more.
   const stopOrder = identity === null ? runtime.stopOrder : stopsOf(runtime, identity);
-  const read = await readBody(incoming, bodyLimits(runtime, endpoint), { ...bodyReading(endpoint), stopOrder, hold });
+  const read = await readBody(incoming, bodyLimits(runtime, endpoint, identity), {
+    ...bodyReading(endpoint),
+    stopOrder,
+    hold,
+  });
   return read === "aborted" || "code" in read ? read : checked(read, validate);
 }
 
@@ -181,8 +211,10 @@ function callHandler(
 /** Bodies of the router's own endpoints are short, but for one that holds another endpoint's. Bytes. */
 const CONTROL_BODY = 1024 * 1024;
 
-function bodyLimits({ limits }: Runtime, { tag }: ControlEndpoint): ServerLimits {
-  return tag === "Routing" ? limits : { ...limits, bodyBytes: Math.min(CONTROL_BODY, limits.bodyBytes) };
+function bodyLimits({ limits }: Runtime, { tag, path }: ControlEndpoint, identity: Identity | null): ServerLimits {
+  if (tag === "Routing") return limits;
+  const most = identity === null && isTokenEndpoint(path) ? ANONYMOUS_BODY : CONTROL_BODY;
+  return { ...limits, bodyBytes: Math.min(most, limits.bodyBytes) };
 }
 
 function bodyReading({ acceptsForm, uniqueMembers }: ControlEndpoint): BodyReading {

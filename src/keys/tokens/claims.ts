@@ -5,6 +5,7 @@ import type { Narrowing } from "../../canon/identity.ts";
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { isOperation } from "../../canon/operation.ts";
 import { isScope, type Scope } from "../../canon/scope.ts";
+import { WORKLOAD_SCOPES } from "../../canon/workload-identity.ts";
 
 export const ISSUER = "signalbox";
 
@@ -20,15 +21,18 @@ export interface Token {
   readonly workspace: string;
   readonly scopes: readonly Scope[];
   readonly narrowed: Narrowing;
+  /** Digest of the rule by which a workload has it; `null`: it is of a key. */
+  readonly rule: string | null;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
 }
 
-/** @param issuedAt seconds since the epoch. @param expiresAt the same; not after the key's own. */
+/** @param rule as of {@link Token}. @param issuedAt seconds since the epoch. @param expiresAt the same; not after the key's own. */
 export function tokenClaims(
   id: string,
   key: { readonly keyId: string; readonly workspace: string },
   grant: TokenGrant,
+  rule: string | null,
   issuedAt: number,
   expiresAt: number,
 ): JWTPayload {
@@ -47,17 +51,33 @@ export function tokenClaims(
     origin,
     max_requests: ceilings.requests,
     max_tokens: ceilings.tokens,
+    ...(rule !== null && { rule }),
   };
 }
 
 /** Reads claims whose signature and times are right; `null` where a member is missing or of another kind. Nothing missing reads as "no bound". */
 export function readClaims(claims: JWTPayload): Token | null {
-  const { sub, jti, iat, exp, workspace, scope, operations, routes, origin, max_requests, max_tokens } = claims;
+  const {
+    sub,
+    jti,
+    iat,
+    exp,
+    workspace,
+    scope,
+    operations,
+    routes,
+    origin,
+    max_requests,
+    max_tokens,
+    rule = null,
+  } = claims;
   if (typeof sub !== "string" || typeof jti !== "string" || !/^[\w-]{1,64}$/.test(jti)) return null;
   if (typeof iat !== "number" || typeof exp !== "number" || exp - iat > TOKEN_LIFETIME.maximum) return null;
   if (typeof workspace !== "string" || typeof scope !== "string") return null;
   const scopes = scope.split(" ").filter(isScope);
-  if (scopes.length === 0 || !scopes.every((held) => TOKEN_SCOPES.some((possible) => possible === held))) return null;
+  if (rule !== null && typeof rule !== "string") return null;
+  const possible: readonly Scope[] = rule === null ? TOKEN_SCOPES : WORKLOAD_SCOPES;
+  if (scopes.length === 0 || !scopes.every((held) => possible.includes(held))) return null;
   const kinds = readList(operations);
   const names = readList(routes);
   const requests = readCount(max_requests);
@@ -75,6 +95,7 @@ export function readClaims(claims: JWTPayload): Token | null {
       origin,
       ceilings: { requests, tokens },
     },
+    rule,
     expiresAt: exp * 1_000,
   };
 }

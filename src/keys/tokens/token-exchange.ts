@@ -1,13 +1,16 @@
 import { SignJWT, errors, jwtVerify, type JWTPayload } from "jose";
 
 import { narrow, type TokenRefusal, type TokenRequest } from "../../canon/credentials/narrowing.ts";
+import type { ExchangeGrant } from "../../canon/credentials/service-key.ts";
 import type { Identity } from "../../canon/identity.ts";
+import { WORKLOAD_SCOPES, ruleOfCaller } from "../../canon/workload-identity.ts";
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import type { IssuerStore } from "./issuer-store.ts";
 import type { Clock } from "../key-record.ts";
 import type { OpenKeyRing } from "../key-ring.ts";
 import type { RandomBytes } from "../key-text.ts";
-import { ISSUER, TOKEN_TYPE, readClaims, tokenClaims } from "./claims.ts";
+import type { RuleHolder } from "../workloads/rule-holder.ts";
+import { ISSUER, TOKEN_TYPE, readClaims, tokenClaims, type Token } from "./claims.ts";
 import { IssuerRing } from "./issuer-ring.ts";
 import { SigningKeys } from "./signing-key.ts";
 import { TokenCounters, type CountedToken } from "./token-counters.ts";
@@ -55,9 +58,17 @@ export interface TokenExchange {
   readonly close: () => void;
 }
 
-/** Exchanging keys for tokens, and knowing the tokens again (RFC 8693). @throws {StoreUnavailableError} */
+/** The rule of a workload's caller id, as it is now; `null` where there is none. */
+export type FindRule = (callerId: string) => RuleHolder | null;
+
+/**
+ * Exchanging keys, and JWTs of workloads, for tokens, and knowing the tokens again (RFC 8693).
+ *
+ * @throws {StoreUnavailableError}
+ */
 export async function openTokenExchange(
   ring: OpenKeyRing,
+  findRule: FindRule,
   issuers: IssuerStore,
   clock: Clock,
   randomBytes: RandomBytes,
@@ -66,9 +77,10 @@ export async function openTokenExchange(
   await known.open();
   const signing = new SigningKeys(issuers, clock, randomBytes, (record) => known.add([record]));
   const counters = new TokenCounters();
+  const parents = new Parents(ring, findRule);
   return {
     isToken,
-    verify: (text, now) => verify(ring, known, text, now),
+    verify: (text, now) => verify(parents, known, text, now),
     reached: (identity) => {
       const token = countedToken(identity);
       return token === null ? null : counters.reached(token);
@@ -78,7 +90,7 @@ export async function openTokenExchange(
       return token === null ? null : counters.take(token, now, requests);
     },
     spend: (tokenId, tokens) => counters.spend(tokenId, tokens),
-    prepare: (identity, requested) => prepare(ring, signing, clock, randomBytes, identity, requested),
+    prepare: (identity, requested) => prepare(parents, signing, clock, randomBytes, identity, requested),
     allowsOrigin: ring.allowsOrigin,
     close: () => known.close(),
   };
@@ -93,16 +105,57 @@ function isToken(text: string): boolean {
   return text.startsWith(PREFIX) && text.includes(".");
 }
 
-async function verify(ring: OpenKeyRing, issuers: IssuerRing, text: string, now: number): Promise<TokenVerification> {
+/** What a token is of: a key, or a rule for workloads. */
+interface Parent {
+  readonly identity: Identity;
+  readonly exchange: ExchangeGrant | null;
+  /** `null`: it is a key. */
+  readonly rule: string | null;
+}
+
+class Parents {
+  readonly #ring: OpenKeyRing;
+  readonly #findRule: FindRule;
+
+  constructor(ring: OpenKeyRing, findRule: FindRule) {
+    this.#ring = ring;
+    this.#findRule = findRule;
+  }
+
+  /** The parent as long as it is good. */
+  holder(keyId: string, now: number): Parent | null {
+    if (ruleOfCaller(keyId) === null) {
+      const key = this.#ring.holder(keyId, now);
+      return key === null ? null : { ...key, rule: null };
+    }
+    const rule = this.#findRule(keyId);
+    return rule === null ? null : { identity: rule.identity, exchange: rule.exchange, rule: rule.digest };
+  }
+
+  /** The parent of a token of ours, and whose token it was where the parent has ended. */
+  async of(
+    { keyId, rule }: Token,
+    now: number,
+  ): Promise<{ readonly parent: Parent | null; readonly owner: Identity | null }> {
+    if (ruleOfCaller(keyId) !== null) {
+      const found = this.holder(keyId, now);
+      // A rule that says something else now has not given this token.
+      return { parent: found?.rule === rule ? found : null, owner: found?.identity ?? null };
+    }
+    // The key is checked at every use, so its end ends its tokens.
+    const known = this.holder(keyId, now);
+    const parent = known ?? ((await this.#ring.lookUpId(keyId)) ? this.holder(keyId, now) : null);
+    return { parent: rule === null ? parent : null, owner: parent?.identity ?? this.#ring.named(keyId) };
+  }
+}
+
+async function verify(parents: Parents, issuers: IssuerRing, text: string, now: number): Promise<TokenVerification> {
   if (!isToken(text) || text.length > LONGEST || !isCanonical(text.slice(PREFIX.length))) return INVALID;
   try {
     const { payload, isExpired } = await verifySignature(issuers, text, now);
     const token = readClaims(payload);
     if (token === null) return INVALID;
-    // The key is checked at every use, so its end ends its tokens.
-    const parent =
-      ring.holder(token.keyId, now) ?? ((await ring.lookUpId(token.keyId)) ? ring.holder(token.keyId, now) : null);
-    const owner = parent?.identity ?? ring.named(token.keyId);
+    const { parent, owner } = await parents.of(token, now);
     if (owner === null || owner.workspace !== token.workspace) return INVALID;
     const identity: Identity = Object.freeze({
       ...owner,
@@ -159,7 +212,7 @@ class UnknownIssuerError extends Error {
 }
 
 function prepare(
-  ring: OpenKeyRing,
+  parents: Parents,
   signing: SigningKeys,
   clock: Clock,
   randomBytes: RandomBytes,
@@ -167,14 +220,17 @@ function prepare(
   requested: TokenRequest,
 ): PreparedToken | ExchangeFault {
   const now = clock();
-  const exchange = ring.holder(identity.keyId, now)?.exchange ?? null;
-  if (exchange === null || (identity.narrowed ?? null) !== null) return { fault: "not_granted" };
-  const grant = narrow(identity, exchange, requested);
+  const parent = parents.holder(identity.keyId, now);
+  if (parent === null || parent.exchange === null || (identity.narrowed ?? null) !== null) {
+    return { fault: "not_granted" };
+  }
+  const ofRule = { possible: WORKLOAD_SCOPES, usual: null };
+  const grant = narrow(identity, parent.exchange, requested, parent.rule === null ? undefined : ofRule);
   if ("field" in grant) return { fault: "option", ...grant };
   const id = Buffer.from(randomBytes(16)).toString("base64url");
   const issuedAt = Math.floor(now / 1_000);
   const expiresAt = Math.min(issuedAt + grant.lifetime, Math.floor(identity.expiresAt / 1_000));
-  const claims = tokenClaims(id, identity, grant, issuedAt, expiresAt);
+  const claims = tokenClaims(id, identity, grant, parent.rule, issuedAt, expiresAt);
   return {
     id,
     scopes: grant.scopes,

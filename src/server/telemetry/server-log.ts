@@ -1,3 +1,4 @@
+import type { KeyFetchFailure } from "../../canon/key-fetch.ts";
 import type { EvidenceFault, EvidenceFaultCause } from "../../evidence/fault.ts";
 import { asIdentifier, type Identifier } from "../../evidence/record.ts";
 import type { RequestObserver } from "../../evidence/observer.ts";
@@ -50,6 +51,9 @@ export class ServerLog {
     if (change === "ejected") this.#log?.write("warn", { event: "endpoint_ejected", endpoint, ejections });
     else this.#log?.write("info", { event: "endpoint_readmitted", endpoint, ejections });
   };
+
+  readonly issuerKeysFailed = (issuer: string, cause: KeyFetchFailure): void =>
+    this.#log?.write("warn", { event: "issuer_keys_unavailable", issuer: asIdentifier(issuer), cause });
 
   readonly policies: PolicyListener = {
     swapped: ({ id }) => this.#log?.write("info", { event: "policies_swapped", policy_set: asIdentifier(id) }),

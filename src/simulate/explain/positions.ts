@@ -1,7 +1,7 @@
 import { readTree } from "../../compile/files/read-tree.ts";
 import { keyPosition, nodeAt, type ConfigNode, type Path } from "../../compile/authored/tree.ts";
 import { Findings } from "../../compile/findings/findings.ts";
-import type { ConfigurationFiles } from "../../compile/load.ts";
+import { furtherSources, type ConfigurationFiles } from "../../compile/load.ts";
 import { basename, dirname } from "node:path/posix";
 import type { Source } from "../../canon/diagnostic.ts";
 import type { SourceLocation } from "../report/location.ts";
@@ -24,7 +24,7 @@ export interface Locations {
 /** Look-ups into routes.yaml and the policies; reads the files' texts once. */
 export function locationsOf(files: ConfigurationFiles): Locations {
   const { routes, policies } = files;
-  const tree = readTree(routes, files, new Findings(routes.path));
+  const tree = readTree(routes, furtherSources(files), new Findings(routes.path));
   const endpoints = endpointIndices(tree);
   const at = (path: Path): SourceLocation | null => {
     if (tree === null || nodeAt(tree, path) === null) return null;

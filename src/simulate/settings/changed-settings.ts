@@ -11,7 +11,8 @@ import type { SideLocation } from "../report/location.ts";
 import type { ReportedSide } from "../request.ts";
 import { flowText } from "../causes/config-tree.ts";
 import { changedEntries, type ChangedEntry } from "./changed-entries.ts";
-import { gateOf } from "./raised.ts";
+import { admitsMore } from "./admitted-workloads.ts";
+import { gateOf, type SettingGate } from "./raised.ts";
 import { effectOf, type SettingEffect } from "./setting-effect.ts";
 
 /** What is known of a side's policies. */
@@ -34,7 +35,14 @@ export function changedSettings(base: ReportedSide, head: ReportedSide, facts: P
   const sides = { base, head };
   return [
     ...entries.map((entry) => settingOf(entry, sides, facts)),
-    ...changedSources(base.files.policies, head.files.policies, facts),
+    ...changedSources(base.files.policies, head.files.policies, (path) => ({
+      effect: path.endsWith("_test.rego") ? "policy_test" : facts.samePolicies ? "same_policy" : "policy",
+      gate: null,
+    })),
+    ...changedSources(base.files.keySets ?? [], head.files.keySets ?? [], () => ({
+      effect: "workloads",
+      gate: admitsMore(base.table, head.table) ? "weaker_obligation" : null,
+    })),
   ];
 }
 
@@ -115,24 +123,24 @@ function compiledOf(table: RoutingTable, [section = "", name = ""]: readonly str
   if (section === "regions") return own(table.regionGroups);
   if (section === "vocabulary") return table.vocabulary;
   if (section === "console") return table.console;
+  if (section === "workload_identity") return table.workloadIdentity;
   return section === "policies" ? table.policies : undefined;
 }
 
-/** Files of the policy folder that differ: their digests stand for their texts. */
+/** Files that differ: their digests stand for their texts. */
 function changedSources(
   base: readonly Source[],
   head: readonly Source[],
-  { samePolicies }: PolicyFacts,
+  judge: (path: string) => { readonly effect: SettingEffect; readonly gate: SettingGate | null },
 ): readonly SettingChange[] {
   const [before, after] = [base, head].map((sources) => new Map(sources.map(({ path, text }) => [path, text])));
   const paths = [...new Set([...base, ...head].map(({ path }) => path))].toSorted();
   return paths.flatMap((path): readonly SettingChange[] => {
     const [was, is] = [before?.get(path), after?.get(path)];
     if (was === is) return [];
-    const effect = path.endsWith("_test.rego") ? "policy_test" : samePolicies ? "same_policy" : "policy";
     const line = firstDifference(is === undefined ? "" : (was ?? ""), is ?? "");
     const where = { file: path, line, column: 1, side: is === undefined ? ("base" as const) : ("head" as const) };
-    return [{ path, before: digestOf(was), after: digestOf(is), where, effect, gate: null }];
+    return [{ path, before: digestOf(was), after: digestOf(is), where, ...judge(path) }];
   });
 }
 

@@ -3,6 +3,7 @@ import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../canon/promo
 import type { Approvals } from "../../canon/approvals.ts";
 import type { ProviderRow, RoutingTable } from "../../canon/table.ts";
 import type { EntryPath } from "../causes/config-tree.ts";
+import { admitsMore } from "./admitted-workloads.ts";
 
 /** What reviewers fear of a setting: `--fail-on` takes these values. */
 export type SettingGate = "higher_ceiling" | "weaker_obligation" | "assertions";
@@ -26,6 +27,7 @@ export function gateOf(
   const isWeaker =
     (section === "policies" && id === "managed_by" && managesMore(tables.base, tables.head)) ||
     (section === "workspaces" && member === "approve" && approvesMore(tables.base, tables.head, id, path[3])) ||
+    (section === "workload_identity" && admitsMore(tables.base, tables.head)) ||
     (section === "console" && id === "roles" && mayMore(tables.base, tables.head)) ||
     (section === "providers" && member !== undefined && keepsMore(tables.base, tables.head, id, member));
   return isWeaker ? "weaker_obligation" : null;

@@ -5,6 +5,7 @@ import type {
   AuthoredPolicies,
   AuthoredProvider,
   AuthoredRoute,
+  AuthoredWorkloads,
   AuthoredWorkspace,
 } from "../../compile/routes-schema.ts";
 import type { Vocabulary } from "../../canon/vocabulary.ts";
@@ -37,6 +38,7 @@ export const SETTING_EFFECTS = {
   promotion: { sentence: "what a promotion of a policy requires", matters: true },
   management: { sentence: "whose keys may approve and promote policies", matters: true },
   access: { sentence: "who may sign in to the console, for how long, and what they may do", matters: true },
+  workloads: { sentence: "which workloads get tokens without a key, and for what", matters: true },
   policy: { sentence: "compiles to another policy; the classes show the effect", matters: true },
   same_policy: { sentence: "compiles to the same policies", matters: false },
   policy_test: { sentence: "a test of policies, which no server loads", matters: false },
@@ -137,6 +139,11 @@ const CONSOLE: Effects<AuthoredConsole> = {
   roles: "access",
 };
 
+const WORKLOADS: Effects<AuthoredWorkloads> = {
+  issuers: "workloads",
+  rules: "workloads",
+};
+
 const VOCABULARY: Effects<Vocabulary> = {
   environments: "vocabulary",
   workloads: "vocabulary",
@@ -159,6 +166,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, SettingEffect>> 
   policies: POLICIES,
   vocabulary: VOCABULARY,
   console: CONSOLE,
+  workload_identity: WORKLOADS,
 };
 
 /** Whether the members of a section are rows: one that comes or goes is one change. */

@@ -1,4 +1,5 @@
 import type { FailureKind } from "../../canon/failure.ts";
+import type { KeyFetchFailure } from "../../canon/key-fetch.ts";
 import type { PolicySlot } from "../../canon/policy.ts";
 import type { DecisionRecord, Terminal, Identifier } from "../../evidence/record.ts";
 import type { EvidenceFaultCause } from "../../evidence/fault.ts";
@@ -54,6 +55,12 @@ export type LogRecord =
       readonly key_id: Identifier;
       readonly workspace: Identifier;
       readonly change: "added" | "revoked";
+    }
+  | {
+      /** The keys of an issuer of workloads could not be fetched; its id in routes.yaml. */
+      readonly event: "issuer_keys_unavailable";
+      readonly issuer: Identifier;
+      readonly cause: KeyFetchFailure;
     }
   | {
       readonly event: "endpoint_ejected" | "endpoint_readmitted";

@@ -54,6 +54,10 @@ export const SPLIT: Files = {
 
 const withRoutes = (head: string): string => `${head}\n${CLEAN}`;
 
+/** The clean file with an issuer of workloads whose keys are in a file. */
+export const withKeySet = (file: string): string =>
+  `${CLEAN}\nworkload_identity:\n  issuers:\n    cluster: { issuer: https://cluster.example, jwks_file: ${file} }\n  rules:\n    shop: { issued_by: cluster, audience: signalbox, claims: { sub: shop }, workspace: acme }\n`;
+
 /** Files that raise each code of files, and the environment they are compiled for. */
 export const FILE_SAMPLES: Readonly<Record<string, { readonly files: Files; readonly environment?: string }>> = {
   INCLUDE_NOT_FOUND: {
@@ -82,5 +86,11 @@ export const FILE_SAMPLES: Readonly<Record<string, { readonly files: Files; read
   OVERLAY_REMOVES_NOTHING: {
     files: { "routes.yaml": CLEAN, "routes.production.yaml": "routes:\n  chta: null\n" },
     environment: "production",
+  },
+  JWKS_INVALID: {
+    files: {
+      "routes.yaml": withKeySet("cluster.json"),
+      "cluster.json": '{ "keys": [{ "kty": "oct", "k": "c2VjcmV0" }] }',
+    },
   },
 };

@@ -213,6 +213,12 @@ const OTHERS: Readonly<Record<string, string>> = {
   server_overloaded: "temporarily_unavailable",
   server_stopping: "temporarily_unavailable",
   store_unavailable: "temporarily_unavailable",
+  // Of workloads, whose requests are in workload-identity.test.ts.
+  subject_token_invalid: "invalid_request",
+  subject_token_expired: "invalid_request",
+  workload_not_granted: "unauthorized_client",
+  workload_ambiguous: "unauthorized_client",
+  issuer_unavailable: "temporarily_unavailable",
 };
 
 describe("every error that the contract lists for the token endpoint", () => {

@@ -56,7 +56,7 @@ const OTHERS: Readonly<Record<string, readonly unknown[]>> = {
   environments: [["production"]],
   workloads: [["batch"]],
   owners: [["group:payments"]],
-  labels: [["eu", "reviewer", "us"], ["reviewer"]],
+  labels: [["eu", "reviewer", "us"], ["eu", "reviewer"], ["reviewer"]],
   efforts: [["low"], ["low", "medium", "high"]],
   refuses: [[]],
   accepts: [["top_k"], []],
@@ -65,6 +65,15 @@ const OTHERS: Readonly<Record<string, readonly unknown[]>> = {
   client_id: ["console"],
   group: ["on-call"],
   workspaces: [["retail"], ["acme", "retail"]],
+  issued_by: ["ci"],
+  audience: ["signalbox-2"],
+  claims: ["repo:shop/app"],
+  workspace: ["retail"],
+  workload: ["web"],
+  environment: ["development"],
+  owner: ["group:search"],
+  jwks_uri: ["https://cluster.example/other"],
+  jwks_file: ["keys/other.json"],
 };
 
 test("the example has a value at every leaf of the schema of routes.yaml", () => {

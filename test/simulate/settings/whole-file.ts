@@ -214,4 +214,30 @@ console:
   roles:
     - { group: sre, role: operator, workspaces: all }
     - { group: risk, role: approver, workspaces: [acme] }
+workload_identity:
+  issuers:
+    cluster:
+      issuer: https://cluster.example
+      jwks_uri: https://cluster.example/keys
+      network: public
+    ci: { issuer: https://ci.example, jwks_file: keys/ci.json }
+  rules:
+    shop:
+      issued_by: cluster
+      audience: signalbox
+      claims: { sub: "system:serviceaccount:shop:*" }
+      workspace: acme
+      scopes: [inference, "catalogue:read"]
+      operations: [chat.completions, responses]
+      routes: [chat, embed]
+      lifetime: 10m
+      environment: production
+      workload: batch
+      owner: group:payments
+      labels: [eu]
+    ci:
+      issued_by: ci
+      audience: signalbox
+      claims: { repository: shop/app, run_attempt: 1 }
+      workspace: acme
 `;

@@ -79,6 +79,7 @@ function requestFacts(decision: DecisionRecord) {
             id: change.id,
             grants: change.grants ?? null,
             replaces: change.replaces ?? null,
+            subject: change.subject ?? null,
             workspace: change.workspace ?? null,
             content: change.content ?? null,
           },

@@ -3,13 +3,15 @@ import { invalidRequest, serviceError, type ServiceError } from "../../../canon/
 import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+import { ruleOfCaller } from "../../../canon/workload-identity.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
 import type { Runtime, ExchangeFault } from "../../runtime.ts";
+import { JWT_TYPE } from "./admit-workload.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
 
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 
-/** POST /v1/credentials/exchange (RFC 8693): the caller's own key, which it has shown as its bearer, for a token that can do less. */
+/** POST /v1/credentials/exchange (RFC 8693): the caller's own key, which it has shown as its bearer, or the JWT of a workload, for a token that can do less. */
 export async function exchangeKey({ runtime, identity, body, recordChange }: ControlCall): Promise<ControlAnswer> {
   if (identity === null || body === null || runtime.tokens === undefined) {
     throw new Error("exchange: a call without an identity, a body or tokens");
@@ -22,8 +24,16 @@ export async function exchangeKey({ runtime, identity, body, recordChange }: Con
       "A token cannot be exchanged; send the service key.",
     );
   }
-  const subject = body.value["subject_token"];
-  if (typeof subject === "string" && !isKeyOf(runtime, subject, identity)) {
+  const isWorkload = ruleOfCaller(identity.keyId) !== null;
+  const { subject_token: subject, subject_token_type: type } = body.value;
+  if (type === JWT_TYPE && !isWorkload) {
+    return invalidRequest(
+      "invalid_value",
+      "subject_token_type: a JWT is exchanged without an Authorization header, by a rule of routes.yaml",
+      "subject_token_type",
+    );
+  }
+  if (!isWorkload && typeof subject === "string" && !isKeyOf(runtime, subject, identity)) {
     return invalidRequest(
       "invalid_value",
       "subject_token must be the key in the Authorization header of the request",

@@ -1,0 +1,72 @@
+import type { JsonObject } from "./json.ts";
+import type { Operation } from "./operation.ts";
+import type { Scope } from "./scope.ts";
+
+/** What a token of a workload can be for (docs/keys.md#workloads-without-keys): it manages nothing and reads nothing of the operator's. */
+export const WORKLOAD_SCOPES = ["inference", "catalogue:read", "route:simulate"] as const satisfies readonly Scope[];
+
+/** The section `workload_identity` of routes.yaml, its rows by id. */
+export interface WorkloadIdentity {
+  readonly issuers: Readonly<Record<string, WorkloadIssuer>>;
+  readonly rules: Readonly<Record<string, WorkloadRule>>;
+}
+
+/** Who signs the JWTs of workloads. */
+export interface WorkloadIssuer {
+  /** `iss` of its tokens, exactly. */
+  readonly issuer: string;
+  readonly keys: IssuerKeys;
+  /** Its keys may be at a private address. */
+  readonly network?: "private";
+}
+
+export type IssuerKeys =
+  /** `jwks_uri` of the issuer's `/.well-known/openid-configuration` (OpenID Connect Discovery §4). */
+  | { readonly kind: "discovery" }
+  | { readonly kind: "uri"; readonly uri: string }
+  /** Public keys only; the compiler has read them from a file. */
+  | { readonly kind: "file"; readonly file: string; readonly keys: readonly JsonObject[] };
+
+/** Which workloads get a token, and for what. */
+export interface WorkloadRule {
+  readonly id: string;
+  /** Id of its issuer. */
+  readonly issuedBy: string;
+  /** One of the values of `aud`. */
+  readonly audience: string;
+  /** All of them have to match; at least one. */
+  readonly claims: readonly ClaimRule[];
+  readonly workspace: string;
+  readonly scopes: readonly Scope[];
+  /** `null`: every operation. */
+  readonly operations: readonly Operation[] | null;
+  /** `null`: every route of the workspace. */
+  readonly routes: readonly string[] | null;
+  /** Longest life of a token, seconds. */
+  readonly lifetime: number;
+  /** What policies read of the caller, as of a key. */
+  readonly environment: string;
+  readonly workload: string;
+  /** `null`: none. */
+  readonly owner: string | null;
+  readonly labels: readonly string[];
+}
+
+export interface ClaimRule {
+  /** Name of the claim, or a JSON pointer (RFC 6901) to one that is deeper. */
+  readonly claim: string;
+  /** One of them has to match; texts may have `*` (`matchesPattern`). */
+  readonly values: readonly (string | number | boolean)[];
+}
+
+const PREFIX = "workload_";
+
+/** What evidence, limits and counts call the callers of a rule. No key has such an id: the public id of a key has no `_`. */
+export function workloadCaller(rule: string): string {
+  return `${PREFIX}${rule}`;
+}
+
+/** The rule of a caller's id; `null` where the caller is none of a rule. */
+export function ruleOfCaller(id: string): string | null {
+  return id.startsWith(PREFIX) ? id.slice(PREFIX.length) : null;
+}

@@ -1,0 +1,183 @@
+import { posix } from "node:path";
+import { coversClaims } from "../../canon/credentials/claim-match.ts";
+import { DEFAULT_KEY_ENVIRONMENT, TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
+import type { IssuerKeys, WorkloadIdentity, WorkloadIssuer, WorkloadRule } from "../../canon/workload-identity.ts";
+import { describeSafely, quote } from "../authored/literal-secrets.ts";
+import type { Path } from "../authored/tree.ts";
+import type { CompileContext } from "../compile-context.ts";
+import { suggest } from "../findings/suggest.ts";
+import { milliseconds } from "../normalised/durations.ts";
+import type { AuthoredWorkloads } from "../routes-schema.ts";
+import { readKeySet } from "./key-set.ts";
+
+const SECTION = "workload_identity";
+
+/**
+ * The section `workload_identity` with every default and the keys that files have; reports what is wrong with it.
+ *
+ * @param keySets texts of those files, by path; an issuer whose file is not there has no keys.
+ * @returns `undefined` where the file has no such section.
+ */
+export function resolveWorkloads(
+  context: CompileContext,
+  keySets: ReadonlyMap<string, string>,
+): WorkloadIdentity | undefined {
+  const authored = context.file.workload_identity;
+  if (authored === undefined) return undefined;
+  const issuers = Object.entries(authored.issuers).map(
+    ([id, row]) => [id, resolveIssuer(context, id, row, keySets)] as const,
+  );
+  const rules = Object.entries(authored.rules).map(([id, row]) => [id, resolveRule(context, id, row)] as const);
+  reportSameIssuer(context, authored);
+  reportCovered(
+    context,
+    rules.map(([, rule]) => rule),
+  );
+  return { issuers: Object.fromEntries(issuers), rules: Object.fromEntries(rules) };
+}
+
+type AuthoredIssuer = AuthoredWorkloads["issuers"][string];
+type AuthoredRule = AuthoredWorkloads["rules"][string];
+
+function resolveIssuer(
+  context: CompileContext,
+  id: string,
+  row: AuthoredIssuer,
+  keySets: ReadonlyMap<string, string>,
+): WorkloadIssuer {
+  return {
+    issuer: row.issuer,
+    keys: keysOf(context, id, row, keySets),
+    ...(row.network === "private" && { network: "private" }),
+  };
+}
+
+function keysOf(
+  { report }: CompileContext,
+  id: string,
+  { issuer, jwks_uri: uri, jwks_file: file, network }: AuthoredIssuer,
+  keySets: ReadonlyMap<string, string>,
+): IssuerKeys {
+  const path = [SECTION, "issuers", id];
+  if (uri !== undefined && file !== undefined) {
+    report.value("ISSUER_KEYS", [...path, "jwks_file"], `issuer ${quote(id)} has \`jwks_uri\` too`, "keep one of them");
+  }
+  if (file !== undefined) {
+    if (network !== undefined) {
+      report.value("ISSUER_KEYS", [...path, "network"], `the keys of issuer ${quote(id)} are in a file`, "remove it");
+    }
+    const text = keySets.get(posix.normalize(file));
+    const keys = text === undefined ? [] : readKeySet(text);
+    if (typeof keys !== "string") return { kind: "file", file, keys };
+    const message = `the file with the keys of issuer ${quote(id)} ${keys}`;
+    report.value("JWKS_INVALID", [...path, "jwks_file"], message, "save what the issuer publishes at its `jwks_uri`");
+    return { kind: "file", file, keys: [] };
+  }
+  if (uri !== undefined) return { kind: "uri", uri };
+  if (
+    !/^https:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/.test(issuer) &&
+    !/^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])[:/]/.test(issuer)
+  ) {
+    const message = `issuer ${quote(id)} is no https URL, so its keys cannot be discovered`;
+    report.value("ISSUER_KEYS", [...path, "issuer"], message, "add `jwks_uri` or `jwks_file`");
+  }
+  return { kind: "discovery" };
+}
+
+function resolveRule(context: CompileContext, id: string, row: AuthoredRule): WorkloadRule {
+  const path = [SECTION, "rules", id];
+  reportNames(context, id, row, path);
+  const lifetime = row.lifetime === undefined ? TOKEN_LIFETIME.maximum : milliseconds(row.lifetime) / 1_000;
+  if (lifetime < TOKEN_LIFETIME.minimum || lifetime > TOKEN_LIFETIME.maximum || !Number.isInteger(lifetime)) {
+    const at = [...path, "lifetime"];
+    context.report.value("WRONG_VALUE", at, `${describeSafely(at)} must be 1m to 15m, in whole seconds`);
+  }
+  return {
+    id,
+    issuedBy: row.issued_by,
+    audience: row.audience,
+    claims: Object.entries(row.claims)
+      .map(([claim, value]) => ({ claim, values: typeof value === "object" ? value : [value] }))
+      .toSorted((left, right) => (left.claim < right.claim ? -1 : 1)),
+    workspace: row.workspace,
+    scopes: (row.scopes ?? ["inference"]).toSorted(),
+    operations: row.operations?.toSorted() ?? null,
+    routes: row.routes?.toSorted() ?? null,
+    lifetime,
+    environment: row.environment ?? DEFAULT_KEY_ENVIRONMENT,
+    workload: row.workload ?? "",
+    owner: row.owner ?? null,
+    labels: row.labels?.toSorted() ?? [],
+  };
+}
+
+/** A mistyped name gives no token, or one that policies take for another's. */
+function reportNames(
+  { declared, file, normalised, report }: CompileContext,
+  id: string,
+  row: AuthoredRule,
+  path: Path,
+) {
+  const rule = `rule ${quote(id)}`;
+  const issuers = Object.keys(file.workload_identity?.issuers ?? {});
+  if (!issuers.includes(row.issued_by)) {
+    const message = `${rule} names the issuer ${quote(row.issued_by)}, which does not exist`;
+    report.value("UNKNOWN_ISSUER", [...path, "issued_by"], message, suggest(row.issued_by, issuers));
+  }
+  if (!declared.workspaces.has(row.workspace)) {
+    const message = `${rule} names the workspace ${quote(row.workspace)}, which does not exist`;
+    report.value("UNKNOWN_WORKSPACE", [...path, "workspace"], message, suggest(row.workspace, declared.workspaces));
+  }
+  const approved = normalised.workspaces.get(row.workspace)?.approve.routes;
+  for (const [index, name] of (row.routes ?? []).entries()) {
+    const at = [...path, "routes", index];
+    if (!declared.routes.has(name)) {
+      const message = `${rule} names the route ${quote(name)}, which does not exist`;
+      report.value("UNKNOWN_ROUTE", at, message, suggest(name, declared.routes));
+    } else if (approved?.includes(name) === false) {
+      const message = `${rule} names the route ${quote(name)}, which its workspace ${quote(row.workspace)} does not approve`;
+      report.value("RULE_ROUTE_NOT_APPROVED", at, message, "approve it, or leave it out");
+    }
+  }
+  const { environments, workloads, labels } = normalised.vocabulary;
+  const undeclared = (value: string | undefined, list: readonly string[], name: string, at: Path): void => {
+    if (value === undefined || list.includes(value)) return;
+    const message = `${rule} has ${quote(value)}, which \`vocabulary.${name}\` does not list`;
+    report.value("UNKNOWN_CALLER_VALUE", at, message, suggest(value, list) || `add it: \`vocabulary: {${name}: […]}\``);
+  };
+  undeclared(row.environment, environments, "environments", [...path, "environment"]);
+  // Where no list stands, no policy can name a workload.
+  if (workloads.length > 0) undeclared(row.workload, workloads, "workloads", [...path, "workload"]);
+  for (const [index, label] of (row.labels ?? []).entries()) {
+    undeclared(label, labels, "labels", [...path, "labels", index]);
+  }
+}
+
+/** Which of two rows of one issuer verifies a token would be a matter of order. */
+function reportSameIssuer({ report }: CompileContext, { issuers }: AuthoredWorkloads): void {
+  const first = new Map<string, string>();
+  for (const [id, { issuer }] of Object.entries(issuers)) {
+    const other = first.get(issuer);
+    if (other === undefined) first.set(issuer, id);
+    else {
+      const message = `issuers ${quote(other)} and ${quote(id)} have the same \`issuer\``;
+      report.value("ISSUER_KEYS", [SECTION, "issuers", id, "issuer"], message, "keep one of them");
+    }
+  }
+}
+
+/** A rule that matches only what another one matches too never gives a token: a JWT that two rules match gets none. */
+function reportCovered({ report }: CompileContext, rules: readonly WorkloadRule[]): void {
+  for (const narrow of rules) {
+    const wide = rules.find(
+      (other) =>
+        other !== narrow &&
+        other.issuedBy === narrow.issuedBy &&
+        other.audience === narrow.audience &&
+        coversClaims(other.claims, narrow.claims),
+    );
+    if (wide === undefined) continue;
+    const message = `every JWT that rule ${quote(narrow.id)} matches is matched by rule ${quote(wide.id)} too, so it gets no token`;
+    report.value("RULE_COVERED", [SECTION, "rules", narrow.id, "claims"], message, "make the claims exclusive");
+  }
+}

@@ -1,0 +1,82 @@
+import type { LookupFunction } from "node:net";
+import { Agent } from "undici";
+import { parseJson, type JsonValue } from "../canon/json.ts";
+import type { FetchJson, KeyFetchFailure } from "../canon/key-fetch.ts";
+import { ADDRESS_REFUSED, guardedConnector } from "./provider-client.ts";
+
+/** Milliseconds from the call to the last byte of its answer. */
+const LONGEST_WAIT = 5_000;
+
+/** Bytes. A key set with a hundred certificates is smaller. */
+const LONGEST_ANSWER = 256 * 1024;
+
+/**
+ * Fetches JSON documents. It follows no redirect, so what routes.yaml says is what is called; it connects to addresses within reach only; each call has a
+ * connection of its own.
+ *
+ * @param resolve looks up addresses of hosts; the machine's resolver unless given.
+ */
+export function jsonFetcher(resolve?: LookupFunction): FetchJson {
+  return async (url, reach) => {
+    const agent = new Agent({ connect: guardedConnector(LONGEST_WAIT, reach, resolve, false), pipelining: 0 });
+    try {
+      // Loaded with the first call: most servers make none.
+      const { createFetch } = await import("ofetch");
+      const call = createFetch({ fetch: fetchOver(agent, new URL(url)) });
+      const options = { retry: 0, ignoreResponseError: true, responseType: "text" } as const;
+      const { status, _data: text = "" } = await call.raw<string, "text">(url, options);
+      if (status !== 200) return { failure: "status" };
+      const json = parsed(text);
+      return json === undefined ? { failure: "not_json" } : { json };
+    } catch (error) {
+      // ofetch's messages quote the address.
+      return { failure: failureOf(error) };
+    } finally {
+      await agent.destroy();
+    }
+  };
+}
+
+/** undici's own `fetch` would add the headers of a browser, and refuse ports that servers may have. */
+function fetchOver(agent: Agent, { origin, pathname, search }: URL): typeof fetch {
+  return async () => {
+    const { statusCode, body } = await agent.request({
+      origin,
+      path: pathname + search,
+      method: "GET",
+      headers: { accept: "application/json", "accept-encoding": "identity", "user-agent": "signalbox" },
+      signal: AbortSignal.timeout(LONGEST_WAIT),
+    });
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    for await (const chunk of body) {
+      if (!(chunk instanceof Uint8Array)) throw new TypeError("fetchJson: a body of no bytes");
+      length += chunk.byteLength;
+      if (length > LONGEST_ANSWER) throw new AnswerTooLargeError("fetchJson: too large");
+      chunks.push(chunk);
+    }
+    // A response of 204 or 304 cannot have a body.
+    return statusCode === 200 ? new Response(Buffer.concat(chunks)) : new Response(null, { status: 502 });
+  };
+}
+
+class AnswerTooLargeError extends Error {
+  readonly code = "TOO_LARGE";
+}
+
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function failureOf(error: unknown): KeyFetchFailure {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    const code: unknown = Reflect.get(at, "code");
+    if (code === ADDRESS_REFUSED) return "address_refused";
+    if (code === "TOO_LARGE") return "too_large";
+  }
+  return "unreachable";
+}

@@ -1,0 +1,185 @@
+import { hash } from "node:crypto";
+import { decodeJwt, errors, jwtVerify, type JWTPayload } from "jose";
+import { matchesClaims } from "../../canon/credentials/claim-match.ts";
+import type { Identity } from "../../canon/identity.ts";
+import { canonicalJson, isJsonObject, parseJson, type JsonObject } from "../../canon/json.ts";
+import type { FetchJson, KeyFetchFailure } from "../../canon/key-fetch.ts";
+import { workloadCaller, type WorkloadIdentity, type WorkloadIssuer } from "../../canon/workload-identity.ts";
+import type { Clock } from "../key-record.ts";
+import { RemoteKeys, finderOf, type KeyFinder, type MonotonicClock } from "./issuer-keys.ts";
+import { ruleHolder } from "./rule-holder.ts";
+
+/** Characters of a JWT: those of clouds have about two thousand. */
+const LONGEST = 16_384;
+
+/** How far the issuer's clock and ours may be apart, seconds. */
+const CLOCK_SKEW = 30;
+
+/**
+ * Signatures with public keys only, whatever the header names (RFC 8725 §3.1): with an HMAC algorithm in the list a public key could be used as the secret.
+ */
+const ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+];
+
+/** A workload that may get a token. */
+export interface AdmittedWorkload {
+  /** Of the one rule that matches; it ends with the JWT. */
+  readonly identity: Identity;
+  /** SHA-256 of issuer and subject, hexadecimal: an auditor who knows both finds the workload by it, and nobody reads them from it. */
+  readonly subject: string;
+}
+
+/**
+ * `invalid`: malformed, of an unknown issuer, or not signed by it. `expired`: or not valid yet. `not_granted`: no rule has its audience and claims.
+ * `ambiguous`: several have. `unavailable`: its issuer's keys cannot be fetched.
+ */
+export type WorkloadFault =
+  | { readonly fault: "invalid" | "expired" | "not_granted" | "unavailable" }
+  | { readonly fault: "ambiguous"; readonly rules: readonly string[] };
+
+/** Judges the JWTs of workloads (docs/keys.md#workloads-without-keys). */
+export class WorkloadTokens {
+  readonly #fetchJson: FetchJson;
+  readonly #clock: Clock;
+  readonly #monotonic: MonotonicClock;
+  readonly #onFailure: (issuer: string, failure: KeyFetchFailure) => void;
+  /** By the row of the issuer: another row is fetched anew. */
+  #remote = new Map<string, RemoteKeys>();
+  readonly #static = new WeakMap<WorkloadIssuer, KeyFinder>();
+
+  /** @param onFailure is called with the id of an issuer whose keys could not be fetched. */
+  constructor(
+    fetchJson: FetchJson,
+    clock: Clock,
+    monotonic: MonotonicClock,
+    onFailure: (issuer: string, failure: KeyFetchFailure) => void,
+  ) {
+    this.#fetchJson = fetchJson;
+    this.#clock = clock;
+    this.#monotonic = monotonic;
+    this.#onFailure = onFailure;
+  }
+
+  /** Never rejects. */
+  async admit(jwt: string, workloads: WorkloadIdentity): Promise<AdmittedWorkload | WorkloadFault> {
+    const found = issuerOf(jwt, workloads);
+    if (found === null) return { fault: "invalid" };
+    const verified = await this.#verify(jwt, found.id, found.issuer, workloads);
+    if ("fault" in verified) return verified;
+    const { iss, sub, exp } = verified.payload;
+    if (typeof sub !== "string" || sub === "" || exp === undefined) return { fault: "invalid" };
+    const rules = Object.values(workloads.rules).filter(
+      (rule) =>
+        rule.issuedBy === found.id &&
+        audiences(verified.payload).includes(rule.audience) &&
+        matchesClaims(verified.claims, rule.claims),
+    );
+    const [rule] = rules;
+    if (rules.length > 1) return { fault: "ambiguous", rules: rules.map(({ id }) => id) };
+    const holder = rule === undefined ? null : ruleHolder(workloads, workloadCaller(rule.id));
+    if (holder === null) return { fault: "not_granted" };
+    return {
+      identity: { ...holder.identity, expiresAt: (exp + CLOCK_SKEW) * 1_000 },
+      // A list, so that no other issuer and subject make the same text.
+      subject: hash("sha256", canonicalJson([iss ?? "", sub]), "hex"),
+    };
+  }
+
+  async #verify(
+    jwt: string,
+    id: string,
+    issuer: WorkloadIssuer,
+    workloads: WorkloadIdentity,
+  ): Promise<{ readonly payload: JWTPayload; readonly claims: JsonObject } | WorkloadFault> {
+    const remote = issuer.keys.kind === "file" ? null : this.#remoteOf(id, issuer, workloads);
+    const keys = remote === null ? this.#staticOf(issuer) : await remote.current();
+    if (keys === null) return { fault: "unavailable" };
+    const verified = await verifySignature(jwt, issuer.issuer, keys, this.#clock());
+    if (verified !== "unknown_key") return verified;
+    // The issuer may have a new key.
+    const renewed = (await remote?.renewed(keys)) ?? null;
+    const again = renewed === null ? verified : await verifySignature(jwt, issuer.issuer, renewed, this.#clock());
+    return again === "unknown_key" ? { fault: "invalid" } : again;
+  }
+
+  #remoteOf(id: string, issuer: WorkloadIssuer, workloads: WorkloadIdentity): RemoteKeys {
+    const key = keyOf(id, issuer);
+    const known = this.#remote.get(key);
+    if (known !== undefined) return known;
+    // Those of issuers that a reload has taken away are forgotten.
+    const present = new Set(Object.entries(workloads.issuers).map(([name, row]) => keyOf(name, row)));
+    this.#remote = new Map([...this.#remote].filter(([name]) => present.has(name)));
+    const made = new RemoteKeys(issuer, this.#fetchJson, this.#monotonic, (failure) => this.#onFailure(id, failure));
+    this.#remote.set(key, made);
+    return made;
+  }
+
+  #staticOf(issuer: WorkloadIssuer): KeyFinder {
+    const known = this.#static.get(issuer);
+    if (known !== undefined) return known;
+    const made = finderOf(issuer.keys.kind === "file" ? issuer.keys.keys : []);
+    this.#static.set(issuer, made);
+    return made;
+  }
+}
+
+function keyOf(id: string, issuer: WorkloadIssuer): string {
+  return canonicalJson([id, issuer]);
+}
+
+/** Who says to have signed it: nothing is verified yet. */
+function issuerOf(
+  jwt: string,
+  { issuers }: WorkloadIdentity,
+): { readonly id: string; readonly issuer: WorkloadIssuer } | null {
+  if (jwt.length > LONGEST) return null;
+  let named: unknown;
+  try {
+    named = decodeJwt(jwt).iss;
+  } catch {
+    // jose's messages quote the token.
+    return null;
+  }
+  const found = Object.entries(issuers).find(([, { issuer }]) => issuer === named);
+  return found === undefined ? null : { id: found[0], issuer: found[1] };
+}
+
+async function verifySignature(
+  jwt: string,
+  issuer: string,
+  keys: KeyFinder,
+  now: number,
+): Promise<{ readonly payload: JWTPayload; readonly claims: JsonObject } | WorkloadFault | "unknown_key"> {
+  try {
+    const { payload } = await jwtVerify(jwt, keys, {
+      algorithms: ALGORITHMS,
+      issuer,
+      clockTolerance: CLOCK_SKEW,
+      currentDate: new Date(now),
+      requiredClaims: ["iss", "sub", "aud", "exp"],
+    });
+    // jose compares `iat` only where it is given a greatest age.
+    if (payload.iat !== undefined && payload.iat > now / 1_000 + CLOCK_SKEW) return { fault: "expired" };
+    const claims = parseJson(Buffer.from(jwt.split(".")[1] ?? "", "base64url").toString("utf8"));
+    return isJsonObject(claims) ? { payload, claims } : { fault: "invalid" };
+  } catch (error) {
+    if (error instanceof errors.JWKSNoMatchingKey) return "unknown_key";
+    const isEarly = error instanceof errors.JWTClaimValidationFailed && error.claim === "nbf";
+    return { fault: error instanceof errors.JWTExpired || isEarly ? "expired" : "invalid" };
+  }
+}
+
+function audiences({ aud }: JWTPayload): readonly string[] {
+  return typeof aud === "string" ? [aud] : (aud ?? []);
+}
