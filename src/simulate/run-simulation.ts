@@ -1,6 +1,6 @@
 import { causesOf } from "./causes/causes.ts";
 import { judgeCases } from "./assertions/cases.ts";
-import { coverageResults } from "./assertions/coverage.ts";
+import { coverageResults, withFailuresOfBase } from "./assertions/coverage.ts";
 import { assertionResults, assertionsReport, type ExplainArguments } from "./assertions/results.ts";
 import { mergeTallies } from "./assertions/run.ts";
 import { EvidenceTally } from "./evidence/evidence-tally.ts";
@@ -9,6 +9,7 @@ import { explainArguments } from "./explain/explain-arguments.ts";
 import { locationsOf } from "./explain/positions.ts";
 import type { JobInput } from "./jobs/job-input.ts";
 import { decideJobs, type DecidedJobs } from "./jobs/decide-jobs.ts";
+import { latentChanges, type RuleLocation } from "./latent/latent-changes.ts";
 import { JobRunner } from "./jobs/job-runner.ts";
 import { comparisonReport, type ComparisonContext } from "./report/comparison-report.ts";
 import { dimensionReports } from "./report/dimension-report.ts";
@@ -63,6 +64,7 @@ export async function simulateSides(
   const sides = { base: sideReport(base, compiled.base, "base"), head: sideReport(head, compiled.head, "head") };
   const declared = comparisonReport(tally.declared, context("declared"));
   const promoted = comparisonReport(tally.promoted, context("promoted"));
+  const latent = latentChanges(plan.runner.views, { base: base.table, head: head.table }, ruleLocation(base, head));
   const promotedIds = promotedPolicies(sides.base, sides.head, request.promote?.map(({ id }) => id) ?? null);
   const report: SimulationReport = {
     format: "signalbox.simulation.v3",
@@ -92,6 +94,7 @@ export async function simulateSides(
       cut.length > 0
         ? []
         : unusedRuleFindings(compiled.base, tally.baseUsage, compiled.head, tally.headUsage, locationsOf(head.files)),
+    ...(latent !== null && { latent }),
     changed_settings: [
       ...changedSettings(base, head, {
         newPolicies: request.fresh ? null : newPolicies(compiled),
@@ -146,7 +149,10 @@ function asserted(
   const judged =
     cut.length === 0 ? found.assertions : found.assertions.map((each) => ({ ...each, may_be_empty: true }));
   const results = assertionResults(judged, mergeTallies(inOrder), cases, new Date(now), explain);
-  const coverage = coverageResults(found.coverage, coverageFacts(input.head, tally.headUsage));
+  const coverage = withFailuresOfBase(
+    coverageResults(found.coverage, coverageFacts(input.head, tally.headUsage)),
+    coverageResults(found.coverage, coverageFacts(input.base, tally.baseUsage)),
+  );
   return assertionsReport(file, results, coverage);
 }
 
@@ -212,6 +218,17 @@ function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArgu
     environment: head.environment ?? null,
   };
   return (sample) => explainArguments(sample, files);
+}
+
+/** In head's files; in base's for what head no longer has. */
+function ruleLocation(base: ReportedSide, head: ReportedSide): RuleLocation {
+  const [before, after] = [locationsOf(base.files), locationsOf(head.files)];
+  return (policy, rule) => {
+    const own = after.constraint(policy, rule);
+    if (own !== null) return { ...own, side: "head" };
+    const removed = before.constraint(policy, rule);
+    return removed === null ? null : { ...removed, side: "base" };
+  };
 }
 
 function hostIn({ table: { providers } }: ReportedSide): (provider: string) => string {

@@ -46,7 +46,19 @@ export function exitCodeOf(report: SimulationReport | null, flags: ExitFlags): n
 /** Whether a value of `--fail-on` holds: as declared, with `--promote` as if promoted too, or by the files. */
 export function meetsGate(report: SimulationReport, value: FailOnValue, { promoting }: ExitFlags): boolean {
   const gated = promoting ? [report.declared, report.promoted] : [report.declared];
-  return gated.some((comparison) => meets(comparison, value)) || isMetByFiles(report, value);
+  return (
+    gated.some((comparison) => meets(comparison, value)) ||
+    isMetLatently(report, value, promoting) ||
+    isMetByFiles(report, value)
+  );
+}
+
+/** What a rule would allow or leave out as soon as a row has other values: the row's own change will not show it. */
+function isMetLatently({ latent }: SimulationReport, value: FailOnValue, promoting: boolean): boolean {
+  const kind = value === "more_permissive" ? "constraint" : value === "weaker_obligation" ? "obligation" : null;
+  return (latent?.changes ?? []).some(
+    (change) => change.kind === kind && change.direction === "weaker" && (promoting || change.view === "declared"),
+  );
 }
 
 function meets(comparison: ComparisonReport, value: FailOnValue): boolean {

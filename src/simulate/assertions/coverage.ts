@@ -34,6 +34,17 @@ export function coverageResults({ gates, except }: CoverageDemand, facts: Covera
   });
 }
 
+/** Marks gates that this change does not make fail. @param before the same of base. */
+export function withFailuresOfBase(
+  results: readonly CoverageResult[],
+  before: readonly CoverageResult[],
+): readonly CoverageResult[] {
+  const failing = new Set(before.flatMap(({ what, status }) => (status === "FAIL" ? [what] : [])));
+  return results.map((result) =>
+    result.status === "FAIL" && failing.has(result.what) ? { ...result, fails_in_base: true } : result,
+  );
+}
+
 function subjectsOf(
   what: CoverageMeasure,
   facts: CoverageFacts,

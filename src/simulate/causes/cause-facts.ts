@@ -56,6 +56,8 @@ function onlyIn(
   const other = side === "head" ? "base" : "head";
   const ids = new Set(
     plainGroups(groups).flatMap((group) => {
+      // Where the name is known, these requests reach what others reach too.
+      if (group[other].denial?.reason === "unknown_preference") return [];
       const there = new Set(group[other].plan.map(({ endpoint }) => endpoint));
       return group[side].plan.flatMap(({ endpoint }) => (there.has(endpoint) ? [] : [endpoint]));
     }),

@@ -40,6 +40,12 @@ export class JobRunner {
     return this.#plan;
   }
 
+  /** The loaded policies of both sides. */
+  get views(): Readonly<Record<"base" | "head", LoadedSide["views"]>> {
+    const { base, head } = this.#loaded();
+    return { base: base.views, head: head.views };
+  }
+
   /** Loads the policies; before it nothing can be decided. */
   async load(): Promise<void> {
     const { base, head, promoted } = this.#input;

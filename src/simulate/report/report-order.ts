@@ -14,6 +14,7 @@ import type {
 } from "./report.ts";
 import type { SideLocation, SourceLocation } from "./location.ts";
 import type { CauseReport, DestinationReport } from "./cause-report.ts";
+import type { LatentReport } from "./latent-report.ts";
 
 /** Names of members in the order in which they are written; a list has the order of its items. */
 export interface Order {
@@ -186,10 +187,69 @@ const ASSERTIONS: OrderOf<AssertionsReport> = {
     waiver: { until: true, reason: true, owner: true, expired: true },
     place: LOCATION,
   },
-  coverage: { what: true, covered: true, of: true, required: true, status: true, missing: true, place: LOCATION },
+  coverage: {
+    what: true,
+    covered: true,
+    of: true,
+    required: true,
+    status: true,
+    fails_in_base: true,
+    missing: true,
+    place: LOCATION,
+  },
   passed: true,
   failed: true,
   waived: true,
+};
+
+const LATENT: OrderOf<LatentReport> = {
+  complete: true,
+  tried: true,
+  of: true,
+  changes: {
+    policy: true,
+    view: true,
+    direction: true,
+    rule: true,
+    kind: true,
+    where: { path: true, values: true },
+    every: true,
+    combinations: true,
+    example: {
+      operation: true,
+      workspace: { id: true, tier: true, labels: true },
+      key: { environment: true, workload: true, owner: true, labels: true },
+      request: {
+        route: true,
+        needs: true,
+        stream: true,
+        context: true,
+        max_output: true,
+        reasoning_effort: true,
+        dimensions: true,
+        allow_fallbacks: true,
+        data_collection: true,
+        zdr: true,
+      },
+      budget: { remaining: true },
+      time: { day: true, hour: true },
+      candidates: {
+        id: true,
+        rank: true,
+        model: true,
+        provider: true,
+        region: true,
+        dialect: true,
+        retention: true,
+        trains_on_data: true,
+        capabilities: true,
+        signature_family: true,
+        latency_class: true,
+        price: { input: true, output: true },
+      },
+    },
+    place: SIDE_LOCATION,
+  },
 };
 
 /** The order of the report's members, as report.ts has them: an approver signs bytes. */
@@ -215,6 +275,7 @@ export const REPORT_ORDER: OrderOf<SimulationReport> = {
   promoted_policies: true,
   causes: CAUSE,
   findings: { kind: true, subject: true, in_base: true, place: LOCATION },
+  latent: LATENT,
   changed_settings: { path: true, before: true, after: true, where: SIDE_LOCATION, effect: true, gate: true },
   evidence: {
     decisions: true,

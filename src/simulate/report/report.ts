@@ -2,6 +2,7 @@ import type { Diagnostic } from "../../canon/diagnostic.ts";
 import type { Balance } from "../../canon/table.ts";
 import type { CauseReport } from "./cause-report.ts";
 import type { ChangeKind } from "../change-kind.ts";
+import type { LatentReport } from "./latent-report.ts";
 import type { SideLocation, SourceLocation } from "./location.ts";
 import type { OutcomeDenial, SampleRequest } from "../sample-request.ts";
 import type { SettingGate } from "../settings/raised.ts";
@@ -29,6 +30,8 @@ export interface SimulationReport {
   /** Every changed entry of the files with the groups that follow from it, the worst first. */
   readonly causes: readonly CauseReport[];
   readonly findings: readonly UnusedFinding[];
+  /** Absent where no policy changed. */
+  readonly latent?: LatentReport;
   /** Every setting of the files that differs, with both values: also what decides nothing about where requests go, with the reason. */
   readonly changed_settings: readonly SettingChange[];
   /** `null` where no evidence was given. */
@@ -289,6 +292,8 @@ export interface CoverageResult {
   /** Per cent, 0 to 100; `null` where no gate was set. */
   readonly required: number | null;
   readonly status: "PASS" | "FAIL";
+  /** Of one that fails: base's requests cover less than required too. */
+  readonly fails_in_base?: true;
   readonly missing: readonly string[];
   readonly place: SourceLocation | null;
 }

@@ -10,13 +10,16 @@ import type { SampleRequest } from "../sample-request.ts";
 const LISTS = ["order", "only", "ignore", "region"] as const;
 
 /**
- * The request whose reach in base is compared with the reach of a request in head: without names that base does not have, and with every candidate where the
- * caller takes no fallback: a route that is reordered gives it another candidate, and no more than it may reach anyway. `null`: the request itself.
+ * The request whose reach in base is compared with the reach of a request in head: without names that base does not have. Where the caller takes no fallback
+ * and has no order of its own that base knows, with every candidate: a route that is reordered gives it another candidate, and no more than it may reach
+ * anyway. `null`: the request itself.
  */
 export function comparedRequest(table: RoutingTable, sample: SampleRequest, isMisnamed: boolean): SampleRequest | null {
   const takesOne = sample.preferences?.allow_fallbacks === false;
   if (!isMisnamed && !takesOne) return null;
-  if (!takesOne) return withKnownNames(table, sample);
+  const known = isMisnamed ? withKnownNames(table, sample) : sample;
+  // Base would take the same candidate first; with all of them the route's primary may lack what the request needs, which refuses it.
+  if (!takesOne || (isMisnamed && known.preferences?.order !== undefined)) return known;
   const { order: _order, sort: _sort, allow_fallbacks: _one, ...preferences } = sample.preferences ?? {};
   return withKnownNames(table, { ...sample, preferences });
 }

@@ -118,7 +118,10 @@ export function universeOf(base: RoutingTable, head: RoutingTable, readsBudget: 
       DEFAULT_ENVIRONMENT,
       namesOf(({ vocabulary }) => [...vocabulary.environments, OUTSIDE_VOCABULARY]),
     ),
-    workloads: namesOf(({ vocabulary }) => [...vocabulary.workloads, OUTSIDE_VOCABULARY]),
+    workloads: first(
+      OUTSIDE_VOCABULARY,
+      namesOf(({ vocabulary }) => [...vocabulary.workloads, OUTSIDE_VOCABULARY]),
+    ),
     owners: first(
       OUTSIDE_VOCABULARY,
       namesOf(({ vocabulary }) => [...(vocabulary.owners ?? []), OUTSIDE_VOCABULARY]),

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { exitCodeOf, FAIL_ON_VALUES, type ExitFlags, type FailOnValue } from "../../../src/cli/simulate/exit-code.ts";
 import { CHANGE_KINDS, type ChangeKind } from "../../../src/simulate/change-kind.ts";
+import type { LatentChange } from "../../../src/simulate/report/latent-report.ts";
 import type { ComparisonReport, SimulationReport } from "../../../src/simulate/report/report.ts";
+import { latentReport } from "./latent-report.ts";
 import { ASSERTIONS, PATH, reportOf, ROUTE_PATH, SAME, SETTING } from "./report.ts";
 
 const NONE: ExitFlags = { detailedExitcode: false, failOn: [], promoting: false };
@@ -93,6 +95,18 @@ describe("exit codes of simulate", () => {
       expect(failing.toSorted(), name).toEqual(holding.toSorted());
     }
     expect(Object.keys(scenes)).toHaveLength(FAIL_ON_VALUES.length - 1);
+  });
+
+  test.for<[string, Partial<LatentChange>, boolean, readonly FailOnValue[]]>([
+    ["a weaker rule", {}, false, ["more_permissive"]],
+    ["a rule that is weaker once it is promoted", { view: "promoted" }, false, []],
+    ["a rule that a promotion makes weaker", { view: "promoted" }, true, ["more_permissive"]],
+    ["a weaker obligation", { kind: "obligation" }, false, ["weaker_obligation"]],
+    ["a stricter rule", { direction: "stricter" }, false, []],
+  ])("%s that no request of today meets counts as one that a request meets", ([, changes, promoting, holding]) => {
+    const report = reportOf({ latent: latentReport(changes) });
+    const failing = FAIL_ON_VALUES.filter((word) => exitCodeOf(report, { ...failOn(word), promoting }) === 3);
+    expect(failing).toEqual(holding);
   });
 
   test.for<[string, Partial<SimulationReport>, readonly FailOnValue[]]>([

@@ -1,3 +1,4 @@
+import { latentReport } from "./latent-report.ts";
 import type { SampleRequest } from "../../../src/simulate/sample-request.ts";
 import type {
   ChangeGroup,
@@ -146,6 +147,7 @@ export const ASSERTIONS: NonNullable<SimulationReport["assertions"]> = {
 
 /** A report with every member that there can be. */
 export const FULL: SimulationReport = reportOf({
+  latent: latentReport(),
   base: {
     name: "origin/main",
     commit: "a".repeat(40),
@@ -200,6 +202,17 @@ export const FULL: SimulationReport = reportOf({
         place: { file: "f", line: 1, column: 1 },
       },
     ],
-    coverage: [{ what: "routes", covered: 1, of: 2, required: 50, status: "PASS", missing: ["chat"], place: null }],
+    coverage: [
+      {
+        what: "routes",
+        covered: 1,
+        of: 2,
+        required: 90,
+        status: "FAIL",
+        fails_in_base: true,
+        missing: ["chat"],
+        place: null,
+      },
+    ],
   },
 });

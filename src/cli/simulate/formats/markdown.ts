@@ -1,6 +1,7 @@
 import type { ChangeGroup, DataPath, RoutePath } from "../../../simulate/report/report.ts";
 import { Comment } from "./markdown/budget.ts";
 import { firstScreenBlock } from "./markdown/first-screen.ts";
+import { writeLatent } from "./markdown/latent.ts";
 import { screenOf } from "./screen/screen.ts";
 import { code, codeBlock, codes, htmlCode } from "./markdown/escape.ts";
 import type { AssertionModel, FormatContext, ReportModel } from "./model.ts";
@@ -261,6 +262,7 @@ function writeRest(comment: Comment, report: ReportModel): void {
     const rows = found.map(({ kind, subject }) => () => [`- ${FINDING_WORDING[kind]} ${code(subject)}`]);
     comment.list(rows, "finding", 20, FOOTER + 1_000);
   }
+  writeLatent(comment, report, FOOTER + 500);
   if (settings.length > 0) {
     comment.write("", `### Changed settings (${numberText(settings.length)})`, "");
     comment.list(

@@ -12,6 +12,7 @@ import { printable } from "../../terminal/printing.ts";
 import type { AssertionModel, ReportModel } from "./model.ts";
 import { amountText, listText } from "../../terminal/amounts.ts";
 import { CHANGE_WORDING, FINDING_WORDING, NEW_DATA_PATH, titleOf, worstChange } from "./wording/change-wording.ts";
+import { latentOf, latentText } from "./wording/latent.ts";
 import { FRESH, policyLine } from "./wording/comparison.ts";
 import {
   assertionLinesOf,
@@ -35,6 +36,7 @@ export type NoticeRule =
   | "setting_changed"
   | "dead_configuration"
   | "changed_entry"
+  | "latent_change"
   | ChangeKind;
 
 /** One finding of a report, for formats that show it beside the files. */
@@ -237,6 +239,8 @@ function causeNotice(cause: CauseReport, model: ReportModel): readonly Notice[] 
   const location = cause.entries[0]?.place ?? null;
   const headline = headlineOf(cause, model);
   const [first] = effects;
+  const latent = latentOf(cause, model);
+  const isWeaker = latent.some(({ direction }) => direction === "weaker");
   const lines = effects.map(({ tag, workspaces, text, detail, promoted }) =>
     [
       `${tag} ${listText(workspaces)}: ${text}`,
@@ -245,13 +249,18 @@ function causeNotice(cause: CauseReport, model: ReportModel): readonly Notice[] 
     ].join("; "),
   );
   const tries = first === undefined ? [] : [`Try: ${explainCommand(first.group.explain)}`];
-  const message = [headline, ...lines, ...tries].join("\n");
+  const message = [
+    headline,
+    ...lines,
+    ...latent.map((each) => `LATENT ${each.policy} ${latentText(each)}`),
+    ...tries,
+  ].join("\n");
   return [
     notice({
-      rule: kind ?? "changed_entry",
-      level: kind === null ? "notice" : CHANGE_WORDING[kind].level,
+      rule: kind ?? (isWeaker ? "latent_change" : "changed_entry"),
+      level: kind === null ? (isWeaker ? "warning" : "notice") : CHANGE_WORDING[kind].level,
       location,
-      title: kind === null ? "changed" : titleOf([...new Set(kinds)]),
+      title: kind === null ? (isWeaker ? "latent change" : "changed") : titleOf([...new Set(kinds)]),
       message,
       fingerprints: { "signalboxCause/v1": cause.id },
     }),

@@ -3,6 +3,7 @@ import { formatSarifLog, type SarifLevel, type SarifResult, type SarifRule } fro
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import type { ReportModel } from "./model.ts";
 import { noticesOf, type Notice, type NoticeRule } from "./notices.ts";
+import { LATENT_SENTENCE } from "./wording/latent.ts";
 import { CHANGE_WORDING, NEW_DATA_PATH } from "./wording/change-wording.ts";
 
 const LEVELS: Readonly<Record<AnnotationLevel, SarifLevel>> = { error: "error", warning: "warning", notice: "note" };
@@ -49,6 +50,12 @@ const RULES: readonly SarifRule[] = [
     "An entry of the files differs, and no request is decided otherwise.",
     "note",
     "See that the new value is meant.",
+  ),
+  rule(
+    "latent_change",
+    LATENT_SENTENCE,
+    "warning",
+    "See that the policy may allow it: the first row that has these values will not show it as a change.",
   ),
   rule(
     "dead_configuration",

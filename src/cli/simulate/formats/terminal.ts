@@ -1,6 +1,13 @@
 import type { ChangeGroup } from "../../../simulate/report/report.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
-import { assertionLines, evidenceLines, findingLines, settingLines, warningLines } from "./terminal/checks.ts";
+import {
+  assertionLines,
+  evidenceLines,
+  findingLines,
+  latentLines,
+  settingLines,
+  warningLines,
+} from "./terminal/checks.ts";
 import { groupHead, groupLines, pathLines, routePathLines } from "./terminal/changes.ts";
 import { effectsOf } from "./screen/effects.ts";
 import { firstScreen } from "./terminal/first-screen.ts";
@@ -30,6 +37,7 @@ export function formatTerminal(whole: ReportModel, context: FormatContext): stri
       ? []
       : [BLANK, line(2, span(`… ${amountText(left, "more group")} of the same changes: --all`, "dim"))]),
     ...promotedLines(report),
+    ...latentLines(report),
     ...(all ? findingLines(report) : []),
     ...settingLines(report),
     ...warningLines(report),

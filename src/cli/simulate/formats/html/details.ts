@@ -11,6 +11,7 @@ import { amountText, capitalised, numberText } from "../../../terminal/amounts.t
 import { FINDING_WORDING } from "../wording/change-wording.ts";
 import { FRESH } from "../wording/comparison.ts";
 import { evidenceCautions, NOT_JUDGED } from "../wording/messages.ts";
+import { LATENT_SENTENCE, LATENT_TITLE, latentCut, latentText } from "../wording/latent.ts";
 import { settingText } from "../wording/settings.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { code, nameList } from "./names.ts";
@@ -33,6 +34,22 @@ export function findingsMarkup({ findings, newFindings, complete }: ReportModel)
       ? none("Some request uses every policy, constraint, reason, route and endpoint of head.")
       : html`${complete ? NOTHING : html`<p class="lead">${capitalised(NOT_JUDGED)}.</p>`}
         ${table("Unused parts of head", ["Part", "Finding", "Since", "Location"], [...newFindings, ...known].map(row))}`,
+  );
+}
+
+/** What changed policies would do with rows that no file has; nothing where no policy would do anything else. */
+export function latentMarkup({ latent }: ReportModel): Markup {
+  const changes = latent?.changes ?? [];
+  const cut = latentCut(latent);
+  if (changes.length === 0 && cut === null) return NOTHING;
+  return section(
+    "latent",
+    LATENT_TITLE,
+    html`<p class="lead">${LATENT_SENTENCE}</p>
+      <ul>
+        ${changes.map((change) => html`<li>${code(change.policy)} ${latentText(change)} <small>${locationMarkup(change.place)}</small></li>`)}
+      </ul>
+      ${cut === null ? NOTHING : html`<p>${capitalised(cut)}.</p>`}`,
   );
 }
 

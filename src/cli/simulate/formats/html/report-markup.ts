@@ -9,7 +9,14 @@ import { comparisonsMarkup, seeTheSame } from "./comparison.ts";
 import { firstScreenMarkup } from "./first-screen.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 import { code } from "./names.ts";
-import { dimensionsMarkup, evidenceMarkup, findingsMarkup, settingsMarkup, sidesMarkup } from "./details.ts";
+import {
+  dimensionsMarkup,
+  evidenceMarkup,
+  findingsMarkup,
+  latentMarkup,
+  settingsMarkup,
+  sidesMarkup,
+} from "./details.ts";
 import { verdictMarkup } from "./verdict.ts";
 
 /** The report without the frame of a page: the console shows it too. */
@@ -22,7 +29,7 @@ export function reportMarkup(report: ReportModel, context: FormatContext): Marku
     <main>
       ${firstScreenMarkup(report, context)} ${verdictMarkup(report)} ${contentsMarkup(report)}
       <div id="results">${filterMarkup()} ${comparisonsMarkup(report)}</div>
-      ${assertionsMarkup(report.assertions, report.complete)} ${findingsMarkup(report)}
+      ${assertionsMarkup(report.assertions, report.complete)} ${latentMarkup(report)} ${findingsMarkup(report)}
       ${settingsMarkup(report.changed_settings)} ${evidenceMarkup(report.evidence)} ${dimensionsMarkup(report)}
       ${sidesMarkup(report, context.reportDigest)}
     </main>

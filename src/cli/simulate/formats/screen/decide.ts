@@ -1,10 +1,15 @@
 import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
+import type { LatentChange } from "../../../../simulate/report/latent-report.ts";
 import { listText } from "../../../terminal/amounts.ts";
 import type { Effect, EffectTag } from "./effects.ts";
 import { processorText } from "./words.ts";
 
 /** The question that a reviewer has to answer about a cause; empty where there is none. */
-export function questionOf(cause: CauseReport, effects: readonly Effect[]): string {
+export function questionOf(
+  cause: CauseReport,
+  effects: readonly Effect[],
+  latent: readonly LatentChange[] = [],
+): string {
   const [first] = cause.entries;
   const [rename] = cause.renames;
   if (first === undefined) return "";
@@ -25,6 +30,8 @@ export function questionOf(cause: CauseReport, effects: readonly Effect[]): stri
   if (wider.length > 0) return `may data of ${listText(wider, 3)} go to ${reach}?`;
   if (narrower.length > 0) return `can ${listText(narrower, 3)} do with fewer endpoints?`;
   if (moved.length > 0) return questionOfMove(cause, effects);
+  const weaker = latent.find(({ direction }) => direction === "weaker");
+  if (weaker !== undefined) return `may a later change add such a row? ${weaker.policy} will not refuse it`;
   if (first.path.endsWith(".price")) return "is it what the provider charges? preferences by price and budgets use it";
   if (first.kind === "policy") return "who reviews what it would deny, and who promotes it when?";
   return "";

@@ -6,6 +6,7 @@ import type { CandidateReport, ChangeGroup } from "../../../../simulate/report/r
 import type { ReportModel } from "../model.ts";
 import { listText } from "../../../terminal/amounts.ts";
 import { worstChange } from "../wording/change-wording.ts";
+import { isNewName, newNameText } from "./new-names.ts";
 import { destinationText, routesText } from "./words.ts";
 
 const EFFECT_TAGS = ["BREAKS", "WIDENS", "MOVES", "NARROWS", "CHANGES"] as const;
@@ -44,6 +45,7 @@ const TAGS: Readonly<Record<ChangeKind, EffectTag>> = {
 };
 
 function tagOf(group: ChangeGroup): EffectTag {
+  if (isNewName(group)) return "CHANGES";
   const worst = worstChange(group.words);
   // What is gone from the front of a plan is no other destination for those that follow.
   if (worst === "primary_changed" && gainsOf(group).length === 0 && losesOf(group).length > 0) return "NARROWS";
@@ -184,6 +186,7 @@ function textOf(group: ChangeGroup, routes: readonly string[], cause: CauseRepor
     const { policy, constraint, reason } = head.denial;
     return `${names} refused: ${policy}/${constraint} (${reason})${only}${exceptionsText(group, cause)}`;
   }
+  if (isNewName(group)) return `${names}: ${newNameText(group)}`;
   if (base.denial !== null) return `${names} served by ${idsOf(head).join(", then ")}${only}`;
   if (gains.length > 0) {
     const destination = cause.gains.find(({ endpoint }) => endpoint === gains[0]);

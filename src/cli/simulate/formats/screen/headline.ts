@@ -1,6 +1,7 @@
 import type { CauseReport, ChangedEntry, DestinationReport } from "../../../../simulate/report/cause-report.ts";
 import { amountText } from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";
+import { latentOf } from "../wording/latent.ts";
 import { destinationText, processorText } from "./words.ts";
 
 /** A cause in one sentence without a full stop: what changes, in words. */
@@ -113,7 +114,8 @@ function orderText(route: string, { declared, promoted }: ReportModel): string |
   return `${route} tries ${first.endpoint} before ${others.map(({ endpoint }) => endpoint).join(", ")}: ${first.provider} in ${first.region} gets it first`;
 }
 
-function policyText(entry: ChangedEntry, { groups, promoted_groups: later }: CauseReport, report: ReportModel): string {
+function policyText(entry: ChangedEntry, cause: CauseReport, report: ReportModel): string {
+  const { groups, promoted_groups: later } = cause;
   const { subject, change } = entry;
   const isCandidate = report.head.policies.some(({ id, slot }) => id === subject && slot === "candidate");
   const waits =
@@ -124,7 +126,7 @@ function policyText(entry: ChangedEntry, { groups, promoted_groups: later }: Cau
         : ", once it is promoted";
   const text =
     change === "changed" ? entryText(entry).replace(/^policies\//, "policy ") : `policy ${subject} ${CHANGED[change]}`;
-  return `${text}${waits}${later.length === 0 && groups.length === 0 ? "; no request is decided otherwise" : ""}`;
+  return `${text}${waits}${later.length === 0 && groups.length === 0 ? `; no request${latentOf(cause, report).length === 0 ? "" : " of today"} is decided otherwise` : ""}`;
 }
 
 function workspaceText({ subject, change }: ChangedEntry, { routes, gains, loses }: CauseReport): string {

@@ -1,4 +1,5 @@
 import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
+import type { LatentChange } from "../../../../simulate/report/latent-report.ts";
 import type { SourceLocation } from "../../../../simulate/report/location.ts";
 import type { SideReport } from "../../../../simulate/report/report.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
@@ -9,10 +10,11 @@ import type { Tone } from "../wording/change-wording.ts";
 import { questionOf } from "./decide.ts";
 import { effectsOf, groupsOfCause, isCounted, type Effect, type EffectTag } from "./effects.ts";
 import { entryText, headlineOf } from "./headline.ts";
+import { latentCut, latentOf, latentText } from "../wording/latent.ts";
 import { notesOf } from "./notes.ts";
 import { priceText } from "./words.ts";
 
-export type ScreenTag = EffectTag | "CHANGE" | "FAILS" | "WITH" | "SAME" | "NOTE" | "COST";
+export type ScreenTag = EffectTag | "LATENT" | "CHANGE" | "FAILS" | "WITH" | "SAME" | "NOTE" | "COST";
 
 /** One line of the first screen. */
 export interface ScreenRow {
@@ -75,12 +77,15 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
         ...(single ? [] : [causeRow(cause, report)]),
         ...withRows(cause),
         ...effects.map((effect) => effectRow(effect, report)),
+        ...latentRows(cause, report),
         ...(single ? sameRows(cause, report) : []),
         ...notesOf(cause).map((text) => plainRow("NOTE", "quiet", text)),
+        ...stricterRows(cause, report),
         ...costRows(cause),
       ]),
+      ...cutRows(report),
     ],
-    decide: first === undefined ? "" : questionOf(first.cause, first.effects),
+    decide: first === undefined ? "" : questionOf(first.cause, first.effects, latentOf(first.cause, report)),
     explain: explainOf(told.flatMap(({ effects }) => effects)),
     more: moreText(
       report,
@@ -128,17 +133,22 @@ function failedRows({ assertions }: ReportModel): readonly ScreenRow[] {
   if (assertions === null) return [];
   const failed = assertions.results.filter(({ status }) => status === "FAIL");
   const fresh = failed.filter(({ fails_in_base: known }) => known !== true);
+  const gates = assertions.failedGates.filter(({ fails_in_base: known }) => known !== true);
   const old = failed.length - fresh.length;
+  const oldGates = assertions.failedGates.length - gates.length;
   return [
     ...fresh.map(({ id, message, place }) => ({
       ...plainRow("FAILS", "stop", message ?? "it does not hold", locationText(place)),
       who: id,
     })),
     ...(old === 0 ? [] : [plainRow("FAILS", "narrow", `${amountText(old, "assertion")} that base fails too`)]),
-    ...assertions.failedGates.map(({ title, text, place }) => ({
-      ...plainRow("FAILS", "stop", text, locationText(place)),
+    ...gates.map(({ title, text, missing, place }) => ({
+      ...plainRow("FAILS", "stop", `${text}; missing: ${listText(missing, 3)}`, locationText(place)),
       who: `coverage of ${title}`,
     })),
+    ...(oldGates === 0
+      ? []
+      : [plainRow("FAILS", "narrow", `${amountText(oldGates, "coverage gate")} that base fails too`)]),
   ];
 }
 
@@ -188,11 +198,40 @@ function effectRow({ tag, workspaces, text, detail, promoted, calls }: Effect, {
   };
 }
 
+/** Of the changes that no request of today shows, those that allow more. */
+function latentRows(cause: CauseReport, report: ReportModel): readonly ScreenRow[] {
+  return latentOf(cause, report)
+    .filter(({ direction }) => direction === "weaker")
+    .map((change) => plainRow("LATENT", "widen", `${change.policy} ${laterText(change)}`));
+}
+
+function stricterRows(cause: CauseReport, report: ReportModel): readonly ScreenRow[] {
+  return latentOf(cause, report)
+    .filter(({ direction }) => direction === "stricter")
+    .map((change) => plainRow("NOTE", "quiet", `latent: ${change.policy} ${laterText(change)}`));
+}
+
+function laterText(change: LatentChange): string {
+  return `${latentText(change)}; no request of today meets it${change.view === "promoted" ? "; once promoted" : ""}`;
+}
+
+function cutRows({ latent }: ReportModel): readonly ScreenRow[] {
+  const text = latentCut(latent);
+  return text === null ? [] : [plainRow("NOTE", "quiet", text)];
+}
+
 function sameRows(
   { unaffected, routes, without_routes: without, gains, groups, promoted_groups: later }: CauseReport,
   report: ReportModel,
 ): readonly ScreenRow[] {
-  if (groups.length + later.length === 0) return [plainRow("SAME", "good", "every request is decided as before")];
+  if (groups.length + later.length === 0)
+    return [
+      plainRow(
+        "SAME",
+        "good",
+        `every request${(report.latent?.changes.length ?? 0) === 0 ? "" : " of today"} is decided as before`,
+      ),
+    ];
   const isOfRoute = report.causes[0]?.entries[0]?.kind === "route";
   const byReason = Map.groupBy(unaffected, ({ why }) => why ?? "");
   const renamed = renamedText(report.causes[0]);

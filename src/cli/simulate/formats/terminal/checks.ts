@@ -11,6 +11,7 @@ import {
   type CoverageJudgement,
 } from "../wording/messages.ts";
 import { sampleText } from "../wording/results.ts";
+import { LATENT_TITLE, latentCut, latentText } from "../wording/latent.ts";
 import { settingText } from "../wording/settings.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
 import { columnWidth, moreLine, placed } from "./changes.ts";
@@ -114,6 +115,28 @@ function seenLine(
   const of = `${numberText(groups)} of ${amountText(changed, "change")}`;
   const share = percentageText(decisions, evidence.decisions);
   return line(2, span(`${padded(view, 14)}  ${of} seen: ${amountText(decisions, "decision")}, ${share}`));
+}
+
+export function latentLines({ latent }: ReportModel): readonly Line[] {
+  const changes = latent?.changes ?? [];
+  const cut = latentCut(latent);
+  if (changes.length === 0 && cut === null) return [];
+  return [
+    BLANK,
+    line(0, span(LATENT_TITLE, "bold"), span(` (${numberText(changes.length)})`)),
+    ...changes.slice(0, MOST).map((change) => ({
+      ...line(
+        2,
+        span(change.direction === "weaker" ? "+ " : "- ", change.direction === "weaker" ? "green" : "red"),
+        span(`${change.policy}  `, "bold"),
+        span(latentText(change)),
+        span(change.place === null ? "" : `  ${placed(change.place)}`, "dim"),
+      ),
+      hang: 4,
+    })),
+    ...moreLine(changes.length - Math.min(changes.length, MOST), "latent change"),
+    ...(cut === null ? [] : [line(2, span("! ", "yellow"), span(cut))]),
+  ];
 }
 
 const STATUS_STYLES = { FAIL: "red", WAIVED: "yellow", PASS: "green" } as const satisfies Record<string, Style>;

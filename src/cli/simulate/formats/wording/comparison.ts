@@ -193,11 +193,12 @@ export function unchangedText(report: SimulationReport): { readonly title: strin
 const NO_CHANGES = "No changes. Head allows exactly what base allows.";
 
 /** "1 policy differs; 2 changed settings": what is not the same and changes no class by itself; empty where nothing is. */
-function differencesText({ base, head, changed_settings: settings }: SimulationReport): string {
+function differencesText({ base, head, changed_settings: settings, latent }: SimulationReport): string {
   const policies = policyDifferences(base, head).length;
   return [
     policies === 0 ? "" : amountText(policies, "policy differs", "policies differ"),
     settings.length === 0 ? "" : amountText(settings.length, "changed setting"),
+    latent === undefined || latent.changes.length === 0 ? "" : amountText(latent.changes.length, "latent change"),
   ]
     .filter((part) => part !== "")
     .join("; ");

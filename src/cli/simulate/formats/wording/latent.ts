@@ -1,0 +1,99 @@
+import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
+import type { LatentChange, LatentReport } from "../../../../simulate/report/latent-report.ts";
+import { NOT_DECLARED } from "../../../../simulate/latent/name-classes.ts";
+import { numberText } from "../../../terminal/amounts.ts";
+
+export const LATENT_TITLE = "Latent changes";
+
+/** What a latent change is, for readers who see one for the first time. */
+export const LATENT_SENTENCE =
+  "A changed policy decides otherwise for an endpoint, a workspace or a route that no file has today.";
+
+/** "would no longer refuse endpoints with retention transient or days_30 for workspaces of tier regulated". */
+export function latentText(change: LatentChange): string {
+  const { where, every } = change;
+  const own = where.filter(({ path }) => path.startsWith("candidates."));
+  const others = where.filter(({ path }) => !path.startsWith("candidates."));
+  const endpoints = own.length === 0 ? "endpoints" : `endpoints ${own.map(endpointPart).join(" and ")}`;
+  const whose = others.length === 0 ? "" : ` for ${others.map(requestPart).join(", ")}`;
+  return `${verbOf(change, `${endpoints}${whose}`)}${every || where.length === 0 ? "" : ", in some of these cases"}`;
+}
+
+function verbOf({ direction, kind, rule }: LatentChange, what: string): string {
+  if (kind === "constraint") return `would ${direction === "weaker" ? "no longer refuse" : "refuse"} ${what}`;
+  return direction === "weaker" ? `would no longer apply ${rule} at ${what}` : `would apply ${rule} at ${what}`;
+}
+
+type Condition = LatentChange["where"][number];
+
+function endpointPart({ path, values }: Condition): string {
+  const [, member = "", ...rest] = path.split(".");
+  if (member === "capabilities") return `${values.includes("true") ? "with" : "without"} ${rest.join(".")}`;
+  if (member === "trains_on_data") return values.includes("true") ? "that train on data" : "that do not train on data";
+  if (member === "price") {
+    return values.length === 1 && values[0] === "none" ? "without a price" : `at ${rest.join("")} price ${or(values)}`;
+  }
+  if (member === "region") return `in ${named("region", values)}`;
+  return `with ${named(member.replaceAll("_", " "), values)}`;
+}
+
+function requestPart({ path, values }: Condition): string {
+  const [section = "", member = "", ...rest] = path.split(".");
+  const name = rest.join(".");
+  const has = values.includes("true");
+  switch (`${section}.${member}`) {
+    case "workspace.id":
+      return named("workspace", values);
+    case "workspace.tier":
+      return `workspaces of ${named("tier", values)}`;
+    case "workspace.labels":
+      return `workspaces ${has ? "" : "not "}labelled ${name}`;
+    case "key.labels":
+      return `keys ${has ? "" : "not "}labelled ${name}`;
+    case "request.needs":
+      return `requests that ${has ? "" : "do not "}need ${name}`;
+    case "operation.":
+      return or(values);
+    default:
+      return named(`${section === "request" ? "" : `${section} `}${member.replaceAll("_", " ")}`, values);
+  }
+}
+
+/** "region us or one that no file declares". */
+function named(what: string, values: readonly string[]): string {
+  if (values.join() === NOT_DECLARED) return `a ${what} that no file declares`;
+  return `${what} ${or(values.map((value) => (value === NOT_DECLARED ? "one that no file declares" : value)))}`;
+}
+
+/** Longer lists are cut: the report as JSON has all values. */
+const MOST_VALUES = 4;
+
+function or(values: readonly string[]): string {
+  const shown =
+    values.length > MOST_VALUES
+      ? [...values.slice(0, MOST_VALUES - 1), `${numberText(values.length - MOST_VALUES + 1)} more`]
+      : values;
+  return shown.length < 2 ? shown.join("") : `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
+}
+
+/** That not every combination was tried; `null` where each was. */
+export function latentCut(latent: LatentReport | undefined): string | null {
+  if (latent === undefined || latent.complete) return null;
+  return `latent changes: ${numberText(latent.tried)} of ${numberText(latent.of)} combinations of values were tried`;
+}
+
+/** Those of the policies that a cause changes; those that no entry names belong to the first cause of the data that they read. */
+export function latentOf(
+  cause: CauseReport,
+  { latent, causes }: { readonly latent?: LatentReport; readonly causes: readonly CauseReport[] },
+): readonly LatentChange[] {
+  const isOf = ({ entries }: CauseReport, { policy }: LatentChange): boolean =>
+    entries.some(({ kind, subject }) => kind === "policy" && subject === policy);
+  return (latent?.changes ?? []).filter((change) => {
+    const owner =
+      causes.find((each) => isOf(each, change)) ??
+      causes.find(({ entries }) => entries.some(({ kind }) => kind === "region_group")) ??
+      causes[0];
+    return owner === cause;
+  });
+}

@@ -1,0 +1,46 @@
+import type { PolicyEvaluation, PolicyInput, PolicyObligation } from "../../canon/policy.ts";
+import type { LatentChange } from "../report/latent-report.ts";
+import type { Combination } from "./combinations.ts";
+
+/** One made-up input for which a policy decides otherwise than before. */
+export interface ChangedAnswer extends Pick<LatentChange, "direction" | "rule" | "kind"> {
+  readonly combination: Combination;
+  /** Whether a request of today may have the input. */
+  readonly isToday: boolean;
+}
+
+/** What differs between the answers of both sides about the only candidate of an input. */
+export function changedAnswers(
+  base: PolicyEvaluation,
+  head: PolicyEvaluation,
+  input: PolicyInput,
+): readonly Pick<ChangedAnswer, "direction" | "rule" | "kind">[] {
+  const [before, after] = [denierOf(base, input), denierOf(head, input)];
+  if (before !== null && after !== null) return [];
+  if (before !== null) return [{ direction: "weaker", rule: before, kind: "constraint" }];
+  if (after !== null) return [{ direction: "stricter", rule: after, kind: "constraint" }];
+  const lost = base.obligations.filter((one) => !isKept(one, head.obligations));
+  const gained = head.obligations.filter((one) => !isKept(one, base.obligations));
+  return [
+    ...lost.map(({ name }) => ({ direction: "weaker", rule: name, kind: "obligation" }) as const),
+    ...gained.map(({ name }) => ({ direction: "stricter", rule: name, kind: "obligation" }) as const),
+  ];
+}
+
+/** The first constraint that refuses the input's candidate; `null` where none does. */
+export function denierOf({ verdicts }: PolicyEvaluation, { candidates }: PolicyInput): string | null {
+  const denies = ({ verdict, effect, failing }: PolicyEvaluation["verdicts"][number]): boolean =>
+    verdict === "indeterminate" ||
+    (verdict === "fail" && (effect === "gate" || candidates.every(({ id }) => failing.includes(id))));
+  return verdicts.find(denies)?.constraint ?? null;
+}
+
+/** Whether the other side obliges to the same, or to more. A preference for a region obliges to nothing. */
+function isKept(one: PolicyObligation, others: readonly PolicyObligation[]): boolean {
+  if (one.kind === "prefer_region") return true;
+  return others.some((other) =>
+    one.kind === "max_output_tokens"
+      ? other.kind === one.kind && other.value <= one.value
+      : other.kind === one.kind && other.value === one.value,
+  );
+}

@@ -1,0 +1,151 @@
+import { canonicalJson } from "../../canon/json.ts";
+import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { policyData } from "../../policy/policy-data.ts";
+import { readsPath } from "../../policy/modules/reads.ts";
+import type { LatentChange, LatentReport } from "../report/latent-report.ts";
+import type { SideLocation } from "../report/location.ts";
+import { VIEWS, type View } from "../sample-request.ts";
+import type { LoadedPolicy, LoadedViews } from "../views.ts";
+import { combinations, inputAt, numberOfCombinations, type Combination } from "./combinations.ts";
+import { latentFields } from "./fields.ts";
+import { type ChangedAnswer, changedAnswers, denierOf } from "./changed-answers.ts";
+import type { TablePair } from "./name-classes.ts";
+import { policyReads } from "./policy-reads.ts";
+import { summaries } from "./summaries.ts";
+import { TodaysRows } from "./todays-rows.ts";
+
+interface OfSides<Value> {
+  readonly base: Value;
+  readonly head: Value;
+}
+
+/** Inputs that are evaluated on both sides for one policy, and for all policies of a run. */
+const MOST_OF_POLICY = 20_000;
+const MOST_OF_RUN = 60_000;
+
+/** A policy that acts in a view with another content or other data than on the other side; `null` where a side has none. */
+interface ChangedPolicy extends OfSides<LoadedPolicy | null> {
+  readonly id: string;
+  readonly view: View;
+}
+
+/** Where a rule of a policy stands. */
+export type RuleLocation = (policy: string, rule: string) => SideLocation | null;
+
+/**
+ * What policies whose content or data changed would decide otherwise for rows that no file has yet: an endpoint with another retention, a workspace of
+ * another tier. Each changed policy gets every combination of the values that it can tell apart, for one endpoint at a time, on both sides.
+ *
+ * @returns `null` where no policy changed, or the table has no workspace that reaches an endpoint.
+ */
+export function latentChanges(
+  views: OfSides<LoadedViews>,
+  tables: TablePair,
+  locationOf: RuleLocation,
+): LatentReport | null {
+  const changed = changedPolicies(views, tables);
+  if (changed.length === 0) return null;
+  const tally = { tried: 0, of: 0n, complete: true };
+  const changes = changed.flatMap((policy): readonly LatentChange[] => {
+    const contents = [policy.base?.rules, policy.head?.rules].flatMap((rules) => rules ?? []);
+    const fields = latentFields(policyReads(contents), tables);
+    const today = { base: new TodaysRows(tables.base, fields), head: new TodaysRows(tables.head, fields) };
+    const { start, combinations: rows } = today.head.start === null ? today.base : today.head;
+    if (start === null) return [];
+    const most = Math.min(MOST_OF_POLICY, MOST_OF_RUN - tally.tried);
+    const all = numberOfCombinations(fields);
+    tally.of += all;
+    if (all > BigInt(most)) tally.complete = false;
+    const others = changed.filter(({ id, view }) => id !== policy.id && view === policy.view);
+    const answers: ChangedAnswer[] = [];
+    for (const combination of combinations(fields, rows, most)) {
+      tally.tried += 1;
+      const input = inputAt(fields, combination, start);
+      answers.push(...answersAt(policy, others, combination, input, today));
+    }
+    return summaries(fields, answers, BigInt(most) >= all).map(({ answer, ...summary }) => ({
+      policy: policy.id,
+      view: policy.view,
+      direction: answer.direction,
+      rule: answer.rule,
+      kind: answer.kind,
+      ...summary,
+      example: inputAt(fields, answer.combination, start),
+      place: locationOf(policy.id, answer.rule),
+    }));
+  });
+  return { complete: tally.complete, tried: tally.tried, of: String(tally.of), changes };
+}
+
+function answersAt(
+  policy: ChangedPolicy,
+  others: readonly ChangedPolicy[],
+  combination: Combination,
+  input: PolicyInput,
+  today: OfSides<TodaysRows>,
+): readonly ChangedAnswer[] {
+  const found = changedAnswers(evaluationOf(policy.base, input), evaluationOf(policy.head, input), input);
+  return found.flatMap((answer): readonly ChangedAnswer[] => {
+    // The side that passes: its requests show the change, where the input is one of theirs.
+    const side = answer.direction === "weaker" ? "head" : "base";
+    const isRefused = others.some((other) => denierOf(evaluationOf(other[side], input), input) !== null);
+    // A rule that moved into another policy refuses as before.
+    if (answer.kind === "constraint" && isRefused) return [];
+    return [{ ...answer, combination, isToday: today[side].has(combination, input) }];
+  });
+}
+
+const NOTHING: PolicyEvaluation = { verdicts: [], obligations: [] };
+
+function evaluationOf(policy: LoadedPolicy | null, input: PolicyInput): PolicyEvaluation {
+  return policy?.single.evaluate(input) ?? NOTHING;
+}
+
+/** In the order of ids; what changes as declared is not there again as if promoted. */
+function changedPolicies(views: OfSides<LoadedViews>, tables: TablePair): readonly ChangedPolicy[] {
+  const seen = new Set<string>();
+  return VIEWS.flatMap((view) => {
+    const [before, after] = [actingIn(views.base, view), actingIn(views.head, view)];
+    return [...new Set([...before.keys(), ...after.keys()])].toSorted().flatMap((id): readonly ChangedPolicy[] => {
+      const [base, head] = [before.get(id) ?? null, after.get(id) ?? null];
+      const key = JSON.stringify([id, digestOf(base), digestOf(head)]);
+      if (seen.has(key) || (base === null && head === null) || isSame(base, head, tables)) return [];
+      seen.add(key);
+      return [{ id, view, base, head }];
+    });
+  });
+}
+
+/** What acts in a view, by id; a removal acts by its absence. */
+function actingIn({ policies, declared, promoted }: LoadedViews, view: View): ReadonlyMap<string, LoadedPolicy> {
+  const set = view === "declared" ? declared : promoted;
+  const acting = new Set(
+    set.policies.flatMap(({ identity: { id, digest, slot } }) => (slot === "enforced" ? [`${id}@${digest}`] : [])),
+  );
+  return new Map(
+    policies.flatMap((policy) => {
+      const { id, digest } = policy.single.identity;
+      return acting.has(`${id}@${digest}`) && policy.rules !== null ? [[id, policy] as const] : [];
+    }),
+  );
+}
+
+function digestOf(policy: LoadedPolicy | null): string {
+  return policy?.single.identity.digest ?? "";
+}
+
+function isSame(base: LoadedPolicy | null, head: LoadedPolicy | null, tables: TablePair): boolean {
+  if (base === null || head === null || digestOf(base) !== digestOf(head)) return false;
+  return dataOf(base, tables.base) === dataOf(head, tables.head);
+}
+
+/** The data that a policy reads, as text. */
+function dataOf({ single }: LoadedPolicy, table: RoutingTable): string {
+  const { approved, regions } = policyData(table);
+  const isRead = (path: string): boolean => readsPath(single, path);
+  return canonicalJson([
+    Object.entries(approved).filter(([name]) => isRead(`data.approved.${name}`)),
+    Object.entries(regions).filter(([name]) => isRead(`data.regions.${name}`)),
+  ]);
+}

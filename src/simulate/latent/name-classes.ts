@@ -1,0 +1,147 @@
+import type { PolicyCandidate, PolicyInput } from "../../canon/policy.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import type { PolicyReads } from "./policy-reads.ts";
+
+/** The row of routes.yaml that a value stands in; `request`: it comes with each request, and a simulation tries them all. */
+export type LatentRow = "endpoint" | "workspace" | "route" | "request";
+
+/** A member of the input that a policy reads, with every value that it can tell apart. */
+export interface LatentField {
+  /** As policies write it, with the name behind it for one value of a list: `candidates.retention`, `workspace.labels.eu`. */
+  readonly path: string;
+  readonly row: LatentRow;
+  /** What each value stands for, in words of the files; values that the policy takes for equal share one. */
+  readonly values: readonly (readonly string[])[];
+  /** Which value an input has. */
+  readonly indexOf: (input: PolicyInput) => number;
+  readonly apply: (input: PolicyInput, index: number) => PolicyInput;
+}
+
+export interface TablePair {
+  readonly base: RoutingTable;
+  readonly head: RoutingTable;
+}
+
+/** Values that a policy takes for equal; the first represents them. */
+export interface NameClass<Value> {
+  readonly members: readonly Value[];
+  readonly names: readonly string[];
+}
+
+/** What stands for a name that no file declares yet; no name has parentheses. */
+export const NOT_DECLARED = "(not declared)";
+
+export function namesOf({ base, head }: TablePair, of: (table: RoutingTable) => readonly string[]): readonly string[] {
+  return [...new Set([...of(head), ...of(base)])].toSorted();
+}
+
+/** A closed list. */
+export function closed<Value extends string>(
+  values: readonly Value[],
+  { tellsApart }: PolicyReads,
+): readonly NameClass<Value>[] {
+  return classesOf(values, (value) => (tellsApart(value) ? value : ""));
+}
+
+/**
+ * Names that files declare, and one more that none declares yet.
+ *
+ * @param more what else a policy can know of a name.
+ */
+export function open(
+  names: readonly string[],
+  { tellsApart }: PolicyReads,
+  more: (name: string) => string = () => "",
+): readonly NameClass<string>[] {
+  let fresh = "another";
+  while (names.includes(fresh)) fresh += "-one";
+  const classes = classesOf([...names, fresh], (name) => (tellsApart(name) ? name : `\n${more(name)}`));
+  return classes.map(({ members, names: shown }) => ({
+    members,
+    names: shown.map((name) => (name === fresh ? NOT_DECLARED : name)),
+  }));
+}
+
+export function truth(): readonly NameClass<boolean>[] {
+  return [false, true].map((value) => ({ members: [value], names: [String(value)] }));
+}
+
+/** @param keyOf equal for values that the policy takes for equal. */
+export function classesOf<Value extends string | number>(
+  values: readonly Value[],
+  keyOf: (value: Value) => string,
+): readonly NameClass<Value>[] {
+  return [...Map.groupBy(new Set(values), keyOf).values()].map((members) => ({ members, names: members.map(String) }));
+}
+
+export function field<Value>({
+  path,
+  row,
+  classes,
+  of,
+  set,
+}: Pick<LatentField, "path" | "row"> & {
+  readonly classes: readonly NameClass<Value>[];
+  readonly of: (input: PolicyInput) => Value | undefined;
+  readonly set: (input: PolicyInput, value: Value) => PolicyInput;
+}): LatentField {
+  return {
+    path,
+    row,
+    values: classes.map(({ names }) => names),
+    indexOf: (input) => {
+      const value = of(input);
+      return Math.max(
+        0,
+        classes.findIndex(({ members }) => members.some((member) => member === value)),
+      );
+    },
+    apply: (input, index) => {
+      const value = classes[index]?.members[0];
+      return value === undefined ? input : set(input, value);
+    },
+  };
+}
+
+/** A field for each value that a list may have or not, of those that the policy tells apart. */
+export function memberships<Value extends string>(
+  path: string,
+  row: LatentRow,
+  values: readonly Value[],
+  { tellsApart }: PolicyReads,
+  list: {
+    readonly of: (input: PolicyInput) => readonly Value[];
+    readonly set: (input: PolicyInput, values: readonly Value[]) => PolicyInput;
+  },
+): readonly LatentField[] {
+  return values.filter(tellsApart).map((value) =>
+    field<boolean>({
+      path: `${path}.${value}`,
+      row,
+      classes: truth(),
+      of: (input) => list.of(input).includes(value),
+      set: (input, isIn) => {
+        const others = list.of(input).filter((other) => other !== value);
+        return list.set(input, isIn ? [...others, value].toSorted() : others);
+      },
+    }),
+  );
+}
+
+export function withCandidate(
+  input: PolicyInput,
+  change: (candidate: PolicyCandidate) => PolicyCandidate,
+): PolicyInput {
+  return { ...input, candidates: input.candidates.map(change) };
+}
+
+/** The region groups that a region is in, of those that the policy reads; with approvals, every region is its own. */
+export function groupsOf(region: string, { base, head }: TablePair, reads: PolicyReads): string {
+  if (reads.path("data.approved")) return region;
+  const groups = [base, head].map(({ regionGroups }) =>
+    Object.entries(regionGroups).flatMap(([group, regions]) =>
+      reads.path(`data.regions.${group}`) && regions.includes(region) ? [group] : [],
+    ),
+  );
+  return JSON.stringify(groups);
+}
