@@ -1,67 +1,204 @@
-/** The ways in which a call of a provider can fail. Failures are values; an exception means a bug of ours. */
-export const FAILURE_KINDS = [
-  "connect",
-  "tls",
-  "address_refused",
-  "reset",
-  "timeout_connect",
-  "timeout_first_byte",
-  "timeout_first_token",
-  "timeout_idle",
-  "timeout_attempt",
-  "timeout_total",
-  "rate_limited",
-  "overloaded",
-  "server_error",
-  "auth",
-  "not_found",
-  "rejected",
-  "redirect",
-  "malformed",
-  "truncated",
-  "error_frame",
-  "too_large",
-  "credentials_missing",
-  "saturated",
-  "client_closed",
-  "abandoned",
-  "server_stopping",
-  "key_revoked",
-] as const;
+/**
+ * What may help after a failure while nothing has been sent to the client. `again`: another candidate, and later the same one; `elsewhere`: another candidate only;
+ * `stop`: nothing.
+ */
+export type RetryAction = "again" | "elsewhere" | "stop";
 
-export type FailureKind = (typeof FAILURE_KINDS)[number];
+/** What a failure says of the endpoint where it happened. `nothing`: it was ours, or the caller's, or says as little of the endpoint as a success would. */
+export type FailureEffect = "ill" | "rate_limited" | "nothing";
 
-/** The client's error for a failure that no retry or fallback repaired. Codes are stable; sentences are ours alone. */
-export const FAILURE_SENTENCES: Readonly<Record<FailureKind, string>> = {
-  connect: "no connection to the provider could be made",
-  tls: "the provider's certificate or TLS handshake was not acceptable",
-  address_refused:
-    "the provider's host resolves to an address that routes.yaml does not allow; the operator has to fix this, not the caller",
-  reset: "the provider closed the connection before it answered",
-  timeout_connect: "connecting to the provider took too long",
-  timeout_first_byte: "the provider did not begin to answer in time",
-  timeout_first_token: "the provider sent no output in time",
-  timeout_idle: "the provider stopped sending in the middle of its answer",
-  timeout_attempt: "the provider took longer than routes.yaml allows for one attempt",
-  timeout_total: "the request's deadline passed",
-  rate_limited: "the provider's rate limit is exhausted",
-  overloaded: "the provider is overloaded",
-  server_error: "the provider failed",
-  auth: "the provider refused the router's credentials, or none could be had; the operator has to fix this, not the caller",
-  not_found: "the provider does not have the model or path that routes.yaml names",
-  rejected: "the provider refused the request as invalid",
-  redirect: "the provider answered with a redirect, which is never followed",
-  malformed: "the provider's answer does not conform to its protocol",
-  truncated: "the provider's answer ended before it was whole",
-  error_frame: "the provider reported an error in its answer",
-  too_large: "the provider's answer is larger than the router accepts",
-  credentials_missing: "the provider has no credentials on this server",
-  saturated: "as many calls to the provider are under way as routes.yaml allows",
-  client_closed: "the client went away",
-  abandoned: "the router cancelled the call, because another part of the request had failed",
-  server_stopping: "the router is being stopped",
-  key_revoked: "the service key has been revoked",
-};
+/**
+ * `uncalled`: no provider was called; such an attempt costs nothing and never decides the client's error. `unreached`: nothing of the request can have reached
+ * one, so it charges nothing. `lasting`: no later try changes it, because an operator has to act first, or because the answer would be the same; official
+ * clients survive two of the others at the provider itself, and must not die of them here. `reported`: the provider reported it itself, with any status, and
+ * generated no answer. `callers`: it may be the request's fault; a code or a named member shows whether another caller's request would have met it.
+ */
+type FailureTrait = "uncalled" | "unreached" | "lasting" | "reported" | "callers";
+
+interface FailureRow {
+  /** The client's error for a failure that no retry or fallback repaired. Sentences are ours alone. */
+  readonly sentence: string;
+  readonly fix: string;
+  /**
+   * The cause decides what can help (docs/dispatch.md#what-a-failure-leads-to). The caller's mistake is the same at every provider: a fallback would hide it and
+   * charge it twice. A fault that an operator has to fix lasts longer than a second. A call that was too slow would take as long again.
+   */
+  readonly next: RetryAction;
+  /** Absent: `ill`. */
+  readonly effect?: FailureEffect;
+  readonly traits?: readonly FailureTrait[];
+}
+
+export const RETRY_FIX = "Try again; add a fallback to the route. `signalbox evidence` shows every attempt.";
+export const OPERATOR_FIX = "For the operator: check the provider's row and its credential. Callers cannot fix it.";
+const TIMES = "Try again; operators check `timeouts` of the provider and its health.";
+
+const ROWS = {
+  connect: {
+    sentence: "no connection to the provider could be made",
+    fix: RETRY_FIX,
+    next: "again",
+    traits: ["unreached"],
+  },
+  tls: {
+    sentence: "the provider's certificate or TLS handshake was not acceptable",
+    fix: OPERATOR_FIX,
+    next: "elsewhere",
+    traits: ["unreached", "lasting"],
+  },
+  address_refused: {
+    sentence:
+      "the provider's host resolves to an address that routes.yaml does not allow; the operator has to fix this, not the caller",
+    fix: "For the operator: if the provider is your own, write `network: private` in its row; otherwise check why its name resolves to this address.",
+    next: "elsewhere",
+    traits: ["unreached", "lasting"],
+  },
+  // Not `again`, because the provider may have read the request: the same one again could be answered, and charged, twice.
+  reset: { sentence: "the provider closed the connection before it answered", fix: RETRY_FIX, next: "elsewhere" },
+  timeout_connect: {
+    sentence: "connecting to the provider took too long",
+    fix: TIMES,
+    next: "again",
+    traits: ["unreached"],
+  },
+  timeout_first_byte: {
+    sentence: "the provider did not begin to answer in time",
+    fix: TIMES,
+    next: "elsewhere",
+    traits: ["callers"],
+  },
+  timeout_first_token: { sentence: "the provider sent no output in time", fix: TIMES, next: "elsewhere" },
+  timeout_idle: { sentence: "the provider stopped sending in the middle of its answer", fix: TIMES, next: "elsewhere" },
+  timeout_attempt: {
+    sentence: "the provider took longer than routes.yaml allows for one attempt",
+    fix: TIMES,
+    next: "elsewhere",
+  },
+  // Says nothing of the endpoint: it is the caller's deadline, of which earlier attempts may have left this one next to nothing.
+  timeout_total: {
+    sentence: "the request's deadline passed",
+    fix: "Raise `x-request-timeout-ms`, or request less output.",
+    next: "stop",
+    effect: "nothing",
+  },
+  rate_limited: {
+    sentence: "the provider's rate limit is exhausted",
+    fix: "Try again after `retry-after`; operators request a higher limit from the vendor, or add endpoints.",
+    next: "again",
+    effect: "rate_limited",
+    traits: ["reported"],
+  },
+  overloaded: {
+    sentence: "the provider is overloaded",
+    fix: RETRY_FIX,
+    next: "again",
+    traits: ["reported", "callers"],
+  },
+  server_error: { sentence: "the provider failed", fix: RETRY_FIX, next: "again", traits: ["reported", "callers"] },
+  auth: {
+    sentence:
+      "the provider refused the router's credentials, or none could be had; the operator has to fix this, not the caller",
+    fix: OPERATOR_FIX,
+    next: "elsewhere",
+    traits: ["lasting", "reported", "callers"],
+  },
+  not_found: {
+    sentence: "the provider does not have the model or path that routes.yaml names",
+    fix: "For the operator: correct `upstream_model` or `base_url`.",
+    next: "elsewhere",
+    traits: ["lasting", "reported", "callers"],
+  },
+  // Says nothing of the endpoint: otherwise one caller's bad requests would close the endpoint to all others.
+  rejected: {
+    sentence: "the provider refused the request as invalid",
+    fix: "Check the request; the provider's own message is never passed on.",
+    next: "stop",
+    effect: "nothing",
+    traits: ["lasting", "reported"],
+  },
+  redirect: {
+    sentence: "the provider answered with a redirect, which is never followed",
+    fix: "For the operator: set `base_url` to the address that the redirect leads to.",
+    next: "elsewhere",
+    traits: ["lasting", "reported"],
+  },
+  malformed: { sentence: "the provider's answer does not conform to its protocol", fix: RETRY_FIX, next: "again" },
+  truncated: { sentence: "the provider's answer ended before it was whole", fix: RETRY_FIX, next: "again" },
+  error_frame: {
+    sentence: "the provider reported an error in its answer",
+    fix: RETRY_FIX,
+    next: "again",
+    traits: ["reported"],
+  },
+  too_large: {
+    sentence: "the provider's answer is larger than the router accepts",
+    fix: "Request less output.",
+    next: "elsewhere",
+    effect: "nothing",
+    traits: ["lasting"],
+  },
+  credentials_missing: {
+    sentence: "the provider has no credentials on this server",
+    fix: OPERATOR_FIX,
+    next: "elsewhere",
+    effect: "nothing",
+    traits: ["uncalled", "unreached", "lasting"],
+  },
+  // The request has waited in the queue. One that passed the queue by has the code `NOT_WAITED`.
+  saturated: {
+    sentence: "as many calls to the provider are under way as routes.yaml allows",
+    fix: "Try again; operators raise `max_concurrency`.",
+    next: "elsewhere",
+    effect: "nothing",
+    traits: ["uncalled", "unreached"],
+  },
+  client_closed: {
+    sentence: "the client went away",
+    fix: "Nothing: the caller closed the connection.",
+    next: "stop",
+    effect: "nothing",
+  },
+  abandoned: {
+    sentence: "the router cancelled the call, because another part of the request had failed",
+    fix: "Check the other parts of the batch.",
+    next: "stop",
+    effect: "nothing",
+  },
+  server_stopping: {
+    sentence: "the router is being stopped",
+    fix: "Try again: another process answers, or this one after its start. Operators give it more time with `--drain`.",
+    next: "stop",
+    effect: "nothing",
+  },
+  key_revoked: {
+    sentence: "the service key has been revoked",
+    fix: "Request a new key. Operators let running answers finish with `on_revoke: finish`.",
+    next: "stop",
+    effect: "nothing",
+    traits: ["lasting"],
+  },
+} as const satisfies Readonly<Record<string, FailureRow>>;
+
+/** The ways in which a call of a provider can fail. Failures are values; an exception means a bug of ours. Codes are stable. */
+export type FailureKind = keyof typeof ROWS;
+
+/** What each failure means and leads to: a new kind is a row here, and a number in `governance/counters.ts`. */
+export const FAILURES: Readonly<Record<FailureKind, FailureRow>> = ROWS;
+
+function isKind(name: string): name is FailureKind {
+  return Object.hasOwn(ROWS, name);
+}
+
+/** In the order of the contract. */
+export const FAILURE_KINDS: readonly FailureKind[] = Object.keys(ROWS).filter(isKind);
+
+export function effectOf(kind: FailureKind): FailureEffect {
+  return FAILURES[kind].effect ?? "ill";
+}
+
+export function hasTrait(kind: FailureKind, trait: FailureTrait): boolean {
+  return FAILURES[kind].traits?.includes(trait) === true;
+}
 
 export interface UpstreamFailure {
   readonly kind: FailureKind;
@@ -97,16 +234,7 @@ export function isTimeout(kind: FailureKind): boolean {
   return kind.startsWith("timeout_");
 }
 
-const NOT_REACHED: ReadonlySet<FailureKind> = new Set([
-  "connect",
-  "tls",
-  "address_refused",
-  "timeout_connect",
-  "credentials_missing",
-  "saturated",
-]);
-
 /** Whether something of the request may have reached the provider: then it may be charged for. */
 export function hasReachedProvider(kind: FailureKind): boolean {
-  return !NOT_REACHED.has(kind);
+  return !hasTrait(kind, "unreached");
 }

@@ -1,8 +1,9 @@
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
-import { codedError, LONGEST_WAIT, mayFailurePass, noHealthyEndpoint } from "../canon/errors/coded-error.ts";
+import { codedError, LONGEST_WAIT, noHealthyEndpoint } from "../canon/errors/coded-error.ts";
 import {
   FAILURE_CODE_SENTENCES,
-  FAILURE_SENTENCES,
+  FAILURES,
+  hasTrait,
   isTimeout,
   type FailureKind,
   type UpstreamFailure,
@@ -18,12 +19,9 @@ export interface FailedAttempt {
   readonly failure: UpstreamFailure;
 }
 
-/** Kinds of attempts that did not call a provider. Such an attempt costs nothing and never decides the client's error. */
-const NOT_CALLED: ReadonlySet<FailureKind> = new Set(["credentials_missing", "saturated"]);
-
 /** Whether a provider was called; only such attempts count against the caller's bound. */
 export function hasCalledProvider(failure: UpstreamFailure): boolean {
-  return !NOT_CALLED.has(failure.kind);
+  return !hasTrait(failure.kind, "uncalled");
 }
 
 /** The client's error for a plan whose attempts all failed; the last cause decides it, and every attempt is named. */
@@ -54,7 +52,7 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
 const SPENT_ACCOUNTS: ReadonlySet<string> = new Set(["insufficient_quota", "billing_error"]);
 
 function mayPassLater({ kind, code, final }: UpstreamFailure): boolean {
-  return final !== true && mayFailurePass(kind) && (code === null || !SPENT_ACCOUNTS.has(code));
+  return final !== true && !hasTrait(kind, "lasting") && (code === null || !SPENT_ACCOUNTS.has(code));
 }
 
 /** A wait that is too long for `retry-after` stands in the message. */
@@ -65,7 +63,7 @@ function longWait(retryAfter: number | null): string {
 
 function sentenceOf({ kind, code }: UpstreamFailure): string {
   const said = code !== null && Object.hasOwn(FAILURE_CODE_SENTENCES, code) ? FAILURE_CODE_SENTENCES[code] : undefined;
-  return said ?? FAILURE_SENTENCES[kind];
+  return said ?? FAILURES[kind].sentence;
 }
 
 /** A limit of ours, and a passing one: clients may try again soon. */
@@ -155,15 +153,6 @@ const REPORTED_KINDS: Readonly<Record<string, FailureKind>> = {
   unavailable: "overloaded",
 };
 
-/** Failures that another caller's request would not have met where the code or the member shows that the request was at fault. */
-const MAY_BE_THE_CALLERS: ReadonlySet<FailureKind> = new Set([
-  "auth",
-  "not_found",
-  "overloaded",
-  "server_error",
-  "timeout_first_byte",
-]);
-
 /** What a failed call has sent, and for whom. */
 export interface SentRequest {
   /** The body as it was sent. */
@@ -185,7 +174,7 @@ export function refusedRequest(failure: UpstreamFailure, { body, callers }: Sent
   const named = isCallers && param !== undefined && name !== "model" ? { param } : {};
   if (kind === "rejected") return { ...bare, ...named };
   // A 401 is about credentials, whatever it names.
-  if (!MAY_BE_THE_CALLERS.has(kind) || status === 401) return bare;
+  if (!hasTrait(kind, "callers") || status === 401) return bare;
   const saysCode = code !== null && Object.hasOwn(REPORTED_KINDS, code) && REPORTED_KINDS[code] === "rejected";
   const isAbsence = kind === "not_found" || kind === "auth";
   const saysMember = isAbsence && name !== null && name !== "model" && (isCallers || isMemberOf(body, name));

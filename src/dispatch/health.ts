@@ -1,40 +1,5 @@
-import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
+import { effectOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
 import type { HealthSettings } from "../canon/table.ts";
-
-/** What a failure says of the endpoint where it happened. `nothing`: it was ours, or the caller's, or says as little of the endpoint as a success would. */
-export type FailureEffect = "ill" | "rate_limited" | "nothing";
-
-export const FAILURE_EFFECTS: Readonly<Record<FailureKind, FailureEffect>> = {
-  connect: "ill",
-  tls: "ill",
-  address_refused: "ill",
-  reset: "ill",
-  timeout_connect: "ill",
-  timeout_first_byte: "ill",
-  timeout_first_token: "ill",
-  timeout_idle: "ill",
-  timeout_attempt: "ill",
-  // The caller's deadline, of which earlier attempts may have left this one next to nothing.
-  timeout_total: "nothing",
-  rate_limited: "rate_limited",
-  overloaded: "ill",
-  server_error: "ill",
-  auth: "ill",
-  not_found: "ill",
-  // Otherwise one caller's bad requests would close the endpoint to all others.
-  rejected: "nothing",
-  redirect: "ill",
-  malformed: "ill",
-  truncated: "ill",
-  error_frame: "ill",
-  too_large: "nothing",
-  credentials_missing: "nothing",
-  saturated: "nothing",
-  client_closed: "nothing",
-  abandoned: "nothing",
-  server_stopping: "nothing",
-  key_revoked: "nothing",
-};
 
 /** Whether calls go to an endpoint. All times are on the caller's clock, milliseconds. */
 export type HealthState =
@@ -127,7 +92,7 @@ export class Health {
 
   /** A call has ended; `null`: well. */
   end(failure: UpstreamFailure | null, settings: HealthSettings, now: number): void {
-    const effect = failure === null ? "well" : FAILURE_EFFECTS[failure.kind];
+    const effect = failure === null ? "well" : effectOf(failure.kind);
     switch (effect) {
       case "well":
         this.#failuresInARow = 0;

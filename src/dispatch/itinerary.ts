@@ -1,47 +1,5 @@
-import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
+import { FAILURES, type RetryAction, type UpstreamFailure } from "../canon/failure.ts";
 import { hasCalledProvider } from "./failures.ts";
-
-/**
- * What may help after a failure while nothing has been sent to the client. `again`: another candidate, and later the same one; `elsewhere`: another candidate only;
- * `stop`: nothing.
- */
-export type RetryAction = "again" | "elsewhere" | "stop";
-
-/**
- * The cause of a failure decides what can help (docs/dispatch.md#what-a-failure-leads-to). The caller's mistake is the same at every provider: a fallback
- * would hide it and charge it twice. A fault that an operator has to fix lasts longer than a second. A call that was too slow would take as long again.
- */
-const RETRY_ACTIONS: Readonly<Record<FailureKind, RetryAction>> = {
-  connect: "again",
-  tls: "elsewhere",
-  address_refused: "elsewhere",
-  // The provider may have read the request: the same one again could be answered, and charged, twice.
-  reset: "elsewhere",
-  timeout_connect: "again",
-  timeout_first_byte: "elsewhere",
-  timeout_first_token: "elsewhere",
-  timeout_idle: "elsewhere",
-  timeout_attempt: "elsewhere",
-  timeout_total: "stop",
-  rate_limited: "again",
-  overloaded: "again",
-  server_error: "again",
-  auth: "elsewhere",
-  not_found: "elsewhere",
-  rejected: "stop",
-  redirect: "elsewhere",
-  malformed: "again",
-  truncated: "again",
-  error_frame: "again",
-  too_large: "elsewhere",
-  credentials_missing: "elsewhere",
-  // The request has waited in the queue. One that passed the queue by has the code `NOT_WAITED`.
-  saturated: "elsewhere",
-  client_closed: "stop",
-  abandoned: "stop",
-  server_stopping: "stop",
-  key_revoked: "stop",
-};
 
 /** Code of a candidate that was passed over because its calls were taken and another candidate was fresh: its queue has not been tried yet. */
 export const NOT_WAITED = "not_waited";
@@ -59,7 +17,7 @@ export function retryActionFor({ kind, status, code, final }: UpstreamFailure, r
   if (kind === "reset" && resends) return "again";
   if (kind === "malformed" && code !== null && GIVEN_AGAIN.has(code)) return "elsewhere";
   if (kind === "saturated" && code === NOT_WAITED) return "again";
-  return kind === "timeout_first_byte" && status !== null ? "again" : RETRY_ACTIONS[kind];
+  return kind === "timeout_first_byte" && status !== null ? "again" : FAILURES[kind].next;
 }
 
 /** Where to go next, and after how many milliseconds. */

@@ -6,7 +6,7 @@ import type { Operation } from "../canon/operation.ts";
 import { largestOutput } from "../canon/largest-output.ts";
 import type { EndpointRow, ModelRow, Price } from "../canon/table.ts";
 import type { Amounts } from "./accounts.ts";
-import { hasReachedProvider, type FailureKind } from "../canon/failure.ts";
+import { hasReachedProvider, hasTrait, type FailureKind } from "../canon/failure.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import {
   carriedOut,
@@ -131,18 +131,6 @@ export interface Used {
   readonly estimated: boolean;
 }
 
-/** Failures that the provider reported itself, with any status: it generated no answer. */
-const REPORTED_FAILURES: ReadonlySet<FailureKind> = new Set([
-  "rate_limited",
-  "overloaded",
-  "server_error",
-  "auth",
-  "not_found",
-  "rejected",
-  "redirect",
-  "error_frame",
-]);
-
 /**
  * What a request has used; `null` where it reached no provider, so that nothing of it counts.
  *
@@ -215,7 +203,7 @@ function outputOf(
 ): number {
   const characters = outputCharacters ?? 0;
   const likely = Math.min(estimate.output, Math.ceil(characters / CHARACTERS_PER_TOKEN));
-  const isMade = whole || (!streamed && (failure === null || !REPORTED_FAILURES.has(failure)));
+  const isMade = whole || (!streamed && (failure === null || !hasTrait(failure, "reported")));
   // What a provider counted before a cut is often only the beginning.
   if (!isMade || (counted !== null && counted * MOST_CHARACTERS_PER_TOKEN < characters))
     return Math.max(counted ?? 0, likely);

@@ -1,5 +1,4 @@
-import { mayFailurePass } from "../../src/canon/errors/coded-error.ts";
-import { FAILURE_KINDS } from "../../src/canon/failure.ts";
+import { FAILURE_KINDS, hasTrait } from "../../src/canon/failure.ts";
 import type { Answer } from "./ask.ts";
 import type { Cell } from "./routes.ts";
 
@@ -80,7 +79,7 @@ function errorProblems({ fault }: Cell, { status, body, headers }: Answer): read
   if (!isOurs) problems.push(`status ${status} for a failure of the provider`);
   if (!/"error":\{/.test(body) || !/"message":"/.test(body)) problems.push("an error without the error's shape");
   const kinds = FAILURE_KINDS.filter((kind) => body.includes(`(${kind})`));
-  const isFinal = status < 500 || !kinds.some(mayFailurePass);
+  const isFinal = status < 500 || kinds.every((kind) => hasTrait(kind, "lasting"));
   if ((headers["x-should-retry"] === "false") !== isFinal)
     problems.push("an error that does not say whether it may pass");
   return problems;

@@ -1,4 +1,4 @@
-import { FAILURE_KINDS, isTimeout, type FailureKind } from "../failure.ts";
+import { FAILURE_KINDS, hasTrait, isTimeout, type FailureKind } from "../failure.ts";
 import { CONTROL_ERRORS } from "./control-errors.ts";
 import { final, passing, type ErrorAnswer, type ErrorRow } from "./error-row.ts";
 import { LIMIT_ERRORS } from "./limit-errors.ts";
@@ -7,30 +7,9 @@ import { PROVIDER_ERRORS, SERVICE_ERRORS } from "./service-errors.ts";
 import { SESSION_ERRORS } from "./session-errors.ts";
 import type { ServiceError } from "../error.ts";
 
-/**
- * Failures of providers that no later try can change, because an operator has to act first, or because the answer would be the same. All others may
- * pass: official clients survive two of them at the provider itself, and must not die of them here.
- */
-const FINAL_FAILURES: ReadonlySet<FailureKind> = new Set([
-  "tls",
-  "address_refused",
-  "auth",
-  "not_found",
-  "rejected",
-  "redirect",
-  "too_large",
-  "credentials_missing",
-  "key_revoked",
-]);
-
-/** Whether a provider's failure of this kind may be gone at a later try. */
-export function mayFailurePass(kind: FailureKind): boolean {
-  return !FINAL_FAILURES.has(kind);
-}
-
 function failureAnswer(kind: FailureKind): ErrorAnswer {
   const [status, code] = isTimeout(kind) ? ([504, "timeout"] as const) : ([502, "upstream"] as const);
-  return mayFailurePass(kind) ? passing(status, code) : final(status, code);
+  return hasTrait(kind, "lasting") ? final(status, code) : passing(status, code);
 }
 
 type FailureCode = `upstream_${FailureKind}`;

@@ -1,4 +1,4 @@
-import { FAILURE_KINDS, FAILURE_SENTENCES, type FailureKind } from "../../canon/failure.ts";
+import { FAILURE_KINDS, FAILURES, OPERATOR_FIX, RETRY_FIX, type FailureKind } from "../../canon/failure.ts";
 import { ANSWER_FAULTS } from "../../dialects/translation/answer-failure.ts";
 
 /** What an error code of an HTTP answer means, for callers and operators. */
@@ -15,50 +15,14 @@ function answer(status: AnswerCode["status"], meaning: string, example: string, 
   return { status, meaning, example, fix };
 }
 
-const RETRY = "Try again; add a fallback to the route. `signalbox evidence` shows every attempt.";
-const OPERATOR = "For the operator: check the provider's row and its credential. Callers cannot fix it.";
-const TIMES = "Try again; operators check `timeouts` of the provider and its health.";
-
-const FAILURE_FIXES: Readonly<Record<FailureKind, string>> = {
-  connect: RETRY,
-  tls: OPERATOR,
-  address_refused:
-    "For the operator: if the provider is your own, write `network: private` in its row; otherwise check why its name resolves to this address.",
-  reset: RETRY,
-  timeout_connect: TIMES,
-  timeout_first_byte: TIMES,
-  timeout_first_token: TIMES,
-  timeout_idle: TIMES,
-  timeout_attempt: TIMES,
-  timeout_total: "Raise `x-request-timeout-ms`, or request less output.",
-  rate_limited: "Try again after `retry-after`; operators request a higher limit from the vendor, or add endpoints.",
-  overloaded: RETRY,
-  server_error: RETRY,
-  auth: OPERATOR,
-  not_found: "For the operator: correct `upstream_model` or `base_url`.",
-  rejected: "Check the request; the provider's own message is never passed on.",
-  redirect: "For the operator: set `base_url` to the address that the redirect leads to.",
-  malformed: RETRY,
-  truncated: RETRY,
-  error_frame: RETRY,
-  too_large: "Request less output.",
-  credentials_missing: OPERATOR,
-  saturated: "Try again; operators raise `max_concurrency`.",
-  client_closed: "Nothing: the caller closed the connection.",
-  abandoned: "Check the other parts of the batch.",
-  server_stopping:
-    "Try again: another process answers, or this one after its start. Operators give it more time with `--drain`.",
-  key_revoked: "Request a new key. Operators let running answers finish with `on_revoke: finish`.",
-};
-
 const ATTEMPT_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
   FAILURE_KINDS.map((kind) => [
     `upstream_${kind}`,
     answer(
       statusOf(kind),
-      `No endpoint of the plan answered; the last attempt: ${FAILURE_SENTENCES[kind]}.`,
+      `No endpoint of the plan answered; the last attempt: ${FAILURES[kind].sentence}.`,
       "A route with one endpoint, whose provider has this failure.",
-      FAILURE_FIXES[kind],
+      FAILURES[kind].fix,
     ),
   ]),
 );
@@ -110,9 +74,9 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
   ["json_validate_failed", "The model wrote no JSON that fits the schema.", "Try again, or simplify the schema."],
   ["tool_use_failed", "The model wrote a tool call that cannot be read.", "Try again, or simplify the tool's schema."],
   ["rate_limit_error", "The provider's own rate limit is exhausted.", "Try again after `retry-after`."],
-  ["overloaded_error", "The provider is overloaded.", RETRY],
-  ["timeout_error", "The provider took too long.", RETRY],
-  ["api_error", "The provider failed.", RETRY],
+  ["overloaded_error", "The provider is overloaded.", RETRY_FIX],
+  ["timeout_error", "The provider took too long.", RETRY_FIX],
+  ["api_error", "The provider failed.", RETRY_FIX],
   ["billing_error", "The account at the provider cannot be charged.", "For the operator: look at the account."],
   [
     "not_found_error",
@@ -146,7 +110,7 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "The provider answered with an item that the request did not require.",
     "For the operator: report it.",
   ],
-  ["malformed_model_output", "The provider reports that its model wrote no readable output.", RETRY],
+  ["malformed_model_output", "The provider reports that its model wrote no readable output.", RETRY_FIX],
   [
     "malformed_tool_use",
     "The provider reports that its model wrote an unreadable tool call.",
@@ -157,7 +121,7 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "The provider reports that its model wrote an unreadable tool call.",
     "Try again, or simplify the tool's schema.",
   ],
-  ["malformed_response", "The provider reports that its model wrote no readable output.", RETRY],
+  ["malformed_response", "The provider reports that its model wrote no readable output.", RETRY_FIX],
   [
     "unexpected_tool_call",
     "The model called a tool although none was allowed.",
@@ -170,7 +134,7 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "Send the conversation unchanged, as the answers contained it.",
   ],
   ["no_image", "An image was requested, and the model made none.", "Change the request."],
-  ["generation_timeout", "The provider cancelled the answer because it took too long.", RETRY],
+  ["generation_timeout", "The provider cancelled the answer because it took too long.", RETRY_FIX],
   [
     "invalid_argument",
     "The provider refused a member of the request without saying which.",
@@ -187,26 +151,26 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "For the operator: check the account's region and billing.",
   ],
   ["out_of_range", "A number is out of the range that the provider accepts.", "Use another number."],
-  ["already_exists", "Something exists already at the provider.", RETRY],
-  ["aborted", "The provider gave the call up.", RETRY],
-  ["cancelled", "The provider gave the call up.", RETRY],
-  ["unknown", "The provider failed and gave no reason.", RETRY],
-  ["deadline_exceeded", "The provider exceeded its own time limit.", RETRY],
-  ["permission_denied", "The provider's credential may not do this.", OPERATOR],
-  ["unauthenticated", "The provider does not accept the router's credential.", OPERATOR],
-  ["access_denied", "The provider's credential may not do this.", OPERATOR],
-  ["api_key_invalid", "The provider does not accept the router's key.", OPERATOR],
+  ["already_exists", "Something exists already at the provider.", RETRY_FIX],
+  ["aborted", "The provider gave the call up.", RETRY_FIX],
+  ["cancelled", "The provider gave the call up.", RETRY_FIX],
+  ["unknown", "The provider failed and gave no reason.", RETRY_FIX],
+  ["deadline_exceeded", "The provider exceeded its own time limit.", RETRY_FIX],
+  ["permission_denied", "The provider's credential may not do this.", OPERATOR_FIX],
+  ["unauthenticated", "The provider does not accept the router's credential.", OPERATOR_FIX],
+  ["access_denied", "The provider's credential may not do this.", OPERATOR_FIX],
+  ["api_key_invalid", "The provider does not accept the router's key.", OPERATOR_FIX],
   ["unimplemented", "The provider does not have the requested object.", "Use another route."],
-  ["internal", "The provider failed.", RETRY],
-  ["server_error", "The provider failed.", RETRY],
-  ["unavailable", "The provider cannot serve the model now.", RETRY],
-  ["overloaded", "The provider is overloaded.", RETRY],
+  ["internal", "The provider failed.", RETRY_FIX],
+  ["server_error", "The provider failed.", RETRY_FIX],
+  ["unavailable", "The provider cannot serve the model now.", RETRY_FIX],
+  ["overloaded", "The provider is overloaded.", RETRY_FIX],
   ["rate_limited", "The provider's own rate limit is exhausted.", "Try again after `retry-after`."],
-  ["data_loss", "The provider failed and lost something.", RETRY],
-  ["model_error", "The model failed at the provider.", RETRY],
-  ["model_not_ready", "The provider is loading the model.", RETRY],
-  ["model_stream_error", "The model failed in the middle of its answer.", RETRY],
-  ["model_timeout", "The model took longer than the provider allows.", RETRY],
+  ["data_loss", "The provider failed and lost something.", RETRY_FIX],
+  ["model_error", "The model failed at the provider.", RETRY_FIX],
+  ["model_not_ready", "The provider is loading the model.", RETRY_FIX],
+  ["model_stream_error", "The model failed in the middle of its answer.", RETRY_FIX],
+  ["model_timeout", "The model took longer than the provider allows.", RETRY_FIX],
   [
     "quota_exceeded",
     "The account at the provider has reached its quota.",
@@ -228,7 +192,7 @@ export const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
     502,
     "The provider closed its answer without a finish reason, so it may be incomplete.",
     "A chat completions stream of `[DONE]` after chunks whose `finish_reason` is `null`.",
-    `${RETRY} A provider that never gives a finish reason can only be used by callers of its own protocol.`,
+    `${RETRY_FIX} A provider that never gives a finish reason can only be used by callers of its own protocol.`,
   ),
   unknown_finish_reason: answer(
     502,

@@ -1,14 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { FAILURE_KINDS } from "../../../src/canon/failure.ts";
+import { effectOf, FAILURE_KINDS } from "../../../src/canon/failure.ts";
 import type { HealthSettings } from "../../../src/canon/table.ts";
-import {
-  DEFAULT_RATE_LIMIT,
-  FAILURE_EFFECTS,
-  FailureWindow,
-  Health,
-  TRIAL_CLAIM,
-} from "../../../src/dispatch/health.ts";
+import { DEFAULT_RATE_LIMIT, FailureWindow, Health, TRIAL_CLAIM } from "../../../src/dispatch/health.ts";
 import { failure, PROBED, SETTINGS } from "./estate.ts";
 
 const bad = failure("server_error");
@@ -32,7 +26,7 @@ function ejection(health: Health, now: number): number | null {
 
 describe("what a failure says of its endpoint", () => {
   it("is said for every kind", () => {
-    const of = (bearing: string) => FAILURE_KINDS.filter((kind) => FAILURE_EFFECTS[kind] === bearing);
+    const of = (bearing: string) => FAILURE_KINDS.filter((kind) => effectOf(kind) === bearing);
     expect(of("nothing")).toEqual([
       "timeout_total",
       "rejected",
@@ -47,7 +41,7 @@ describe("what a failure says of its endpoint", () => {
     expect(of("rate_limited")).toEqual(["rate_limited"]);
   });
 
-  it.each(FAILURE_KINDS.map((kind) => [kind, FAILURE_EFFECTS[kind]] as const))("%s: %s", (kind, bearing) => {
+  it.each(FAILURE_KINDS.map((kind) => [kind, effectOf(kind)] as const))("%s: %s", (kind, bearing) => {
     const health = new Health();
     for (let call = 0; call < 100; call += 1) health.end(failure(kind), SETTINGS, 0);
     const state = { ill: "ejected", rate_limited: "rate_limited", nothing: "healthy" }[bearing];
@@ -184,7 +178,7 @@ describe("a trial", () => {
     expect(health.healthState(SETTINGS, 10_000 + TRIAL_CLAIM)).toMatchObject({ isTaken: false });
   });
 
-  it.each(FAILURE_KINDS.filter((kind) => FAILURE_EFFECTS[kind] === "nothing"))("goes back after %s", (kind) => {
+  it.each(FAILURE_KINDS.filter((kind) => effectOf(kind) === "nothing"))("goes back after %s", (kind) => {
     const health = ejected();
     health.claimTrial(10_000);
     health.begin(10_000);

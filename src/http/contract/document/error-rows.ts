@@ -1,6 +1,6 @@
 import type { ErrorKind } from "../../../canon/errors/error-row.ts";
 import { ERROR_ANSWERS, ERROR_GROUPS } from "../../../canon/errors/coded-error.ts";
-import { FAILURE_KINDS, FAILURE_SENTENCES } from "../../../canon/failure.ts";
+import { FAILURE_KINDS, FAILURES } from "../../../canon/failure.ts";
 import { REASONS } from "../../../canon/reasons.ts";
 import type { Endpoint } from "../endpoint.ts";
 
@@ -82,7 +82,7 @@ function failures(): readonly DescribedError[] {
     const code = `upstream_${kind}`;
     const answer = ERROR_ANSWERS.get(code);
     if (answer === undefined) throw new Error(`no answer for the code ${code}`);
-    const when = `No endpoint of the plan answered; the last attempt: ${FAILURE_SENTENCES[kind]}.`;
+    const when = `No endpoint of the plan answered; the last attempt: ${FAILURES[kind].sentence}.`;
     return [{ status: answer.status, kind: answer.kind, code, when, isAnsweredBy: inference }];
   });
 }
