@@ -1,6 +1,6 @@
 import { TOKEN_LIFETIME } from "../canon/credentials/service-key.ts";
 import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
-import type { ExchangeOptions } from "../keys/key-grants.ts";
+import type { NewExchange } from "../canon/credentials/key-management.ts";
 import { listItems, readDuration, readValue, required } from "./terminal/arguments.ts";
 import { UsageError } from "./terminal/command-io.ts";
 
@@ -31,23 +31,10 @@ export const GRANT_FLAGS = {
   "budget-per": { type: "string" },
 } as const;
 
-export const GRANT_FLAG_NAMES = [
-  "exchange",
-  "exchange-operations",
-  "exchange-routes",
-  "exchange-origins",
-  "requests-per-minute",
-  "tokens-per-minute",
-  "concurrency",
-  "budget-usd",
-  "budget-tokens",
-  "budget-per",
-] as const satisfies readonly (keyof typeof GRANT_FLAGS)[];
-
 type GrantValues = { readonly [Name in keyof typeof GRANT_FLAGS]?: string | undefined };
 
 /** `null` without `--exchange`. @throws {UsageError} */
-export function readExchange(values: GrantValues): ExchangeOptions | null {
+export function readExchange(values: GrantValues): NewExchange | null {
   const lists = {
     operations: optionalList(values["exchange-operations"]),
     routes: optionalList(values["exchange-routes"]),

@@ -20,7 +20,7 @@ import {
   type readArguments,
 } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
-import { GRANT_FLAG_NAMES, GRANT_FLAGS, GRANT_HELP, readExchange, readLimits } from "./key-grant-flags.ts";
+import { GRANT_FLAGS, GRANT_HELP, readExchange, readLimits } from "./key-grant-flags.ts";
 import { describeKey } from "../http/control/service-keys/key-json.ts";
 import { formatKeys } from "./key-lines.ts";
 import { databaseForNewKey, refuseUndeclaredNames } from "./new-key.ts";
@@ -83,35 +83,17 @@ const FLAGS = {
 } as const;
 
 type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
-type FlagName = keyof typeof FLAGS;
 
 interface Command {
   /** The flags it reads; any other one is refused, because a flag without effect misleads. */
-  readonly flags: readonly FlagName[];
+  readonly flags: readonly string[];
   run(values: Values, positionals: readonly string[], io: CommandIo): Promise<number>;
 }
 
+const CREATE_FLAGS = Object.keys(FLAGS).filter((flag) => flag !== "overlap");
+
 const COMMANDS: ReadonlyMap<string, Command> = new Map([
-  [
-    "create",
-    {
-      flags: [
-        "workspace",
-        "scopes",
-        "owner",
-        "expires",
-        "key-environment",
-        "workload",
-        "labels",
-        "config",
-        "environment",
-        "create",
-        "quiet",
-        ...GRANT_FLAG_NAMES,
-      ],
-      run: create,
-    },
-  ],
+  ["create", { flags: CREATE_FLAGS, run: create }],
   ["list", { flags: ["workspace"], run: list }],
   ["revoke", { flags: ["quiet"], run: revoke }],
   ["rotate", { flags: ["overlap", "expires", "quiet"], run: rotate }],

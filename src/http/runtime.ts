@@ -10,7 +10,7 @@ import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
 import type { SummarySource } from "./control/governance-summary.ts";
 import type { Console } from "./console/console-port.ts";
 import type { PolicyAdministration } from "./control/policies/administration.ts";
-import type { KeyManagement } from "./control/service-keys/key-management.ts";
+import type { KeyManagement } from "../canon/credentials/key-management.ts";
 import type { SimulationRate } from "./control/simulation-rate.ts";
 import type { BudgetLevels } from "../limits/budget-levels.ts";
 import type { Quotas } from "../limits/quotas.ts";

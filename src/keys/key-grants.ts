@@ -1,4 +1,5 @@
 import { isOrigin, isRouteName } from "../canon/credentials/narrowing.ts";
+import type { NewExchange } from "../canon/credentials/key-management.ts";
 import { TOKEN_LIFETIME, type ExchangeGrant } from "../canon/credentials/service-key.ts";
 import { SMALLEST_BUDGET, type Budget, type KeyLimits } from "../canon/limits.ts";
 import { OPERATIONS, isOperation } from "../canon/operation.ts";
@@ -8,17 +9,8 @@ import { holdsCredential } from "./key-text.ts";
 const MAXIMUM_ROUTES = 256;
 const MAXIMUM_ORIGINS = 32;
 
-/** A requested grant; {@link checkExchange} makes an {@link ExchangeGrant} of it. */
-export interface ExchangeOptions {
-  /** Seconds. */
-  readonly maximumLifetime: number;
-  readonly operations: readonly string[] | null;
-  readonly routes: readonly string[] | null;
-  readonly origins: readonly string[] | null;
-}
-
 /** @throws {KeyOptionError} */
-export function checkExchange(requested: ExchangeOptions | null): ExchangeGrant | null {
+export function checkExchange(requested: NewExchange | null): ExchangeGrant | null {
   if (requested === null) return null;
   const { minimum, maximum } = TOKEN_LIFETIME;
   const { maximumLifetime } = requested;

@@ -1,45 +1,18 @@
+import type { ExistingKey, KeyFault, KeyManagement, PreparedKey } from "../canon/credentials/key-management.ts";
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
 import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "./key-errors.ts";
 import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
-import type { KeyPageQuery, KeyRecord, KeyStore } from "./key-store.ts";
+import type { KeyRecord, KeyStore } from "./key-store.ts";
 import { KeyOptionError } from "./key-option-error.ts";
-import { createKey, prepareRotation, type Clock, type KeyOptions, type RotateOptions } from "./key-record.ts";
+import { createKey, prepareRotation, type Clock, type CreatedKey } from "./key-record.ts";
 import type { RandomBytes } from "./key-text.ts";
 import { changedGrants, differingField, findNamed } from "./named-key.ts";
-
-type Fault =
-  | { readonly fault: "option" | "differs"; readonly field: string; readonly fix: string }
-  | { readonly fault: "absent" | "not_active" | "rotated" | "too_many" | "taken" | "unavailable" };
 
 /** Good keys of one workspace, at most: every process has all keys in memory. Some more may be made at once. */
 export const MAXIMUM_ACTIVE_KEYS = 10_000;
 
-interface Stored {
-  readonly previous: ServiceKey | null;
-}
-
-interface Prepared {
-  readonly text: string;
-  readonly key: ServiceKey;
-  readonly previous: ServiceKey | null;
-  readonly store: () => Promise<Stored | Fault>;
-}
-
-/** A key that is there already. */
-interface Existing {
-  readonly existing: ServiceKey;
-  /** What is to be changed so that it is as wanted; `null` where it is. */
-  readonly change: PreparedChange | null;
-}
-
-interface PreparedChange {
-  readonly grants: readonly string[];
-  /** Durable, and known to this process, when it resolves. */
-  readonly store: () => Promise<ServiceKey | Fault>;
-}
-
 /** Making and changing keys for callers who want reasons and not exceptions; what http serves under `/v1/keys`. */
-export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomBytes) {
+export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomBytes): KeyManagement {
   const isFull = async (workspace: string): Promise<boolean> =>
     (await keys.countActive(workspace, Math.trunc(clock()), MAXIMUM_ACTIVE_KEYS)) >= MAXIMUM_ACTIVE_KEYS;
   /** A key that was rotated works until its overlap ends, so all good keys of the name change; the newest last: who tries again finds what is left. */
@@ -48,7 +21,7 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
       const grants = isLive(key, Math.trunc(clock())) ? changedGrants(key, wanted) : [];
       return grants.length === 0 ? [] : [{ id: key.id, grants }];
     });
-  const changeLine = async (name: string, wanted: KeyRecord): Promise<ServiceKey | Fault> => {
+  const changeLine = async (name: string, wanted: KeyRecord): Promise<ServiceKey | KeyFault> => {
     // Twice: a rotation may have copied the former grants to one more key meanwhile. A later one copies the new ones.
     for (let look = 0; look < 2; look += 1) {
       const { line } = await findNamed(keys, wanted.workspace, name);
@@ -57,68 +30,55 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
     const newest = (await findNamed(keys, wanted.workspace, name)).line.at(-1);
     return newest === undefined ? ABSENT : withoutDigest(newest);
   };
+  const prepared = async ({ text, record }: CreatedKey): Promise<PreparedKey | KeyFault> => {
+    if (await isFull(record.workspace)) return TOO_MANY;
+    const store: PreparedKey["store"] = () =>
+      orFault(async () => {
+        await keys.create(record);
+        return { previous: null };
+      });
+    return { text, key: withoutDigest(record), previous: null, store };
+  };
   return {
-    get: (id: string): Promise<ServiceKey | Fault> =>
+    get: (id) =>
       orFault(async () => {
         const record = await keys.get(id);
         return record === null ? ABSENT : withoutDigest(record);
       }),
-    page: (query: KeyPageQuery): Promise<readonly ServiceKey[] | Fault> =>
-      orFault(async () => (await keys.page(query)).map(withoutDigest)),
-    create: (options: KeyOptions): Promise<Prepared | Fault> =>
-      orFault(async () => {
-        const { text, record } = createKey(options, clock, randomBytes);
-        if (await isFull(record.workspace)) return TOO_MANY;
-        const store = (): Promise<Stored | Fault> =>
-          orFault(async () => {
-            await keys.create(record);
-            return { previous: null };
-          });
-        return { text, key: withoutDigest(record), previous: null, store };
-      }),
-    named: (workspace: string, name: string): Promise<readonly ServiceKey[] | Fault> =>
-      orFault(async () => {
-        const { line } = await findNamed(keys, workspace, name);
-        return line.map(withoutDigest);
-      }),
-    put: (name: string, options: KeyOptions): Promise<Prepared | Fault | Existing> =>
-      orFault(async () => {
+    page: (query) => orFault(async () => (await keys.page(query)).map(withoutDigest)),
+    create: (options) => orFault(() => prepared(createKey(options, clock, randomBytes))),
+    named: (workspace, name) => orFault(async () => (await findNamed(keys, workspace, name)).line.map(withoutDigest)),
+    put: (name, options) =>
+      orFault(async (): Promise<PreparedKey | ExistingKey | KeyFault> => {
         const { line, nextId } = await findNamed(keys, options.workspace, name);
         const newest = line.at(-1);
         if (newest !== undefined && isLive(newest, Math.trunc(clock()))) {
           const wanted = createKey(options, clock, randomBytes).record;
           const field = differingField(newest, wanted, line.length > 1);
-          if (field !== null) return fault({ fault: "differs", field, fix: KEPT });
+          if (field !== null) return { fault: "differs", field, fix: KEPT };
           const grants = [...new Set(differing(line, wanted).flatMap((one) => one.grants))];
-          const store = (): Promise<ServiceKey | Fault> => orFault(() => changeLine(name, wanted));
+          const store = (): Promise<ServiceKey | KeyFault> => orFault(() => changeLine(name, wanted));
           return { existing: withoutDigest(newest), change: grants.length === 0 ? null : { grants, store } };
         }
         if (nextId === null)
-          return fault({ fault: "option", field: "name", fix: "take another one; it has been used too often" });
-        const { text, record } = createKey({ ...options, publicId: nextId }, clock, randomBytes);
-        if (await isFull(record.workspace)) return TOO_MANY;
-        const store = (): Promise<Stored | Fault> =>
-          orFault(async () => {
-            await keys.create(record);
-            return { previous: null };
-          });
-        return { text, key: withoutDigest(record), previous: null, store };
+          return { fault: "option", field: "name", fix: "take another one; it has been used too often" };
+        return prepared(createKey({ ...options, publicId: nextId }, clock, randomBytes));
       }),
-    rotate: (id: string, options: RotateOptions): Promise<Prepared | Fault> =>
+    rotate: (id, options) =>
       orFault(async () => {
         const old = await keys.get(id);
         if (old === null) return ABSENT;
         const { text, record, previous } = prepareRotation(old, options, clock, randomBytes);
         // A key that ends at once no longer counts beside the one that replaces it.
         if (previous.expiresAt > record.createdAt && (await isFull(old.workspace))) return TOO_MANY;
-        const store = (): Promise<Stored | Fault> =>
+        const store: PreparedKey["store"] = () =>
           orFault(async () => {
             const replaced = await keys.rotate(id, record, previous.expiresAt);
             return replaced === null ? ABSENT : { previous: withoutDigest(replaced) };
           });
         return { text, key: withoutDigest(record), previous: withoutDigest(previous), store };
       }),
-    revoke: (id: string): Promise<ServiceKey | Fault> =>
+    revoke: (id) =>
       orFault(async () => {
         const record = await keys.revoke(id, Math.trunc(clock()));
         return record === null ? ABSENT : withoutDigest(record);
@@ -130,16 +90,12 @@ function isLive({ status, expiresAt }: ServiceKey, now: number): boolean {
   return status === "active" && expiresAt > now;
 }
 
-function fault(one: Fault): Fault {
-  return one;
-}
-
 const KEPT = "is not that of the key, which keeps it; delete the name first, or take another one";
 
 const ABSENT = { fault: "absent" } as const;
 const TOO_MANY = { fault: "too_many" } as const;
 
-async function orFault<Result>(work: () => Promise<Result>): Promise<Result | Fault> {
+async function orFault<Result>(work: () => Promise<Result>): Promise<Result | KeyFault> {
   try {
     return await work();
   } catch (error) {
@@ -148,7 +104,7 @@ async function orFault<Result>(work: () => Promise<Result>): Promise<Result | Fa
 }
 
 /** @throws errors that are no answer for a caller */
-function faultOf(error: unknown): Fault {
+function faultOf(error: unknown): KeyFault {
   if (error instanceof KeyOptionError) return { fault: "option", field: error.field, fix: error.fix };
   if (error instanceof KeyNotActiveError) return { fault: "not_active" };
   if (error instanceof KeyRotatedError) return { fault: "rotated" };

@@ -1,12 +1,12 @@
 import { hash } from "node:crypto";
 
 import { DEFAULT_KEY_ENVIRONMENT } from "../canon/credentials/service-key.ts";
+import type { NewKey, Rotation } from "../canon/credentials/key-management.ts";
 import { SCOPES, isScope, type Scope } from "../canon/scope.ts";
-import type { KeyLimits } from "../canon/limits.ts";
 import { OWNER_PATTERN } from "../canon/vocabulary.ts";
 import { KeyNotActiveError, KeyRotatedError } from "./key-errors.ts";
 import type { KeyRecord, KeyStore } from "./key-store.ts";
-import { checkExchange, checkLimits, type ExchangeOptions } from "./key-grants.ts";
+import { checkExchange, checkLimits } from "./key-grants.ts";
 import { KeyOptionError, NO_SECRETS } from "./key-option-error.ts";
 import {
   holdsCredential,
@@ -30,24 +30,7 @@ const MAXIMUM_LABELS = 32;
 /** Milliseconds since the epoch. */
 export type Clock = () => number;
 
-export interface KeyOptions {
-  readonly workspace: string;
-  readonly scopes: readonly string[];
-  /** Who answers for the key, such as `group:payments` or an address. */
-  readonly owner: string;
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number;
-  /** Default `production`. */
-  readonly environment?: string;
-  /** Default empty: not bound to a workload. */
-  readonly workload?: string;
-  readonly labels?: readonly string[];
-  /** Default `null`: the key cannot be exchanged for tokens. */
-  readonly exchange?: ExchangeOptions | null;
-  /** Default `null`: no limits of its own. */
-  readonly limits?: KeyLimits | null;
-  /** Public id of the requesting key, or `bootstrap`, `cli`. */
-  readonly createdBy: string;
+export interface KeyOptions extends NewKey {
   /** The operator's ceiling, milliseconds. Default {@link DEFAULT_MAXIMUM_LIFETIME}. */
   readonly maximumLifetime?: number;
   /** Default: at random. */
@@ -85,12 +68,7 @@ export function importKey(
   return issue(checkGrant({ ...options, environment }, clock), { text, publicId }).record;
 }
 
-export interface RotateOptions {
-  /** How long the replaced key still works, milliseconds; 0: not at all. Default {@link DEFAULT_OVERLAP}. */
-  readonly overlap?: number;
-  /** When the new key expires, milliseconds since the epoch. Default: it lives as long as the old one was to live. */
-  readonly expiresAt?: number;
-  readonly createdBy: string;
+export interface RotateOptions extends Rotation {
   readonly maximumLifetime?: number;
 }
 

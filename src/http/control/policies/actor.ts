@@ -3,7 +3,7 @@ import { serviceError, type ServiceError } from "../../../canon/error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { PolicyStatus } from "../../../lifecycle/policy-states.ts";
 import type { Actor } from "../../../lifecycle/records.ts";
-import type { KeyManagement } from "../service-keys/key-management.ts";
+import type { KeyManagement } from "../../../canon/credentials/key-management.ts";
 import { storeUnavailable } from "./policy-error.ts";
 
 /** Keys between a key and its origin, at most. A key that rotates itself every day gets there in nearly three years. */

@@ -1,7 +1,7 @@
 import { invalidRequest, serviceError, type ServiceError } from "../../../canon/error.ts";
 import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import type { KeyFault } from "./key-management.ts";
+import type { KeyFault } from "../../../canon/credentials/key-management.ts";
 
 export function noSuchKey(): ServiceError {
   return serviceError(404, "not_found", "key_not_found", "The workspace has no key with this id.");

@@ -9,7 +9,7 @@ import { asIdentifier, type Identifier } from "../../../evidence/record.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
 import { faultError, noSuchKey, noSuchWorkspace, notYours } from "./key-errors.ts";
 import { describeKey } from "./key-json.ts";
-import type { KeyFault, KeyManagement, NewKey, PreparedKey } from "./key-management.ts";
+import type { KeyFault, KeyManagement, NewKey, PreparedKey } from "../../../canon/credentials/key-management.ts";
 import { pageOfKeys } from "./key-page.ts";
 import { readNewKey, readRotation } from "./key-request.ts";
 

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../canon/json.ts";
 import { readInstant } from "../../../governance/window.ts";
 import { readCount } from "../query.ts";
 import { describeKey } from "./key-json.ts";
-import type { KeyFault, KeyManagement } from "./key-management.ts";
+import type { KeyFault, KeyManagement } from "../../../canon/credentials/key-management.ts";
 
 /** Query parameters of the list, for /openapi.json. */
 export const KEY_PAGE_QUERY = {

@@ -2,7 +2,7 @@ import type { KeyLimits } from "../../../canon/limits.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { readTime } from "../../../canon/rfc3339.ts";
-import type { NewExchange, NewKey, Rotation } from "./key-management.ts";
+import type { NewExchange, NewKey, Rotation } from "../../../canon/credentials/key-management.ts";
 
 /** Reads a body that matches `CREATE_KEY_SCHEMA`. */
 export function readNewKey(body: JsonObject, workspace: string, createdBy: string, now: number): NewKey | ServiceError {

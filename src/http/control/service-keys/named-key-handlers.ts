@@ -6,7 +6,7 @@ import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call
 import { faultError, noSuchKey, notYours } from "./key-errors.ts";
 import { elsewhere, managedWorkspace, parts, revoke, stored, undeclaredValueError } from "./key-handlers.ts";
 import { describeKey, statusOf } from "./key-json.ts";
-import type { ExistingKey } from "./key-management.ts";
+import type { ExistingKey } from "../../../canon/credentials/key-management.ts";
 import { readNewKey } from "./key-request.ts";
 
 /** No underscore: no part of a credential is a name. */

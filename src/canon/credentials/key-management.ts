@@ -1,5 +1,5 @@
-import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
-import type { KeyLimits } from "../../../canon/limits.ts";
+import type { ServiceKey } from "./service-key.ts";
+import type { KeyLimits } from "../limits.ts";
 
 /** What a key may be exchanged for. */
 export interface NewExchange {
@@ -14,20 +14,25 @@ export interface NewExchange {
 export interface NewKey {
   readonly workspace: string;
   readonly scopes: readonly string[];
+  /** Who answers for the key, such as `group:payments` or an address. */
   readonly owner: string;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
+  /** Default `production`. */
   readonly environment?: string;
+  /** Default empty: not bound to a workload. */
   readonly workload?: string;
   readonly labels?: readonly string[];
+  /** Default `null`: the key cannot be exchanged for tokens. */
   readonly exchange?: NewExchange | null;
+  /** Default `null`: no limits of its own. */
   readonly limits?: KeyLimits | null;
-  /** Public id of the key that requests it. */
+  /** Public id of the key or person that requests it, or `bootstrap`, `cli`. */
   readonly createdBy: string;
 }
 
 export interface Rotation {
-  /** How long the replaced key still works, milliseconds. Default: a day. */
+  /** How long the replaced key still works, milliseconds; 0: not at all. Default: a day. */
   readonly overlap?: number;
   /** Milliseconds since the epoch. Default: the new key lives as long as the old one was to live. */
   readonly expiresAt?: number;
