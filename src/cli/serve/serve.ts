@@ -21,6 +21,7 @@ import type { ServeOptions } from "../../server/serve-options.ts";
 import { StartError } from "../../server/start-error.ts";
 import { listenFailure } from "../../server/listen-failure.ts";
 import { startServer } from "../../server/start.ts";
+import { tierUpEarly } from "../../server/tier-up.ts";
 import { watchConfiguration } from "../../server/reload/watch.ts";
 
 /** `signalbox serve`: runs until the signal to stop (SIGTERM, SIGINT), reloads on SIGHUP and on a change of its files. */
@@ -63,6 +64,7 @@ async function runServe(requested: ServeOptions, reloads: ReloadRequests, io: Co
       await announce(options, server, io);
       reportPolicies(server, io);
       saveCompiledCode();
+      tierUpEarly();
       await untilStopped(server, reloads, io);
     } finally {
       reloads.end();

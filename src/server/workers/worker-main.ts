@@ -9,6 +9,7 @@ import { openStore } from "../open-store.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";
 import type { RunningServer } from "../running-server.ts";
 import { startServer } from "../start.ts";
+import { tierUpEarly } from "../tier-up.ts";
 import type { FromWorkerProcess, ToWorkerProcess, WorkersStatus } from "./messages.ts";
 
 /** A process that serves the public side under the first process (`worker-pool.ts`). */
@@ -84,6 +85,7 @@ async function start({
       },
     );
     if (started.ok) {
+      tierUpEarly();
       send({ type: "ready", url: started.server.url });
       return started.server;
     }
