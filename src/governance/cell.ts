@@ -1,6 +1,6 @@
 import { ByteReader, ByteWriter } from "./byte-stream.ts";
 import { COUNTER_LIMIT, COUNTER_NUMBERS, type Counter } from "./counters.ts";
-import { QuantileSketch } from "./quantile-sketch.ts";
+import { bucketOf, QuantileSketch } from "./quantile-sketch.ts";
 
 /** What is measured of requests that were let through, in milliseconds; stored in this order. */
 const LATENCIES = ["total", "first_byte", "router"] as const;
@@ -9,6 +9,27 @@ export type Latency = (typeof LATENCIES)[number];
 const VERSION = 1;
 const NOTHING: readonly number[] = Array.from({ length: COUNTER_LIMIT }, () => 0);
 const scratch = new ByteWriter();
+
+/** What is added to several cells: counters and buckets are looked up once for all of them. */
+export class Addition {
+  readonly numbers: number[] = [];
+  readonly amounts: number[] = [];
+  /** Index of the latency and its bucket by turns. */
+  readonly measured: number[] = [];
+
+  /** @param amount fractions and what is below 0 are left out, because a provider's numbers are not ours. */
+  count(counter: Counter, amount = 1): void {
+    const whole = Math.trunc(amount);
+    if (whole <= 0) return;
+    this.numbers.push(COUNTER_NUMBERS[counter]);
+    this.amounts.push(Math.min(whole, Number.MAX_SAFE_INTEGER));
+  }
+
+  /** @param milliseconds 0 or more. */
+  measure(latency: Latency, milliseconds: number): void {
+    this.measured.push(LATENCIES.indexOf(latency), bucketOf(milliseconds));
+  }
+}
 
 /** What is known of one set of requests: counts and latencies. Numbers only. Cells add up, in any order and grouping. */
 export class Cell {
@@ -20,16 +41,14 @@ export class Cell {
     return this.#counts[COUNTER_NUMBERS[counter]] ?? 0;
   }
 
-  /** @param amount added; fractions and what is below 0 are left out, because a provider's numbers are not ours. */
-  count(counter: Counter, amount = 1): void {
-    const number = COUNTER_NUMBERS[counter];
-    const whole = Math.trunc(amount);
-    if (whole > 0) this.#counts[number] = (this.#counts[number] ?? 0) + Math.min(whole, Number.MAX_SAFE_INTEGER);
-  }
-
-  /** @param milliseconds 0 or more. */
-  measure(latency: Latency, milliseconds: number): void {
-    this.#sketch(LATENCIES.indexOf(latency)).add(milliseconds);
+  add({ numbers, amounts, measured }: Addition): void {
+    for (let index = 0; index < numbers.length; index++) {
+      const number = numbers[index] ?? 0;
+      this.#counts[number] = (this.#counts[number] ?? 0) + (amounts[index] ?? 0);
+    }
+    for (let index = 0; index < measured.length; index += 2) {
+      this.#sketch(measured[index] ?? 0).addBucket(measured[index + 1] ?? 0);
+    }
   }
 
   /** All that was measured. */

@@ -11,7 +11,7 @@ const LOG_GAMMA = Math.log((1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR));
 const FIRST = Math.floor(Math.log(SMALLEST) / LOG_GAMMA);
 
 /** Bucket 0 holds zero, bucket `n` the values in (γ^(n-1+FIRST-1), γ^(n+FIRST-1)]. */
-function bucketOf(value: number): number {
+export function bucketOf(value: number): number {
   if (!(value >= SMALLEST)) return 0;
   return Math.ceil(Math.log(Math.min(value, LARGEST)) / LOG_GAMMA) - FIRST + 1;
 }
@@ -47,7 +47,12 @@ export class QuantileSketch {
 
   /** @param value finite, 0 or more; in units of the caller's choice of which a thousandth does not matter. */
   add(value: number): void {
-    this.#added.push(bucketOf(value));
+    this.addBucket(bucketOf(value));
+  }
+
+  /** @param bucket of {@link bucketOf} */
+  addBucket(bucket: number): void {
+    this.#added.push(bucket);
     this.#count += 1;
     if (this.#added.length >= MOST_ADDED) this.#settle();
   }

@@ -9,7 +9,7 @@ import {
   type Identifier,
 } from "../evidence/record.ts";
 import type { Facet, Increments, Labels } from "./increments.ts";
-import type { Cell } from "./cell.ts";
+import { Addition, type Cell } from "./cell.ts";
 
 export const HOUR = 3_600_000;
 
@@ -56,57 +56,78 @@ export function rollUpDecision(
 ): void {
   const shadows = decision.shadows ?? [];
   const isAllowed = decision.outcome === "route";
+  const request = requestAddition(facts);
+  const judged = new Addition();
+  if (shadows.length > 0) {
+    judged.count("judged");
+    countShadow(judged, decision.wouldDeny, isAllowed);
+  }
   for (const cell of requestCells(increments, facts)) {
-    cell.count("requests", facts.repeated);
-    cell.count(OUTCOME_COUNTER[decision.outcome], facts.repeated);
-    if (shadows.length > 0) {
-      cell.count("judged");
-      countShadow(cell, decision.wouldDeny, isAllowed);
-    }
+    cell.add(request);
+    cell.add(judged);
   }
   const at = (facet: Facet, labels: Labels): Cell => increments.cell(facts.workspace, facet, facts.hour, labels);
   if (decision.outcome === "deny" || decision.outcome === "refuse") {
-    const cell = at("verdict", [decision.policy, decision.constraint, decision.reason]);
-    cell.count("requests", facts.repeated);
-    cell.count(OUTCOME_COUNTER[decision.outcome], facts.repeated);
+    at("verdict", [decision.policy, decision.constraint, decision.reason]).add(request);
   }
   for (const { policy, revision } of shadows) {
     const own = decision.wouldDeny.filter((one) => one.policy === policy && one.revision === revision);
-    for (const cell of [at("shadow", [policy, revision]), at("shadow_route", [policy, revision, facts.route])]) {
-      cell.count("judged");
-      countShadow(cell, own, isAllowed);
-    }
+    const ownJudged = new Addition();
+    ownJudged.count("judged");
+    countShadow(ownJudged, own, isAllowed);
+    at("shadow", [policy, revision]).add(ownJudged);
+    at("shadow_route", [policy, revision, facts.route]).add(ownJudged);
     for (const one of own) {
-      countShadow(at("shadow", [policy, revision, one.constraint, one.reason]), [one], isAllowed);
+      const said = new Addition();
+      countShadow(said, [one], isAllowed);
+      at("shadow", [policy, revision, one.constraint, one.reason]).add(said);
     }
   }
 }
 
 /** Adds what an outcome counts for, in the hour of its decision. */
 export function rollUpOutcome(increments: Increments, facts: DecisionFacts, outcome: OutcomeRecord): void {
+  const isJoined = outcome.joined !== undefined;
   // A request that another one's calls answered has no calls and tokens of its own: they would be counted twice.
-  const attempts = outcome.joined === undefined ? outcome.attempts : [];
+  const attempts = isJoined ? [] : outcome.attempts;
+  const end = endAddition(facts, outcome);
+  const usage = usageAddition(outcome);
+  const calls = attempts.map(attemptAddition);
   for (const cell of requestCells(increments, facts)) {
-    countEnd(cell, facts, outcome);
-    for (const attempt of attempts) countAttempt(cell, attempt);
+    cell.add(end);
+    if (!isJoined) cell.add(usage);
+    for (const call of calls) cell.add(call);
   }
+  const at = (facet: Facet, labels: Labels): Cell =>
+    increments.cellOf(facts, facts.workspace, facet, facts.hour, labels);
   const answering = answeredBy(outcome);
+  const request = requestAddition(facts);
   for (const [labels, part] of answeringParts(outcome, answering, endpointOf)) {
-    const cell = increments.cell(facts.workspace, "place", facts.hour, labels);
-    cell.count("requests", facts.repeated);
-    cell.count(OUTCOME_COUNTER[facts.outcome], facts.repeated);
-    countEnd(cell, facts, part);
+    const cell = at("place", labels);
+    cell.add(request);
+    cell.add(end);
+    if (!isJoined) cell.add(part === outcome ? usage : usageAddition(part));
   }
   const { keyId, route } = facts;
   const modelOf = (attempt: AttemptRecord | undefined): Labels => [keyId, route, attempt?.model ?? null];
+  const once = new Addition();
+  once.count("requests", facts.repeated);
   for (const [labels, part] of answeringParts(outcome, answering, modelOf)) {
-    const cell = increments.cell(facts.workspace, "spend", facts.hour, labels);
-    cell.count("requests", facts.repeated);
-    if (outcome.joined === undefined) countUsage(cell, part);
+    const cell = at("spend", labels);
+    cell.add(once);
+    if (!isJoined) cell.add(part === outcome ? usage : usageAddition(part));
   }
-  for (const attempt of attempts) {
-    countAttempt(increments.cell(facts.workspace, "place", facts.hour, endpointOf(attempt)), attempt);
+  for (const [index, attempt] of attempts.entries()) {
+    const call = calls[index];
+    if (call !== undefined) at("place", endpointOf(attempt)).add(call);
   }
+}
+
+function requestAddition(facts: DecisionFacts): Addition {
+  const addition = new Addition();
+  addition.count("requests", facts.repeated);
+  addition.count(OUTCOME_COUNTER[facts.outcome], facts.repeated);
+  return addition;
 }
 
 /** Each request counts once in each of these facets. */
@@ -162,58 +183,61 @@ function endpointOf(attempt: AttemptRecord | undefined): Labels {
   return attempt === undefined ? [null, null, null] : [attempt.provider, attempt.region, attempt.model ?? null];
 }
 
-function countShadow(cell: Cell, said: readonly ShadowRecord[], isAllowed: boolean): void {
+function countShadow(addition: Addition, said: readonly ShadowRecord[], isAllowed: boolean): void {
   // Records without an effect are older than the shadows member, and do not come here.
   const denies = said.some(({ effect }) => effect !== "would_narrow");
-  if (denies) cell.count("would_deny");
-  if (denies && isAllowed) cell.count("newly_denied");
-  if (said.some(({ effect }) => effect === "would_narrow")) cell.count("would_narrow");
-  if (said.some(({ verdict }) => verdict === "indeterminate")) cell.count("indeterminate");
+  if (denies) addition.count("would_deny");
+  if (denies && isAllowed) addition.count("newly_denied");
+  if (said.some(({ effect }) => effect === "would_narrow")) addition.count("would_narrow");
+  if (said.some(({ verdict }) => verdict === "indeterminate")) addition.count("indeterminate");
 }
 
-function countEnd(cell: Cell, facts: DecisionFacts, outcome: OutcomeRecord): void {
-  const { terminal } = outcome;
-  cell.count("ended", facts.repeated);
-  cell.count(TERMINAL_COUNTER[terminal], facts.repeated);
-  if (outcome.joined === undefined) {
-    if (outcome.attempts.length > 1 && new Set(outcome.attempts.map(({ endpoint }) => endpoint)).size > 1) {
-      cell.count("fell_back");
-    }
-    countUsage(cell, outcome);
-  }
+/** How a request ended, and how long it took. */
+function endAddition(facts: DecisionFacts, outcome: OutcomeRecord): Addition {
+  const { terminal, attempts } = outcome;
+  const addition = new Addition();
+  addition.count("ended", facts.repeated);
+  addition.count(TERMINAL_COUNTER[terminal], facts.repeated);
+  const hasFallenBack = attempts.length > 1 && new Set(attempts.map(({ endpoint }) => endpoint)).size > 1;
+  if (hasFallenBack && outcome.joined === undefined) addition.count("fell_back");
   // Denials and refusals take a millisecond and would hide how long answers take; of a request whose process died no time is known.
-  if (facts.outcome !== "route" || terminal === "unknown") return;
-  cell.measure("total", outcome.total);
-  cell.measure("router", outcome.router);
-  if (outcome.firstByte !== null) cell.measure("first_byte", outcome.firstByte);
+  if (facts.outcome !== "route" || terminal === "unknown") return addition;
+  addition.measure("total", outcome.total);
+  addition.measure("router", outcome.router);
+  if (outcome.firstByte !== null) addition.measure("first_byte", outcome.firstByte);
+  return addition;
 }
 
 /** What spend shows of a request that was not answered by another one's calls. */
-function countUsage(cell: Cell, outcome: OutcomeRecord): void {
+function usageAddition(outcome: OutcomeRecord): Addition {
+  const addition = new Addition();
   const isMetered = outcome.inputTokens !== null || outcome.outputTokens !== null;
-  if (isMetered) cell.count("metered");
-  countCost(cell, isMetered, outcome.costNanoUsd);
-  cell.count("input_tokens", outcome.inputTokens ?? 0);
-  cell.count("output_tokens", outcome.outputTokens ?? 0);
-  cell.count("cache_read_tokens", outcome.cacheReadTokens ?? 0);
-  cell.count("reasoning_tokens", outcome.reasoningTokens ?? 0);
+  if (isMetered) addition.count("metered");
+  countCost(addition, isMetered, outcome.costNanoUsd);
+  addition.count("input_tokens", outcome.inputTokens ?? 0);
+  addition.count("output_tokens", outcome.outputTokens ?? 0);
+  addition.count("cache_read_tokens", outcome.cacheReadTokens ?? 0);
+  addition.count("reasoning_tokens", outcome.reasoningTokens ?? 0);
+  return addition;
 }
 
 /** @param cost `null`: unknown. `undefined`: there was nothing to pay, or the record is older. */
-function countCost(cell: Cell, isMetered: boolean, cost: number | null | undefined): void {
+function countCost(addition: Addition, isMetered: boolean, cost: number | null | undefined): void {
   if (cost === undefined) return;
   if (cost === null) {
-    if (!isMetered) cell.count("unpriced_unmetered");
+    if (!isMetered) addition.count("unpriced_unmetered");
     return;
   }
-  cell.count("priced");
-  if (!isMetered) cell.count("priced_unmetered");
-  cell.count("cost_nano_usd", cost);
+  addition.count("priced");
+  if (!isMetered) addition.count("priced_unmetered");
+  addition.count("cost_nano_usd", cost);
 }
 
-function countAttempt(cell: Cell, { failure, calls = 1 }: AttemptRecord): void {
-  cell.count("attempts", calls);
-  if (failure !== null) cell.count(failureCounter(failure), calls);
+function attemptAddition({ failure, calls = 1 }: AttemptRecord): Addition {
+  const addition = new Addition();
+  addition.count("attempts", calls);
+  if (failure !== null) addition.count(failureCounter(failure), calls);
+  return addition;
 }
 
 function failureCounter(failure: FailureKind): `failure.${FailureKind}` {

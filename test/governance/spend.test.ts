@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Budget } from "../../src/canon/limits.ts";
-import { Cell } from "../../src/governance/cell.ts";
+import { cellOf } from "./cell-of.ts";
 import { spendCsv, type SpendAnswer } from "../../src/governance/spend-answer.ts";
 import { spendMeasures } from "../../src/governance/spend-measures.ts";
 import { budgetLines, type BudgetLine } from "../../src/limits/usage.ts";
@@ -31,17 +31,15 @@ function answerOf(groups: SpendAnswer["groups"], names: SpendAnswer["group_by"])
 
 describe("spend of a cell", () => {
   it("of requests that an older version counted is unknown, and not 0", () => {
-    const older = new Cell();
-    older.count("requests", 3);
-    older.count("metered", 2);
-    expect(spendMeasures(older)).toMatchObject({ requests: 3, cost_usd: null, unpriced_requests: 2 });
+    expect(spendMeasures(cellOf({ requests: 3, metered: 2 }))).toMatchObject({
+      requests: 3,
+      cost_usd: null,
+      unpriced_requests: 2,
+    });
   });
 
   it("of requests at a price of 0 is 0", () => {
-    const free = new Cell();
-    free.count("metered");
-    free.count("priced");
-    expect(spendMeasures(free)).toMatchObject({ cost_usd: 0, unpriced_requests: 0 });
+    expect(spendMeasures(cellOf({ metered: 1, priced: 1 }))).toMatchObject({ cost_usd: 0, unpriced_requests: 0 });
   });
 });
 

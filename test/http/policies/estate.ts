@@ -6,7 +6,7 @@ import type { PolicyContract } from "../../../src/canon/policy.ts";
 import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../../src/canon/promotion.ts";
 import type { Scope } from "../../../src/canon/scope.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
-import { Cell } from "../../../src/governance/cell.ts";
+import { cellOf } from "../../governance/cell-of.ts";
 import type { Counter } from "../../../src/governance/counters.ts";
 import type { RollUpQuery, RollUpRow } from "../../../src/governance/increments.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
@@ -293,14 +293,9 @@ async function* countedRows(
 ): AsyncGenerator<readonly RollUpRow[]> {
   if (facet !== "shadow" || asked !== "acme") return;
   yield [...counts].map(([name, amounts]) => {
-    const cell = new Cell();
-    for (const [counter, amount] of Object.entries(amounts)) if (isCounter(counter)) cell.count(counter, amount);
-    return { workspace: asked, facet, hour: from, labels: JSON.stringify(name.split(" ")), cell: cell.encode() };
+    const cell = cellOf(amounts).encode();
+    return { workspace: asked, facet, hour: from, labels: JSON.stringify(name.split(" ")), cell };
   });
-}
-
-function isCounter(name: string): name is Counter {
-  return ["judged", "would_deny", "newly_denied", "would_narrow", "indeterminate"].includes(name);
 }
 
 const ajv = new Ajv2020({ strict: false, formats: { "date-time": true } });
