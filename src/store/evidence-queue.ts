@@ -113,7 +113,7 @@ export class EvidenceQueue {
         return;
       }
       // A sum of refusals that was refused comes again with the same id; its outcome has to be written then.
-      this.#dropped.delete(record.requestId);
+      if (this.#dropped.size > 0) this.#dropped.delete(record.requestId);
       const isFirst = !isAwaited(this.#gathering);
       // The column holds whole milliseconds; a fraction would be refused by the database, and with it the whole batch.
       decisions.push(Math.trunc(record.at), record.requestId, record.workspace, JSON.stringify(record));
@@ -124,7 +124,8 @@ export class EvidenceQueue {
 
   /** The outcome of a decision that was not taken goes with it. */
   settle(record: OutcomeRecord): void {
-    if (this.#dropped.delete(record.requestId)) return;
+    // A set puts each new text into V8's table of texts before it looks for it.
+    if (this.#dropped.size > 0 && this.#dropped.delete(record.requestId)) return;
     const { outcomes } = this.#gathering;
     if (this.#closed || this.#outcomeRoom() <= 0) return this.#lose(record.requestId);
     outcomes.push(Math.trunc(record.at), record.requestId, JSON.stringify(record));
