@@ -51,7 +51,7 @@ function asserting(demand: Demand): Assertion {
     ...demand,
     id: "sample",
     title: "Sample",
-    standpoint: "both",
+    view: "both",
     waiver: null,
     may_be_empty: true,
     location: { file: "policies/assertions.yaml", line: 1, column: 1 },

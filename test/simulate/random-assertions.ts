@@ -70,13 +70,13 @@ function selecting<Part extends object>(part: Part) {
 }
 
 export const randomAssertions: fc.Arbitrary<readonly Assertion[]> = fc
-  .array(fc.record({ demand, standpoint: fc.constantFrom("declared", "promoted", "both") }), { maxLength: 2 })
+  .array(fc.record({ demand, view: fc.constantFrom("declared", "promoted", "both") }), { maxLength: 2 })
   .map((list) =>
-    list.map(({ demand: own, standpoint }, index): Assertion => ({
+    list.map(({ demand: own, view }, index): Assertion => ({
       ...own,
       id: `sample-${index}`,
       title: "Sample",
-      standpoint,
+      view,
       waiver: null,
       may_be_empty: true,
       location: { file: "policies/assertions.yaml", line: 1, column: 1 },

@@ -43,7 +43,7 @@ export type Demand =
 export type Assertion = Demand & {
   readonly id: string;
   readonly title: string;
-  readonly standpoint: View | "both";
+  readonly view: View | "both";
   readonly waiver: Waiver | null;
   /** Whether it may meet no request at all; otherwise that is a failure, because a typo must not read as a pass. */
   readonly may_be_empty: boolean;

@@ -30,7 +30,7 @@ export function caseSamples(assertions: readonly Assertion[]): readonly SampleRe
 export function judgeCases(assertions: readonly Assertion[], decide: DecideSample): readonly CaseResult[] {
   return assertions.flatMap((assertion) => {
     if (assertion.kind !== "cases") return [];
-    const views = assertion.standpoint === "both" ? (["declared", "promoted"] as const) : [assertion.standpoint];
+    const views = assertion.view === "both" ? (["declared", "promoted"] as const) : [assertion.view];
     return assertion.cases.map(({ name, sample, expect }) => {
       const decided = decide(sample);
       const messages = views.flatMap((view) => {

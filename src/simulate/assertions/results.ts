@@ -53,7 +53,7 @@ function resultOf(
   now: Date,
   explain: ExplainArguments | null,
 ): AssertionResult {
-  const { id, title, kind, standpoint, location } = assertion;
+  const { id, title, kind, view, location } = assertion;
   const empty = classes === 0 && !assertion.may_be_empty;
   const failure =
     first?.message ?? (empty ? "it meets no request; correct its selectors, or say `may_be_empty: true`" : null);
@@ -65,7 +65,7 @@ function resultOf(
     kind,
     status: failure === null ? "PASS" : waived ? "WAIVED" : "FAIL",
     fails_in_base: null,
-    standpoint,
+    standpoint: view,
     classes,
     violations,
     message: messageOf(failure, waiver),

@@ -84,7 +84,7 @@ function judgeClass(running: Running, comparison: ClassComparison): void {
   let met = false;
   let message: string | null = null;
   for (const view of VIEWS) {
-    if (assertion.standpoint !== "both" && assertion.standpoint !== view) continue;
+    if (assertion.view !== "both" && assertion.view !== view) continue;
     const pair = comparison[view];
     const own = judge(pair);
     // What base makes of a name that it does not have, or of a caller's own order, is not all that it lets the caller reach.

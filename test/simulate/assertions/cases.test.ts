@@ -7,10 +7,10 @@ import { assertionsOf, denied, fileWith, NOW, pairOf, pointWith, routed } from "
 const PLAN = routed(["gpt-5-us", "gpt-5-eu", "mistral-large-eu"]);
 const shown = "the plan is gpt-5-us, gpt-5-eu, mistral-large-eu";
 
-function judge(expectation: string, declared: Outcome, promoted: Outcome = declared, standpoint = "both") {
+function judge(expectation: string, declared: Outcome, promoted: Outcome = declared, view = "both") {
   const assertions = assertionsOf(
     fileWith(`kind: cases
-standpoint: ${standpoint}
+view: ${view}
 cases:
   - name: sample
     request: { workspace: demo, model: chat-large, operation: chat.completions }
@@ -70,8 +70,8 @@ describe("what is expected of one request", () => {
     ["declared", null],
     ["promoted", "sample: as if promoted, the request is denied by approvals/route_known (model_not_found)"],
     ["both", "sample: as if promoted, the request is denied by approvals/route_known (model_not_found)"],
-  ] as const)("standpoint %s", ([standpoint, message]) => {
-    expect(judge("{ outcome: route }", PLAN, denied(), standpoint).cases[0]?.message).toBe(message);
+  ] as const)("view %s", ([view, message]) => {
+    expect(judge("{ outcome: route }", PLAN, denied(), view).cases[0]?.message).toBe(message);
   });
 });
 

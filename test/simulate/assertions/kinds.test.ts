@@ -226,16 +226,16 @@ describe("every kind, both ways", () => {
   });
 });
 
-describe("standpoints", () => {
+describe("views", () => {
   const comparison = comparisonOf(same(US), pointWith(), same(NONE));
 
   test.for([
     ["declared", "PASS", null],
     ["promoted", "FAIL", "as if promoted, the request is denied by approvals/route_known (model_not_found)"],
     ["both", "FAIL", "as if promoted, the request is denied by approvals/route_known (model_not_found)"],
-  ] as const)("%s", ([standpoint, status, message]) => {
-    const result = resultOf(`kind: always_routable\nstandpoint: ${standpoint}`, [comparison]);
-    expect([result.status, result.message, result.standpoint]).toEqual([status, message, standpoint]);
+  ] as const)("%s", ([view, status, message]) => {
+    const result = resultOf(`kind: always_routable\nview: ${view}`, [comparison]);
+    expect([result.status, result.message, result.standpoint]).toEqual([status, message, view]);
   });
 
   test("a class that violates both counts once", () => {
@@ -243,10 +243,10 @@ describe("standpoints", () => {
     expect([result.classes, result.violations]).toEqual([1, 1]);
   });
 
-  test("an implication counts the classes that its condition meets from a standpoint that it looks at", () => {
+  test("an implication counts the classes that its condition meets from a view that it looks at", () => {
     const lines = "kind: implies\nif: { outcome: deny }\nthen: { denied_by: { policy: approvals } }";
     expect(resultOf(lines, [comparison]).classes).toBe(1);
-    expect(resultOf(`${lines}\nstandpoint: declared\nmay_be_empty: true`, [comparison]).classes).toBe(0);
+    expect(resultOf(`${lines}\nview: declared\nmay_be_empty: true`, [comparison]).classes).toBe(0);
   });
 });
 

@@ -73,7 +73,14 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
     "a key of another kind",
     fileWith("kind: no_new_access\nmin_places: 2"),
     [
-      "UNKNOWN_KEY 6:5 assertions[0] has no key `min_places` (known here: `except`, `for`, `id`, `kind`, `may_be_empty`, `standpoint`, `title`, `to`, `waiver`)",
+      "UNKNOWN_KEY 6:5 assertions[0] has no key `min_places` (known here: `except`, `for`, `id`, `kind`, `may_be_empty`, `title`, `to`, `view`, `waiver`)",
+    ],
+  ],
+  [
+    "the key that `view` replaced",
+    fileWith("kind: equivalent\nstandpoint: declared"),
+    [
+      "UNKNOWN_KEY 6:5 assertions[0] has no key `standpoint` (known here: `except`, `for`, `id`, `ignoring`, `kind`, `may_be_empty`, `title`, `view`, `waiver`)",
     ],
   ],
   [
@@ -97,9 +104,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
     ["WRONG_VALUE 2:48 assertions[0].title must be one line of at most 200 characters"],
   ],
   [
-    "another standpoint",
-    fileWith("kind: equivalent\nstandpoint: all"),
-    ["WRONG_VALUE 6:17 assertions[0].standpoint cannot be `all` (known here: `both`, `declared`, `promoted`)"],
+    "another view",
+    fileWith("kind: equivalent\nview: all"),
+    ["WRONG_VALUE 6:11 assertions[0].view cannot be `all` (known here: `both`, `declared`, `promoted`)"],
   ],
   [
     "an empty selector",

@@ -63,7 +63,7 @@ function outcomeOf(decision: Decision): Outcome {
   return { plan, maxCandidates: decision.maxCandidates, denial: null, edits: decision.edits, indeterminate: false };
 }
 
-function decidePoint(side: Side, standpoint: "declared" | "promoted", sample: SampleRequest): Outcome {
+function decidePoint(side: Side, view: "declared" | "promoted", sample: SampleRequest): Outcome {
   const { workspace, model, key, preferences, ...shape } = sample;
   const identity = {
     workspace,
@@ -74,12 +74,12 @@ function decidePoint(side: Side, standpoint: "declared" | "promoted", sample: Sa
     workload: key.workload,
     labels: key.labels,
   };
-  return outcomeOf(decide(side.table, side[standpoint], identity, { model, shape, preferences }, 0));
+  return outcomeOf(decide(side.table, side[view], identity, { model, shape, preferences }, 0));
 }
 
 function compare(base: Side, head: Side, sample: SampleRequest): Record<"declared" | "promoted", OutcomePair> {
-  const pair = (standpoint: "declared" | "promoted"): OutcomePair => {
-    const [before, after] = [decidePoint(base, standpoint, sample), decidePoint(head, standpoint, sample)];
+  const pair = (view: "declared" | "promoted"): OutcomePair => {
+    const [before, after] = [decidePoint(base, view, sample), decidePoint(head, view, sample)];
     return pairOf(
       before,
       after,

@@ -9,13 +9,13 @@ const FILE = `version: 1
 assertions:
   - { kind: no_new_access, id: new, title: T, except: { labels: [eu] } }
   - { kind: access_not_granted, id: granted, title: T, to: { regions: [us] }, for: { tiers: [regulated] } }
-  - { kind: always_routable, id: routable, title: T, standpoint: promoted }
+  - { kind: always_routable, id: routable, title: T, view: promoted }
   - { kind: implies, id: implied, title: T, if: { outcome: deny }, then: { denied_by: { policy: approvals } } }
   - kind: cases
     id: points
     title: T
     cases: [{ request: { workspace: demo, model: chat-large, operation: responses }, expect: { outcome: route } }]
-  - { kind: equivalent, id: same, title: T, standpoint: declared, may_be_empty: true }
+  - { kind: equivalent, id: same, title: T, view: declared, may_be_empty: true }
 `;
 const assertions = assertionsOf(FILE);
 const tables = { base: TABLE, head: TABLE };

@@ -167,7 +167,7 @@ describe("an added provider and `no_new_access`", () => {
       to: {},
       for: {},
       except: null,
-      standpoint: "both",
+      view: "both",
       waiver: null,
       may_be_empty: false,
       location: { file: "policies/assertions.yaml", line: 1, column: 1 },

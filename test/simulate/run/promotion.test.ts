@@ -181,7 +181,7 @@ describe("what stands in two contents under one name", () => {
 });
 
 it("an assertion that only the promoted content violates fails where promotion is looked at", async () => {
-  const asserting = (standpoint: Assertion["standpoint"]): Assertion => ({
+  const asserting = (view: Assertion["view"]): Assertion => ({
     kind: "always_routable",
     min_places: 1,
     for: {
@@ -191,9 +191,9 @@ it("an assertion that only the promoted content violates fails where promotion i
       operations: ["chat.completions"],
     },
     except: null,
-    id: `by-${standpoint}`,
+    id: `by-${view}`,
     title: "Mornings",
-    standpoint,
+    view,
     waiver: null,
     may_be_empty: false,
     location: { file: "policies/assertions.yaml", line: 1, column: 1 },

@@ -111,7 +111,7 @@ describe("assertions that fail", () => {
     kind: "implies",
     id: "stays-at-p",
     title: "",
-    standpoint: "both",
+    view: "both",
     waiver: null,
     may_be_empty: false,
     location: { file: "policies/assertions.yaml", line: 1, column: 1 },

@@ -38,7 +38,7 @@ function normalise(assertion: AuthoredAssertion, location: SourceLocation): Asse
     ...demandOf(assertion),
     id: assertion.id,
     title: assertion.title,
-    standpoint: assertion.standpoint ?? "both",
+    view: assertion.view ?? "both",
     waiver: assertion.waiver ?? null,
     may_be_empty: assertion.kind !== "cases" && assertion.may_be_empty === true,
     location,

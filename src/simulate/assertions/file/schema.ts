@@ -43,7 +43,7 @@ const common = {
     description: "Name of the assertion in reports. Unique in the file.",
   },
   title: line("What is asserted, in one sentence."),
-  standpoint: {
+  view: {
     type: "string",
     enum: [...VIEWS, "both"],
     default: "both",
