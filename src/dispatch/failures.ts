@@ -58,7 +58,7 @@ function mayPassLater({ kind, code, final }: UpstreamFailure): boolean {
 /** A wait that is too long for `retry-after` stands in the message. */
 function longWait(retryAfter: number | null): string {
   if (retryAfter === null || retryAfter <= LONGEST_WAIT) return "";
-  return ` The provider asks for a wait of ${Math.ceil(retryAfter / 1000)} seconds.`;
+  return ` The provider requests a wait of ${Math.ceil(retryAfter / 1000)} seconds.`;
 }
 
 function sentenceOf({ kind, code }: UpstreamFailure): string {

@@ -6,7 +6,7 @@ export interface EvidenceLog {
   /** The newest row of the log, of every process. */
   head(): Promise<EvidenceHead>;
   /**
-   * The newest row that a server noted apart from the log's rows, so that a log that was cut off at its end can be told
+   * The newest row that a server noted apart from the log's rows, so that a log that was cut off at its end can be distinguished
    * from a whole one. `null` where there is no such note.
    */
   notedHead(): Promise<NotedHead | null>;

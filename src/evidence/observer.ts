@@ -9,7 +9,7 @@ export interface EndedRequest {
   readonly traceId: Identifier | null;
 }
 
-/** Tells several observers. */
+/** Calls several observers. */
 export function observers(all: readonly (RequestObserver | null)[]): RequestObserver {
   const present = all.filter((one) => one !== null);
   return {

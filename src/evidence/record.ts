@@ -61,12 +61,12 @@ export interface DecisionRecord {
   readonly reason: Identifier | null;
   /** What shadow slots would have done. */
   readonly wouldDeny: readonly ShadowRecord[];
-  /** Shadow revisions that were asked, whatever they said: of how many requests `wouldDeny` is a part. Absent in older records. */
+  /** Shadow revisions that were evaluated, whatever the result: `wouldDeny` is a part of them. Absent in older records. */
   readonly shadows?: readonly ShadowRevision[];
   /** Obligations that acted, or would have in a shadow slot; absent in records that were written before there were any. */
   readonly obligations?: readonly ObligationRecord[];
   readonly needs: readonly Capability[];
-  /** What the request asked of the wire protocol; absent in records that were written before there was more than one. */
+  /** What the request required of the wire protocol; absent in records that were written before there was more than one. */
   readonly features?: readonly Feature[];
   readonly stream: boolean;
   readonly context: TokenBucket;
@@ -134,7 +134,7 @@ export interface ShadowRecord {
   readonly constraint: Identifier;
   readonly reason: Identifier | null;
   readonly verdict: "fail" | "indeterminate";
-  /** Absent in older records, which do not tell the two apart. */
+  /** Absent in older records, which do not distinguish the two. */
   readonly effect?: "would_narrow" | "would_deny";
 }
 

@@ -29,7 +29,7 @@ import { answerUnary } from "./unary/answer-unary.ts";
 import type { InferenceCall } from "./inference-call.ts";
 
 /**
- * One inference request, from its first byte to its last: who calls, what is asked, where it may go, what came back, what is recorded.
+ * One inference request, from its first byte to its last: who calls, what it requests, where it may go, what came back, what is recorded.
  * Start reading here.
  */
 export async function handleInference(

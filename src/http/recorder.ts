@@ -223,9 +223,9 @@ export class Recorder {
     };
     this.#evidence.settle(outcome, this.#sizes);
     try {
-      const told = { decision, outcome, traceId: this.#trace?.traceId ?? null };
-      this.#observer?.ended(decision.operation, told);
-      this.#trace?.end(told);
+      const ended = { decision, outcome, traceId: this.#trace?.traceId ?? null };
+      this.#observer?.ended(decision.operation, ended);
+      this.#trace?.end(ended);
     } catch {
       // The request has ended well, and what it has taken is yet to be given back.
     }

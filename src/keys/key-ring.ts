@@ -177,7 +177,7 @@ export interface OpenKeyRing {
   readonly verify: (keyText: string, now: number) => Verification;
   /**
    * Looks in the store for a key that another process may have made a moment ago. True: the ring knows it now; verify
-   * again. Known ids take the same way, so that the time does not tell them from unknown ones. False also where the key is known already, where there have been too many look-ups, where the store fails:
+   * again. Known ids take the same way, so that the time does not distinguish them from unknown ones. False also where the key is known already, where there have been too many look-ups, where the store fails:
    * nothing has changed then. Never rejects.
    */
   readonly lookUp: (keyText: string) => Promise<boolean>;

@@ -39,7 +39,7 @@ export function makeKeyText(
 }
 
 /**
- * The public id of a key with a name: the same for the same parts, so that a name finds its key without a column of its own. 71 bits: nobody finds a
+ * The public id of a key with a name: the same for the same parts, so that a name finds its key without a column of its own. 71 bits: no attacker finds a
  * name whose id is that of another key.
  *
  * @param parts what the name is unique in, and the name.

@@ -34,7 +34,7 @@ export class CommitTimer {
     this.#later ??= setTimeout(this.#send, delay);
   }
 
-  /** Sends nothing any more until it is asked again. */
+  /** Sends nothing any more until the next call. */
   clear(): void {
     if (this.#soon !== null) clearImmediate(this.#soon);
     if (this.#later !== null) clearTimeout(this.#later);

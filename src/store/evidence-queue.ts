@@ -50,7 +50,7 @@ interface Waiter {
 
 /**
  * What gathers while the batch before is being written. Each item of `waiters` belongs to one decision, in order; `null`
- * where nobody waits any more: the decision is late, and written nevertheless. Those stand before the others.
+ * where no request waits any more: the decision is late, and written nevertheless. Those come before the others.
  */
 interface Batch {
   readonly decisions: DecisionFields;
@@ -193,7 +193,7 @@ export class EvidenceQueue {
     const land = (finish: () => void): void => {
       clearTimeout(deadline);
       this.#late = false;
-      // Before anybody is told: who then flushes at once must not wait for a batch that is written already.
+      // Before the callers are resolved: one that then flushes at once must not wait for a batch that is written already.
       this.#flying = null;
       finish();
       this.#scheduleNext();
@@ -208,7 +208,7 @@ export class EvidenceQueue {
     this.#available = true;
     this.#head = head;
     this.#lost += lost;
-    // One that nobody waits for was written by an attempt of which only the confirmation was missing.
+    // One without a waiting request was written by an attempt of which only the confirmation was missing.
     for (const position of duplicates) batch.waiters[position]?.reject(new DuplicateDecisionError());
     for (const waiter of batch.waiters) waiter?.resolve();
     for (const { resolve } of batch.flushes) resolve();
@@ -239,7 +239,7 @@ export class EvidenceQueue {
     this.#refuse(this.#gathering, "late");
   }
 
-  /** Tells everybody who waits for the batch; its decisions are kept. */
+  /** Fails everything that waits for the batch; its decisions are kept. */
   #refuse({ waiters, flushes }: Batch, reason: EvidenceUnavailableReason): void {
     const error = new EvidenceUnavailableError(reason);
     for (const [position, waiter] of waiters.entries()) {
@@ -277,7 +277,7 @@ export class EvidenceQueue {
 
   #scheduleNext(): void {
     const { decisions, outcomes, flushes } = this.#gathering;
-    // Who closes asks once more by `flush`; after that the process must be able to end.
+    // The closing caller writes once more by `flush`; after that the process must be able to end.
     if (this.#closed && !this.#available && flushes.length === 0) return;
     if (flushes.length > 0 || isAwaited(this.#gathering)) this.#sendSoon();
     else if (decisions.length + outcomes.length > 0) this.#sendLater();

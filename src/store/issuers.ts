@@ -10,16 +10,16 @@ export async function watchIssuers(
   list: IssuerStore["list"],
   listener: (records: readonly IssuerRecord[]) => void,
 ): Promise<() => void> {
-  let told = "";
+  let known = "";
   const look = async (): Promise<void> => {
     const records = await list(Date.now());
     const kids = records.map(({ kid }) => kid).join();
-    if (kids === told) return;
-    told = kids;
+    if (kids === known) return;
+    known = kids;
     listener(records);
   };
   const first = await list(Date.now());
-  told = first.map(({ kid }) => kid).join();
+  known = first.map(({ kid }) => kid).join();
   listener(first);
   const timer = setInterval(() => void look().catch(() => undefined), POLL);
   timer.unref();

@@ -15,7 +15,7 @@ export class KeyWatchers {
     return this.#listeners.size;
   }
 
-  /** @param start asks the worker for everything, and for changes from then on; called for the first listener only */
+  /** @param start requests everything from the worker, and for changes from then on; called for the first listener only */
   async add(listener: KeyListener, start: () => Promise<void>): Promise<() => void> {
     this.#started ??= start();
     try {

@@ -34,7 +34,7 @@ const POLL = 400;
 export class PolicyLogWatchers {
   readonly #readHead: () => Promise<ChainLink>;
   readonly #listeners = new Set<() => void>();
-  #told: string | null = null;
+  #reported: string | null = null;
   #timer: ReturnType<typeof setInterval> | null = null;
   #looking = false;
   #published = 0;
@@ -47,8 +47,8 @@ export class PolicyLogWatchers {
   /** @throws {StoreUnavailableError} when the head cannot be read */
   async add(listener: () => void): Promise<() => void> {
     const { hash } = await this.#readHead();
-    // Where others listen already, what they have not been told yet is news to them, and a repetition at most for this one.
-    if (this.#listeners.size === 0) this.#told = hash;
+    // Where others listen already, a head that they have not got yet is new to them, and at most a repetition for this one.
+    if (this.#listeners.size === 0) this.#reported = hash;
     // A set would take one function given twice for one listener, which the first to leave would end.
     const own = (): void => listener();
     this.#listeners.add(own);
@@ -64,10 +64,10 @@ export class PolicyLogWatchers {
     };
   }
 
-  /** Tells of a new head at once. Where it was told already, nobody is called. */
+  /** Reports a new head at once. A head that was reported already calls no listener. */
   publish({ hash }: ChainLink): void {
-    if (hash === this.#told) return;
-    this.#told = hash;
+    if (hash === this.#reported) return;
+    this.#reported = hash;
     this.#published += 1;
     for (const listener of this.#listeners) {
       try {
@@ -79,16 +79,16 @@ export class PolicyLogWatchers {
   }
 
   async #look(): Promise<void> {
-    // A slow store is not asked twice at a time: an older answer could come after a newer one.
+    // A slow store is not read twice at a time: an older answer could come after a newer one.
     if (this.#looking) return;
     this.#looking = true;
     try {
       const published = this.#published;
       const head = await this.#readHead();
-      // What was told meanwhile is newer than this head may be.
+      // A head that was reported meanwhile may be newer than this one.
       if (published === this.#published) this.publish(head);
     } catch {
-      // It is asked again.
+      // It is read again.
     } finally {
       this.#looking = false;
     }

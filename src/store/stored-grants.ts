@@ -8,7 +8,7 @@ const NOTHING: KeyLimits = { requestsPerMinute: 0, tokensPerMinute: 0, concurren
 
 /**
  * The exchange grant as `JSON.stringify` wrote it. `null`, no grant, where nothing or something else is stored. An operation that this version does
- * not know is granted to nobody.
+ * not know is granted to no caller.
  */
 export function parseExchange(text: string | null): ExchangeGrant | null {
   const stored = parseObject(text);

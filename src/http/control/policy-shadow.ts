@@ -48,7 +48,7 @@ export async function policyShadow(
     const workspace = reader.seesAll ? null : reader.workspace;
     const found =
       examples === 0
-        ? { witnesses: [], lookedAt: { decisions: 0, since: null, complete: false } }
+        ? { examples: [], lookedAt: { decisions: 0, since: null, complete: false } }
         : await findExamples(source.evidence, { ...requested, workspace, limit: examples });
     return shadowAnswer(line, counts, found, now);
   };
@@ -95,7 +95,7 @@ export interface ShadowAnswer extends ShadowCountReport {
 function shadowAnswer(
   { id, revision, digest, since }: ShadowLine,
   counts: ShadowCountReport,
-  found: { readonly witnesses: readonly ExampleGroup[]; readonly lookedAt: LookedAt },
+  found: { readonly examples: readonly ExampleGroup[]; readonly lookedAt: LookedAt },
   now: number,
 ): ShadowAnswer {
   return {
@@ -106,7 +106,7 @@ function shadowAnswer(
     since: asIdentifier(new Date(since).toISOString()),
     until: asIdentifier(new Date(now).toISOString()),
     ...counts,
-    witnesses: found.witnesses,
+    witnesses: found.examples,
     looked_at: found.lookedAt,
   };
 }

@@ -96,7 +96,7 @@ export class OidcClient {
     if (this.#configuration !== null) return this.#configuration;
     const found = this.#discover();
     this.#configuration = found;
-    // The next sign-in asks again.
+    // The next sign-in tries again.
     found.catch(() => {
       this.#configuration = null;
     });

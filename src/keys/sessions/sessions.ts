@@ -34,7 +34,7 @@ export interface SessionTimes {
   readonly absolute: number;
 }
 
-/** Sessions of the console, over a store that all replicas share. Methods throw {@link StoreUnavailableError} where it cannot be asked. */
+/** Sessions of the console, over a store that all replicas share. Methods throw {@link StoreUnavailableError} where it is unavailable. */
 export class Sessions {
   readonly #store: SessionStore;
   readonly #randomBytes: RandomBytes;
@@ -101,7 +101,7 @@ export class Sessions {
     }
     const recent = this.#looks.get(digest);
     if (recent !== undefined) return recent;
-    if (!this.#good.has(digest) && this.#strangers() >= LOOK_UPS) {
+    if (!this.#good.has(digest) && this.#unknownLookUps() >= LOOK_UPS) {
       throw new StoreUnavailableError("too many sessions are looked up at once", { done: "no" });
     }
     const look = { at: now, found: this.#store.find(digest) };
@@ -113,7 +113,7 @@ export class Sessions {
     return look;
   }
 
-  #strangers(): number {
+  #unknownLookUps(): number {
     let count = 0;
     for (const digest of this.#looks.keys()) if (!this.#good.has(digest)) count += 1;
     return count;

@@ -33,7 +33,7 @@ SELECT (SELECT count(*) FROM counters) + (SELECT count(*) FROM slots) AS count`;
 /** How often a lease is sent that the server ended in favour of another: nothing of it was done. */
 const ATTEMPTS = 3;
 
-/** What is used of limits. A lease is one statement: whoever asks for the same figure waits for a row, not for a replica. */
+/** What is used of limits. A lease is one statement: two requests for the same figure wait for a row, not for a replica. */
 export function postgresLimits(link: PostgresLink): LimitStore {
   return {
     lease: (lease) => leaseLimits(link, lease),

@@ -83,7 +83,7 @@ export async function migrate(pool: Pool, create: boolean): Promise<void> {
 
 async function applyMissing(query: Query): Promise<void> {
   if (!(await hasMigrationsTable(query))) await query(MIGRATIONS_TABLE);
-  // Read again: whoever had the lock before may have done it all.
+  // Read again: the process that had the lock before may have done it all.
   const present = await readVersion(query);
   for (const { version, name, sql } of MIGRATIONS) {
     if (version <= present) continue;

@@ -90,7 +90,7 @@ function convertAlone(database: DatabaseSync, path: string): void {
 
 /**
  * Opens a file for reading: not a byte of it changes, and rights to read are enough. Where SQLite cannot make the WAL's
- * index beside the file and there is no WAL, the file is taken for one that nobody writes, such as a copy.
+ * index beside the file and there is no WAL, the file is taken for one without a writer, such as a copy.
  *
  * @throws {UnusableDatabaseError} when the file belongs to another program, or is not of this version
  */

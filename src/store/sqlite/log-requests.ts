@@ -59,7 +59,7 @@ async function readLog(link: WorkerLink, after: number, limit: number): Promise<
 }
 
 async function prune(link: WorkerLink, before: number, now: number): Promise<Pruned> {
-  // Requests of dead processes have ended too, but nobody may have said so yet.
+  // Requests of dead processes have ended too, possibly without a record yet.
   for (let reaped = REAPED; reaped === REAPED;) {
     reaped = (await link.request({ operation: "evidence.reap", limit: REAPED }, "count")).count;
   }

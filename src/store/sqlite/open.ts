@@ -51,7 +51,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     startWorker: options.startThread,
     onKeysChanged: (records) => watchers.publish(records),
     onRestarted: () => {
-      // Failing means that the thread ended again; its next start asks again.
+      // Failing means that the thread ended again; its next start tries again.
       if (watchers.size > 0) link.request({ operation: "keys.watch" }, "done").catch(() => undefined);
     },
   });
@@ -156,7 +156,7 @@ function limitStore(link: WorkerLink): LimitStore {
       return (await link.request({ operation: "limits.lease", lease }, "limits_leased")).leased;
     },
     async read(now) {
-      return (await link.request({ operation: "limits.read", now }, "limits")).standing;
+      return (await link.request({ operation: "limits.read", now }, "limits")).usage;
     },
     async prune(now, limit) {
       return (await link.request({ operation: "limits.prune", now, limit }, "pruned")).count;

@@ -26,7 +26,7 @@ export interface WorkerStart {
   readonly door?: Door;
 }
 
-/** What the main thread asks of the worker. */
+/** The calls of the main thread to the worker. */
 export type StoreRequest =
   | { readonly operation: "keys.create"; readonly record: KeyRecord }
   | { readonly operation: "keys.get"; readonly id: string }
@@ -124,14 +124,14 @@ export type StoreReply =
   | { readonly kind: "policy_content"; readonly content: StoredContent | null }
   | { readonly kind: "issuers"; readonly records: readonly IssuerRecord[] }
   | { readonly kind: "limits_leased"; readonly leased: LimitLeased }
-  | { readonly kind: "limits"; readonly standing: LimitUsage }
+  | { readonly kind: "limits"; readonly usage: LimitUsage }
   | { readonly kind: "pruned"; readonly count: number }
   | SessionReply
   | { readonly kind: "duplicate_key"; readonly id: string }
   | { readonly kind: "key_not_active"; readonly id: string }
   | { readonly kind: "key_rotated"; readonly id: string }
   /**
-   * `done`: `no` where all of it was rolled back or never began. `refused`: because of what was asked, not of the
+   * `done`: `no` where all of it was rolled back or never began. `refused`: because of the call itself, not of the
    * database's state.
    */
   | {

@@ -20,7 +20,7 @@ export function packRows(rows: readonly RowFields[]): PackedRows {
   return { count: rows.length, bytes: writer.finish() };
 }
 
-/** What was packed, of the workspace and facet that were asked for. */
+/** What was packed, of the workspace and facet that were requested. */
 export function unpackRows({ bytes }: PackedRows, { workspace, facet }: RollUpQuery): readonly RollUpRow[] {
   const reader = new ByteReader(bytes);
   const rows: RollUpRow[] = [];

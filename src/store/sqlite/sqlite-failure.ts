@@ -11,7 +11,7 @@ const FIXES: ReadonlyMap<number, string> = new Map([
 
 const BUSY = 5;
 
-/** Primary result codes for what was asked, whatever the state of the database: too big, constraint, mismatch, range. */
+/** Primary result codes for a faulty call, whatever the state of the database: too big, constraint, mismatch, range. */
 const REFUSALS: ReadonlySet<number> = new Set([18, 19, 20, 25]);
 
 /**

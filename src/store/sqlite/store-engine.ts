@@ -31,7 +31,7 @@ const CHECKPOINT = 1_000;
 
 type Watch = Pick<StoreWatch, "check" | "compareHead" | "noteHead" | "notedHead" | "close">;
 
-/** For a database that nobody else can take away. */
+/** For a database that no other process can remove. */
 const ALWAYS_THERE: Watch = {
   check: () => null,
   compareHead: (known) => known,
@@ -214,7 +214,7 @@ export class StoreEngine {
       case "limits.lease":
         return { kind: "limits_leased", leased: this.#limits.lease(request.lease) };
       case "limits.read":
-        return { kind: "limits", standing: this.#limits.read(request.now) };
+        return { kind: "limits", usage: this.#limits.read(request.now) };
       case "limits.prune":
         return { kind: "pruned", count: this.#limits.prune(request.now, request.limit) };
       case "close":
@@ -272,7 +272,7 @@ export class StoreEngine {
     this.#evidence.checkpoint();
   }
 
-  /** Watchers hear of a change before whoever asked for it: messages between two threads keep their order. */
+  /** Watchers get a change before the caller that made it: messages between two threads keep their order. */
   #published(reply: StoreReply): StoreReply {
     const seen = this.#seenDataVersion;
     // Should publishing fail, the next poll does it: a revocation on disk must not stay unknown to this process.

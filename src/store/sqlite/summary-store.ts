@@ -6,7 +6,7 @@ import type { WorkerLink } from "./worker-link.ts";
 /** Cells read at a time: one page keeps the worker from writing evidence for a few milliseconds at most. */
 const PAGE = 1_000;
 
-/** The main thread's half: asks the worker for page after page. */
+/** The main thread's half: reads page after page from the worker. */
 export function summaryStore(link: WorkerLink): SummaryStore {
   return {
     read: (query) => readPages(link, query),

@@ -32,7 +32,7 @@ export interface WorkerLinkOptions {
   /** `false` for a database that ends with its thread: a fresh empty one must not pass for it. */
   readonly restart: boolean;
   readonly onKeysChanged: (records: readonly KeyRecord[]) => void;
-  /** Called after the thread was started again; what it had been asked to watch must be asked again. */
+  /** Called after the thread was started again; what it had to watch must be requested again. */
   readonly onRestarted: () => void;
   /** Another thread than a new one of this process: one that is shared with other processes, or a test's. */
   readonly startWorker?: ((start: WorkerStart) => StoreThread) | undefined;
@@ -73,7 +73,7 @@ export class WorkerLink {
   }
 
   /**
-   * Gives the reply, which is of the kind asked for.
+   * Gives the reply, which is of the requested kind.
    *
    * @throws {DuplicateKeyError} {@link KeyNotActiveError}, as the worker says
    * @throws {StoreUnavailableError} when the store is closed, restarting, or could not do it
@@ -101,7 +101,7 @@ export class WorkerLink {
     return this.#fault;
   }
 
-  /** Ends the thread after what it was asked so far. Safe to call twice. */
+  /** Ends the thread after the calls so far. Safe to call twice. */
   async close(): Promise<void> {
     if (this.#closed) return;
     const last = this.#worker === null ? null : this.request({ operation: "close" }, "done");
@@ -167,7 +167,7 @@ export class WorkerLink {
     return promise;
   }
 
-  /** The thread is gone: nobody will answer what was asked, and a new thread is tried until one opens the file. */
+  /** The thread is gone: open calls get no answer, and a new thread is tried until one opens the file. */
   #lose(): void {
     this.#worker = null;
     const waiting = [...this.#waiting.values()];

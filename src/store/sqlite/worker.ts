@@ -18,7 +18,7 @@ if (port === null) throw new Error("this file is the store's worker thread; open
 const post = (message: FromWorker): void => port.postMessage(message);
 let door: StoreDoor | null = null;
 
-/** What answers nobody is for all processes. */
+/** Messages that answer no call are for all processes. */
 function postToAll(message: FromWorker): void {
   post(message);
   door?.broadcast(message);

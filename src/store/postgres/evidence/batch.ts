@@ -16,7 +16,7 @@ export interface BatchItem {
   readonly t: string;
 }
 
-/** What of a batch is to be added; what repeats within it is told apart here, so that no item stands twice. */
+/** What of a batch is to be added; repetitions within it are found here, so that no item stands twice. */
 export interface EvidenceBatch {
   readonly items: readonly BatchItem[];
   /** For each item: its index among the batch's decisions, `null` for an outcome. */

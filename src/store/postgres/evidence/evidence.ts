@@ -38,7 +38,7 @@ export function openPostgresEvidence({ link, limits, lease, head, folder }: Post
   // After the server came back, the newest batch's failure says nothing any more.
   let failedSinceRestored = false;
   const compare = (): void => {
-    // Where the database cannot be asked, the link notices it itself.
+    // Where the database is unavailable, the link notices it itself.
     if (link.available) void writer.compare().catch(() => undefined);
   };
   const endRestored = link.onRestored(() => {

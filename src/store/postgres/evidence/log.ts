@@ -66,7 +66,7 @@ export function postgresLog(link: PostgresLink, steps: PruneSteps): EvidenceLog 
       return row === undefined ? null : readAnchor(row);
     },
     async prune(before, now) {
-      // Requests of dead processes have ended too, but nobody may have said so yet.
+      // Requests of dead processes have ended too, possibly without a record yet.
       await steps.endAbandoned();
       const last = await findEnd(link, before);
       let anchor: EvidenceAnchor | null = null;

@@ -8,7 +8,7 @@ const END =
   "UPDATE signalbox.evidence_processes SET seen_at = signalbox.now_ms(), ended_at = signalbox.now_ms() WHERE id = $1";
 
 /**
- * The row by which other replicas tell a decision that is still being answered from one whose process died. Taken with
+ * The row by which other replicas distinguish a decision that is still being answered from one whose process died. Taken with
  * the first decision, so that a command that only reads leaves no trace.
  */
 export class ProcessLease {

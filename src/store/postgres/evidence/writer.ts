@@ -85,7 +85,7 @@ export class EvidenceWriter {
   /**
    * Compares the log with the newest row that this process knows; afterwards {@link fault} is right.
    *
-   * @throws {StoreUnavailableError} when the database cannot be asked
+   * @throws {StoreUnavailableError} while the database is unavailable
    */
   async compare(): Promise<void> {
     const known = this.#head ?? GENESIS;
@@ -192,9 +192,9 @@ export class EvidenceWriter {
   }
 
   async #parameters(items: readonly BatchItem[]): Promise<readonly Parameter[]> {
-    const strangers = items.filter(({ k, r }) => k === "outcome" && !this.#running.has(r)).map(({ r }) => r);
+    const unknown = items.filter(({ k, r }) => k === "outcome" && !this.#running.has(r)).map(({ r }) => r);
     const decided = new Set(items.filter(({ k }) => k === "decision").map(({ r }) => r));
-    const wanted = strangers.filter((requestId) => !decided.has(requestId));
+    const wanted = unknown.filter((requestId) => !decided.has(requestId));
     const others = new Map<string, string | null>();
     if (wanted.length > 0) {
       for (const row of await this.#link.query(WORKSPACES, [textArray(wanted)])) {

@@ -34,7 +34,7 @@ export class KeyFeed {
     return this.#watchers.add(listener, () => this.#start());
   }
 
-  /** Rows of keys as they now are. Nothing happens while nobody watches. */
+  /** Rows of keys as they now are. Nothing happens while there is no watcher. */
   publish(rows: readonly Row[]): void {
     if (this.#timer === null) return;
     const fresh = rows.map(readKey).filter(({ record, version }) => version > (this.#published.get(record.id) ?? 0));
@@ -57,11 +57,11 @@ export class KeyFeed {
   #poll(): void {
     if (!this.#link.available) return;
     this.#listen();
-    // Failing is for the next poll to make good; whoever waits for the store hears of it by calls of their own.
+    // The next poll makes a failure good; callers that wait for the store notice it by their own calls.
     this.#read().catch(() => undefined);
   }
 
-  /** One reading at a time; who asks meanwhile waits for that one. */
+  /** One reading at a time; callers meanwhile wait for that one. */
   async #read(): Promise<void> {
     this.#reading ??= this.#readOn().finally(() => (this.#reading = null));
     await this.#reading;

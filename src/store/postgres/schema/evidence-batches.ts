@@ -185,7 +185,7 @@ const IN_USE =
  * @throws {StoreUnavailableError} while a server of an older version runs on it
  */
 export async function migrateToEvidenceBatches(query: Query): Promise<void> {
-  // Nobody appends meanwhile.
+  // No other writer appends meanwhile.
   await query("LOCK TABLE signalbox.evidence_head IN ACCESS EXCLUSIVE MODE");
   if (readNumber((await query(LIVING))[0] ?? {}, "living") > 0) {
     throw new StoreUnavailableError(IN_USE, { done: "no" });

@@ -64,6 +64,6 @@ export function migrateToPolicyLog(database: DatabaseSync): void {
     hash = chainHash(previous, position, "policy", record);
     insert.run(position, previous, hash, record);
   }
-  // There is one server over a file, and it is of this version: nobody reads them any more.
+  // There is one server over a file, and it is of this version: they are not read any more.
   database.exec("DROP TABLE policy_revisions; DROP TABLE policies");
 }

@@ -10,7 +10,7 @@ export interface Door {
   readonly address: string;
   /** What a worker says first. */
   readonly workerSecret: Uint8Array;
-  /** What the thread answers: whoever takes the address after its end does not know it. */
+  /** What the thread answers: a process that takes the address after its end does not know it. */
   readonly threadSecret: Uint8Array;
   /** The folder to remove afterwards; `null` where the address is no file. */
   readonly folder: string | null;
@@ -18,7 +18,7 @@ export interface Door {
 
 /**
  * A new one for each thread. On Linux the address is a name without a file: it needs no folder that can be written, has no
- * length to exceed, and ends with the thread even if the process is killed. Whoever shares the network namespace may
+ * length to exceed, and ends with the thread even if the process is killed. A process in the same network namespace may
  * connect; the secrets keep them out. Elsewhere it is a file in a private folder.
  */
 export function newDoor(): Door {

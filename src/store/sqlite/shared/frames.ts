@@ -37,7 +37,7 @@ export class MessageReader<Message> {
   /** Of the message whose payload comes next. */
   #head: { readonly length: number; readonly sum: number } | null = null;
 
-  /** @param isMessage looks at what tells a message of the expected kind; the sender is of the same build */
+  /** @param isMessage checks that a message is of the expected kind; the sender is of the same build */
   constructor(secret: Uint8Array, isMessage: (value: unknown) => value is Message) {
     this.#secret = Buffer.from(secret);
     this.#isMessage = isMessage;

@@ -11,11 +11,11 @@ const PATIENCE = 5_000;
 
 /**
  * Connections that have not said the secret, at a time: fewer than would use up the process's files. One more ends the
- * oldest of them: if it were refused instead, whoever holds so many would keep out workers, which say theirs at once.
+ * oldest of them: if it were refused instead, a client with so many connections would keep out workers, which send theirs at once.
  */
-const MOST_STRANGERS = 256;
+const MOST_UNAUTHENTICATED = 256;
 
-/** How often a wrong secret is reported, milliseconds: whoever can connect must not fill the log. */
+/** How often a wrong secret is reported, milliseconds: a client that can connect must not fill the log. */
 const STRANGER_REPORT = 60_000;
 
 /** When outcomes that could not be written are tried again, milliseconds. */
@@ -23,7 +23,7 @@ const END_RETRY = 1_000;
 
 /** What the door needs of the thread. */
 export interface StoreDoorThread {
-  /** Does what a worker asks, and gives the reply. */
+  /** Executes a worker's call, and gives the reply. */
   readonly answer: (request: StoreRequest) => StoreReply;
   /** What is left to do after the reply. */
   readonly settle: () => void;
@@ -39,7 +39,7 @@ export class StoreDoor {
   readonly #sockets = new Set<Socket>();
   readonly #workers = new Set<Socket>();
   /** Oldest first. */
-  readonly #strangers = new Set<Socket>();
+  readonly #unauthenticated = new Set<Socket>();
   #strangerReported = Number.NEGATIVE_INFINITY;
   /** Requests of workers that are gone. */
   readonly #unended = new Set<string>();
@@ -83,8 +83,8 @@ export class StoreDoor {
     const open = new Set<string>();
     const late = setTimeout(() => socket.destroy(), PATIENCE);
     this.#sockets.add(socket);
-    this.#strangers.add(socket);
-    if (this.#strangers.size > MOST_STRANGERS) this.#endOldestStranger();
+    this.#unauthenticated.add(socket);
+    if (this.#unauthenticated.size > MOST_UNAUTHENTICATED) this.#endOldestUnauthenticated();
     socket.on("data", (chunk: Buffer) => {
       try {
         for (const message of reader.read(chunk)) this.#ask(socket, open, message);
@@ -97,7 +97,7 @@ export class StoreDoor {
       } finally {
         if (reader.trusted) {
           clearTimeout(late);
-          this.#strangers.delete(socket);
+          this.#unauthenticated.delete(socket);
         }
       }
     });
@@ -110,16 +110,16 @@ export class StoreDoor {
       clearTimeout(late);
       this.#sockets.delete(socket);
       this.#workers.delete(socket);
-      this.#strangers.delete(socket);
+      this.#unauthenticated.delete(socket);
       for (const requestId of open) this.#unended.add(requestId);
       this.#endUnended();
     });
   }
 
-  #endOldestStranger(): void {
-    const [oldest] = this.#strangers;
+  #endOldestUnauthenticated(): void {
+    const [oldest] = this.#unauthenticated;
     if (oldest === undefined) return;
-    this.#strangers.delete(oldest);
+    this.#unauthenticated.delete(oldest);
     oldest.destroy();
   }
 

@@ -55,7 +55,7 @@ export class BatchTable {
     );
   }
 
-  /** The newest row, whoever wrote it; where all were pruned, what they ended at. */
+  /** The newest row, of any process; where all were pruned, what they ended at. */
   head(): ChainLink {
     return this.newest().head;
   }

@@ -123,7 +123,7 @@ export class KeyTable {
         const previous = this.get(id);
         if (previous === null) return "absent";
         if (previous.status !== "active") return "not_active";
-        // The write transaction makes rotations of one key wait for each other, whichever process asks.
+        // The write transaction makes rotations of one key wait for each other, whichever process calls.
         if (previous.replacedBy !== null) return "rotated";
         if (previous.expiresAt <= replacement.createdAt) return "not_active";
         this.#add({ ...replacement, ...grantsOf(previous) });

@@ -9,7 +9,7 @@ import type { StoredBatch } from "../../batch/stored-batch.ts";
 import { readNumber, readText, readTextOrNull } from "../../rows/row.ts";
 import type { BatchTable } from "./batch-table.ts";
 
-/** Told of each batch when it is part of the log, in order. */
+/** Called for each batch when it is part of the log, in order. */
 export interface BatchCounter {
   /** @param written by this process just now; otherwise read from the log */
   add(bytes: Buffer, steps: readonly LogStep[], written: boolean): void;

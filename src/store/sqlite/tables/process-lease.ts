@@ -44,7 +44,7 @@ export function diedAt(row: Row, now: number): number | null {
 }
 
 /**
- * The row by which other processes tell a decision that is still being answered from one whose process died. Taken with
+ * The row by which other processes distinguish a decision that is still being answered from one whose process died. Taken with
  * the first decision, so that a command that only reads leaves no trace.
  */
 export class ProcessLease {

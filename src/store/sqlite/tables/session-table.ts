@@ -4,7 +4,7 @@ import { holderText, type SessionHolder } from "../../../canon/credentials/sessi
 import type { SessionRecord } from "../../../keys/sessions/session-store.ts";
 import { holderColumns, readSession } from "../../rows/session-row.ts";
 
-/** What the store's thread is asked about sessions. */
+/** The calls about sessions to the store's thread. */
 export type SessionRequest =
   | { readonly operation: "sessions.create"; readonly record: SessionRecord }
   | { readonly operation: "sessions.find"; readonly digest: string }

@@ -32,7 +32,7 @@ export class MainFile {
    */
   isTruncated(size: number, frames: number | null, dataVersion: number): boolean {
     const othersWrote = dataVersion !== this.#dataVersionSeen;
-    // As long as it should be, and nobody ran VACUUM: the number of pages, a transaction of its own, could change nothing.
+    // As long as it should be, and VACUUM did not run: the number of pages, a transaction of its own, could change nothing.
     if (size === this.#least && !othersWrote) return false;
     // Without frames, SQLite takes the number of pages from the file's size, so that it proves nothing.
     const database = frames === 0 ? size : readNumber(this.#pageCount.get() ?? {}, "page_count") * this.#pageSize;
