@@ -3,7 +3,7 @@ import { type Diagrams, leafOf, type Node } from "./diagrams.ts";
 import { KEY_LABELS, type Level } from "./levels.ts";
 
 /**
- * The answers of one reader for every request of a state. It is asked once for all values that it does not tell apart.
+ * The answers of one reader for every request of a state. It is called once for all values that it does not distinguish.
  *
  * @param seen what the reader sees of each value of each level.
  * @param answer the number of its answer.
@@ -43,7 +43,7 @@ export function buildDiagram(
   return visit(0, start, "", "");
 }
 
-/** Whether a reader tells no two values of a level apart. @param texts what it sees of each. */
+/** Whether a reader distinguishes no values of a level. @param texts what it sees of each. */
 export function isBlind(texts: readonly string[]): boolean {
   return texts.every((text) => text === texts[0]);
 }

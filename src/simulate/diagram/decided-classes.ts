@@ -17,7 +17,7 @@ import { Profiles, type LeafProfile } from "./profiles.ts";
 import { requestAt, SideDiagrams, type StateVerdicts } from "./side-diagrams.ts";
 import { DiagramUsage } from "./usage.ts";
 
-/** Requests of one state with the same outcomes on both sides, which no assertion tells apart. */
+/** Requests of one state with the same outcomes on both sides, which no assertion distinguishes. */
 export interface DecidedClass {
   /** The first of them. */
   readonly sample: SampleRequest;

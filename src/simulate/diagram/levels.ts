@@ -19,7 +19,7 @@ export interface Level {
   readonly name: string;
   /** The values, as text; of a label: absent, then present. */
   readonly values: readonly string[];
-  /** What a reader sees of a value: the same text for values that it does not tell apart. */
+  /** What a reader sees of a value: the same text for values that it does not distinguish. */
   readonly seen: (eyes: Eyes, value: number) => string;
   readonly set: (sample: PolicyOnly, value: number) => PolicyOnly;
 }

@@ -20,7 +20,7 @@ export interface Possible {
   readonly hasEffect: boolean;
 }
 
-/** Policies that read anything else are not asked, because what is tried would not be all that they can see. */
+/** Policies that read anything else are not evaluated, because the tried inputs would not be all that they can read. */
 const TRIED = [
   "input.operation",
   "input.workspace",
@@ -46,7 +46,7 @@ const TRIED = [
 const MOST_CANDIDATES = 8;
 
 /**
- * What a policy of head may say of the requests of a job, whatever the table's approvals do with them: it is asked about every set of the route's
+ * What a policy of head may say of the requests of a job, whatever the table's approvals do with them: it is evaluated for every set of the route's
  * candidates. No request meets what it does not say then; so a report can say what no request meets without looking at every request.
  */
 export class PossibleVerdicts {
@@ -86,11 +86,11 @@ export class PossibleVerdicts {
     if (known !== undefined) return known;
     const roots = setsOf(candidates).flatMap((left) =>
       flagsOf(reads).map((preferences) => {
-        const asked = { ...sample, preferences };
-        const identity = identityOf(asked);
-        const plain = { time: asked.time, budget: asked.budget ?? "unlimited" } as const;
-        const input = policyInput(table, workspace, identity, route, asked, preferences, plain, left);
-        return this.#side.answersOf(position, input, asked);
+        const requested = { ...sample, preferences };
+        const identity = identityOf(requested);
+        const plain = { time: requested.time, budget: requested.budget ?? "unlimited" } as const;
+        const input = policyInput(table, workspace, identity, route, requested, preferences, plain, left);
+        return this.#side.answersOf(position, input, requested);
       }),
     );
     const made = this.#joined(roots);

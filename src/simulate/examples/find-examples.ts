@@ -83,7 +83,7 @@ export async function findExamples(
   source: ExampleLog,
   question: ExampleQuestion,
   bounds: ExampleBounds = EXAMPLE_BOUNDS,
-): Promise<{ readonly witnesses: readonly ExampleGroup[]; readonly lookedAt: LookedAt }> {
+): Promise<{ readonly examples: readonly ExampleGroup[]; readonly lookedAt: LookedAt }> {
   const search = new Search(question, bounds.decisions);
   const until = bounds.clock() + bounds.time;
   let end = (await source.head()).position;
@@ -101,7 +101,7 @@ export async function findExamples(
     if (!isWhole) break;
     end = after;
   }
-  return { witnesses: search.examples(), lookedAt: { ...search.lookedAt, complete: isComplete } };
+  return { examples: search.examples(), lookedAt: { ...search.lookedAt, complete: isComplete } };
 }
 
 interface FoundClass {

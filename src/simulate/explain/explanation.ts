@@ -53,7 +53,7 @@ export interface NowArranged {
 }
 
 /**
- * The revision of what decided: `r7`, the table's for what the table or the caller asks, `null` where no store has numbered the policy's content. Evidence
+ * The revision of what decided: `r7`, the table's for what the table or the caller requires, `null` where no store has numbered the policy's content. Evidence
  * has the beginning of the content's digest there; here `policy_revisions` has the whole of it.
  */
 type ShowRevision = (decided: { readonly revision: string }) => string | null;
@@ -144,8 +144,8 @@ export function policyRevisions({ policies }: Pick<PolicySet, "policies">): Json
 }
 
 /**
- * For each entry of a trace the candidates that it was asked about: who was left out by a preference or an approval meets none of what comes later, and to
- * say that it passed would be a guess. Policies are all asked about the same candidates.
+ * For each entry of a trace the candidates that it judged: what was left out by a preference or an approval meets none of what comes later, and to
+ * say that it passed would be a guess. All policies are evaluated for the same candidates.
  */
 function policyCandidates(
   preferences: ProviderPreferences | null,

@@ -86,7 +86,7 @@ export class JobRunner {
   /**
    * Decides requests of a job that nothing changes, and notes what they meet and reach, but counts none of them.
    *
-   * @param tally that is given for all jobs until the next one is taken. @param isEnough asked again and again whether to end.
+   * @param tally that is given for all jobs until the next one is taken. @param isEnough called repeatedly; true ends the run.
    * @returns false where the time is up.
    */
   look(index: number, tally: SimulationTally, isEnough: () => boolean): boolean {

@@ -24,7 +24,7 @@ export interface SimulationReport {
   readonly space: SpaceReport;
   /** As a store has head that has seen base: what acted goes on acting until something else is promoted. */
   readonly declared: ComparisonReport;
-  /** As if the candidates named in `promoted_policies` were promoted in head (all of both sides, unless asked otherwise). */
+  /** As if the candidates named in `promoted_policies` were promoted in head (all of both sides, unless the call names some). */
   readonly promoted: ComparisonReport;
   readonly promoted_policies: readonly string[];
   /** Every changed entry of the files with the groups that follow from it, the worst first. */
@@ -77,7 +77,7 @@ export interface DimensionCut {
 export interface CostliestPolicy {
   readonly policy: string;
   readonly evaluations: number;
-  /** The member of requests of which it tells most values apart, and about how many. */
+  /** The member of requests of which it distinguishes most values, and about how many. */
   readonly dimension: string;
   readonly distinguished: number;
 }

@@ -13,7 +13,7 @@ export type ApprovalPart = Pick<
 export interface ApprovalState {
   /** One of them, the plainest. */
   readonly part: ApprovalPart;
-  /** What base is asked with for what it lets the plainest one reach. */
+  /** The sample for base that shows what the plainest request can reach. */
   readonly reachingPreferences: ApprovalPart["preferences"];
   /** In the order of the views. */
   readonly sides: readonly SideState[];

@@ -260,6 +260,6 @@ class StatesOfJob {
   }
 }
 
-/** The view of base as it is asked for what it lets callers reach. */
+/** The view of base that shows what callers can reach. */
 const REACHED = 2;
 const NO_FAMILIES: readonly (readonly string[])[] = [[]];

@@ -23,7 +23,7 @@ export interface Step {
 }
 
 /**
- * Needs and features, in the order in which approvals are asked.
+ * Needs and features, in the order in which approvals are checked.
  *
  * @param constrained whether the requests have a response schema that no tool can stand in for; `null` where it does not matter.
  */

@@ -34,7 +34,7 @@ export interface Eyes {
 }
 
 /**
- * The dimensions that only policies and assertions look at, each with its values gathered into blocks that none of the given eyes tells apart.
+ * The dimensions that only policies and assertions look at, each with its values gathered into blocks that none of the given readers distinguishes.
  * Where a side has decided already without asking its policies, its eyes are left out.
  */
 export function policyOnlyDimensions(
@@ -129,7 +129,7 @@ function single<Value>(
   return { name, values: BigInt(values.length), blocks };
 }
 
-/** How many sets of labels the readers tell apart, as the logarithm to base 2: the sets themselves may be too many to write down. */
+/** How many sets of labels the readers distinguish, as the logarithm to base 2: the sets themselves may be too many to write down. */
 export function labelBits(labels: readonly string[], eyes: readonly Eyes[]): number {
   const alike = new Map<string, number>();
   let bits = 0;

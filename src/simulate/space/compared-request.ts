@@ -26,12 +26,12 @@ export function comparedRequest(table: RoutingTable, sample: SampleRequest, isMi
 
 /** The request without the providers and regions that a table does not have for it; a list of nothing else is left out. */
 function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleRequest {
-  const asked = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
-  if ("reason" in asked || sample.preferences === null) return sample;
-  const candidates = candidatesWithin(table, asked.workspace, asked.route);
+  const requested = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
+  if ("reason" in requested || sample.preferences === null) return sample;
+  const candidates = candidatesWithin(table, requested.workspace, requested.route);
   const isKnown = (preferences: ProviderPreferences): boolean => {
     const trace = new Trace();
-    applyPreferences(table, asked.workspace, preferences, candidates, trace);
+    applyPreferences(table, requested.workspace, preferences, candidates, trace);
     return trace.denial?.reason !== "unknown_preference";
   };
   const { order: _order, only: _only, ignore: _ignore, region: _region, ...others } = sample.preferences;

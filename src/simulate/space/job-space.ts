@@ -134,7 +134,7 @@ export class JobSpace {
   readonly job: Job;
   /** A request of the job that says nothing else. */
   readonly start: SampleRequest;
-  /** Of base and head; and of base as it is asked for what it lets callers reach, where an assertion compares that. */
+  /** Of base and head; and of base in the view that shows what callers can reach, where an assertion compares that. */
   readonly states: readonly ApprovalState[];
   /** Whether an assertion looks at what requests of the job reach on both sides. */
   readonly comparesReach: boolean;
@@ -170,7 +170,7 @@ export class JobSpace {
     return { ...this.start, ...part };
   }
 
-  /** The same as base is asked for what it lets the caller reach: the state's third side. */
+  /** The same for base in the view that shows what the caller can reach: the state's third side. */
   reachingSampleOf(state: ApprovalState): SampleRequest {
     return { ...this.sampleOf(state), preferences: state.reachingPreferences };
   }

@@ -5,7 +5,7 @@ import { ordersWithFallbacks, ordersWithoutFallbacks, type OrderReaders } from "
 import { preferredSide, stateKey, type OpenedSide, type SideState } from "./side-state.ts";
 import type { PreferenceUniverse } from "./universe.ts";
 
-/** Preferences that neither side tells apart before its approvals and policies are asked. */
+/** Preferences that neither side distinguishes before its approvals and policies are evaluated. */
 export interface PreferenceEffect {
   /** One of them, the plainest. */
   readonly preferences: ProviderPreferences | null;

@@ -129,7 +129,7 @@ export class AmbiguousNames {
     this.#kinds = table === null ? [] : kindsOf(table);
   }
 
-  /** Names of two kinds, whoever reads them. */
+  /** Names of two kinds, whichever reader needs them. */
   get all(): ReadonlySet<string> {
     return repeated(this.#kinds);
   }

@@ -30,7 +30,7 @@ export function openSide(table: RoutingTable, sight: Sight, sample: SampleReques
 }
 
 /**
- * How far a side has come with a request: what its decision still depends on. Two requests in the same state, which the side's policies do not tell
+ * How far a side has come with a request: what its decision still depends on. Two requests in the same state, which the side's policies do not treat
  * apart by their other members, get the same decision.
  */
 export interface SideState {

@@ -30,7 +30,7 @@ export interface Universe {
   readonly environments: readonly string[];
   readonly workloads: readonly string[];
   readonly owners: readonly string[];
-  /** One where nobody reads them, so that requests are not counted by what nothing depends on. */
+  /** One where no policy or assertion reads them, so that requests are not counted by what nothing depends on. */
   readonly budgets: readonly BudgetStep[];
   readonly labels: readonly string[];
   readonly times: readonly PolicyTime[];

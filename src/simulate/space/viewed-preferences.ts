@@ -13,7 +13,7 @@ export interface ViewedPreferences extends Pick<PreferenceEffect, "preferences" 
 /** What preferences leave on a side. */
 export interface PreferredSide {
   readonly state: SideState;
-  /** Those that the side is asked with. */
+  /** Those that the side is evaluated with. */
   readonly preferences: ProviderPreferences | null;
 }
 
@@ -25,7 +25,7 @@ export function viewedPreferences(effects: readonly PreferenceEffect[]): readonl
   }));
 }
 
-/** With base as a third view, which is asked with what {@link comparedRequest} makes of the preferences. @param start of the job. */
+/** With base as a third view, which is evaluated with what {@link comparedRequest} makes of the preferences. @param start of the job. */
 export function withReach(
   all: readonly ViewedPreferences[],
   base: SideView,

@@ -131,7 +131,7 @@ describe("signalbox policy show", () => {
 
       Requests that it concerns (from the newest 5,000 decisions since 2026-03-02T08:00Z)
         would deny processed_in_eu REGION_NOT_IN_EU, 9 requests, 2026-03-02T09:10Z to 2026-03-04T11:00Z
-          shop asks chat-eu for chat.completions in production
+          shop requests chat.completions of chat-eu in production
           request req_01
           try     signalbox explain --workspace shop --operation chat.completions --model chat-eu --context to_4k --time weekday/morning
 

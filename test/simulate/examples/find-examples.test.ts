@@ -32,7 +32,7 @@ function said(id: string, more: Partial<DecisionRecord> = {}): DecisionRecord {
 
 const silent = (id: string, more: Partial<DecisionRecord> = {}): DecisionRecord => said(id, { wouldDeny: [], ...more });
 
-describe("witnesses", () => {
+describe("examples", () => {
   it("are the records that a revision spoke against, each in one class, whosever may be seen", async () => {
     let found = 0;
     await fc.assert(
@@ -43,7 +43,7 @@ describe("witnesses", () => {
         fc.constantFrom(...WORKSPACES, null),
         async (requests, policy, revision, workspace) => {
           const decisions = requests.map(({ decision }) => decision);
-          const { witnesses, lookedAt } = await findExamples(memoryEvidence(decisions), {
+          const { examples, lookedAt } = await findExamples(memoryEvidence(decisions), {
             ...asks({ policy, revision, workspace, limit: 1_000 }),
           });
           const own = decisions.filter((decision) => workspace === null || decision.workspace === workspace);
@@ -55,7 +55,7 @@ describe("witnesses", () => {
           const classes = Map.groupBy(lines, ({ decision, one }) =>
             JSON.stringify([one.constraint, one.reason, one.verdict, one.effect, whatIsAsked(decision)]),
           );
-          expect(witnesses).toHaveLength(classes.size);
+          expect(examples).toHaveLength(classes.size);
           const expected = [...classes.values()].map((group) => ({
             requests: group.length,
             newly_denied: group.filter(
@@ -67,7 +67,7 @@ describe("witnesses", () => {
             constraint: group[0]?.one.constraint,
             route: group[0]?.decision.route,
           }));
-          const shown = witnesses.map(
+          const shown = examples.map(
             ({ requests: count, newly_denied, request_id, first, last, constraint, class: { route } }) => ({
               requests: count,
               newly_denied,
@@ -84,7 +84,7 @@ describe("witnesses", () => {
             since: own.length === 0 ? null : new Date(Math.min(...own.map(({ at }) => at))).toISOString(),
             complete: true,
           });
-          found += witnesses.length;
+          found += examples.length;
         },
       ),
       { numRuns: 200 },
@@ -101,12 +101,12 @@ describe("witnesses", () => {
       said("c2", { outcome: "deny", needs: [], at: NOW + 4 }),
       said("c3", { outcome: "deny", needs: [], at: NOW + 5 }),
     ];
-    const { witnesses } = await findExamples(memoryEvidence(decisions), asks({ limit: 2 }));
-    expect(witnesses.map(({ request_id, requests, newly_denied }) => [request_id, requests, newly_denied])).toEqual([
+    const { examples } = await findExamples(memoryEvidence(decisions), asks({ limit: 2 }));
+    expect(examples.map(({ request_id, requests, newly_denied }) => [request_id, requests, newly_denied])).toEqual([
       ["a2", 2, 2],
       ["b1", 1, 1],
     ]);
-    expect(witnesses[0]).toMatchObject({
+    expect(examples[0]).toMatchObject({
       constraint: "region",
       reason: "REGION",
       verdict: "fail",
@@ -116,7 +116,7 @@ describe("witnesses", () => {
       not_explained: null,
       class: { workspace: "acme-prod", route: "chat-large", needs: ["json_schema", "tools"], features: ["seed"] },
     });
-    expect(witnesses[0]?.explain).toBe(
+    expect(examples[0]?.explain).toBe(
       "explain --workspace acme-prod --operation chat.completions --model chat-large --needs json_schema,tools --features seed --stream --context to_4k --max-output to_1k --time weekday/morning --promoted",
     );
   });
@@ -140,11 +140,11 @@ describe("witnesses", () => {
       { wouldDeny: [{ ...SAID, verdict: "indeterminate" }] },
       { wouldDeny: [{ ...SAID, effect: "would_narrow" }] },
     ];
-    const { witnesses } = await findExamples(
+    const { examples } = await findExamples(
       memoryEvidence([...others, ...others].map((more, index) => said(`r${index}`, more))),
       asks(),
     );
-    expect(witnesses.map(({ requests }) => requests)).toEqual(others.map(() => 2));
+    expect(examples.map(({ requests }) => requests)).toEqual(others.map(() => 2));
   });
 
   it.each<[string, object, string]>([
@@ -165,21 +165,21 @@ describe("witnesses", () => {
       },
     ];
     const source = { ...log, head: () => Promise.resolve({ position: 1 }), log: () => Promise.resolve(rows) };
-    const { witnesses } = await findExamples(source, asks());
-    expect(witnesses).toMatchObject([{ request_id: "r1", explain: null, not_explained: word }]);
+    const { examples } = await findExamples(source, asks());
+    expect(examples).toMatchObject([{ request_id: "r1", explain: null, not_explained: word }]);
   });
 
   it("can be tried where limits refused the request after it was decided", async () => {
-    const { witnesses } = await findExamples(memoryEvidence([said("r1", { outcome: "refuse" })]), asks());
-    expect(witnesses).toMatchObject([
+    const { examples } = await findExamples(memoryEvidence([said("r1", { outcome: "refuse" })]), asks());
+    expect(examples).toMatchObject([
       { newly_denied: 0, not_explained: null, explain: expect.stringContaining("explain") },
     ]);
   });
 
   it("quote for a shell what is no plain word", async () => {
     const route = asIdentifier("it's; $(reboot)");
-    const { witnesses } = await findExamples(memoryEvidence([said("r1", { route })]), asks());
-    expect(witnesses[0]?.explain).toContain(String.raw`--model 'it'\''s; $(reboot)' `);
+    const { examples } = await findExamples(memoryEvidence([said("r1", { route })]), asks());
+    expect(examples[0]?.explain).toContain(String.raw`--model 'it'\''s; $(reboot)' `);
   });
 
   it("are not made of records that cannot be read", async () => {
@@ -199,20 +199,20 @@ describe("witnesses", () => {
     }));
     const source = { head: () => Promise.resolve({ position: rows.length }), log: () => Promise.resolve(rows) };
     expect(await findExamples(source, asks())).toMatchObject({
-      witnesses: [],
+      examples: [],
       lookedAt: { decisions: texts.length, complete: true },
     });
   });
 });
 
-describe("how far witnesses are looked for", () => {
+describe("how far examples are looked for", () => {
   const many = (count: number, more: (index: number) => Partial<DecisionRecord>): readonly DecisionRecord[] =>
     Array.from({ length: count }, (_, index) => silent(`r${index}`, more(index)));
 
   it("backwards from the newest row in pages, each row once, to the log's beginning", async () => {
     const log = memoryEvidence([said("oldest"), ...many(2_500, () => ({})), said("newest", { stream: false })]);
-    const { witnesses, lookedAt } = await findExamples(log, asks());
-    expect(new Set(witnesses.map(({ request_id }) => request_id))).toEqual(new Set(["oldest", "newest"]));
+    const { examples, lookedAt } = await findExamples(log, asks());
+    expect(new Set(examples.map(({ request_id }) => request_id))).toEqual(new Set(["oldest", "newest"]));
     expect(lookedAt).toMatchObject({ decisions: 2_502, complete: true });
     expect(log.reads).toEqual([
       { after: 3_004, limit: 2_000 },
@@ -234,11 +234,11 @@ describe("how far witnesses are looked for", () => {
 
   it("ten thousand decisions at most, and says so", async () => {
     const decisions = [said("old"), ...many(10_000, (index) => ({ at: NOW + index }))];
-    const { witnesses, lookedAt } = await findExamples(memoryEvidence(decisions), asks());
-    expect(witnesses).toEqual([]);
+    const { examples, lookedAt } = await findExamples(memoryEvidence(decisions), asks());
+    expect(examples).toEqual([]);
     expect(lookedAt).toEqual({ decisions: 10_000, since: new Date(NOW).toISOString(), complete: false });
     const whole = await findExamples(memoryEvidence(decisions.slice(0, 10_000)), asks());
-    expect(whole).toMatchObject({ witnesses: [{ request_id: "old" }], lookedAt: { complete: true } });
+    expect(whole).toMatchObject({ examples: [{ request_id: "old" }], lookedAt: { complete: true } });
   });
 
   it("counts the decisions of others, and does not tell how many there are", async () => {
@@ -246,8 +246,8 @@ describe("how far witnesses are looked for", () => {
       said("hidden"),
       ...many(10_000, (index) => ({ workspace: asIdentifier(index < 7 ? "mine" : "other") })),
     ];
-    const { lookedAt, witnesses } = await findExamples(memoryEvidence(decisions), asks({ workspace: "mine" }));
-    expect(witnesses).toEqual([]);
+    const { lookedAt, examples } = await findExamples(memoryEvidence(decisions), asks({ workspace: "mine" }));
+    expect(examples).toEqual([]);
     expect(lookedAt).toMatchObject({ decisions: 7, complete: false });
   });
 

@@ -63,7 +63,7 @@ const objections = fc.record({
   failing: fc.subarray(["a", "b"], { minLength: 1 }),
 });
 
-it("a witness's command decides the request again, and the promoted revision says what the witness says", async () => {
+it("a example's command decides the request again, and the promoted revision says what the example says", async () => {
   let tried = 0;
   let denied = 0;
   await fc.assert(
@@ -102,29 +102,29 @@ it("a witness's command decides the request again, and the promoted revision say
         const whole = { ...head, clientRequestDigest: null };
         return decisionRecord(whole, identityOf(sample), questionOf(sample), decided, { table: estate, policies: set });
       });
-      const { witnesses } = await findExamples(memoryEvidence(decisions), {
+      const { examples } = await findExamples(memoryEvidence(decisions), {
         policy: "watched",
         revision: 1,
         firstSeen: 0,
         workspace: null,
         limit: 1_000,
       });
-      const counted = witnesses.reduce((sum, { requests }) => sum + requests, 0);
+      const counted = examples.reduce((sum, { requests }) => sum + requests, 0);
       expect(counted).toBe(decisions.reduce((sum, { wouldDeny }) => sum + wouldDeny.length, 0));
-      for (const witness of witnesses) {
-        const [command, ...argv] = (witness.explain ?? "").split(" ");
+      for (const example of examples) {
+        const [command, ...argv] = (example.explain ?? "").split(" ");
         expect(command).toBe("explain");
         const { sample, promoted } = readOptions(argv, 0);
         expect(promoted).toBe(true);
         const decision = decideSample(estate, promotedPolicies(set), sample);
         const line = decision.trace.find(({ policy }) => policy === "watched");
         expect(line).toMatchObject({
-          constraint: witness.constraint,
-          verdict: witness.verdict,
-          reason: witness.reason,
-          effect: witness.effect === "would_deny" ? "denied" : "narrowed",
+          constraint: example.constraint,
+          verdict: example.verdict,
+          reason: example.reason,
+          effect: example.effect === "would_deny" ? "denied" : "narrowed",
         });
-        expect(decision.outcome).toBe(witness.effect === "would_deny" ? "deny" : "route");
+        expect(decision.outcome).toBe(example.effect === "would_deny" ? "deny" : "route");
         tried += 1;
         if (decision.outcome === "deny") denied += 1;
       }

@@ -23,7 +23,7 @@ function issueOf(notice: Notice): readonly object[] {
     {
       description: alone,
       check_name: `signalbox/${rule}`,
-      // GitLab tells by it whether a finding is new.
+      // GitLab recognises by it whether a finding is new.
       fingerprint: identityOf(notice),
       severity: SEVERITIES[level],
       location: { path: printable(near.file), lines: { begin: near.line } },

@@ -281,7 +281,7 @@ function groupNotice(group: ChangeGroup, asIf: string | null): Notice {
   });
 }
 
-/** What tells a notice from others, and stays the same while it stays the same. */
+/** The identity of a notice, which stays the same while the finding does. */
 export function identityOf({ rule, fingerprints, alone }: Notice): string {
   return createHash("sha256")
     .update(JSON.stringify([rule, fingerprints ?? alone]))

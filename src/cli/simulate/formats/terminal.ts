@@ -49,10 +49,12 @@ export function formatTerminal(whole: ReportModel, context: FormatContext): stri
 
 /** Of each change the group that the first screen speaks of: the others differ by conditions, names or reasons. */
 function withoutVariants(report: ReportModel): ReportModel {
-  const told = new Set(report.causes.flatMap((cause) => effectsOf(cause, report).effects.map(({ group }) => group.id)));
+  const described = new Set(
+    report.causes.flatMap((cause) => effectsOf(cause, report).effects.map(({ group }) => group.id)),
+  );
   // Where a cause is not known, nothing stands for its groups.
   const known = new Set(report.causes.flatMap(({ groups, promoted_groups: later }) => [...groups, ...later]));
-  const isShown = ({ id }: ChangeGroup): boolean => told.has(id) || !known.has(id);
+  const isShown = ({ id }: ChangeGroup): boolean => described.has(id) || !known.has(id);
   const { declared, difference } = report;
   return {
     ...report,

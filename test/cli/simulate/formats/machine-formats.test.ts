@@ -76,7 +76,7 @@ describe("GitHub's annotations", () => {
     ]);
     expect(commands[1]).toMatchObject({
       properties: { file: "policies/assertions.yaml", line: "12", col: "5" },
-      message: expect.stringContaining("Example: acme-eu asks chat-eu for chat.completions, environment production"),
+      message: expect.stringContaining("Example: acme-eu requests chat.completions of chat-eu, environment production"),
     });
     expect(commands[0]?.properties).not.toHaveProperty("file");
   });

@@ -155,7 +155,7 @@ describe("the comment", () => {
     `);
   });
 
-  test("groups that are the same under both standpoints stand there once", () => {
+  test("groups that are the same in both views are there once", () => {
     const both = comparison("more_permissive", [WIDENED], { new_data_paths: [path()] });
     const text = shown(report({ declared: both, promoted: both, promoted_policies: ["a"] }));
     expect(text.split("<details>")).toHaveLength(3);

@@ -56,7 +56,7 @@ describe("the whole", () => {
             result        azure-eu-gpt5   gpt-5  azure in eu-west
                         + openai-us-gpt5  gpt-5  openai in us-east
                           azure-se-gpt5   gpt-5  azure in eu-north
-            extent      12 classes, 40,200 request shapes
+            scope       12 classes, 40,200 request shapes
             look at     routes.yaml:41:7
             try         signalbox explain --workspace acme-eu --model chat-eu --needs tools
 
@@ -95,7 +95,7 @@ describe("the whole", () => {
         FAIL         no-us-for-eu          EU tenants never reach the US  no_new_access, 1,204 classes
                 why       acme-eu reaches openai in us-east
                 violated  by 3 of 1,204 classes; looked at as declared and as if promoted
-                example   acme-eu asks chat-eu for chat.completions, environment production, workload
+                example   acme-eu requests chat.completions of chat-eu, environment production, workload
                           support-bot, needs tools, context to_4k, time weekday morning
                 look at   policies/assertions.yaml:12:5
                 try       signalbox explain --workspace acme-eu --model chat-eu --needs tools
@@ -122,7 +122,7 @@ describe("the whole", () => {
             result        azure-eu-gpt5   gpt-5  azure in eu-west
                         + openai-us-gpt5  gpt-5  openai in us-east
                           azure-se-gpt5   gpt-5  azure in eu-north
-            extent      12 classes, 40,200 request shapes, seen 14 times in evidence
+            scope       12 classes, 40,200 request shapes, seen 14 times in evidence
             look at     routes.yaml:41:7
             try         signalbox explain --workspace acme-eu --model chat-eu --needs tools
 
@@ -133,7 +133,7 @@ describe("the whole", () => {
             operations  chat.completions, responses
             result      - openai-us-gpt5  gpt-5  openai in us-east
                         + denied by tool-approval/tools_approved: tool_not_approved
-            extent      1 class, 1 request shape, not seen in evidence
+            scope       1 class, 1 request shape, not seen in evidence
             look at     policies/tool-approval.rego:9:1
             try         signalbox explain --workspace acme-eu --model chat-eu --needs tools
 
@@ -230,7 +230,7 @@ describe("as if promoted", () => {
   test("a group that grows is shown again", () => {
     const promoted = comparison("more_permissive", [group({ classes: 13 })], { new_data_paths: [path()] });
     const text = shown(report({ declared: both, promoted, promoted_policies: ["a"] }));
-    expect(text).toContain("extent      13 classes");
+    expect(text).toContain("scope       13 classes");
   });
 });
 
@@ -240,7 +240,7 @@ describe("plans", () => {
     const lines = text.split("\n").map((line) => line.slice(18));
     return lines.slice(
       text.split("\n").findIndex((line) => line.startsWith("      result ")),
-      text.split("\n").findIndex((line) => line.startsWith("      extent ")),
+      text.split("\n").findIndex((line) => line.startsWith("      scope ")),
     );
   };
 

@@ -52,7 +52,7 @@ describe.each(READ)("%s promises that nothing changes", (format) => {
   });
 });
 
-test.each([...READ, "sarif", "junit"] as const)("%s tells violations and standpoint apart", (format) => {
+test.each([...READ, "sarif", "junit"] as const)("%s distinguishes violations and views", (format) => {
   const failed = assertion({ ...FAILED, message: "as declared, acme-eu reaches openai", violations: 4, classes: 8 });
   const text = shown(format, report({ assertions: assertions([failed]) }));
   expect(text).toContain("ooked at as declared and as if promoted");

@@ -154,7 +154,7 @@ describe("what the page says", () => {
     expect(text).not.toContain("every one decided");
   });
 
-  test("what both standpoints see alike is there once, for both", () => {
+  test("what both views have in common is there once, for both", () => {
     const { declared } = report();
     const text = FORMATS.html(report({ promoted: declared }), CONTEXT);
     expect(valuesOf(text, "class").filter((each) => each.startsWith("panel"))).toEqual(["panel declared promoted"]);

@@ -100,7 +100,7 @@ function exampleLines(report: JsonObject): readonly Line[] {
   );
 }
 
-/** `shop asks chat-eu for chat.completions in production` */
+/** `shop requests chat.completions of chat-eu in production` */
 function classText(of: JsonObject | null): string {
   const [workspace, route, operation, environment] = [
     textOf(of, "workspace"),
@@ -110,7 +110,7 @@ function classText(of: JsonObject | null): string {
   ];
   const needs = stringsOf(of, "needs");
   return [
-    `${workspace} asks ${route === "" ? "without a route" : route} for ${operation}`,
+    `${workspace} requests ${operation} ${route === "" ? "without a route" : `of ${route}`}`,
     ...(environment === "" ? [] : [`in ${environment}`]),
     ...(needs.length === 0 ? [] : [`with ${needs.join(", ")}`]),
   ].join(" ");

@@ -13,7 +13,7 @@ import { code } from "./names.ts";
 export function verdictMarkup(report: ReportModel): Markup {
   return html` <section class="choice" aria-labelledby="verdict">
     <h2 id="verdict" class="unseen">Verdict</h2>
-    <fieldset class="standpoints">
+    <fieldset class="views">
       <legend>Candidate policies; choose the view shown below</legend>
       ${cardMarkup(report, "declared")} ${cardMarkup(report, "promoted")}
     </fieldset>
@@ -36,7 +36,7 @@ function cardMarkup(report: ReportModel, view: View): Markup {
         ${requestShapesText(comparison.changed_shapes)}.`;
   const paths = comparison.new_data_paths.length;
   return html`<label class="verdict ${look.tone}"
-    ><input type="radio" name="standpoint" id="show-${view}" autocomplete="off" ${checked} /><span class="standpoint"
+    ><input type="radio" name="view" id="show-${view}" autocomplete="off" ${checked} /><span class="view"
       >${LABEL_OF_VIEW[view]}</span
     ><strong><span class="sign" aria-hidden="true">${look.sign}</span> ${capitalised(title)}${among}</strong
     ><span>${report.complete ? sentence : "The others may change more."}</span

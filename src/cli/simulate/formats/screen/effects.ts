@@ -93,10 +93,10 @@ export function effectsOf(
   cause: CauseReport,
   report: ReportModel,
 ): { readonly effects: readonly Effect[]; readonly variants: number } {
-  const told = groupsOfCause(cause, report).filter(
+  const described = groupsOfCause(cause, report).filter(
     ({ group }) => !isCounted(group, cause) && !isRenamedRoute(group, cause),
   );
-  const cells = cellsOf(told);
+  const cells = cellsOf(described);
   const plain = cells.filter(({ group }) => conditionCount(group.example) === 0);
   // Requests with conditions stand for themselves only where plain ones see no change.
   const effects = effectsOfCells(plain.length > 0 ? plain : cells, cause, report);
@@ -106,13 +106,13 @@ export function effectsOf(
       (left, right) =>
         EFFECT_TAGS.indexOf(left.tag) - EFFECT_TAGS.indexOf(right.tag) || (right.calls ?? 0) - (left.calls ?? 0),
     ),
-    variants: told.filter(({ group }) => !shown.has(group.id)).length,
+    variants: described.filter(({ group }) => !shown.has(group.id)).length,
   };
 }
 
-function cellsOf(told: readonly { readonly group: ChangeGroup; readonly promoted: boolean }[]): readonly Cell[] {
+function cellsOf(groups: readonly { readonly group: ChangeGroup; readonly promoted: boolean }[]): readonly Cell[] {
   const cells = new Map<string, Cell>();
-  const byConditions = told.toSorted(
+  const byConditions = groups.toSorted(
     (left, right) => conditionCount(left.group.example) - conditionCount(right.group.example),
   );
   for (const { group, promoted } of byConditions) {

@@ -49,8 +49,8 @@ export interface Screen {
 
 export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatContext, "verdict">): Screen {
   const { causes, complete, unchanged } = report;
-  const told = causes.map((cause) => ({ cause, ...effectsOf(cause, report) }));
-  const [first] = told;
+  const shown = causes.map((cause) => ({ cause, ...effectsOf(cause, report) }));
+  const [first] = shown;
   const failed = (verdict?.exitCode ?? 0) === 3 || (report.assertions?.failed ?? 0) > 0;
   const verdictWord = failed
     ? "FAIL"
@@ -73,7 +73,7 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
     facts: factsOf(report, verdict),
     rows: [
       ...failedRows(report),
-      ...told.flatMap(({ cause, effects }) => [
+      ...shown.flatMap(({ cause, effects }) => [
         ...(single ? [] : [causeRow(cause, report)]),
         ...withRows(cause),
         ...effects.map((effect) => effectRow(effect, report)),
@@ -86,10 +86,10 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
       ...cutRows(report),
     ],
     decide: first === undefined ? "" : questionOf(first.cause, first.effects, latentOf(first.cause, report)),
-    explain: explainOf(told.flatMap(({ effects }) => effects)),
+    explain: explainOf(shown.flatMap(({ effects }) => effects)),
     more: moreText(
       report,
-      told.reduce((sum, { variants }) => sum + variants, 0),
+      shown.reduce((sum, { variants }) => sum + variants, 0),
     ),
   };
 }

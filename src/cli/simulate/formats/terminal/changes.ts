@@ -106,7 +106,7 @@ function oneGroup(group: ChangeGroup): readonly Line[] {
     ...common.map(({ name, values }) => nameLine(DETAIL, name, columns, span(listText(values)))),
     ...results,
     ...(left === 0 ? [] : [nameLine(DETAIL, "", columns, span(`  … ${amountText(left, "more line")}`, "dim"))]),
-    nameLine(DETAIL, "extent", columns, span(scope)),
+    nameLine(DETAIL, "scope", columns, span(scope)),
     ...(group.place === null
       ? []
       : [nameLine(DETAIL, "look at", columns, span(placed(group.place)), span(sideNote(group.place), "dim"))]),

@@ -196,7 +196,7 @@ export function sampleText(sample: SampleRequest): string {
   ];
   const model = sample.model === "" ? "no model" : sample.model;
   const named = parts.filter(([, value]) => value !== "").map(([name, value]) => `${name} ${value}`);
-  return [`${sample.workspace} asks ${model} for ${sample.operation}`, ...named].join(", ");
+  return [`${sample.workspace} requests ${sample.operation} of ${model}`, ...named].join(", ");
 }
 
 function said(effort: string): string {

@@ -38,11 +38,11 @@ footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line);
 
 // `:has` is on a small element: on `body` it would make every element of a large page dearer to read.
 const VERDICT = `
-.standpoints { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; margin-top: 1.75rem }
-.standpoints legend { padding: 0 0 .5rem; color: var(--muted); font-size: .8125rem }
+.views { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; margin-top: 1.75rem }
+.views legend { padding: 0 0 .5rem; color: var(--muted); font-size: .8125rem }
 .verdict { display: flex; flex-direction: column; gap: .25rem; position: relative; padding: 1.1rem 1.25rem 1.2rem; background: var(--card); border: 1px solid var(--line); border-radius: .5rem; cursor: pointer }
 .verdict input { position: absolute; top: 1.2rem; right: 1.2rem; width: 1.1rem; height: 1.1rem; margin: 0; accent-color: var(--link) }
-.verdict .standpoint { font-size: .8125rem; color: var(--muted); padding-right: 2rem }
+.verdict .view { font-size: .8125rem; color: var(--muted); padding-right: 2rem }
 .verdict strong { font-size: 1.5rem }
 .verdict .sign { display: inline-block; min-width: 1.5rem; height: 1.5rem; border-radius: 1rem; text-align: center; font: 600 1rem/1.5rem system-ui, sans-serif; vertical-align: .15rem; margin-right: .15rem }
 .verdict > span:last-child { color: var(--muted) }
@@ -168,7 +168,7 @@ const MEDIA = `
 }
 @media (max-width: 40rem) {
   body { padding-top: 1.5rem }
-  .standpoints, .plans, .sides { grid-template-columns: minmax(0, 1fr) }
+  .views, .plans, .sides { grid-template-columns: minmax(0, 1fr) }
   .side + .side { border-left: 0; border-top: 1px solid var(--line) }
   .panel h3[id], .change { scroll-margin-top: 1rem }
   #filter { position: static; grid-template-columns: repeat(2, minmax(0, 1fr)) }
