@@ -223,9 +223,9 @@ export class Recorder {
     };
     this.#evidence.settle(outcome, this.#sizes);
     try {
-      const ended = { decision, outcome, traceId: this.#trace?.traceId ?? null };
-      this.#observer?.ended(decision.operation, ended);
-      this.#trace?.end(ended);
+      const reported = { decision, outcome, traceId: this.#trace?.traceId ?? null };
+      this.#observer?.ended(decision.operation, reported);
+      this.#trace?.end(reported);
     } catch {
       // The request has ended well, and what it has taken is yet to be given back.
     }
