@@ -20,6 +20,8 @@ umask 022
 # What Node needs of a system: the C and C++ libraries. There is no shell.
 mkdir -p "$room/debs" "$base"/{etc,tmp,proc,sys,dev,run,usr/bin,usr/lib,usr/lib64,usr/local/bin,usr/share/doc}
 ln -s usr/bin "$base/bin" && ln -s usr/lib "$base/lib" && ln -s usr/lib64 "$base/lib64"
+# A fresh container has no lists of packages.
+if [ "$(id -u)" = 0 ] && ! apt-cache show libatomic1 >/dev/null 2>&1; then apt-get update -qq; fi
 (cd "$room/debs" && apt-get -o APT::Sandbox::User="$(id -un)" download -qq libc6 libgcc-s1 libstdc++6 libatomic1 >/dev/null)
 for package in "$room"/debs/*.deb; do
   dpkg-deb --fsys-tarfile "$package" | tar --extract --directory "$base" --keep-directory-symlink --no-same-owner

@@ -7,6 +7,13 @@ layout=$(cd "${1:-$root/.signalbox/image}" && pwd)
 node=("$root"/node_modules/node-linux-*/bin/node)
 [ "$(id -u)" = 0 ] || { echo "skipped: starting another user's process needs root"; exit 0; }
 
+# Two ports that nobody listens at: those of the image may be in use.
+read -r PORT ADMIN_PORT < <("${node[0]}" -e '
+  const [one, two] = [0, 0].map(() => require("node:net").createServer().listen(0, "127.0.0.1"));
+  setTimeout(() => { console.log(one.address().port, two.address().port); one.close(); two.close(); }, 50);')
+export PORT ADMIN_PORT
+url=http://127.0.0.1:$PORT
+
 room=$(mktemp -d)
 server=
 ended() {
@@ -52,17 +59,22 @@ answers() { curl --silent --output /dev/null --write-out '%{http_code}' "$@" || 
 
 start
 for _ in $(seq 600); do
-  status=$(answers http://127.0.0.1:8080/status)
+  status=$(answers "$url/status")
   if [ "$status" = 200 ] || ! kill -0 "$server" 2>/dev/null; then break; fi
   sleep 0.2
 done
 [ "$status" = 200 ] || { echo "/status: $status" >&2; cat "$room/log" >&2; exit 1; }
-echo "started by $runtime as user 10001; /status: 200, /readyz: $(answers http://127.0.0.1:8081/readyz)"
+echo "started by $runtime as user 10001; /status: 200, /readyz: $(answers "http://127.0.0.1:$ADMIN_PORT/readyz")"
 
 if [ "$runtime" = chroot ]; then data=$rootfs/var/lib/signalbox; else data=$room/data; fi
 key=$(cat "$data/.signalbox/first-key")
-listed=$(answers http://127.0.0.1:8080/v1/keys -H "Authorization: Bearer $key")
-[ "$listed" = 200 ] || { echo "the first key is not accepted: $listed" >&2; exit 1; }
+json=(-H 'Content-Type: application/json')
+made=$(curl --silent "$url/v1/keys" -H "Authorization: Bearer $key" "${json[@]}" -d '{"scopes": ["inference"], "owner": "try", "expires_in": 3600}')
+caller=$("${node[0]}" -p 'JSON.parse(process.argv[1]).key' "$made" 2>/dev/null) || { echo "the first key is not accepted: $made" >&2; exit 1; }
+answered=$(answers "$url/v1/chat/completions" -H "Authorization: Bearer $caller" "${json[@]}" \
+  -d '{"model": "chat-small", "messages": [{"role": "user", "content": "Hello"}]}')
+[ "$answered" = 200 ] || { echo "a chat is not answered: $answered" >&2; cat "$room/log" >&2; exit 1; }
+echo "the first key made another one, whose chat was answered by the simulated provider"
 
 written=$(find "$rootfs" -newer "$room/marker" -not -type d -not -path "$rootfs/var/lib/signalbox/*" -not -path "$rootfs/proc/*" -not -path "$rootfs/dev/*")
 [ -z "$written" ] || { printf 'written outside of the volume:\n%s\n' "$written" >&2; exit 1; }

@@ -1,7 +1,7 @@
 // unpack.mjs LAYOUT BUNDLE: verifies every digest of an image layout, unpacks its layers into BUNDLE/rootfs, and writes the config.json
 // (runtime-spec) of a container with a read-only root, without capabilities, on the machine's network; and one that prints Node's version
-// into BUNDLE/probe. unpack.mjs --command LAYOUT prints
-// the image's command, a word a line. Called by try.sh.
+// into BUNDLE/probe. unpack.mjs --command LAYOUT prints the image's command, an argument a line. PORT and ADMIN_PORT replace the
+// image's ports, which may be in use on this machine. Called by try.sh.
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -23,7 +23,8 @@ const index = JSON.parse(readFileSync(join(layout, "index.json"), "utf8"));
 const [image, attached] = index.manifests;
 const manifest = read(image);
 const { config, rootfs } = read(manifest.config);
-const args = [...config.Entrypoint, ...config.Cmd];
+const ports = { "--port": process.env["PORT"], "--admin-port": process.env["ADMIN_PORT"] };
+const args = [...config.Entrypoint, ...config.Cmd].map((argument, position, all) => ports[all[position - 1]] ?? argument);
 
 if (printsCommand) {
   process.stdout.write(`${args.join("\n")}\n`);

@@ -16,9 +16,10 @@ const named = (from: readonly Document[], kind: string, name = "signalbox"): Doc
   return found[0];
 };
 
+const program = process.env["HELM"] ?? programAtHand("helm");
+
 /** What `helm template` prints, or why there is nothing; `null` where Helm is not here. */
 function template(...flags: readonly string[]): { readonly status: number | null; readonly output: string } | null {
-  const program = process.env["HELM"] ?? programAtHand("helm");
   if (program === null) return null;
   const { status, stdout, stderr } = spawnSync(join(ROOT, "test/deploy/helm/helm.sh"), flags, {
     encoding: "utf8",
@@ -72,6 +73,13 @@ describe("the chart, as it was rendered", () => {
     const made = template();
     if (made === null) return context.skip("helm is not here");
     expect(made).toEqual({ status: 0, output: text(RENDERED) });
+  });
+
+  it("has nothing that Helm's own checks find", (context) => {
+    if (program === null) return context.skip("helm is not here");
+    const { status, stdout } = spawnSync(program, ["lint", "--strict", CHART], { cwd: ROOT, encoding: "utf8" });
+    expect([status, stdout]).toEqual([0, expect.stringContaining("1 chart(s) linted, 0 chart(s) failed")]);
+    expect(stdout).not.toContain("[WARNING]");
   });
 
   it.for([
