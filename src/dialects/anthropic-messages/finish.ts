@@ -1,3 +1,4 @@
+import { readCount } from "../answer-members.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
@@ -116,10 +117,6 @@ function uncountedRounds(iterations: JsonValue | undefined): Readonly<Record<Cou
     cache_read_input_tokens: sum("cache_read_input_tokens"),
     output_tokens: sum("output_tokens"),
   };
-}
-
-export function readCount(value: JsonValue | undefined): number | null {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
 /** Whether an answer must make up a count. */

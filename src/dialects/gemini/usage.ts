@@ -1,3 +1,4 @@
+import { readCount } from "../answer-members.ts";
 import { wholeInput, type TokenUsage } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 
@@ -21,8 +22,4 @@ export function readUsage(metadata: JsonValue | undefined): TokenUsage | null {
 
 function remainder(total: number | null, input: number | null): number | null {
   return total === null || input === null || total < input ? null : total - input;
-}
-
-export function readCount(value: JsonValue | undefined): number | null {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;
 }

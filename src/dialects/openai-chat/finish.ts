@@ -1,3 +1,4 @@
+import { countIn, readCount } from "../answer-members.ts";
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
@@ -80,8 +81,8 @@ export function readUsage(answer: JsonObject): TokenUsage | null {
   const cacheRead = countIn(usage["prompt_tokens_details"], "cached_tokens");
   const cacheWrite = countIn(usage["prompt_tokens_details"], "cache_write_tokens");
   return {
-    input: wholeInput(count(usage["prompt_tokens"]), cacheRead, cacheWrite),
-    output: count(usage["completion_tokens"]),
+    input: wholeInput(readCount(usage["prompt_tokens"]), cacheRead, cacheWrite),
+    output: readCount(usage["completion_tokens"]),
     cacheRead,
     cacheWrite,
     reasoning: countIn(usage["completion_tokens_details"], "reasoning_tokens"),
@@ -107,14 +108,6 @@ export function printUsage(usage: TokenUsage | null): JsonObject | null {
         }),
     ...(reasoning === null ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
   };
-}
-
-function countIn(details: JsonValue | undefined, name: string): number | null {
-  return isJsonObject(details) ? count(details[name]) : null;
-}
-
-function count(value: JsonValue | undefined): number | null {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
 /** Characters as protocols count them: a surrogate pair is one. */

@@ -1,7 +1,6 @@
-import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { BlockSequencer } from "../block-sequencer.ts";
+import { AnswerEvents } from "../answer-events.ts";
 import type { EventParser } from "../dialect.ts";
 import { parseAnswerBytes, parseJsonText } from "../json-bytes.ts";
 import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "../openai-chat/finish.ts";
@@ -10,30 +9,21 @@ import { answerFailure } from "../translation/answer-failure.ts";
 import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../sse.ts";
 
 /** Reads completion objects, whole ones and chunks alike: one text block, then the reason. */
-class CompletionReader {
-  readonly #blocks = new BlockSequencer();
+class CompletionReader extends AnswerEvents {
   readonly #whole: boolean;
-  #events: InferenceEvent[] = [];
   #started = false;
   #finish: FinishReason | null = null;
   /** A choice has been read: there is an answer. */
   begun = false;
-  /** A terminal event has been given. */
-  ended = false;
 
   /** @param whole whether the one object read is the whole answer. */
   constructor(whole: boolean) {
+    super();
     this.#whole = whole;
   }
 
   get finishSeen(): boolean {
     return this.#finish !== null;
-  }
-
-  drain(): readonly InferenceEvent[] {
-    const events = this.#events;
-    this.#events = [];
-    return events;
   }
 
   take(completion: JsonObject, named: string | null): void {
@@ -42,31 +32,22 @@ class CompletionReader {
     if (!this.#started) {
       this.#started = true;
       const { model } = completion;
-      this.#events.push({ type: "start", model: typeof model === "string" && model !== "" ? model : null });
+      this.emit({ type: "start", model: typeof model === "string" && model !== "" ? model : null });
     }
     const choices = completion["choices"];
     for (const choice of Array.isArray(choices) ? choices : []) {
       if (!isJsonObject(choice) || (choice["index"] ?? 0) !== 0) return this.fail(answerFailure("malformed"));
       this.#takeChoice(choice);
-      if (this.ended) return;
+      if (this.over) return;
     }
     const usage = readUsage(completion);
-    if (usage !== null) this.#events.push({ type: "usage", usage });
-  }
-
-  fail(reason: UpstreamFailure): void {
-    this.#flush();
-    this.#events.push({ type: "failure", failure: reason });
-    this.ended = true;
+    if (usage !== null) this.emit({ type: "usage", usage });
   }
 
   /** The provider has said that nothing more follows. */
-  finish(): void {
+  end(): void {
     if (this.#finish === null) return this.fail(this.begun ? MISSING_FINISH_REASON : answerFailure("truncated"));
-    this.#blocks.closeAll();
-    this.#flush();
-    this.#events.push({ type: "finish", reason: this.#finish, stopSequence: null });
-    this.ended = true;
+    this.finish(this.#finish);
   }
 
   #takeChoice(choice: JsonObject): void {
@@ -74,9 +55,9 @@ class CompletionReader {
     const { text, finish_reason: finishValue } = choice;
     if (this.#finish !== null && holdsAnswer(choice)) return this.fail(answerFailure("malformed"));
     // What has neither text nor an end is no chunk of this protocol; chat chunks on this path are such.
-    if (typeof text === "string") this.#blocks.text(text);
+    if (typeof text === "string") this.blocks.text(text);
     else if (typeof finishValue !== "string" || this.#whole) return this.fail(answerFailure("malformed"));
-    this.#flush();
+    this.flush();
     const broken = choiceFailure(choice);
     if (broken !== null) return this.fail(broken);
     if (typeof finishValue !== "string" || finishValue === "") return;
@@ -87,10 +68,6 @@ class CompletionReader {
     }
     this.#finish = reason;
   }
-
-  #flush(): void {
-    for (const event of this.#blocks.drain()) this.#events.push(event);
-  }
 }
 
 class CompletionsStreamParser implements EventParser {
@@ -99,10 +76,10 @@ class CompletionsStreamParser implements EventParser {
 
   push(chunk: Uint8Array): readonly InferenceEvent[] {
     for (const event of this.#framer.push(chunk)) {
-      if (this.#reader.ended) break;
+      if (this.#reader.over) break;
       this.#take(event);
     }
-    if (!this.#reader.ended && this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES)
+    if (!this.#reader.over && this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES)
       this.#reader.fail(answerFailure("too_large"));
     return this.#reader.drain();
   }
@@ -111,17 +88,17 @@ class CompletionsStreamParser implements EventParser {
     const rest = this.#framer.end();
     // An event without its blank line counts where it is whole otherwise: some providers end so. Half of one is no event.
     const { data } = parseSseEvent(rest);
-    if (!this.#reader.ended && data !== null && (data === "[DONE]" || parseJsonText(data) !== undefined))
+    if (!this.#reader.over && data !== null && (data === "[DONE]" || parseJsonText(data) !== undefined))
       this.#take(rest);
-    if (!this.#reader.ended && this.#reader.finishSeen) this.#reader.finish();
-    if (!this.#reader.ended) this.#reader.fail(answerFailure("truncated"));
+    if (!this.#reader.over && this.#reader.finishSeen) this.#reader.end();
+    if (!this.#reader.over) this.#reader.fail(answerFailure("truncated"));
     return this.#reader.drain();
   }
 
   #take(bytes: Uint8Array): void {
     const { event, data } = parseSseEvent(bytes);
     if (data === null) return;
-    if (data === "[DONE]") return this.#reader.finish();
+    if (data === "[DONE]") return this.#reader.end();
     const chunk = parseJsonText(data);
     if (isJsonObject(chunk)) this.#reader.take(chunk, event);
     else this.#reader.fail(answerFailure("malformed"));
@@ -138,7 +115,7 @@ export function parseCompletionsAnswer(bytes: Uint8Array): readonly InferenceEve
   const reader = new CompletionReader(true);
   const answer: JsonValue | undefined = parseAnswerBytes(bytes);
   if (isJsonObject(answer)) reader.take(answer, null);
-  if (!reader.ended && reader.begun) reader.finish();
-  if (!reader.ended) reader.fail(answerFailure("malformed"));
+  if (!reader.over && reader.begun) reader.end();
+  if (!reader.over) reader.fail(answerFailure("malformed"));
   return reader.drain();
 }

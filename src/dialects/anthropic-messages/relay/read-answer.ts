@@ -1,10 +1,11 @@
+import { readCount } from "../../answer-members.ts";
 import { NO_EDITS, SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import type { AnswerContext, Ending, WholeAnswer } from "../../dialect.ts";
 import { parseAnswerBytes, parseJsonBytes } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { asksNothing, readCount, readStopReason, UsageTally } from "../finish.ts";
+import { asksNothing, readStopReason, UsageTally } from "../finish.ts";
 import { messageFailure, readErrorFrame } from "../read-error.ts";
 import { tagMessage } from "./tag-signatures.ts";
 

@@ -1,3 +1,4 @@
+import { textOf } from "../../answer-members.ts";
 import { invalidRequest } from "../../../canon/error.ts";
 import type {
   CacheMark,
@@ -281,8 +282,4 @@ export function isPlainMark(mark: JsonValue | undefined): boolean {
     return false;
   }
   return true;
-}
-
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === "string" ? value : "";
 }

@@ -1,8 +1,8 @@
-import type { UpstreamFailure } from "../../../canon/failure.ts";
-import type { Citation, FinishReason, InferenceEvent } from "../../../canon/generate/event.ts";
+import { textOf } from "../../answer-members.ts";
+import type { Citation, FinishReason } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { BlockSequencer } from "../../block-sequencer.ts";
+import { AnswerEvents } from "../../answer-events.ts";
 import type { EventParser, Target } from "../../dialect.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { readStopReason, UsageTally } from "../finish.ts";
@@ -25,13 +25,11 @@ interface Block {
 }
 
 /** Reads a message piece by piece; streams and whole answers have the same values, so there is one mapping. */
-export class MessageReader {
+export class MessageReader extends AnswerEvents {
   readonly #family: string | null;
   /** The caller requested a summary instead of the reasoning itself. */
   readonly #summary: boolean;
-  readonly #blocks = new BlockSequencer();
   readonly #tally = new UsageTally();
-  #events: InferenceEvent[] = [];
   #open: Block | null = null;
   #count = 0;
   #calls = false;
@@ -39,33 +37,20 @@ export class MessageReader {
   #stopSequence: string | null = null;
   /** The reason was given after the blocks: none may follow. */
   #stopped = false;
-  #over = false;
 
   constructor(request: GenerateRequest, target: Target) {
+    super();
     this.#family = target.model.signatureFamily;
     const display = request.reasoning?.display ?? null;
     this.#summary = display !== null && display !== "omitted";
   }
 
-  /** Nothing follows: a `finish` or a `failure` has been reported. */
-  get over(): boolean {
-    return this.#over;
-  }
-
-  /** The events made since the last call. */
-  drain(): readonly InferenceEvent[] {
-    if (this.#events.length === 0) return NONE;
-    const events = this.#events;
-    this.#events = [];
-    return events;
-  }
-
   /** The message as far as it goes: whole in a whole answer, mostly empty at the beginning of a stream. */
   start(message: JsonObject): void {
     const { model, content } = message;
-    this.#events.push({ type: "start", model: typeof model === "string" ? model : null });
+    this.emit({ type: "start", model: typeof model === "string" ? model : null });
     for (const block of Array.isArray(content) ? content : []) {
-      if (this.#over) break;
+      if (this.over) break;
       this.openBlock(block);
       this.closeBlock();
     }
@@ -87,11 +72,11 @@ export class MessageReader {
     this.#open = { key, kind, signature: "", input: isJsonObject(input) ? input : {}, pieces: false };
     switch (kind) {
       case "text":
-        this.#blocks.text(textOf(block["text"]), [], key);
+        this.blocks.text(textOf(block["text"]), [], key);
         if (Array.isArray(block["citations"])) for (const citation of block["citations"]) this.#cite(citation, key);
         break;
       case "thinking":
-        this.#blocks.reasoning(textOf(block["thinking"]), this.#summary, key);
+        this.blocks.reasoning(textOf(block["thinking"]), this.#summary, key);
         this.#open.signature = textOf(block["signature"]);
         break;
       case "redacted_thinking":
@@ -99,10 +84,10 @@ export class MessageReader {
         break;
       case "tool_use":
         this.#calls = true;
-        this.#blocks.openTool(key, textOf(block["id"]), textOf(block["name"]));
+        this.blocks.openTool(key, textOf(block["id"]), textOf(block["name"]));
         break;
     }
-    this.#flush();
+    this.flush();
   }
 
   /** Unknown kinds of pieces are passed over; a known one that its block cannot have is a broken answer. */
@@ -112,11 +97,11 @@ export class MessageReader {
     switch (typeOf(delta)) {
       case "text_delta":
         if (block.kind !== "text") return this.fail(answerFailure("malformed"));
-        this.#blocks.text(textOf(delta["text"]), [], block.key);
+        this.blocks.text(textOf(delta["text"]), [], block.key);
         break;
       case "thinking_delta":
         if (block.kind !== "thinking") return this.fail(answerFailure("malformed"));
-        this.#blocks.reasoning(textOf(delta["thinking"]), this.#summary, block.key);
+        this.blocks.reasoning(textOf(delta["thinking"]), this.#summary, block.key);
         break;
       case "signature_delta":
         if (block.kind !== "thinking") return this.fail(answerFailure("malformed"));
@@ -125,7 +110,7 @@ export class MessageReader {
       case "input_json_delta":
         if (block.kind !== "tool_use") return this.fail(answerFailure("malformed"));
         block.pieces ||= textOf(delta["partial_json"]) !== "";
-        this.#blocks.arguments(block.key, textOf(delta["partial_json"]));
+        this.blocks.arguments(block.key, textOf(delta["partial_json"]));
         break;
       case "citations_delta":
         if (block.kind === "text") this.#cite(delta["citation"], block.key);
@@ -133,7 +118,7 @@ export class MessageReader {
       default:
         return;
     }
-    this.#flush();
+    this.flush();
   }
 
   closeBlock(): void {
@@ -141,15 +126,15 @@ export class MessageReader {
     if (block === null) return;
     this.#open = null;
     if (block.kind === "tool_use" && !block.pieces && Object.keys(block.input).length > 0) {
-      this.#blocks.arguments(block.key, JSON.stringify(block.input));
+      this.blocks.arguments(block.key, JSON.stringify(block.input));
     }
     // A router like this one marks what is not signed.
     if (block.signature !== "" && !isUnsigned(block.signature)) {
-      if (this.#family === null) this.#events.push({ type: "dropped", field: "signature_dropped" });
-      else this.#blocks.signature(block.signature, this.#family, block.key);
+      if (this.#family === null) this.emit({ type: "dropped", field: "signature_dropped" });
+      else this.blocks.signature(block.signature, this.#family, block.key);
     }
-    this.#blocks.close();
-    this.#flush();
+    this.blocks.close();
+    this.flush();
   }
 
   /** The members that say why the answer ended, and its usage so far. No block may follow a reason that is given here. */
@@ -170,47 +155,27 @@ export class MessageReader {
 
   /** The answer is whole. */
   stop(): void {
-    if (this.#over) return;
+    if (this.over) return;
     this.closeBlock();
     const reason = this.#finish;
     // After a pause the same request must be sent again, which only a caller of this protocol can do.
     if (reason === null || reason === "pause" || reason === "other") {
       return this.fail(answerFailure("malformed", "unknown_finish_reason"));
     }
-    this.#blocks.closeAll();
-    this.#flush();
     const finish = reason === "stop" && this.#calls ? "tool_calls" : reason;
-    const stopSequence = finish === "stop_sequence" ? this.#stopSequence : null;
-    this.#events.push({ type: "finish", reason: finish, stopSequence });
-    this.#over = true;
-  }
-
-  fail(failure: UpstreamFailure): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#events.push({ type: "failure", failure });
+    this.finish(finish, finish === "stop_sequence" ? this.#stopSequence : null);
   }
 
   #addUsage(usage: JsonValue | undefined): void {
-    if (this.#over || !this.#tally.add(usage) || this.#tally.usage === null) return;
-    this.#events.push({ type: "usage", usage: this.#tally.usage });
+    if (this.over || !this.#tally.add(usage) || this.#tally.usage === null) return;
+    this.emit({ type: "usage", usage: this.#tally.usage });
   }
 
   #cite(citation: JsonValue | undefined, key: string): void {
     const read = isJsonObject(citation) ? readCitation(citation) : null;
-    if (read === null) this.#events.push({ type: "dropped", field: "citations_dropped" });
-    else this.#blocks.citation(read, key);
+    if (read === null) this.emit({ type: "dropped", field: "citations_dropped" });
+    else this.blocks.citation(read, key);
   }
-
-  #flush(): void {
-    for (const event of this.#blocks.drain()) this.#events.push(event);
-  }
-}
-
-const NONE: readonly InferenceEvent[] = Object.freeze([]);
-
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === "string" ? value : "";
 }
 
 /** A citation that says where the text comes from; `null` for one that counts in the request's own documents. Its positions are those of the source. */

@@ -1,4 +1,5 @@
-import type { UpstreamFailure } from "../../../canon/failure.ts";
+import { countedTokens, failedAnswer } from "../../answer-events.ts";
+import { readCount } from "../../answer-members.ts";
 import type { InferenceEvent } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
 import { isJsonObject } from "../../../canon/json.ts";
@@ -6,7 +7,6 @@ import type { Target } from "../../dialect.ts";
 import { parseAnswerBytes } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { messageFailure } from "../read-error.ts";
-import { readCount } from "../finish.ts";
 import { MessageReader } from "./message-reader.ts";
 
 /** A whole message, or the answer to a count, as the events of a stream of it. */
@@ -16,26 +16,13 @@ export function parseMessagesAnswer(
   target: Target,
 ): readonly InferenceEvent[] {
   const answer = parseAnswerBytes(bytes);
-  if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
+  if (!isJsonObject(answer)) return failedAnswer(answerFailure("malformed"));
   const broken = messageFailure(answer);
-  if (broken !== null) return failed(broken);
-  if (request.purpose === "count") return parseCount(readCount(answer["input_tokens"]));
-  if (!Array.isArray(answer["content"])) return failed(answerFailure("malformed"));
+  if (broken !== null) return failedAnswer(broken);
+  if (request.purpose === "count") return countedTokens(readCount(answer["input_tokens"]));
+  if (!Array.isArray(answer["content"])) return failedAnswer(answerFailure("malformed"));
   const reader = new MessageReader(request, target);
   reader.start(answer);
   reader.stop();
   return reader.drain();
-}
-
-function parseCount(input: number | null): readonly InferenceEvent[] {
-  if (input === null) return failed(answerFailure("malformed"));
-  return [
-    { type: "start", model: null },
-    { type: "usage", usage: { input, output: null, cacheRead: null, cacheWrite: null, reasoning: null } },
-    { type: "finish", reason: "stop", stopSequence: null },
-  ];
-}
-
-function failed(failure: UpstreamFailure): readonly InferenceEvent[] {
-  return [{ type: "failure", failure }];
 }

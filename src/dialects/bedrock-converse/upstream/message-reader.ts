@@ -1,10 +1,10 @@
+import { textOf, readCount } from "../../answer-members.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
-import type { Citation, FinishReason, InferenceEvent } from "../../../canon/generate/event.ts";
+import type { Citation, FinishReason } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
-import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { redactedSignature } from "../../anthropic-messages/signed-reasoning.ts";
-import { BlockSequencer } from "../../block-sequencer.ts";
+import { AnswerEvents } from "../../answer-events.ts";
 import type { Target } from "../../dialect.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { offeredTools } from "./offered-tools.ts";
@@ -26,31 +26,23 @@ interface Block {
 }
 
 /** Reads a message piece by piece; streams and whole answers have the same values, so there is one mapping. */
-export class MessageReader {
+export class MessageReader extends AnswerEvents {
   readonly #family: string | null;
   /** What ended the text, where it can have been only one. */
   readonly #stopSequence: string | null;
   /** No tool was offered: a call is one of the placeholder, or of a tool that does not exist. */
   readonly #offersNone: boolean;
-  readonly #blocks = new BlockSequencer();
-  readonly #dropped = new Set<DroppedField>();
-  #events: InferenceEvent[] = [];
   #open: Block | null = null;
   #count = 0;
   #calls = false;
   #ending: FinishReason | UpstreamFailure | null = null;
   #started = false;
-  #over = false;
 
   constructor(request: GenerateRequest, target: Target) {
+    super();
     this.#family = target.model.signatureFamily;
     this.#stopSequence = request.stop.length === 1 ? (request.stop[0] ?? null) : null;
     this.#offersNone = offeredTools(request).length === 0;
-  }
-
-  /** Nothing follows: a `finish` or a `failure` has been reported. */
-  get over(): boolean {
-    return this.#over;
   }
 
   /** Whether the provider has said why the answer ended; its blocks are whole then. */
@@ -58,19 +50,11 @@ export class MessageReader {
     return this.#ending !== null;
   }
 
-  /** The events made since the last call. */
-  drain(): readonly InferenceEvent[] {
-    if (this.#events.length === 0) return NONE;
-    const events = this.#events;
-    this.#events = [];
-    return events;
-  }
-
   /** The protocol never says which model answers. */
   start(): void {
     if (this.#started) return;
     this.#started = true;
-    this.#events.push({ type: "start", model: null });
+    this.emit({ type: "start", model: null });
   }
 
   /** Begins a block of a kind that has to be begun. Texts and reasoning begin with their first piece. */
@@ -82,8 +66,8 @@ export class MessageReader {
     if (!isJsonObject(call) || call["type"] === "server_tool_use" || this.#offersNone) return this.#failUnexpected();
     const block = this.#begin(index, "tool");
     this.#calls = true;
-    this.#blocks.openTool(block.key, textOf(call["toolUseId"]), textOf(call["name"]));
-    this.#flush();
+    this.blocks.openTool(block.key, textOf(call["toolUseId"]), textOf(call["name"]));
+    this.flush();
   }
 
   /** Unknown kinds of pieces are passed over; a known one that its block cannot have is a broken answer. */
@@ -92,21 +76,21 @@ export class MessageReader {
     if (typeof text === "string") {
       const block = this.#blockOf(index, "text");
       block.isEmpty &&= text === "";
-      this.#blocks.text(text, [], block.key);
+      this.blocks.text(text, [], block.key);
     } else if (isJsonObject(toolUse)) {
       const block = this.#open;
       if (block?.index !== index || block.kind !== "tool") return this.fail(answerFailure("malformed"));
-      this.#blocks.arguments(block.key, textOf(toolUse["input"]));
+      this.blocks.arguments(block.key, textOf(toolUse["input"]));
     } else if (isJsonObject(reasoningContent)) {
       this.#addReasoning(this.#blockOf(index, "reasoning"), reasoningContent);
     } else if (isJsonObject(citation)) {
       const read = readCitation(citation);
-      if (read === null) this.#drop("citations_dropped");
+      if (read === null) this.drop("citations_dropped");
       else this.#blockOf(index, "text").citations.push(read);
     } else if (delta["toolResult"] !== undefined || delta["image"] !== undefined) {
       return this.#failUnexpected();
     }
-    this.#flush();
+    this.flush();
   }
 
   closeBlock(): void {
@@ -115,17 +99,17 @@ export class MessageReader {
     this.#open = null;
     if (block.citations.length > 0) {
       // Without a text there is nothing that could come from somewhere.
-      if (block.isEmpty) this.#drop("citations_dropped");
-      else for (const citation of block.citations) this.#blocks.citation(citation, block.key);
+      if (block.isEmpty) this.drop("citations_dropped");
+      else for (const citation of block.citations) this.blocks.citation(citation, block.key);
     }
     if (block.kind === "reasoning") this.#sign(block);
-    this.#blocks.close();
-    this.#flush();
+    this.blocks.close();
+    this.flush();
   }
 
   addUsage(usage: JsonValue | undefined): void {
     const read = readUsage(usage);
-    if (read !== null) this.#events.push({ type: "usage", usage: read });
+    if (read !== null) this.emit({ type: "usage", usage: read });
   }
 
   /** The provider has said why the answer ended. Its counts may follow, so the end is reported by `conclude`. */
@@ -136,22 +120,12 @@ export class MessageReader {
 
   /** Reports how the answer ended; one without a stop reason was cut. */
   conclude(): void {
-    if (this.#over) return;
+    if (this.over) return;
     const ending = this.#ending;
     if (ending === null) return this.fail(answerFailure("truncated"));
     if (typeof ending === "object") return this.fail(ending);
-    this.#blocks.closeAll();
-    this.#flush();
     const reason = ending === "stop" && this.#calls ? "tool_calls" : ending;
-    const stopSequence = reason === "stop_sequence" ? this.#stopSequence : null;
-    this.#events.push({ type: "finish", reason, stopSequence });
-    this.#over = true;
-  }
-
-  fail(failure: UpstreamFailure): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#events.push({ type: "failure", failure });
+    this.finish(reason, reason === "stop_sequence" ? this.#stopSequence : null);
   }
 
   #failUnexpected(): void {
@@ -174,7 +148,7 @@ export class MessageReader {
   }
 
   #addReasoning(block: Block, { text, signature, redactedContent }: JsonObject): void {
-    this.#blocks.reasoning(textOf(text), false, block.key);
+    this.blocks.reasoning(textOf(text), false, block.key);
     block.signature += textOf(signature);
     if (typeof redactedContent === "string") block.redacted.push(redactedContent);
   }
@@ -184,28 +158,9 @@ export class MessageReader {
     if (data === null) return this.fail(answerFailure("malformed"));
     const signed = data === "" ? signature : redactedSignature(data);
     if (signed === "") return;
-    if (this.#family === null) this.#drop("signature_dropped");
-    else this.#blocks.signature(signed, this.#family, key);
+    if (this.#family === null) this.drop("signature_dropped");
+    else this.blocks.signature(signed, this.#family, key);
   }
-
-  /** Reports a dropped field once, after the pieces that came before it. */
-  #drop(field: DroppedField): void {
-    if (this.#dropped.has(field)) return;
-    this.#dropped.add(field);
-    this.#flush();
-    this.#events.push({ type: "dropped", field });
-  }
-
-  #flush(): void {
-    if (this.#over) return;
-    for (const event of this.#blocks.drain()) this.#events.push(event);
-  }
-}
-
-const NONE: readonly InferenceEvent[] = Object.freeze([]);
-
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === "string" ? value : "";
 }
 
 /** A citation that says where the text comes from; `null` for one that counts in the request's own documents. Its positions are those of the source. */
@@ -272,8 +227,4 @@ function writtenForAnHour(details: JsonValue | undefined): number {
     (sum, one) => sum + (isJsonObject(one) && one["ttl"] === "1h" ? (readCount(one["inputTokens"]) ?? 0) : 0),
     0,
   );
-}
-
-export function readCount(value: JsonValue | undefined): number | null {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }

@@ -1,11 +1,12 @@
-import type { UpstreamFailure } from "../../../canon/failure.ts";
+import { countedTokens, failedAnswer } from "../../answer-events.ts";
+import { readCount } from "../../answer-members.ts";
 import type { InferenceEvent } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { Target } from "../../dialect.ts";
 import { parseJsonBytes } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
-import { MessageReader, readCount } from "./message-reader.ts";
+import { MessageReader } from "./message-reader.ts";
 
 /** A whole answer of Converse, or of CountTokens, as the events of a stream of it. */
 export function parseConverseAnswer(
@@ -15,12 +16,12 @@ export function parseConverseAnswer(
 ): readonly InferenceEvent[] {
   // Arguments of tools go on to the caller, with the numbers that they came with.
   const answer = parseJsonBytes(bytes);
-  if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
-  if (request.purpose === "count") return parseCount(readCount(answer["inputTokens"]));
+  if (!isJsonObject(answer)) return failedAnswer(answerFailure("malformed"));
+  if (request.purpose === "count") return countedTokens(readCount(answer["inputTokens"]));
   const { output, usage, stopReason } = answer;
   const message = isJsonObject(output) ? output["message"] : undefined;
   const content = isJsonObject(message) ? message["content"] : undefined;
-  if (!Array.isArray(content)) return failed(answerFailure("malformed"));
+  if (!Array.isArray(content)) return failedAnswer(answerFailure("malformed"));
   const reader = new MessageReader(request, target);
   reader.start();
   for (const [index, block] of content.entries()) {
@@ -59,17 +60,4 @@ function readCited(index: number, { content, citations }: JsonObject, reader: Me
   for (const piece of Array.isArray(content) ? content : [])
     if (isJsonObject(piece)) reader.addDelta(index, { text: piece["text"] });
   for (const citation of Array.isArray(citations) ? citations : []) reader.addDelta(index, { citation });
-}
-
-function parseCount(input: number | null): readonly InferenceEvent[] {
-  if (input === null) return failed(answerFailure("malformed"));
-  return [
-    { type: "start", model: null },
-    { type: "usage", usage: { input, output: null, cacheRead: null, cacheWrite: null, reasoning: null } },
-    { type: "finish", reason: "stop", stopSequence: null },
-  ];
-}
-
-function failed(failure: UpstreamFailure): readonly InferenceEvent[] {
-  return [{ type: "failure", failure }];
 }

@@ -8,7 +8,7 @@ import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/single-part.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
 import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry, hasUnknownMember } from "../../fields.ts";
-import { memberIn } from "../../unary/answer-members.ts";
+import { memberIn } from "../../answer-members.ts";
 import type { BodyReader } from "../../../canon/body-reader.ts";
 import { ASCII_PER_TOKEN, PLAIN_BODY } from "../../body-reader.ts";
 

@@ -6,7 +6,7 @@ import type { RerankRequest, RerankResult } from "../../../canon/unary/rerank.ts
 import type { FormattedRequest, Target } from "../../dialect.ts";
 import { parseAnswerBytes } from "../../json-bytes.ts";
 import { faultyAnswer } from "../../translation/answer-failure.ts";
-import { countIn, textIn } from "../../unary/answer-members.ts";
+import { countIn, textIn } from "../../answer-members.ts";
 import { invokePath } from "../../bedrock-converse/invoke-model.ts";
 import { cohereErrorIn, readCohereModelError } from "../read-error.ts";
 import {

@@ -1,9 +1,9 @@
+import { countIn } from "../../answer-members.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
-import type { FinishReason, InferenceEvent, TokenLogprob } from "../../../canon/generate/event.ts";
+import type { FinishReason, TokenLogprob } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
-import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { BlockSequencer } from "../../block-sequencer.ts";
+import { AnswerEvents } from "../../answer-events.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { CallReader, readCitation } from "./call-reader.ts";
 import type { TokenUsage } from "../../../canon/generate/usage.ts";
@@ -15,39 +15,23 @@ import type { TokenUsage } from "../../../canon/generate/usage.ts";
  * models that do not reason; as text every surface can carry it, it comes back in the history, and no caller gets reasoning that has not
  * been approved for any.
  */
-export class MessageReader {
+export class MessageReader extends AnswerEvents {
   readonly #wantsLogprobs: boolean;
-  readonly #blocks = new BlockSequencer();
-  readonly #calls = new CallReader(this.#blocks);
-  readonly #dropped = new Set<DroppedField>();
-  #events: InferenceEvent[] = [];
+  readonly #calls = new CallReader(this.blocks);
   #started = false;
   /** Part of the content whose text may still be cited: the latest, until something else begins. */
   #text: number | null = null;
-  #over = false;
 
   constructor(request: GenerateRequest) {
+    super();
     this.#wantsLogprobs = request.logprobs !== null;
-  }
-
-  /** Nothing follows: a `finish` or a `failure` has been reported. */
-  get over(): boolean {
-    return this.#over;
-  }
-
-  /** The events made since the last call. */
-  drain(): readonly InferenceEvent[] {
-    this.#flush();
-    const events = this.#events;
-    this.#events = [];
-    return events;
   }
 
   /** The protocol's answers do not name their model. */
   start(): void {
-    if (this.#started || this.#over) return;
+    if (this.#started || this.over) return;
     this.#started = true;
-    this.#events.push({ type: "start", model: null });
+    this.emit({ type: "start", model: null });
   }
 
   /** A whole message. */
@@ -61,7 +45,7 @@ export class MessageReader {
       this.#takePart(index, isJsonObject(part) ? part : {}, probabilities);
       for (const citation of cited) if ((readCitation(citation).content ?? first) === index) this.cite(citation);
     }
-    if (first === -1 && cited.length > 0) this.#drop("citations_dropped");
+    if (first === -1 && cited.length > 0) this.drop("citations_dropped");
     this.addPlan(message["tool_plan"]);
     for (const [index, call] of (Array.isArray(calls) ? calls : []).entries()) {
       this.openCall(index, call);
@@ -80,7 +64,7 @@ export class MessageReader {
   addPlan(plan: JsonValue | undefined): void {
     if (typeof plan !== "string" || plan === "" || !this.#goesOn()) return;
     this.#text = null;
-    this.#blocks.text(plan, [], "plan");
+    this.blocks.text(plan, [], "plan");
   }
 
   openCall(index: number, call: JsonValue | undefined): void {
@@ -104,8 +88,8 @@ export class MessageReader {
     const { content, citations, incomplete } = readCitation(value);
     const text = this.#text;
     const hasPosition = text !== null && (content === null || content === text);
-    if (incomplete || !hasPosition) this.#drop("citations_dropped");
-    if (hasPosition) for (const citation of citations) this.#blocks.citation(citation, String(text));
+    if (incomplete || !hasPosition) this.drop("citations_dropped");
+    if (hasPosition) for (const citation of citations) this.blocks.citation(citation, String(text));
   }
 
   /** The end of the answer: why it ended, and its usage. */
@@ -117,21 +101,12 @@ export class MessageReader {
       finishFailure(value, type) ??
       (reason === null ? answerFailure("truncated") : null) ??
       (reason === "other" ? answerFailure("malformed", "unknown_finish_reason") : null) ??
-      (this.#blocks.torn ? answerFailure("malformed") : null);
-    if (failure === null) this.#blocks.closeAll();
-    this.#flush();
-    if (usage !== null) this.#events.push({ type: "usage", usage });
+      (this.blocks.torn ? answerFailure("malformed") : null);
+    if (failure === null) this.blocks.closeAll();
+    this.flush();
+    if (usage !== null) this.emit({ type: "usage", usage });
     if (failure !== null || reason === null) return this.fail(failure ?? answerFailure("truncated"));
-    const called = reason === "stop" && !this.#calls.isEmpty;
-    this.#events.push({ type: "finish", reason: called ? "tool_calls" : reason, stopSequence: null });
-    this.#over = true;
-  }
-
-  fail(failure: UpstreamFailure): void {
-    if (this.#over) return;
-    this.#flush();
-    this.#over = true;
-    this.#events.push({ type: "failure", failure });
+    this.finish(reason === "stop" && !this.#calls.isEmpty ? "tool_calls" : reason);
   }
 
   #takePart(index: number, part: JsonObject, probabilities: ReadLogprobs): void {
@@ -146,32 +121,18 @@ export class MessageReader {
     if (!this.#goesOn()) return;
     if (typeof thinking === "string" && thinking !== "") {
       this.#text = null;
-      this.#blocks.reasoning(thinking, false, String(index));
+      this.blocks.reasoning(thinking, false, String(index));
     }
     if (typeof text !== "string") return;
     this.#text = index;
-    if (joined) this.#drop("logprobs_coarser");
-    this.#blocks.text(text, logprobs, String(index));
+    if (joined) this.drop("logprobs_coarser");
+    this.blocks.text(text, logprobs, String(index));
   }
 
   /** Whether pieces are still taken. One that comes without the message's beginning is the beginning. */
   #goesOn(): boolean {
     this.start();
-    return !this.#over;
-  }
-
-  /** Reports once what is left out. */
-  #drop(field: DroppedField): void {
-    if (this.#dropped.has(field) || this.#over) return;
-    this.#dropped.add(field);
-    this.#flush();
-    this.#events.push({ type: "dropped", field });
-  }
-
-  #flush(): void {
-    // What a failing answer held besides is not part of it: a failure is last.
-    if (this.#over) return;
-    for (const event of this.#blocks.drain()) this.#events.push(event);
+    return !this.over;
   }
 }
 
@@ -226,11 +187,6 @@ function readUsage(usage: JsonValue | undefined): TokenUsage | null {
     reasoning: countIn(tokens, "reasoning_tokens"),
   };
   return Object.values(made).every((count) => count === null) ? null : made;
-}
-
-function countIn(counts: JsonValue | undefined, name: string): number | null {
-  const value = isJsonObject(counts) ? counts[name] : null;
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;
 }
 
 /** Log probabilities of a text, and whether some stand for several tokens at once. */

@@ -1,9 +1,9 @@
 import type { UpstreamFailure } from "../../../canon/failure.ts";
-import type { FinishReason, InferenceEvent, TokenLogprob } from "../../../canon/generate/event.ts";
+import type { FinishReason, TokenLogprob } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
 import type { TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { BlockSequencer } from "../../block-sequencer.ts";
+import { AnswerEvents } from "../../answer-events.ts";
 import type { Target } from "../../dialect.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { readErrorFrame } from "../read-error.ts";
@@ -15,40 +15,25 @@ import { AnswerCallIds, readCitations } from "./answer-call-ids.ts";
 const SIGNATURE_BLOCK = "signature";
 
 /** Reads the pieces of an answer; a whole answer is one piece. */
-export class AnswerReader {
+export class AnswerReader extends AnswerEvents {
   readonly #family: string | null;
   readonly #wantsLogprobs: boolean;
-  readonly #blocks = new BlockSequencer();
   readonly #ids: AnswerCallIds;
-  #events: InferenceEvent[] = [];
   #begun = false;
   #calls = 0;
   /** The block that is open, or was last, is one of text that citations may still be about. */
   #inText = false;
   #usage: TokenUsage | null = null;
-  #over = false;
 
   constructor(request: GenerateRequest, target: Target, answerId: string) {
+    super();
     this.#ids = new AnswerCallIds(answerId);
     this.#family = target.model.signatureFamily;
     this.#wantsLogprobs = request.logprobs !== null;
   }
 
-  /** Nothing follows: a `finish` or a `failure` has been reported. */
-  get over(): boolean {
-    return this.#over;
-  }
-
-  /** The events made since the last call. */
-  drain(): readonly InferenceEvent[] {
-    if (this.#events.length === 0) return NONE;
-    const events = this.#events;
-    this.#events = [];
-    return events;
-  }
-
   take(piece: JsonObject): void {
-    if (this.#over) return;
+    if (this.over) return;
     if (isJsonObject(piece["error"])) return this.fail(readErrorFrame(piece["error"]));
     this.#begin(piece["modelVersion"]);
     this.#count(piece);
@@ -57,7 +42,7 @@ export class AnswerReader {
     if (candidate === undefined) {
       // The prompt was refused before any answer, with status 200 (docs/protocols.md#gemini).
       const feedback = piece["promptFeedback"];
-      if (isJsonObject(feedback) && typeof feedback["blockReason"] === "string") this.#finish("content_filter");
+      if (isJsonObject(feedback) && typeof feedback["blockReason"] === "string") this.finish("content_filter");
       return;
     }
     // Several answers are never requested; which of them would be the caller's?
@@ -66,17 +51,10 @@ export class AnswerReader {
     this.#takeCandidate(candidate, piece["responseId"]);
   }
 
-  fail(failure: UpstreamFailure): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#flush();
-    this.#events.push({ type: "failure", failure });
-  }
-
   #begin(model: JsonValue | undefined): void {
     if (this.#begun) return;
     this.#begun = true;
-    this.#events.push({ type: "start", model: typeof model === "string" ? model : null });
+    this.emit({ type: "start", model: typeof model === "string" ? model : null });
   }
 
   /** Counts are those of the whole answer so far, in every piece; only those that say something new are reported. */
@@ -84,7 +62,7 @@ export class AnswerReader {
     const usage = readUsage(piece["usageMetadata"]);
     if (usage === null || (this.#usage !== null && isSame(usage, this.#usage))) return;
     this.#usage = usage;
-    this.#events.push({ type: "usage", usage });
+    this.emit({ type: "usage", usage });
   }
 
   #takeCandidate(candidate: JsonObject, answerId: JsonValue | undefined): void {
@@ -93,16 +71,16 @@ export class AnswerReader {
     let logprobs = this.#wantsLogprobs ? readLogprobs(candidate["logprobsResult"]) : NO_LOGPROBS;
     for (const part of Array.isArray(parts) ? parts : []) {
       if (this.#takePart(part, answerId, logprobs)) logprobs = NO_LOGPROBS;
-      if (this.#over) return;
+      if (this.over) return;
     }
     this.#cite(candidate);
-    this.#flush();
+    this.flush();
     // The reason is 0 or absent in pieces that others follow.
     if (finishReason === undefined || finishReason === null || finishReason === "") return;
     if (typeof finishReason !== "string") return this.fail(answerFailure("malformed", "unknown_finish_reason"));
     const reason = readFinishReason(finishReason);
     if (typeof reason !== "string") return this.fail(reason);
-    this.#finish(reason === "stop" && this.#calls > 0 ? "tool_calls" : reason);
+    this.finish(reason === "stop" && this.#calls > 0 ? "tool_calls" : reason);
   }
 
   /** @returns whether the part was a text, which the piece's log probabilities belong to. */
@@ -129,12 +107,12 @@ export class AnswerReader {
 
   /** Thoughts that are shown sum up the reasoning itself. */
   #think(text: string, signature: string): void {
-    this.#blocks.reasoning(text, true);
+    this.blocks.reasoning(text, true);
     this.#inText = false;
     if (signature === "") return;
-    if (this.#family === null) this.#events.push({ type: "dropped", field: "signature_dropped" });
-    else this.#blocks.signature(markSignature("thought", signature), this.#family);
-    this.#blocks.close();
+    if (this.#family === null) this.emit({ type: "dropped", field: "signature_dropped" });
+    else this.blocks.signature(markSignature("thought", signature), this.#family);
+    this.blocks.close();
   }
 
   #call({ id, name, args, partialArgs, willContinue }: JsonObject, answerId: JsonValue | undefined): void {
@@ -148,30 +126,30 @@ export class AnswerReader {
     const key = String(this.#calls);
     this.#calls += 1;
     this.#inText = false;
-    this.#blocks.openTool(key, this.#ids.take(id, answerId), name);
-    this.#blocks.arguments(key, JSON.stringify(args ?? {}));
-    this.#blocks.close();
+    this.blocks.openTool(key, this.#ids.take(id, answerId), name);
+    this.blocks.arguments(key, JSON.stringify(args ?? {}));
+    this.blocks.close();
   }
 
   #say(text: string, signature: string, logprobs: readonly TokenLogprob[]): boolean {
     this.#sign(text === "" ? "empty" : "text", signature);
     if (text === "") return false;
-    this.#blocks.text(text, logprobs);
+    this.blocks.text(text, logprobs);
     this.#inText = true;
     // What follows is another part: the signature is not over it.
-    if (signature !== "") this.#blocks.close();
+    if (signature !== "") this.blocks.close();
     return true;
   }
 
   #sign(part: SignedPart, signature: string): void {
     if (signature === "") return;
     if (this.#family === null) {
-      this.#flush();
-      this.#events.push({ type: "dropped", field: "signature_dropped" });
+      this.flush();
+      this.emit({ type: "dropped", field: "signature_dropped" });
       return;
     }
-    this.#blocks.signature(markSignature(part, signature), this.#family, SIGNATURE_BLOCK);
-    this.#blocks.close();
+    this.blocks.signature(markSignature(part, signature), this.#family, SIGNATURE_BLOCK);
+    this.blocks.close();
     this.#inText = false;
   }
 
@@ -179,25 +157,13 @@ export class AnswerReader {
     const { citations, complete } = readCitations(candidate);
     const hasPosition = this.#inText || citations.length === 0;
     if (!complete || !hasPosition) {
-      this.#flush();
-      this.#events.push({ type: "dropped", field: "citations_dropped" });
+      this.flush();
+      this.emit({ type: "dropped", field: "citations_dropped" });
     }
-    if (hasPosition) for (const citation of citations) this.#blocks.citation(citation);
-  }
-
-  #finish(reason: FinishReason): void {
-    this.#blocks.closeAll();
-    this.#flush();
-    this.#events.push({ type: "finish", reason, stopSequence: null });
-    this.#over = true;
-  }
-
-  #flush(): void {
-    for (const event of this.#blocks.drain()) this.#events.push(event);
+    if (hasPosition) for (const citation of citations) this.blocks.citation(citation);
   }
 }
 
-const NONE: readonly InferenceEvent[] = Object.freeze([]);
 const NO_LOGPROBS: readonly TokenLogprob[] = Object.freeze([]);
 
 /** A part of nothing, or of nothing but its signature. */

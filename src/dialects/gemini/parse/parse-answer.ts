@@ -1,12 +1,12 @@
-import type { UpstreamFailure } from "../../../canon/failure.ts";
+import { countedTokens, failedAnswer } from "../../answer-events.ts";
+import { readCount } from "../../answer-members.ts";
 import type { InferenceEvent } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
-import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
+import { isJsonObject } from "../../../canon/json.ts";
 import type { EventParser, Target } from "../../dialect.ts";
 import { parseExactJsonText, parseJsonBytes } from "../../json-bytes.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { errorOf, readErrorFrame } from "../read-error.ts";
-import { readCount } from "../usage.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import { SseEventParser } from "../../sse.ts";
 
@@ -19,29 +19,16 @@ export function parseGeminiAnswer(
 ): readonly InferenceEvent[] {
   const answer = parseJsonBytes(bytes);
   const error = errorOf(answer);
-  if (error !== null) return failed(readErrorFrame(error));
-  if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
-  if (request.purpose === "count") return parseCount(answer);
+  if (error !== null) return failedAnswer(readErrorFrame(error));
+  if (!isJsonObject(answer)) return failedAnswer(answerFailure("malformed"));
+  if (request.purpose === "count") {
+    return countedTokens(readCount(answer["totalTokens"]), readCount(answer["cachedContentTokenCount"]));
+  }
   const reader = new AnswerReader(request, target, answerId);
   reader.take(answer);
   const hasCandidates = Array.isArray(answer["candidates"]) && answer["candidates"].length > 0;
   reader.fail(answerFailure("malformed", hasCandidates ? "unknown_finish_reason" : null));
   return reader.drain();
-}
-
-function parseCount(answer: JsonObject): readonly InferenceEvent[] {
-  const input = readCount(answer["totalTokens"]);
-  if (input === null) return failed(answerFailure("malformed"));
-  const cacheRead = readCount(answer["cachedContentTokenCount"]);
-  return [
-    { type: "start", model: null },
-    { type: "usage", usage: { input, output: null, cacheRead, cacheWrite: null, reasoning: null } },
-    { type: "finish", reason: "stop", stopSequence: null },
-  ];
-}
-
-function failed(failure: UpstreamFailure): readonly InferenceEvent[] {
-  return [{ type: "failure", failure }];
 }
 
 /** Reads a stream of generateContent. There is no mark at its end: only a finish reason says that the answer is whole. */

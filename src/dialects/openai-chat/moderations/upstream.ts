@@ -15,7 +15,7 @@ import { deploymentHost } from "../deployment-paths.ts";
 import { errorIn, readChatError, readErrorFrame } from "../read-error.ts";
 import { readUsage } from "../finish.ts";
 import { faultyAnswer, type AnswerFault } from "../../translation/answer-failure.ts";
-import { textIn } from "../../unary/answer-members.ts";
+import { textIn } from "../../answer-members.ts";
 import { hasOneMeaning } from "../../unary/one-meaning.ts";
 import type { UnaryUpstream } from "../../unary/surface.ts";
 import { readMappedVerdict } from "./mapped-verdict.ts";

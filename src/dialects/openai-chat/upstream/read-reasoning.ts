@@ -1,3 +1,4 @@
+import { textOf } from "../../answer-members.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { BlockSequencer } from "../../block-sequencer.ts";
 
@@ -87,8 +88,4 @@ export class ReasoningReader {
 function firstText(...values: readonly (JsonValue | undefined)[]): string {
   for (const value of values) if (typeof value === "string" && value !== "") return value;
   return "";
-}
-
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === "string" ? value : "";
 }

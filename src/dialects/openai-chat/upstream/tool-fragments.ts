@@ -1,3 +1,4 @@
+import { textOf } from "../../answer-members.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { BlockSequencer } from "../../block-sequencer.ts";
 
@@ -111,10 +112,6 @@ const LEGACY = -1;
 
 /** Ids of calls have at most 64 characters at the strictest providers; this leaves room for what stands around. */
 const MAXIMUM_ID = 40;
-
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === "string" ? value : "";
-}
 
 /** Some providers send the object where the protocol has its text. */
 function argumentsOf(called: JsonObject): string {

@@ -1,3 +1,4 @@
+import { textOf } from "../../answer-members.ts";
 import type { FailureKind, UpstreamFailure } from "../../../canon/failure.ts";
 import type { InferenceEvent } from "../../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
@@ -180,10 +181,6 @@ class ResponsesStreamParser implements EventParser {
 
 function numberOf(value: JsonValue | undefined): number {
   return typeof value === "number" ? value : 0;
-}
-
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === "string" ? value : "";
 }
 
 /** @param family who can read the signatures of the endpoint's model. */

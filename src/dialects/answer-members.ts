@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from "../../canon/json.ts";
+import { isJsonObject, type JsonValue } from "../canon/json.ts";
 
 /** The member that an object itself has, never one of its prototype; `undefined` where it has none, or the value is no object. */
 export function memberIn(value: JsonValue | undefined, name: string): JsonValue | undefined {
@@ -12,9 +12,17 @@ export function listIn(value: JsonValue | undefined, name: string): readonly Jso
 }
 
 /** A count of an answer; `null` where there is none, or a number that counts nothing: Bedrock says -1 for what it does not know. */
+export function readCount(value: JsonValue | undefined): number | null {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
 export function countIn(value: JsonValue | undefined, name: string): number | null {
-  const count = memberIn(value, name);
-  return typeof count === "number" && Number.isSafeInteger(count) && count >= 0 ? count : null;
+  return readCount(memberIn(value, name));
+}
+
+/** Empty where the value is no text. */
+export function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
 }
 
 /** A text of an answer; `null` where it is none or empty. */
