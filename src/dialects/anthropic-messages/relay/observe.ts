@@ -1,21 +1,17 @@
+import { RelayedStream } from "../../relay/relayed-stream.ts";
 import type { ServiceError } from "../../../canon/error.ts";
-import type { FailureKind, UpstreamFailure } from "../../../canon/failure.ts";
-import { NO_EDITS, SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
-import type { FinishReason } from "../../../canon/generate/event.ts";
+import type { FailureKind } from "../../../canon/failure.ts";
+import { SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
 import type { TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { renderAnthropicError } from "../family.ts";
-import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
+import type { AnswerContext, AnswerStream } from "../../dialect.ts";
 import { parseJsonText } from "../../json-bytes.ts";
 import { outputCharacters } from "../../relay/output-characters.ts";
-import { answerFailure } from "../../translation/answer-failure.ts";
-import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
+import { formatSseEvent } from "../../sse.ts";
 import { asksNothing, readStopReason, UsageTally } from "../finish.ts";
 import { eventFailure, readErrorFrame } from "../read-error.ts";
 import { EventTagger } from "./tag-signatures.ts";
-
-/** Ends an event whose provider left the blank line out. */
-const BLANK_LINE = new TextEncoder().encode("\n\n");
 
 /** Events that are part of an answer: they may only come once it has begun. */
 const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
@@ -52,10 +48,9 @@ const ONCE: ReadonlySet<unknown> = new Set(["content_block_start", "content_bloc
  * Observes a relayed messages stream (docs/protocols.md#messages). Whole events go through unchanged, unknown ones too; only signatures get the tag of their
  * family. `message_stop` alone completes the answer; an error event, text that is not JSON, or an end without it is a failure.
  */
-class MessagesObserver implements AnswerStream {
+class MessagesObserver extends RelayedStream {
   readonly #requestId: string;
   readonly #asksNothing: boolean;
-  readonly #framer = new SseFramer();
   readonly #tally = new UsageTally();
   readonly #tagger: EventTagger;
   #begun = false;
@@ -64,62 +59,29 @@ class MessagesObserver implements AnswerStream {
   /** The provider has given the reason why the answer ended: no block may follow. */
   #stopped = false;
   #lastData = "";
-  #finish: FinishReason | null = null;
-  failure: UpstreamFailure | null = null;
-  hasOutput = false;
-  outputCharacters = 0;
-  done = false;
-  edits = NO_EDITS;
 
   constructor({ requestId, request, signatureFamily }: AnswerContext) {
+    super();
     this.#requestId = requestId;
     this.#tagger = new EventTagger(signatureFamily);
     this.#asksNothing = asksNothing(request);
   }
 
-  get usage(): TokenUsage | null {
+  override get usage(): TokenUsage | null {
     return this.#tally.usage;
   }
 
-  push(chunk: Uint8Array): readonly Uint8Array[] {
-    if (this.failure !== null || this.done) return [];
-    const events: Uint8Array[] = [];
-    for (const event of this.#framer.push(chunk)) this.#relay(event, events);
-    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.#refuse("too_large");
-    return events;
+  protected override close(): void {
+    if (!this.done) this.refuse("truncated");
   }
 
-  end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
-    const rest = this.#framer.end();
-    const events: Uint8Array[] = [];
-    if (parseSseEvent(rest).data !== null) {
-      this.#relay(rest, events);
-      if (events.at(-1) === rest) events.push(BLANK_LINE);
-    }
-    if (!this.done) this.#refuse("truncated");
-    return {
-      ending: { failure: this.failure, finish: this.#finish, usage: this.usage, dropped: [], edits: this.edits },
-      events,
-    };
-  }
-
-  fail(error: ServiceError): Uint8Array {
+  override fail(error: ServiceError): Uint8Array {
     return formatSseEvent(renderAnthropicError(error, this.#requestId), "error");
   }
 
-  /** Reads one event and adds what goes to the client because of it. */
-  #relay(bytes: Uint8Array, events: Uint8Array[]): void {
-    if (this.failure !== null || this.done) return;
-    const { event: name, data } = parseSseEvent(bytes);
-    if (data === null) {
-      events.push(bytes);
-      return;
-    }
+  protected override relay(bytes: Uint8Array, data: string, name: string | null, events: Uint8Array[]): void {
     const event = parseJsonText(data);
-    if (!isJsonObject(event)) {
-      this.#refuse("malformed");
-      return;
-    }
+    if (!isJsonObject(event)) return this.refuse("malformed");
     const type = event["type"] ?? name;
     if (!this.#take(name, type, event, data)) return;
     const tagged = this.#tagger.tag(type, event);
@@ -140,15 +102,15 @@ class MessagesObserver implements AnswerStream {
       return false;
     }
     const isContent = CONTENT_EVENTS.has(type);
-    if (this.#stopped && BLOCK_EVENTS.has(type)) return this.#refuse("malformed");
+    if (this.#stopped && BLOCK_EVENTS.has(type)) return this.#isRefused("malformed");
     // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be another answer.
-    if (type === "message_start" ? this.#continued : isContent && !this.#begun) return this.#refuse("malformed");
+    if (type === "message_start" ? this.#continued : isContent && !this.#begun) return this.#isRefused("malformed");
     this.#continued ||= isContent;
     if (type === "message_start") this.#begin(event);
     else if (type === "message_delta") this.#change(event);
     else if (type === "message_stop") {
       // An end without a reason is no proper one, as in a whole answer.
-      if (this.#finish === null && !this.#asksNothing) return this.#refuse("malformed");
+      if (this.finish === null && !this.#asksNothing) return this.#isRefused("malformed");
       this.done = true;
     }
     this.outputCharacters += charactersOf(type, event);
@@ -167,19 +129,19 @@ class MessagesObserver implements AnswerStream {
     this.#begun = true;
     if (!isJsonObject(message)) return;
     this.#tally.add(message["usage"]);
-    this.#finish = readStopReason(message["stop_reason"]);
+    this.finish = readStopReason(message["stop_reason"]);
   }
 
   #change({ delta, usage }: JsonObject): void {
     this.#tally.add(usage);
     if (!isJsonObject(delta)) return;
     const reason = readStopReason(delta["stop_reason"]);
-    this.#finish = reason ?? this.#finish;
+    this.finish = reason ?? this.finish;
     this.#stopped ||= reason !== null;
   }
 
-  #refuse(kind: FailureKind): false {
-    this.failure ??= answerFailure(kind);
+  #isRefused(kind: FailureKind): false {
+    this.refuse(kind);
     return false;
   }
 }

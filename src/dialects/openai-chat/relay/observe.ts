@@ -1,5 +1,6 @@
+import { RelayedStream } from "../../relay/relayed-stream.ts";
 import type { ServiceError } from "../../../canon/error.ts";
-import { NO_EDITS, SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
+import { SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { FinishReason } from "../../../canon/generate/event.ts";
 import type { TokenUsage } from "../../../canon/generate/usage.ts";
@@ -8,7 +9,7 @@ import type { AnswerContext, AnswerStream, Ending, WholeAnswer } from "../../dia
 import { parseAnswerBytes, parseExactJsonText, parseJsonBytes, parseJsonText } from "../../json-bytes.ts";
 import { charactersIn, outputCharacters } from "../../relay/output-characters.ts";
 import { renderOpenAiStreamFailure } from "../../openai-family/family.ts";
-import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
+import { formatSseEvent } from "../../sse.ts";
 import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "../finish.ts";
 import { choiceFailure, errorIn, readErrorFrame } from "../read-error.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
@@ -34,9 +35,6 @@ const REASONING: ReadonlySet<string> = new Set(["reasoning_content", "reasoning"
 
 /** Where legacy completions have their text. */
 const COMPLETION = ["text"] as const;
-
-/** Ends an event whose provider left the blank line out. */
-const BLANK_LINE = new TextEncoder().encode("\n\n");
 
 /**
  * What is known of a choice's end. `null` is the protocol's own value for an unfinished answer. A recorded provider (Snowflake) never gives a reason:
@@ -67,8 +65,7 @@ function closingReason(finish: FinishReason | null, ends: readonly ChoiceEnd[]):
  * choice had its finish reason, or a provider that never gives one sent `[DONE]`; an error object, text that is not JSON, or an end without either is a
  * failure.
  */
-class RelayedChatStream implements AnswerStream {
-  readonly #framer = new SseFramer();
+class RelayedChatStream extends RelayedStream {
   readonly #requestId: string;
   readonly #signatureFamily: string | null;
   readonly #expectedChoices: number;
@@ -76,45 +73,22 @@ class RelayedChatStream implements AnswerStream {
   readonly #hideUsage: boolean;
   /** Choice index → what is known of its end. */
   readonly #choices = new Map<number, ChoiceEnd>();
-  #finish: FinishReason | null = null;
-  usage: TokenUsage | null = null;
-  failure: UpstreamFailure | null = null;
-  hasOutput = false;
-  outputCharacters = 0;
-  done = false;
-  edits = NO_EDITS;
+  override usage: TokenUsage | null = null;
 
   constructor({ request, requestId, signatureFamily }: AnswerContext, expectedChoices: number) {
+    super();
     this.#requestId = requestId;
     this.#signatureFamily = signatureFamily;
     this.#expectedChoices = expectedChoices;
     this.#hideUsage = !request.includeUsage;
   }
 
-  push(chunk: Uint8Array): readonly Uint8Array[] {
-    if (this.failure !== null || this.done) return [];
-    const events: Uint8Array[] = [];
-    for (const event of this.#framer.push(chunk)) this.#relay(event, events);
-    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.failure ??= answerFailure("too_large");
-    return events;
-  }
-
-  end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
-    const rest = this.#framer.end();
-    const events: Uint8Array[] = [];
-    if (parseSseEvent(rest).data !== null) {
-      this.#relay(rest, events);
-      if (events.at(-1) === rest) events.push(BLANK_LINE);
-    }
-    if (this.failure === null && !this.#isWhole()) this.failure = answerFailure("truncated");
+  protected override close(events: Uint8Array[]): void {
+    if (!this.#isWhole()) this.refuse("truncated");
     if (this.failure === null && !this.done) events.push(DONE);
-    return {
-      ending: { failure: this.failure, finish: this.#finish, usage: this.usage, dropped: [], edits: this.edits },
-      events,
-    };
   }
 
-  fail(error: ServiceError): Uint8Array {
+  override fail(error: ServiceError): Uint8Array {
     return renderOpenAiStreamFailure(error, this.#requestId);
   }
 
@@ -123,20 +97,15 @@ class RelayedChatStream implements AnswerStream {
     return this.#choices.size >= this.#expectedChoices && this.#ends.every((end) => end === "finished");
   }
 
-  /** Reads one event and adds what goes to the client because of it. */
-  #relay(bytes: Uint8Array, events: Uint8Array[]): void {
-    if (this.failure !== null || this.done) return;
-    const { event, data } = parseSseEvent(bytes);
-    if (data === null) {
-      events.push(bytes);
-    } else if (data === "[DONE]") {
-      this.#close();
+  protected override relay(bytes: Uint8Array, data: string, event: string | null, events: Uint8Array[]): void {
+    if (data === "[DONE]") {
+      this.#end();
       if (this.done) events.push(bytes);
-    } else {
-      const chunk = parseJsonText(data);
-      if (!isJsonObject(chunk)) this.failure = answerFailure("malformed");
-      else if (this.#take(event, chunk)) events.push(this.#printed(bytes, event, data, chunk));
+      return;
     }
+    const chunk = parseJsonText(data);
+    if (!isJsonObject(chunk)) this.refuse("malformed");
+    else if (this.#take(event, chunk)) events.push(this.#printed(bytes, event, data, chunk));
   }
 
   /** The event itself where nothing has to change; else printed again, with every number as the provider printed it. */
@@ -162,7 +131,7 @@ class RelayedChatStream implements AnswerStream {
     const choices = this.#readChoices(chunk);
     if (this.failure !== null) return false;
     this.#takeOutput(chunk["choices"]);
-    this.hasOutput ||= this.#finish !== null;
+    this.hasOutput ||= this.finish !== null;
     return !(this.#hideUsage && usage !== null && choices === 0);
   }
 
@@ -181,12 +150,12 @@ class RelayedChatStream implements AnswerStream {
   }
 
   /** The provider has said `[DONE]`. */
-  #close(): void {
+  #end(): void {
     // An end without a beginning: there is no choice that could have been finished.
     this.failure =
       this.#choices.size === 0 ? answerFailure("truncated") : closingFailure(this.#ends, this.#expectedChoices);
     if (this.failure !== null) return;
-    this.#finish = closingReason(this.#finish, this.#ends);
+    this.finish = closingReason(this.finish, this.#ends);
     this.done = true;
     this.hasOutput = true;
   }
@@ -201,7 +170,7 @@ class RelayedChatStream implements AnswerStream {
       const known = this.#choices.get(index);
       if (known === "finished" && holdsAnswer(choice)) this.failure ??= answerFailure("malformed");
       this.failure ??= choiceFailure(choice);
-      this.#finish = finishReason(reason) ?? this.#finish;
+      this.finish = finishReason(reason) ?? this.finish;
       // What follows a reason does not take it back; a member that was `null` once means what the protocol says.
       const end = choiceEnd(reason);
       if (known === undefined || end === "finished" || (known === "unsaid" && end === "goes_on"))

@@ -1,27 +1,19 @@
+import { RelayedStream } from "../../relay/relayed-stream.ts";
 import type { ServiceError } from "../../../canon/error.ts";
-import type { FailureKind, UpstreamFailure } from "../../../canon/failure.ts";
-import type { FinishReason } from "../../../canon/generate/event.ts";
-import { editSet, NO_EDITS, SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
-import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
+import { editSet, SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
 import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
-import type { AnswerContext, AnswerStream, Ending } from "../../dialect.ts";
+import type { AnswerContext, AnswerStream } from "../../dialect.ts";
 import { parseExactJsonText, parseJsonText } from "../../json-bytes.ts";
 import { outputCharacters } from "../../relay/output-characters.ts";
 import { readErrorFrame } from "../../openai-chat/read-error.ts";
-import { answerFailure } from "../../translation/answer-failure.ts";
-import { formatSseEvent, MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../../sse.ts";
+import { formatSseEvent } from "../../sse.ts";
 import { DONE, failureObject, printErrorEvent, printFailed } from "../render/failure.ts";
 import { terminalOf, terminalStatus } from "../terminal.ts";
 import { readUsage } from "../usage.ts";
 import { fillEvent, fillItem, fillResource, isFullEvent, isFullResource } from "./fill-resource.ts";
 import { PartialOutput } from "./partial-output.ts";
 import { tagEvent } from "../sealed-reasoning.ts";
-
-const encoder = new TextEncoder();
-
-/** Ends an event whose provider left the blank line out. */
-const BLANK_LINE = encoder.encode("\n\n");
 
 /** Events that say that an answer is being made, and nothing of it. */
 const PRELUDE: ReadonlySet<string> = new Set(["response.created", "response.queued", "response.in_progress"]);
@@ -69,9 +61,8 @@ const SAID_AT_LAST = [...SAID_AT_FIRST, "encrypted_content"] as const;
  * which the surface promises, and encrypted reasoning, which gets the tag of its family. The stream has succeeded when its terminal event has come;
  * `[DONE]` follows in any case, because clients of Open Responses wait for it and OpenAI does not send it.
  */
-class ResponsesStreamObserver implements AnswerStream {
+class ResponsesStreamObserver extends RelayedStream {
   readonly #context: AnswerContext;
-  readonly #framer = new SseFramer();
   readonly #output = new PartialOutput();
   /** An event of the answer has been given: what ends it must be one too. */
   #begun = false;
@@ -79,48 +70,19 @@ class ResponsesStreamObserver implements AnswerStream {
   #response: JsonObject | null = null;
   #nextSequence = 0;
   #lastData = "";
-  #finish: FinishReason | null = null;
-  usage: TokenUsage | null = null;
-  failure: UpstreamFailure | null = null;
-  hasOutput = false;
-  outputCharacters = 0;
-  done = false;
-  edits = NO_EDITS;
+  override usage: TokenUsage | null = null;
 
   constructor(context: AnswerContext) {
+    super();
     this.#context = context;
   }
 
-  push(chunk: Uint8Array): readonly Uint8Array[] {
-    if (this.failure !== null || this.done) return NONE;
-    const events: Uint8Array[] = [];
-    for (const event of this.#framer.push(chunk)) this.#relay(event, events);
-    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.#fail("too_large");
-    return events;
-  }
-
-  end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
-    const rest = this.#framer.end();
-    const events: Uint8Array[] = [];
-    if (parseSseEvent(rest).data !== null) {
-      this.#relay(rest, events);
-      if (events.at(-1) === rest) events.push(BLANK_LINE);
-    }
-    if (!this.done) this.#fail("truncated");
+  protected override close(events: Uint8Array[]): void {
+    if (!this.done) this.refuse("truncated");
     if (this.failure === null) events.push(DONE);
-    return {
-      ending: {
-        failure: this.failure,
-        finish: this.#finish,
-        usage: this.usage,
-        dropped: NOTHING_DROPPED,
-        edits: this.edits,
-      },
-      events,
-    };
   }
 
-  fail(error: ServiceError): Uint8Array {
+  override fail(error: ServiceError): Uint8Array {
     const { requestId } = this.#context;
     if (!this.#begun || this.#response === null) return printErrorEvent(error, requestId);
     const response = {
@@ -134,24 +96,17 @@ class ResponsesStreamObserver implements AnswerStream {
     return printFailed(response, this.#nextSequence);
   }
 
-  /** Adds what goes to the client because of one event. */
-  #relay(bytes: Uint8Array, events: Uint8Array[]): void {
-    if (this.failure !== null || this.done) return;
-    const { event, data } = parseSseEvent(bytes);
-    if (data === null) {
-      events.push(bytes);
-      return;
-    }
+  protected override relay(bytes: Uint8Array, data: string, event: string | null, events: Uint8Array[]): void {
     // The end of the transport before the end of the answer.
-    if (data === "[DONE]") return this.#fail("truncated");
+    if (data === "[DONE]") return this.refuse("truncated");
     const value = parseJsonText(data);
-    if (!isJsonObject(value)) return this.#fail("malformed");
+    if (!isJsonObject(value)) return this.refuse("malformed");
     const type = typeof value["type"] === "string" ? value["type"] : event;
     if (type === "error" || (type === null && isJsonObject(value["error"]))) {
       this.failure = readErrorFrame(value["error"] ?? value);
       return;
     }
-    if (type === null) return this.#fail("malformed");
+    if (type === null) return this.refuse("malformed");
     if (this.#isRepeated(value, data)) return;
     const isPrelude = PRELUDE.has(type);
     if (!isPrelude && !TERMINALS.has(type)) {
@@ -167,7 +122,7 @@ class ResponsesStreamObserver implements AnswerStream {
       return;
     }
     const { response } = value;
-    if (!isJsonObject(response)) return this.#fail("malformed");
+    if (!isJsonObject(response)) return this.refuse("malformed");
     this.#takeResource(type, response, isPrelude);
     // What ends the client's stream instead has its number.
     if (this.failure !== null) return;
@@ -186,7 +141,7 @@ class ResponsesStreamObserver implements AnswerStream {
     if (isPrelude) return;
     const terminal = terminalOf(terminalStatus(type, response), response, this.#output);
     if (terminal.kind === "failure") this.failure = terminal.failure;
-    else this.#finish = terminal.reason;
+    else this.finish = terminal.reason;
   }
 
   /** The event with its signatures tagged and what it lacks filled. Numbers are read exactly: what the provider printed is printed again. */
@@ -214,10 +169,6 @@ class ResponsesStreamObserver implements AnswerStream {
     const sequence = event["sequence_number"];
     this.#nextSequence = typeof sequence === "number" ? sequence + 1 : this.#nextSequence + 1;
   }
-
-  #fail(kind: FailureKind): void {
-    this.failure ??= answerFailure(kind);
-  }
 }
 
 /** Characters of output in an event of an item. Events of other families (keep-alives, rate limits) are not part of an answer. */
@@ -233,9 +184,7 @@ const DELTA = ".delta";
 /** Pieces of sound in base64: output, but their characters say nothing about tokens. */
 const SOUND = "audio.delta";
 
-const NONE: readonly Uint8Array[] = Object.freeze([]);
 const MEMBERS_FILLED = editSet("answer_members_filled");
-const NOTHING_DROPPED: readonly DroppedField[] = Object.freeze([]);
 
 export function observeResponsesStream(context: AnswerContext): AnswerStream {
   return new ResponsesStreamObserver(context);
