@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Source } from "../../canon/diagnostic.ts";
 import { canonicalJson, type JsonValue, parseJson } from "../../canon/json.ts";
 import type { Assertions } from "../assertions/assertion.ts";
+import { loosenedMembers } from "../assertions/strictness.ts";
 import type { SettingChange } from "../report/report.ts";
 import type { SideLocation, SourceLocation } from "../report/location.ts";
 import { flowText } from "../causes/config-tree.ts";
@@ -40,14 +41,13 @@ function changedRows(base: Assertions, head: Assertions): readonly SettingChange
     const where = at(is, "head");
     if (was === undefined) return [change(path, null, textOf(is), where, false)];
     const [old, now] = [membersOf(was), membersOf(is)];
+    const loosened = loosenedMembers(was, is);
     return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap((name): readonly SettingChange[] => {
       const [left, right] = [valueAt(old, name), valueAt(now, name)];
       if (canonicalJson(left) === canonicalJson(right)) return [];
       const texts = [left, right].map((value) => (value === null ? null : flowText(value)));
-      const item = change(`${path}.${name}`, texts[0] ?? null, texts[1] ?? null, where, true);
-      if (name === "title") return [{ ...item, effect: "description", gate: null }];
-      // Without its waiver an assertion fails sooner than before.
-      return [name === "waiver" && right === null ? { ...item, gate: null } : item];
+      const item = change(`${path}.${name}`, texts[0] ?? null, texts[1] ?? null, where, loosened.has(name));
+      return [name === "title" ? { ...item, effect: "description", gate: null } : item];
     });
   });
 }

@@ -111,6 +111,18 @@ describe("exit codes of simulate", () => {
 
   test.for<[string, Partial<SimulationReport>, readonly FailOnValue[]]>([
     ["a raised limit", { changed_settings: [SETTING] }, ["higher_ceiling", "any"]],
+    [
+      "a removed assertion",
+      {
+        changed_settings: [{ ...SETTING, path: "assertions.a", after: null, effect: "assertion", gate: "assertions" }],
+      },
+      ["assertions", "any"],
+    ],
+    [
+      "a stricter assertion",
+      { changed_settings: [{ ...SETTING, path: "assertions.a.to", effect: "assertion", gate: null }] },
+      ["any"],
+    ],
     ["another credential", { changed_settings: [{ ...SETTING, effect: "credential", gate: null }] }, ["any"]],
     ["another title", { changed_settings: [{ ...SETTING, effect: "description", gate: null }] }, []],
     ["another way to write the same", { changed_settings: [{ ...SETTING, effect: "equivalent", gate: null }] }, []],

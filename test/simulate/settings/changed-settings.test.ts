@@ -205,8 +205,24 @@ describe("a changed assertion", () => {
     ["    title: Guard\n", "    title: Guard\n    may_be_empty: true\n", "assertions.guard.may_be_empty", "assertions"],
     ["routes: 50", "routes: 40", "coverage.routes", "assertions"],
     ["routes: 50", "routes: 60", "coverage.routes", null],
+    ["[us-east]", "[us-east, eu-west]", "assertions.guard.to", null],
+    [
+      "    to: { regions: [us-east] }\n",
+      "    to: { regions: [us-east], retention: [none] }\n",
+      "assertions.guard.to",
+      "assertions",
+    ],
   ])("%s → %s", (from, to, path, gate) => {
     expect(changedAssertions(read(GUARD), read(GUARD.replace(from, to)))).toMatchObject([{ path, gate }]);
+  });
+
+  it("that is gone meets the gate, as does a file that is gone", () => {
+    const empty = "version: 1\nassertions: []\ncoverage: { routes: 50 }\n";
+    expect(changedAssertions(read(GUARD), read(empty))).toMatchObject([
+      { path: "assertions.guard", after: null, gate: "assertions" },
+    ]);
+    expect(changedAssertions(read(GUARD), null)).toMatchObject([{ after: null, gate: "assertions" }]);
+    expect(changedAssertions(read(empty), read(GUARD))).toMatchObject([{ before: null, gate: null }]);
   });
 
   it("is none where the file says the same in other words", () => {

@@ -2,6 +2,7 @@ import type { CauseReport, ChangedEntry, DestinationReport } from "../../../../s
 import { amountText } from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";
 import { latentOf } from "../wording/latent.ts";
+import { assertionText } from "./assertion-headline.ts";
 import { destinationText, processorText } from "./words.ts";
 
 /** A cause in one sentence without a full stop: what changes, in words. */
@@ -14,11 +15,7 @@ export function headlineOf(cause: CauseReport, report: ReportModel): string {
   if (first.kind === "policy") return policyText(first, cause, report);
   // Of a row that comes or goes; its settings come and go too.
   if (first.kind === "workspace" && first.path === `workspaces.${first.subject}`) return workspaceText(first, cause);
-  if (first.kind === "assertion") {
-    // What it demands is in the details; its title says it in words.
-    const title = /\btitle: "?(.*?)"?(?:, \w+: | \}$|$)/.exec(first.after ?? first.before ?? "")?.[1];
-    return `assertion ${first.subject} ${CHANGED[first.change]}${title === undefined ? "" : `: "${title}"`}`;
-  }
+  if (first.kind === "assertion") return assertionText(first, report);
   if (first.kind === "region_group") return entryText(first).replace(/^regions\./, "region group ");
   if (first.path.endsWith(".price")) return priceText(first);
   if (first.path.endsWith(".upstream_model"))
