@@ -19,7 +19,7 @@ export type Identifier = string & { readonly [identifier]: true };
 
 /** The only way to make a {@link Identifier}; call it on ids of the table, of keys and of our own generators. */
 export function asIdentifier(text: string): Identifier {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the one place where the brand is put on
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the only function that puts the brand on
   return text as Identifier;
 }
 

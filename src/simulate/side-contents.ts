@@ -39,7 +39,7 @@ export interface CompiledSides {
 
 /**
  * The content of each slot on both sides. Head is what a store would have that has seen base: enforced bytes stay enforced until somebody promotes what
- * head has in their place, be it other rules or the removal of the policy. A policy keeps the mode that the store has recorded, even if
+ * head has instead, be it other rules or the removal of the policy. A policy keeps the mode that the store has recorded, even if
  * `initial_mode` has changed.
  *
  * @param fresh both sides as stores would start them that have seen neither: every policy of the files in the slot of `initial_mode`.

@@ -31,7 +31,7 @@ export function memberAt(root: ConfigNode, path: EntryPath): Member | null {
   return member;
 }
 
-/** A copy of a tree with the member at a path put in place of its own, or taken out. The copy shares nothing with either tree. */
+/** A copy of a tree with the member at a path put instead of its own, or taken out. The copy shares nothing with either tree. */
 export function withMember(root: ConfigNode, path: EntryPath, member: Member | null): ConfigNode {
   return replaced(copied(root), path, [], member === null ? null : { ...member, node: copied(member.node) });
 }

@@ -2,7 +2,7 @@ import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../../canon/po
 import { policySetId } from "../../policy/digest.ts";
 
 /**
- * The set as it would be if candidate slots were promoted: a candidate takes the enforced slot of its policy, and what it took the place of is gone.
+ * The set as it would be if candidate slots were promoted: a candidate takes the enforced slot of its policy, and what it replaced is gone.
  *
  * @param promotes whose candidates; all of them unless given, and then nothing is left to watch.
  * @returns the same object where there is nothing to promote; otherwise the same evaluation object for the same evaluation of `set`.

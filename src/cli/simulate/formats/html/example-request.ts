@@ -21,7 +21,7 @@ function commandMarkup(explain: readonly string[]): Markup {
 export function locationMarkup(location: SourceLocation | null): Markup {
   return location === null
     ? NOTHING
-    : html`<code class="place">${location.file}:${location.line}:${location.column}</code>`;
+    : html`<code class="location">${location.file}:${location.line}:${location.column}</code>`;
 }
 
 function sampleMarkup(sample: SampleRequest): Markup {

@@ -6,10 +6,10 @@ import { picturesMarkup } from "./picture.ts";
 
 /** The verdict and the causes before everything else, with the routes that they touch drawn. */
 export function firstScreenMarkup(report: ReportModel, context: FormatContext): Markup {
-  const { verdict, tone, headline, location: place, facts, rows, decide, explain, more } = screenOf(report, context);
+  const { verdict, tone, headline, location: where, facts, rows, decide, explain, more } = screenOf(report, context);
   return html`<section aria-labelledby="first">
     <h2 id="first"><span class="${tone}">${verdict}</span> ${headline}</h2>
-    <p>${facts.join(" · ")}${place === "" ? NOTHING : html` · ${code(place)}`}</p>
+    <p>${facts.join(" · ")}${where === "" ? NOTHING : html` · ${code(where)}`}</p>
     ${rows.length === 0 ? NOTHING : tableMarkup(rows)}
     ${decide === "" ? NOTHING : html`<p><strong>Decide:</strong> ${decide}</p>`}
     ${explain === null ? NOTHING : html`<p>${code(explain)}</p>`}
@@ -39,8 +39,8 @@ function tableMarkup(rows: readonly ScreenRow[]): Markup {
   </table>`;
 }
 
-function rowMarkup({ tag, tone, who, text, calls, location: place }: ScreenRow): Markup {
-  const right = [calls, place].filter((part) => part !== "");
+function rowMarkup({ tag, tone, who, text, calls, location: where }: ScreenRow): Markup {
+  const right = [calls, where].filter((part) => part !== "");
   return html`<tr>
     <th scope="row"><span class="badge ${tone}">${tag}</span></th>
     <td>${who}</td>

@@ -8,11 +8,11 @@ const LONGEST_COMMAND = 2_000;
 
 /** The first screen as a table; every text from files is code, in which nothing is markup. */
 export function firstScreenBlock(report: ReportModel, context: FormatContext): readonly string[] {
-  const { headline, location: place, facts, rows, decide, explain, more } = screenOf(report, context);
+  const { headline, location: where, facts, rows, decide, explain, more } = screenOf(report, context);
   const shown = rows.slice(0, MOST_ROWS);
   const left = rows.length - shown.length;
   return [
-    `**${code(headline)}**${place === "" ? "" : ` at ${code(place)}`}`,
+    `**${code(headline)}**${where === "" ? "" : ` at ${code(where)}`}`,
     "",
     facts.map(code).join(" · "),
     ...(shown.length === 0 ? [] : ["", "| | Who | What |", "|---|---|---|", ...shown.map(rowLine)]),
@@ -25,7 +25,7 @@ export function firstScreenBlock(report: ReportModel, context: FormatContext): r
   ];
 }
 
-function rowLine({ tag, who, text, calls, location: place }: ScreenRow): string {
-  const right = [calls, place].filter((part) => part !== "").map((part) => ` ${code(part)}`);
+function rowLine({ tag, who, text, calls, location: where }: ScreenRow): string {
+  const right = [calls, where].filter((part) => part !== "").map((part) => ` ${code(part)}`);
   return `| **${tag}** | ${who === "" ? "" : code(who)} | ${code(text)}${right.join("")} |`;
 }

@@ -100,8 +100,8 @@ export function locationText(place: SourceLocation | null): string {
   return place === null ? "" : `${place.file}:${place.line}`;
 }
 
-function plainRow(tag: ScreenTag, tone: Tone, text: string, place = ""): ScreenRow {
-  return { tag, tone, who: "", text, calls: "", location: place };
+function plainRow(tag: ScreenTag, tone: Tone, text: string, where = ""): ScreenRow {
+  return { tag, tone, who: "", text, calls: "", location: where };
 }
 
 function factsOf(report: ReportModel, verdict: Verdict | null): readonly string[] {

@@ -42,13 +42,13 @@ export function firstScreen(report: ReportModel, context: FormatContext): readon
   return [...head, ...(body.length === 0 ? [] : [BLANK, ...body]), ...gap, ...tail];
 }
 
-function headLines({ verdict, tone, headline, location: place, facts }: Screen): readonly Line[] {
+function headLines({ verdict, tone, headline, location: where, facts }: Screen): readonly Line[] {
   return [
     line(
       0,
       span(padded(verdict, TAGS), STYLES[tone], "bold"),
       span(headline, "bold"),
-      span(place === "" ? "" : `   ${place}`, "dim"),
+      span(where === "" ? "" : `   ${where}`, "dim"),
     ),
     line(0, span(facts.join("   "))),
   ];
@@ -58,8 +58,8 @@ function whoColumns({ rows }: Screen): number {
   return Math.min(32, Math.max(0, ...rows.map(({ who }) => columnsOf(printable(who)))));
 }
 
-function rowLines({ tag, tone, who, text, calls, location: place }: ScreenRow, columns: number): readonly Line[] {
-  const right = [calls, place].filter((part) => part !== "").join("   ");
+function rowLines({ tag, tone, who, text, calls, location: where }: ScreenRow, columns: number): readonly Line[] {
+  const right = [calls, where].filter((part) => part !== "").join("   ");
   const first = line(
     0,
     span(padded(tag, TAGS), STYLES[tone], "bold"),

@@ -3,7 +3,7 @@ import type { ChangeGroup, CandidateReport, ResultReport } from "../../../../sim
 
 /** One line of what becomes of requests, base against head. */
 export interface ResultLine {
-  readonly about: "place" | "denial" | "edit";
+  readonly about: "candidate" | "denial" | "edit";
   /** `null`: the same on both sides. */
   readonly mark: "+" | "-" | "~" | null;
   readonly text: string;
@@ -75,7 +75,7 @@ function comparePlans(base: readonly CandidateReport[], head: readonly Candidate
     for (; next < end; next += 1) {
       const [candidate, text] = [base[next], before[next]];
       if (candidate !== undefined && text !== undefined && !after.includes(text))
-        lines.push({ about: "place", mark: "-", text, candidate, note: "" });
+        lines.push({ about: "candidate", mark: "-", text, candidate, note: "" });
     }
   };
   for (const [index, candidate] of head.entries()) {
@@ -84,7 +84,7 @@ function comparePlans(base: readonly CandidateReport[], head: readonly Candidate
     if (same !== undefined) lostUpTo(same);
     const mark = same !== undefined ? null : before.includes(text) ? "~" : "+";
     const note = mark === "~" ? `was number ${before.indexOf(text) + 1}, is number ${index + 1}` : "";
-    lines.push({ about: "place", mark, text, candidate, note });
+    lines.push({ about: "candidate", mark, text, candidate, note });
   }
   lostUpTo(base.length);
   return lines;

@@ -106,8 +106,8 @@ const CHANGES = `
 .lost .way .sign { color: var(--narrow); background: var(--narrow-wash) }
 .path .note { margin: .1rem 0 }
 .anchor { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; color: var(--muted); margin-left: .5rem }
-.place { color: var(--muted) }
-.change .place, .assertion .place { margin-left: .5rem }
+.location { color: var(--muted) }
+.change .location, .assertion .location { margin-left: .5rem }
 summary { cursor: pointer; font-size: .8125rem; color: var(--link); width: fit-content }
 summary span { color: var(--muted) }
 .more { display: inline-block; vertical-align: top }
