@@ -1,7 +1,7 @@
 import { DIMENSIONS, readGrouping } from "../../src/governance/dimensions.ts";
 import { summarise } from "../../src/governance/summarise.ts";
 import { HOUR } from "../../src/governance/roll-up.ts";
-import { shadowCountReport } from "../../src/governance/shadow/shadow-report.ts";
+import { shadowCountReport } from "../../src/governance/shadow-report.ts";
 import type { Store } from "../../src/store/port.ts";
 import { DAYS, FROM, RECORDS, UNTIL } from "./cells.ts";
 import { WORKSPACES } from "./fixture.ts";

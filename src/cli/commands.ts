@@ -56,7 +56,7 @@ export const COMMANDS: CommandTable = {
   },
   completion: {
     summary: "print a script for completion in a shell",
-    load: async () => (await import("./completion/completion.ts")).completionOf(COMMANDS),
+    load: async () => (await import("./completion.ts")).completionOf(COMMANDS),
   },
   mock: { summary: "run a simulated provider", load: async () => (await import("./mock.ts")).mock },
 };

@@ -5,7 +5,7 @@ import { Groups, MAXIMUM_GROUPS, type Group } from "./groups.ts";
 import type { Facet, RollUpRow } from "./increments.ts";
 import { requestMeasures, type Measures } from "./measures.ts";
 import { spendMeasures, type SpendMeasures } from "./spend-measures.ts";
-import { readLabels, ShadowCounts, type ShadowPolicy } from "./shadow/shadow-counts.ts";
+import { readLabels, ShadowCounts, type ShadowPolicy } from "./shadow-counts.ts";
 
 /** Cells by facet, pages of them: the store's `read` for some workspaces and one window. */
 export type CellSource = (facet: Facet) => AsyncIterable<readonly RollUpRow[]>;

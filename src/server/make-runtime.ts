@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { EndpointTracker } from "../dispatch/endpoint-tracker.ts";
 import type { StopOrder, Revocations } from "../dispatch/stop-order.ts";
 import { stickyKeys } from "../dispatch/balance.ts";
-import { storedPolicies } from "../governance/policies/stored-policies.ts";
+import { storedPolicies } from "../governance/stored-policies.ts";
 import type { CountSource } from "../governance/shadow-figures.ts";
 import type { Console } from "../http/console/console-port.ts";
 import { DeployedContract } from "../http/contract/deployed-contract.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { COMMANDS, runCommands } from "../../src/cli/commands.ts";
-import { wordsOf } from "../../src/cli/completion/words.ts";
+import { wordsOf } from "../../src/cli/completion.ts";
 import { runCommand } from "../keys/command.ts";
 
 /** Every command and every command below one, as they are typed, with its help. */

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { compileCacheAt } from "../../src/cli/compile-cache.ts";
 import { compileConfiguration, type CompiledConfiguration } from "../../src/compile/compile.ts";
 import { loadConfiguration } from "../../src/compile/load.ts";
-import { compileOnThread } from "../../src/compile/thread/compile-on-thread.ts";
+import { compileOnThread } from "../../src/compile/compile-on-thread.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 

@@ -1,6 +1,6 @@
 import { HOUR } from "../../src/governance/roll-up.ts";
 import type { AttemptRecord, DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
-import type { ShadowCountReport } from "../../src/governance/shadow/shadow-report.ts";
+import type { ShadowCountReport } from "../../src/governance/shadow-report.ts";
 import type { RecordedRequest } from "./random-records.ts";
 
 /** Numbers of one set of requests, and their raw latencies. */

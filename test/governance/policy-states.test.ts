@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PolicyIdentity } from "../../src/canon/policy.ts";
-import { policyStates } from "../../src/governance/policies/policy-states.ts";
-import { storedPolicies, type StoredPolicy, type StoredSlot } from "../../src/governance/policies/stored-policies.ts";
+import { policyStates } from "../../src/governance/policy-states.ts";
+import { storedPolicies, type StoredPolicy, type StoredSlot } from "../../src/governance/stored-policies.ts";
 import { actor, digestOf, file, Scene } from "../lifecycle/scene.ts";
 
 const loaded = (slot: "enforced" | "candidate", digest: string, revision = 1): PolicyIdentity => ({

@@ -9,7 +9,7 @@ import {
   shadowCountReport,
   shadowReader,
   type ShadowCountReport,
-} from "../../src/governance/shadow/shadow-report.ts";
+} from "../../src/governance/shadow-report.ts";
 import { decisionRecord } from "../store/records.ts";
 import { readRows } from "./agreement.ts";
 import { countShadowReport } from "./brute-force.ts";

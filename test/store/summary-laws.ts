@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import { HOUR } from "../../src/governance/roll-up.ts";
-import { shadowCountReport } from "../../src/governance/shadow/shadow-report.ts";
+import { shadowCountReport } from "../../src/governance/shadow-report.ts";
 import { summarise, type Summary } from "../../src/governance/summarise.ts";
 import { DuplicateDecisionError } from "../../src/evidence/errors.ts";
 import type { Store } from "../../src/store/port.ts";

@@ -16,7 +16,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 /** What is started or loaded by its path; each stands in `dist` where its source stands in `src`. */
 const ENTRIES = [
   "src/main.ts",
-  "src/compile/thread/worker.ts",
+  "src/compile/compile-worker.ts",
   "src/policy/toolchain/worker.ts",
   "src/server/workers/worker-main.ts",
   "src/simulate/jobs/worker.ts",

@@ -18,20 +18,23 @@ import { policyData } from "../../policy/policy-data.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";
 import { sampleQuestionOf } from "../../simulate/explain/sample-question.ts";
 import { explain } from "../../simulate/explain/explanation.ts";
-import { withLocations } from "../../simulate/explain/explanation-locations.ts";
+import { withLocations, type KeptRules } from "../../simulate/explain/explanation-locations.ts";
 import { locationsOf } from "../../simulate/explain/positions.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { openCache } from "../compile-cache.ts";
-import { compileSide, openTree } from "../simulate/sides.ts";
+import { compileSide, openTree, hasOverlay } from "../simulate/sides.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import { shownPath } from "../terminal/shown-path.ts";
 import type { ExplainOptions, FilesSource } from "./flags.ts";
-import { followingPolicies } from "./following-policies.ts";
 import { notesOf } from "./notes.ts";
 import { preferencesJson } from "./sample-json.ts";
 import { refusedRequest } from "./refused-request.ts";
+import { compiledSides, type CompiledTree } from "../../simulate/side-contents.ts";
+import { sideViews } from "../../simulate/views.ts";
+import type { PolicySet } from "../../canon/policy.ts";
+import type { SimulateOptions, TreeOption } from "../simulate/options.ts";
 
 /** An explanation, with notes for a reader of the files. */
 export interface Answer {
@@ -119,4 +122,37 @@ function operationOf(operation: Operation): SimulatedOperation {
   if (endpoint?.body === undefined || endpoint.body === null)
     throw new Error("explain: an operation without an endpoint");
   return { operation, surface: endpoint.surface, validate: bodyValidator(endpoint.body) };
+}
+
+/** The slots of a server that runs base and whose files become head's. */
+interface FollowingPolicies {
+  readonly set: PolicySet;
+  readonly kept: KeptRules;
+}
+
+/**
+ * Policies as a server has them that has seen base: as `signalbox simulate` means head as declared.
+ *
+ * @throws {CommandError} where base is not there, cannot be read, or has errors.
+ */
+async function followingPolicies(
+  head: CompiledTree,
+  base: TreeOption,
+  options: Pick<SimulateOptions, "config" | "cache" | "environment">,
+  io: CommandIo,
+): Promise<FollowingPolicies> {
+  const tree = await openTree(base, "--base", io);
+  const { environment } = options;
+  // As `signalbox simulate`: head may add an overlay that base does not have.
+  const isThere = environment !== null && (await hasOverlay(tree, options.config, environment));
+  const before = await compileSide(tree, { ...options, environment: isThere ? environment : null });
+  if ("diagnostics" in before) {
+    const sources = allSources(before.files);
+    io.stderr(formatDiagnostics("terminal", before.diagnostics, { sources, colour: wantsColour(io) }));
+    throw new CommandError("--base: its files have errors, so what is enforced there is unknown");
+  }
+  const side = compiledSides(before, head, false).head;
+  const kept = side.contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id);
+  const { declared } = await sideViews(side, () => false);
+  return { set: declared, kept: { policies: new Set(kept), locations: locationsOf(before.files) } };
 }

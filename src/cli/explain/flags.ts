@@ -2,18 +2,17 @@ import { BUDGET_STEPS } from "../../canon/budget-step.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { FEATURE_NAMES } from "../../canon/generate/feature.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import type { PolicyTime } from "../../canon/policy.ts";
+import { type PolicyTime, DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { ALWAYS_USED, REASONING_EFFORTS, TOKEN_BUCKETS, tokenBucket, type TokenBucket } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 import { DEFAULT_ENVIRONMENT } from "../../simulate/explain/explain-arguments.ts";
 import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { readPath, readTree, type TreeOption } from "../simulate/options.ts";
-import { listItems, noArguments, readArguments, readValue, required } from "../terminal/arguments.ts";
+import { listItems, noArguments, readArguments, readValue, required, readTime } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { readEnvironment } from "../terminal/environment.ts";
 import { readSampleJson, readPreferencesJson } from "./sample-json.ts";
-import { readCount, readWindow, readValues } from "./flag-values.ts";
 
 const text = { type: "string" } as const;
 const yes = { type: "boolean" } as const;
@@ -236,4 +235,38 @@ function providers(
   const items = listItems(value);
   if (items.length === 0) throw new UsageError(`--${name}: needs a name, or several separated by commas`);
   return { [name]: items };
+}
+
+/** Values separated by commas, sorted, each once. */
+function readValues<Value extends string>(
+  flag: string,
+  written: string | undefined,
+  values: readonly Value[],
+): readonly Value[] {
+  return [...new Set(listItems(written).map((item) => readValue(flag, item, values)))].toSorted();
+}
+
+/** A whole number within bounds. */
+function readCount(flag: string, written: string, most: number): number {
+  const count = /^\d{1,9}$/.test(written) ? Number(written) : 0;
+  if (count < 1 || count > most) throw new UsageError(`${flag}: must be a whole number from 1 to ${most}`);
+  return count;
+}
+
+/** `weekday/night`, or the window of an RFC 3339 time; `null` where neither is given. */
+function readWindow(time: string | undefined, at: string | undefined): PolicyTime | null {
+  if (time !== undefined && at !== undefined) throw new UsageError("--at, --time: give one of them");
+  if (at !== undefined) {
+    const instant = readTime(at);
+    if (instant === null) throw new UsageError("--at: must be an RFC 3339 time, such as 2026-03-01T22:00:00Z");
+    return timeWindow(instant);
+  }
+  if (time === undefined) return null;
+  const [day = "", hour, ...rest] = time.split("/");
+  if (hour === undefined || rest.length > 0) {
+    throw new UsageError(
+      `--time: must be a day and an hour, such as weekday/night: ${DAY_BUCKETS.join(" or ")}, then ${HOUR_BUCKETS.join(", ")}`,
+    );
+  }
+  return { day: readValue("--time", day, DAY_BUCKETS), hour: readValue("--time", hour, HOUR_BUCKETS) };
 }

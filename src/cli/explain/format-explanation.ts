@@ -1,6 +1,5 @@
 import type { JsonObject } from "../../canon/json.ts";
 import { printable } from "../terminal/printing.ts";
-import { editText, headline, isArranged, promotedLine } from "./headline.ts";
 import { objectOf, objectsOf, textOf, stringsOf } from "./members.ts";
 import { formatLocation } from "./location.ts";
 
@@ -197,4 +196,60 @@ function ownNotes(explanation: JsonObject): readonly string[] {
       ),
     ...(error === null ? [] : [`a call now would get ${textOf(error, "status")}: ${textOf(error, "message")}`]),
   ];
+}
+
+/** What becomes of the request, in one line. */
+function headline(explanation: JsonObject): string {
+  const denial = objectOf(explanation, "denial");
+  if (denial !== null) {
+    const error = objectOf(explanation, "error");
+    return `DENIED by ${denialText(denial)}, ${textOf(error, "status")}: ${textOf(error, "message")}`;
+  }
+  const only = explanation["max_places"] === 1 ? ", and nowhere else" : "";
+  const plan = objectsOf(explanation, "plan");
+  return `ROUTED to ${isArranged(explanation) ? arrangedText(plan) : planText(plan)}${only}`;
+}
+
+/** `eu-residency/processed_in_eu: NOT_IN_EU` */
+function denialText(denial: JsonObject): string {
+  const policy = textOf(objectOf(denial, "policy"), "id");
+  return `${policy}/${textOf(denial, "failed_constraint")}: ${textOf(denial, "reason_code")}`;
+}
+
+/** A server has put the plan in the order in which a call would try it now, and chance has no part in it. */
+function isArranged(explanation: JsonObject): boolean {
+  return objectOf(explanation, "arrangement")?.["by_chance"] === false;
+}
+
+/** `a, then b` */
+function arrangedText(plan: readonly JsonObject[]): string {
+  return plan.map((candidate) => textOf(candidate, "endpoint")).join(", then ");
+}
+
+/** `a or b, then c`: equals are put in order when a call is made. */
+function planText(plan: readonly JsonObject[]): string {
+  const tiers = Map.groupBy(plan, ({ tier }) => tier);
+  return [...tiers.values()]
+    .map((tier) => tier.map((candidate) => textOf(candidate, "endpoint")).join(" or "))
+    .join(", then ");
+}
+
+/** What would become of it if every candidate were promoted; `null` where nothing would change. */
+function promotedLine(explanation: JsonObject): string | null {
+  const promoted = objectOf(explanation, "if_promoted");
+  if (promoted === null) return null;
+  const denial = objectOf(promoted, "denial");
+  if (denial !== null) return `DENIED by ${denialText(denial)}`;
+  const edits = editText(objectOf(promoted, "edits"));
+  return `ROUTED to ${stringsOf(promoted, "plan").join(", ")}${edits === "" ? "" : `; ${edits}`}`;
+}
+
+/** `at most 500 tokens of output, without user`; empty where nothing is changed. */
+function editText(edits: JsonObject | null): string {
+  const most = textOf(edits, "max_output_tokens");
+  const fields = stringsOf(edits, "strip_fields");
+  return [
+    ...(most === "" ? [] : [`at most ${most} tokens of output`]),
+    ...(fields.length === 0 ? [] : [`without ${fields.join(", ")}`]),
+  ].join(", ");
 }

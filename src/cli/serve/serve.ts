@@ -13,7 +13,7 @@ import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKey } from "./
 import { consoleText, demoRequest, demoText } from "./demo.ts";
 import { BUILD_VARIABLE, buildId } from "../../server/build-id.ts";
 import { parseServeOptions, SERVE_HELP } from "./options.ts";
-import { ReloadRequests } from "../../server/reload/reload-requests.ts";
+import { ReloadRequests, watchConfiguration } from "../../server/reload.ts";
 import { DRIFT_SENTENCES, type PolicyDrift } from "../../server/policies/drift.ts";
 import { describeReference, type BuiltSnapshot } from "../../server/snapshots.ts";
 import type { RunningServer, Started } from "../../server/running-server.ts";
@@ -22,7 +22,6 @@ import { StartError } from "../../server/start-error.ts";
 import { listenFailure } from "../../server/listen-failure.ts";
 import { startServer } from "../../server/start.ts";
 import { tierUpEarly } from "../../server/tier-up.ts";
-import { watchConfiguration } from "../../server/reload/watch.ts";
 
 /** `signalbox serve`: runs until the signal to stop (SIGTERM, SIGINT), reloads on SIGHUP and on a change of its files. */
 export async function serve(argv: readonly string[], io: CommandIo): Promise<number> {

@@ -1,5 +1,5 @@
 import type { Measures } from "../../governance/measures.ts";
-import type { ShadowPolicy } from "../../governance/shadow/shadow-counts.ts";
+import type { ShadowPolicy } from "../../governance/shadow-counts.ts";
 import type { SummaryAnswer } from "../../governance/summary-answer.ts";
 import { printable } from "../terminal/printing.ts";
 

@@ -1,4 +1,4 @@
-import { storedPolicies, type StoredPolicy } from "../../governance/policies/stored-policies.ts";
+import { storedPolicies, type StoredPolicy } from "../../governance/stored-policies.ts";
 import type { Grouping } from "../../governance/dimensions.ts";
 import { summarise } from "../../governance/summarise.ts";
 import { summaryAnswer, type SummaryAnswer } from "../../governance/summary-answer.ts";

@@ -1,6 +1,5 @@
 import { error, warning, type CodeFacts } from "./code-facts.ts";
-import { FILE_CODES } from "./file-codes.ts";
-import { PRESET_CODES } from "./preset-codes.ts";
+import { FILE_CODES, PRESET_CODES } from "./file-codes.ts";
 import { TEXT_CODES } from "./text-codes.ts";
 import { WORKLOAD_CODES } from "./workload-codes.ts";
 

@@ -8,8 +8,8 @@ import type { FormattedRequest, Target } from "../dialect.ts";
 import type { AnswerFault } from "../translation/answer-failure.ts";
 import { listIn, memberIn } from "../answer-members.ts";
 import { bedrockErrorIn, invokePath } from "../bedrock-converse/invoke-model.ts";
-import { readInOrder, type FoundVectors } from "../unary/embed/checks.ts";
-import { onlyText } from "../unary/embed/inputs.ts";
+import { readInOrder, type FoundVectors } from "../unary/embed-checks.ts";
+import { onlyText } from "../unary/embed-inputs.ts";
 
 /** Amazon's Nova embeddings over Bedrock's InvokeModel: one text a call. Tokens are counted in a header, which answers do not show us. */
 export const dialect: Dialect = {

@@ -6,8 +6,8 @@ import type { FormattedRequest, Target } from "../dialect.ts";
 import { countIn } from "../answer-members.ts";
 import { bedrockErrorIn, invokePath } from "../bedrock-converse/invoke-model.ts";
 import { droppedTruncation } from "../unary/ranking.ts";
-import { readInOrder } from "../unary/embed/checks.ts";
-import { onlyText, formatPurpose } from "../unary/embed/inputs.ts";
+import { readInOrder } from "../unary/embed-checks.ts";
+import { onlyText, formatPurpose } from "../unary/embed-inputs.ts";
 
 /** Amazon's Titan text embeddings over Bedrock's InvokeModel: one text a call, never cut. */
 export const dialect: Dialect = {

@@ -8,8 +8,8 @@ import { countIn, listIn, memberIn } from "../answer-members.ts";
 import { invokePath } from "../bedrock-converse/invoke-model.ts";
 import { cohereErrorIn, readCohereModelError } from "./read-error.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
-import { readInOrder, type FoundVectors } from "../unary/embed/checks.ts";
-import { textsOf } from "../unary/embed/inputs.ts";
+import { readInOrder, type FoundVectors } from "../unary/embed-checks.ts";
+import { textsOf } from "../unary/embed-inputs.ts";
 
 /** Where Cohere itself answers, after its base URL. */
 const PATH = "/v2/embed";

@@ -9,8 +9,8 @@ import type { AnswerFault } from "../translation/answer-failure.ts";
 import { countIn, listIn, memberIn } from "../answer-members.ts";
 import { droppedTruncation } from "../unary/ranking.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
-import { readInOrder, type FoundVectors } from "../unary/embed/checks.ts";
-import { textsOf } from "../unary/embed/inputs.ts";
+import { readInOrder, type FoundVectors } from "../unary/embed-checks.ts";
+import { textsOf } from "../unary/embed-inputs.ts";
 
 /**
  * Google's embeddings in their three spellings: `batchEmbedContents` of the Gemini API, `predict` of Vertex AI (flag `predict_embeddings`), and its

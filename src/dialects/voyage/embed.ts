@@ -7,7 +7,7 @@ import { readChatError } from "../openai-chat/read-error.ts";
 import { countIn, textIn } from "../answer-members.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
 import { vectorFromBase64 } from "../unary/vectors/encode.ts";
-import { formatPurpose, textsOf } from "../unary/embed/inputs.ts";
+import { formatPurpose, textsOf } from "../unary/embed-inputs.ts";
 import { readOpenAiList } from "../openai-chat/embeddings/list.ts";
 
 /** Where Voyage answers, after its base URL. */

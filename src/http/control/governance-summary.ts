@@ -4,7 +4,7 @@ import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import { GROUPED, readGrouping, type Grouping } from "../../governance/dimensions.ts";
 import { summarise } from "../../governance/summarise.ts";
 import { summaryAnswer, type SummaryContext } from "../../governance/summary-answer.ts";
-import type { StoredPolicy } from "../../governance/policies/stored-policies.ts";
+import type { StoredPolicy } from "../../governance/stored-policies.ts";
 import { MAXIMUM_DAYS, MAXIMUM_HOURLY_DAYS, readWindow, windowTooFine, type Window } from "../../governance/window.ts";
 import type { LimitUsage } from "../../limits/limit-store.ts";
 import type { Snapshot } from "../snapshot.ts";

@@ -1,6 +1,6 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { CountSource } from "../../governance/shadow-figures.ts";
-import { shadowCountReport, type ShadowReader, type ShadowCountReport } from "../../governance/shadow/shadow-report.ts";
+import { shadowCountReport, type ShadowReader, type ShadowCountReport } from "../../governance/shadow-report.ts";
 import {
   findExamples,
   type ExampleLog,

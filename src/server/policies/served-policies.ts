@@ -3,7 +3,7 @@ import type { KeptContent, FilePolicy, PolicyAdministration } from "../../http/c
 import type { SnapshotHolder } from "../../http/snapshot.ts";
 import type { FileContent, PolicyLifecycle } from "../../lifecycle/lifecycle.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
-import { compileOnThread } from "../../compile/thread/compile-on-thread.ts";
+import { compileOnThread } from "../../compile/compile-on-thread.ts";
 import { policySetId } from "../../policy/digest.ts";
 import { SuspendedCandidates } from "../../policy/modules/suspended-candidates.ts";
 import { PromotionSimulator } from "../../simulate/promotion/promotion-simulator.ts";

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { COMMANDS, runCommands } from "../../../src/cli/commands.ts";
-import { completionOf } from "../../../src/cli/completion/completion.ts";
+import { completionOf } from "../../../src/cli/completion.ts";
 import { runCommand } from "../../keys/command.ts";
 import { missingPrograms } from "../../support/at-hand.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { check } from "../../../src/cli/check.ts";
-import { watchConfiguration } from "../../../src/server/reload/watch.ts";
+import { watchConfiguration } from "../../../src/server/reload.ts";
 import { compileConfiguration } from "../../../src/compile/compile.ts";
 import { loadConfiguration } from "../../../src/compile/load.ts";
 import { CLEAN } from "../base.ts";

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { check } from "../../../src/cli/check.ts";
 import { explainRequest } from "../../../src/cli/explain/explain.ts";
 import { policy } from "../../../src/cli/policy/policy.ts";
-import { watchConfiguration } from "../../../src/server/reload/watch.ts";
+import { watchConfiguration } from "../../../src/server/reload.ts";
 import { serve } from "../../../src/cli/serve/serve.ts";
 import { simulate } from "../../../src/cli/simulate/simulate.ts";
 import { LARGEST_FILE } from "../../../src/compile/file-tree.ts";

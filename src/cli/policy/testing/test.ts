@@ -11,11 +11,10 @@ import { runFlagCommand } from "../../terminal/run.ts";
 import { DEFAULT_DIRECTORY, readPolicyFolder, usingToolchain, type PolicyFolder } from "../policy-folder.ts";
 import { wantsColour } from "../../terminal/printing.ts";
 import { thresholdGap } from "./coverage.ts";
-import { failuresOf } from "./failures.ts";
 import { formatJunit } from "./junit.ts";
 import { formatRun } from "./terminal.ts";
 import { formatTestJson } from "./test-json.ts";
-import type { TestRun } from "./test-run.ts";
+import type { TestRun, PolicyTest } from "./test-run.ts";
 import { runTests, type TestSubject } from "./run-tests.ts";
 
 const FORMATS = ["terminal", "json", "junit", "github"] as const;
@@ -218,4 +217,24 @@ function formatReport(
     case "github":
       return formatDiagnostics("github", [...(result === null ? [] : failuresOf(result)), ...findings]);
   }
+}
+
+type TestFailureCode = "POLICY_TEST_FAILED" | "POLICY_TEST_ERROR";
+
+/** Tests that did not pass, as findings: what annotations are made of. */
+function failuresOf({ policies }: TestRun): readonly Diagnostic<TestFailureCode>[] {
+  return policies.flatMap(({ tests }) => tests.flatMap(failureOf));
+}
+
+function failureOf(test: PolicyTest): readonly Diagnostic<TestFailureCode>[] {
+  const { name, file, line, column, outcome, cases, printed, error } = test;
+  if (outcome !== "fail" && outcome !== "error") return [];
+  const hint = [...error, ...printed.map((text) => `printed: ${text}`)].join("\n");
+  const which = cases.length === 0 ? "" : ` for ${cases.join(", ")}`;
+  const location = { severity: "error", file, line, column, hint } as const;
+  return [
+    outcome === "error"
+      ? { code: "POLICY_TEST_ERROR", message: `${name} ended with an error`, ...location }
+      : { code: "POLICY_TEST_FAILED", message: `${name} does not hold${which}`, ...location },
+  ];
 }

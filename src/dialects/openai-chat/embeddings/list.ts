@@ -8,7 +8,7 @@ import { errorIn, readErrorFrame } from "../read-error.ts";
 import { faultyAnswer, type AnswerFault } from "../../translation/answer-failure.ts";
 import { listIn } from "../../answer-members.ts";
 import type { CutAnswer } from "../../unary/vectors/cut-vectors.ts";
-import { checkedVectors, orderedByIndex, readObject, type OrderedItems } from "../../unary/embed/checks.ts";
+import { checkedVectors, orderedByIndex, readObject, type OrderedItems } from "../../unary/embed-checks.ts";
 
 /** OpenAI's list of embeddings, checked against the request. */
 export interface OpenAiList extends OrderedItems {

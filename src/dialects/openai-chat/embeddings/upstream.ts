@@ -13,7 +13,7 @@ import { hasOneMeaning } from "../../unary/one-meaning.ts";
 import { droppedTruncation } from "../../unary/ranking.ts";
 import type { UnaryUpstream } from "../../unary/surface.ts";
 import { vectorFromBase64 } from "../../unary/vectors/encode.ts";
-import { formatPurpose, textsOf } from "../../unary/embed/inputs.ts";
+import { formatPurpose, textsOf } from "../../unary/embed-inputs.ts";
 import { INPUT_TYPES } from "../../voyage/embed.ts";
 import { readOpenAiList, type OpenAiList } from "./list.ts";
 

@@ -1,13 +1,13 @@
-import type { JsonObject } from "../../../canon/json.ts";
+import { type JsonObject, isJsonObject, type JsonValue, parseJson } from "../../../canon/json.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import { entityTag } from "../../../lifecycle/entity-tag.ts";
-import { type PolicyStatus, contentOf } from "../../../lifecycle/policy-states.ts";
+import { type PolicyStatus, contentOf, type KnownContent } from "../../../lifecycle/policy-states.ts";
 import { promotionRequirements, isJudged, missingRequirements } from "../../../lifecycle/requirements.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlCall, ControlHandler, ControlAnswer } from "../control-call.ts";
 import { actorOf, revokedApprovers } from "./actor.ts";
-import type { PolicyAdministration } from "./administration.ts";
+import type { PolicyAdministration, LogRow } from "./administration.ts";
 import { CHANGE_HANDLERS } from "./change-handlers.ts";
 import { missingJson } from "./missing.ts";
 import {
@@ -20,14 +20,92 @@ import {
   viewOf,
   managementError,
 } from "./policy-call.ts";
-import { policyContent, contentNamed } from "./policy-content.ts";
 import { readCount } from "../query.ts";
-import { readDigest } from "./policy-query.ts";
-import { stateOf } from "./policy-view.ts";
-import { policyTransitions } from "./transitions.ts";
-import { shadowReader } from "../../../governance/shadow/shadow-report.ts";
+import { readDigest, readTransitionsPage } from "./policy-query.ts";
+import { stateOf, describeRules } from "./policy-view.ts";
+import { shadowReader } from "../../../governance/shadow-report.ts";
 import { policyShadow, SHADOW_QUERY } from "../policy-shadow.ts";
 import { faultError, noSuchContent, simulationError } from "./policy-error.ts";
+import { formatRevision } from "../../../canon/policy.ts";
+
+/** GET /v1/policies/{id}/content: rules and contract of one content, from the store. */
+const policyContent = ofPolicy(async ({ url }, { administration, status }) => {
+  const requested = readDigest(url.searchParams);
+  if (requested !== null && typeof requested !== "string") return requested;
+  const content = contentNamed(status, requested);
+  if (content === null) return noSuchContent();
+  const kept = content.content === "rules" ? await orUnavailable(administration.content(content.digest)) : null;
+  if (kept !== null && "code" in kept) return kept;
+  // Numbered by an older version, which did not keep what it numbered.
+  if (kept === null && content.content === "rules") return noSuchContent();
+  return {
+    json: {
+      object: "policy.content",
+      policy: status.id,
+      revision: formatRevision(content.revision),
+      digest: content.digest,
+      content: content.content,
+      module_sha256: kept?.moduleSha256 ?? null,
+      contract:
+        kept === null
+          ? null
+          : { title: kept.contract.title, owners: kept.contract.owners, ...describeRules(kept.contract) },
+      sources: (kept?.sources ?? []).map((module) => ({ package: module.package, source: module.source })),
+    },
+  };
+});
+
+/** `null` where nothing fits, or more than one content does. */
+function contentNamed(status: PolicyStatus, requested: string | null): KnownContent | null {
+  const { enforced, candidate } = status;
+  const slots = { enforced, candidate, "": candidate ?? enforced };
+  const slot = requested ?? "";
+  if (slot === "" || slot === "enforced" || slot === "candidate") {
+    const state = slots[slot];
+    return state === null ? null : contentOf(status, state.digest);
+  }
+  const fitting = [...status.contents.values()].filter(({ digest }) => digest.startsWith(slot));
+  return fitting.length === 1 ? (fitting[0] ?? null) : null;
+}
+
+/** Rows of the log read at a time. */
+const PAGE = 1_000;
+
+/** GET /v1/policies/{id}/transitions: the policy's rows of the log, oldest first. The rows between them are other policies'. */
+const policyTransitions = ofPolicy(async ({ url }, { administration, status }) => {
+  const page = readTransitionsPage(url.searchParams);
+  if ("code" in page) return page;
+  const rows = await orUnavailable(rowsAbout(administration, status.id, page.after, page.limit + 1));
+  if ("code" in rows) return rows;
+  const data = rows.slice(0, page.limit);
+  return { json: { object: "list", data, has_more: rows.length > page.limit } };
+});
+
+async function rowsAbout(
+  { rows }: Pick<PolicyAdministration, "rows">,
+  policy: string,
+  after: number,
+  limit: number,
+): Promise<readonly JsonObject[]> {
+  const found: JsonObject[] = [];
+  let position = after;
+  while (found.length < limit) {
+    const read = await rows({ after: position, limit: PAGE });
+    for (const row of read) {
+      const record = recordOf(row);
+      if (record["policy"] !== policy) continue;
+      found.push({ position: row.position, previous: row.previous, hash: row.hash, record });
+    }
+    position = read.at(-1)?.position ?? position;
+    if (read.length < PAGE) break;
+  }
+  return found.slice(0, limit);
+}
+
+function recordOf({ record }: LogRow): JsonObject {
+  const value: JsonValue = parseJson(record);
+  return isJsonObject(value) ? value : {};
+}
 
 /** Where policies stand, and what may be done about it. */
 export const POLICY_HANDLERS = {

@@ -1,5 +1,5 @@
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import type { EmbedPurpose, EmbedRequest } from "../../../canon/unary/embed.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { EmbedPurpose, EmbedRequest } from "../../canon/unary/embed.ts";
 
 /** The inputs of a request at an endpoint that takes text only. */
 export function textsOf({ inputs }: EmbedRequest): readonly string[] | ServiceError {

@@ -1,8 +1,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { directoryTree } from "../../compile/file-tree.ts";
-import { expandInclude, includeEntries, overlayName } from "../../compile/files/includes.ts";
-import { policyDirectory } from "../../compile/policy-directory.ts";
+import { directoryTree } from "../compile/file-tree.ts";
+import { expandInclude, includeEntries, overlayName } from "../compile/files/includes.ts";
+import { policyDirectory } from "../compile/policy-directory.ts";
 
 /** How often the files are looked at, milliseconds. */
 const INTERVAL = 500;
@@ -92,5 +92,31 @@ async function stampOf(path: string): Promise<string> {
     return `${path} ${mtimeNs} ${size} ${ino}`;
   } catch {
     return `${path} absent`;
+  }
+}
+
+/**
+ * Requests to reload, by SIGHUP or because files have changed. They may come at any time: before there is a server one is remembered, while
+ * it drains they mean nothing.
+ */
+export class ReloadRequests {
+  #reload: (() => void) | null = null;
+  #waiting = false;
+
+  /** Bound, so that it can be a signal's listener: without one SIGHUP would end the process. */
+  readonly request = (): void => {
+    if (this.#reload === null) this.#waiting = true;
+    else this.#reload();
+  };
+
+  /** From now on requests are carried out, beginning with one that has waited. */
+  begin(reload: () => void): void {
+    this.#reload = reload;
+    if (this.#waiting) reload();
+  }
+
+  /** From now on requests mean nothing. */
+  end(): void {
+    this.#reload = () => {};
   }
 }

@@ -1,5 +1,5 @@
-import type { Identifier } from "../../evidence/record.ts";
-import type { ShadowMeasures } from "../measures.ts";
+import type { Identifier } from "../evidence/record.ts";
+import type { ShadowMeasures } from "./measures.ts";
 import { readLabels } from "./shadow-counts.ts";
 import {
   addCell,
@@ -9,7 +9,7 @@ import {
   type CountedRevision,
   type CountSource,
   type ShadowSum,
-} from "../shadow-figures.ts";
+} from "./shadow-figures.ts";
 
 /** Most lines of a list; the others are added up under `null`. */
 export const MAXIMUM_LINES = 1_000;

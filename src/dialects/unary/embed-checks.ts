@@ -1,11 +1,11 @@
-import type { AnswerBytes } from "../answer-bytes.ts";
-import type { UpstreamFailure } from "../../../canon/failure.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { EmbedRequest, EmbedResult } from "../../../canon/unary/embed.ts";
-import type { Vector } from "../../../canon/unary/vector.ts";
-import type { Target } from "../../dialect.ts";
-import { faultyAnswer, type AnswerFault } from "../../translation/answer-failure.ts";
-import { cutVectors, type CutAnswer } from "../vectors/cut-vectors.ts";
+import type { AnswerBytes } from "./answer-bytes.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import type { EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
+import type { Vector } from "../../canon/unary/vector.ts";
+import type { Target } from "../dialect.ts";
+import { faultyAnswer, type AnswerFault } from "../translation/answer-failure.ts";
+import { cutVectors, type CutAnswer } from "./vectors/cut-vectors.ts";
 
 /** An answer that is a JSON object, its vectors cut out. */
 export interface ObjectAnswer {

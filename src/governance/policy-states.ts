@@ -1,5 +1,5 @@
-import { formatRevision, type PolicyIdentity, type PolicySlot } from "../../canon/policy.ts";
-import { asIdentifier, type Identifier } from "../../evidence/record.ts";
+import { formatRevision, type PolicyIdentity, type PolicySlot } from "../canon/policy.ts";
+import { asIdentifier, type Identifier } from "../evidence/record.ts";
 import type { StoredPolicy, StoredSlot } from "./stored-policies.ts";
 
 /** A policy in a summary. */

@@ -1,4 +1,4 @@
-import { contentOf, type PolicyStates, type PolicyStatus } from "../../lifecycle/policy-states.ts";
+import { contentOf, type PolicyStates, type PolicyStatus } from "../lifecycle/policy-states.ts";
 
 /** The slots of a policy by the policy log, the same for every process. */
 export interface StoredPolicy {

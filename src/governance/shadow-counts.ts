@@ -1,7 +1,7 @@
-import { asIdentifier, type Identifier } from "../../evidence/record.ts";
-import { Cell } from "../cell.ts";
-import { shadowMeasures, type ShadowMeasures } from "../measures.ts";
-import { parseJson } from "../../canon/json.ts";
+import { asIdentifier, type Identifier } from "../evidence/record.ts";
+import { Cell } from "./cell.ts";
+import { shadowMeasures, type ShadowMeasures } from "./measures.ts";
+import { parseJson } from "../canon/json.ts";
 
 /** Verdicts of one revision in shadow about the requests that it judged. */
 export interface ShadowPolicy extends ShadowMeasures {
