@@ -24,7 +24,9 @@ const [image, attached] = index.manifests;
 const manifest = read(image);
 const { config, rootfs } = read(manifest.config);
 const ports = { "--port": process.env["PORT"], "--admin-port": process.env["ADMIN_PORT"] };
-const args = [...config.Entrypoint, ...config.Cmd].map((argument, position, all) => ports[all[position - 1]] ?? argument);
+const args = [...config.Entrypoint, ...config.Cmd].map(
+  (argument, position, all) => ports[all[position - 1]] ?? argument,
+);
 
 if (printsCommand) {
   process.stdout.write(`${args.join("\n")}\n`);
