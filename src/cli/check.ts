@@ -9,7 +9,7 @@ import { parseAssertions } from "../simulate/assertions/file/parse.ts";
 import { formatPreset, resolvedPresets } from "../compile/presets/resolved.ts";
 import { evaluationCosts } from "../simulate/evaluation-costs.ts";
 import { explainCode, formatCode, unknownCode } from "./codes/explained-codes.ts";
-import { readArguments, readValue } from "./terminal/arguments.ts";
+import { readArguments, readValue, textFlags } from "./terminal/arguments.ts";
 import { asTyped } from "./terminal/as-typed.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "./compile-cache.ts";
 import { ENVIRONMENT_HELP, readEnvironment } from "./terminal/environment.ts";
@@ -70,12 +70,9 @@ async function explain(requested: string, io: CommandIo): Promise<number> {
 
 function readOptions(argv: readonly string[], io: CommandIo): CheckOptions {
   const { values, positionals } = readArguments(argv, {
-    config: { type: "string" },
-    environment: { type: "string" },
+    ...textFlags("config", "environment", "cache", "explain"),
     format: { type: "string", default: "terminal" },
     strict: { type: "boolean", default: false },
-    cache: { type: "string" },
-    explain: { type: "string" },
   });
   const [directory, ...others] = positionals;
   if (others.length > 0)

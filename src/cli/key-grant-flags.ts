@@ -1,7 +1,7 @@
 import { TOKEN_LIFETIME } from "../canon/credentials/service-key.ts";
 import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
 import type { NewExchange } from "../canon/credentials/key-management.ts";
-import { listItems, readDuration, readValue, required } from "./terminal/arguments.ts";
+import { listItems, readDuration, readValue, required, textFlags } from "./terminal/arguments.ts";
 import { UsageError } from "./terminal/command-io.ts";
 
 export const GRANT_HELP = `
@@ -19,16 +19,8 @@ export const GRANT_HELP = `
 `;
 
 export const GRANT_FLAGS = {
-  exchange: { type: "string" },
-  "exchange-operations": { type: "string" },
-  "exchange-routes": { type: "string" },
-  "exchange-origins": { type: "string" },
-  "requests-per-minute": { type: "string" },
-  "tokens-per-minute": { type: "string" },
-  concurrency: { type: "string" },
-  "budget-usd": { type: "string" },
-  "budget-tokens": { type: "string" },
-  "budget-per": { type: "string" },
+  ...textFlags("exchange", "exchange-operations", "exchange-routes", "exchange-origins"),
+  ...textFlags("requests-per-minute", "tokens-per-minute", "concurrency", "budget-usd", "budget-tokens", "budget-per"),
 } as const;
 
 type GrantValues = { readonly [Name in keyof typeof GRANT_FLAGS]?: string | undefined };

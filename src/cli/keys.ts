@@ -9,7 +9,6 @@ import type { KeyRecord } from "../keys/key-store.ts";
 import {
   listItems,
   noArguments,
-  noSuchCommand,
   onlyArgument,
   readDuration,
   readTime,
@@ -18,6 +17,9 @@ import {
   TABLE_FORMAT_HELP,
   wantsJson,
   type readArguments,
+  DATABASE_HELP,
+  switches,
+  textFlags,
 } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import { GRANT_FLAGS, GRANT_HELP, readExchange, readLimits } from "./key-grant-flags.ts";
@@ -25,7 +27,7 @@ import { describeKey } from "../http/control/service-keys/key-json.ts";
 import { formatKeys } from "./key-lines.ts";
 import { databaseForNewKey, refuseUndeclaredNames } from "./new-key.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
-import { runFlagCommand } from "./terminal/run.ts";
+import { runSubcommand, type Subcommand } from "./terminal/run.ts";
 
 const HELP = `Usage: signalbox keys <command> [flags]
 
@@ -58,64 +60,39 @@ Flags of all
   --workspace W     (list) Only keys of this workspace.
   --format FORMAT   ${TABLE_FORMAT_HELP}
   --quiet           Prints nothing on stderr when all went well.
-  --database PATH   An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
-                    else .signalbox/signalbox.db.
+${DATABASE_HELP}
 
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
 const FLAGS = {
-  format: { type: "string" },
-  quiet: { type: "boolean" },
-  database: { type: "string" },
-  workspace: { type: "string" },
-  scopes: { type: "string" },
-  owner: { type: "string" },
-  expires: { type: "string" },
-  "key-environment": { type: "string" },
-  config: { type: "string" },
-  environment: { type: "string" },
-  create: { type: "boolean" },
-  workload: { type: "string" },
-  labels: { type: "string" },
-  overlap: { type: "string" },
+  ...textFlags("format", "database", "workspace", "scopes", "owner", "expires", "key-environment", "config"),
+  ...textFlags("environment", "workload", "labels", "overlap"),
+  ...switches("quiet", "create"),
   ...GRANT_FLAGS,
 } as const;
 
 type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
 
-interface Command {
-  /** The flags it reads; any other one is refused, because a flag without effect misleads. */
-  readonly flags: readonly string[];
-  run(values: Values, positionals: readonly string[], io: CommandIo): Promise<number>;
+const COMMANDS: Readonly<Record<string, Subcommand<Values>>> = {
+  create: { flags: Object.keys(FLAGS).filter((flag) => flag !== "overlap"), run: printable(create) },
+  list: { flags: ["workspace"], run: printable(list) },
+  revoke: { flags: ["quiet"], run: printable(revoke) },
+  rotate: { flags: ["overlap", "expires", "quiet"], run: printable(rotate) },
+};
+
+/** Before anything is done: a key that was made and not printed is lost. */
+function printable(run: Subcommand<Values>["run"]): Subcommand<Values>["run"] {
+  return (values, positionals, io) => {
+    wantsJson(values.format);
+    return run(values, positionals, io);
+  };
 }
-
-const CREATE_FLAGS = Object.keys(FLAGS).filter((flag) => flag !== "overlap");
-
-const COMMANDS: ReadonlyMap<string, Command> = new Map([
-  ["create", { flags: CREATE_FLAGS, run: create }],
-  ["list", { flags: ["workspace"], run: list }],
-  ["revoke", { flags: ["quiet"], run: revoke }],
-  ["rotate", { flags: ["overlap", "expires", "quiet"], run: rotate }],
-]);
 
 /** `signalbox keys`; gives the exit code. */
 export function keys(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runFlagCommand({ name: "keys", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
-    const [name, ...rest] = positionals;
-    const command = COMMANDS.get(name ?? "");
-    if (name === undefined || command === undefined) {
-      throw noSuchCommand(name, [...COMMANDS.keys()]);
-    }
-    for (const flag of Object.keys(values)) {
-      if (!["format", "database", ...command.flags].includes(flag)) {
-        throw new UsageError(`--${flag}: has no effect on keys ${name}; leave it out`);
-      }
-    }
-    // Before anything is done: a key that was made and not printed is lost.
-    wantsJson(values.format);
-    return await command.run(values, rest, io);
-  });
+  const line = { name: "keys", help: HELP, flags: FLAGS, common: ["format", "database"], commands: COMMANDS };
+  return runSubcommand(line, argv, io);
 }
 
 async function create(values: Values, positionals: readonly string[], io: CommandIo): Promise<number> {

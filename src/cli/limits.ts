@@ -1,6 +1,6 @@
 import { limitRows, type LimitRow } from "../limits/usage.ts";
 import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
-import { noArguments, TABLE_FORMAT_HELP, wantsJson } from "./terminal/arguments.ts";
+import { noArguments, TABLE_FORMAT_HELP, wantsJson, DATABASE_HELP, textFlags } from "./terminal/arguments.ts";
 import { loadTable } from "./terminal/load-table.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
 import { runFlagCommand } from "./terminal/run.ts";
@@ -17,18 +17,14 @@ Flags
   --config FILE     routes.yaml with the limits. Default: routes.yaml.
   --environment NAME
                     merge routes.NAME.yaml over it. Default: SIGNALBOX_ENVIRONMENT, else none.
-  --database PATH   An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
-                    else .signalbox/signalbox.db.
+${DATABASE_HELP}
 
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
 const FLAGS = {
-  format: { type: "string" },
-  workspace: { type: "string" },
+  ...textFlags("format", "workspace", "environment", "database"),
   config: { type: "string", default: "routes.yaml" },
-  environment: { type: "string" },
-  database: { type: "string" },
 } as const;
 
 /** `signalbox limits`; gives the exit code. */

@@ -3,16 +3,19 @@ import { resolve } from "node:path";
 import type { EvidenceStore } from "../../evidence/evidence-store.ts";
 import {
   noArguments,
-  noSuchCommand,
   readTime,
   required,
   TABLE_FORMAT_HELP,
   wantsJson,
   type readArguments,
+  DATABASE_HELP,
+  listFlags,
+  switches,
+  textFlags,
 } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
-import { runFlagCommand } from "../terminal/run.ts";
+import { runSubcommand, type Subcommand } from "../terminal/run.ts";
 import { writeExport } from "./export-file.ts";
 import { exportLog } from "./export.ts";
 import { formatLink, readAnchors, readLink, readPosition } from "./links.ts";
@@ -63,60 +66,39 @@ Flags of prune
   --yes             Deletes; without it nothing is done.
 
 Flags of all
-  --database PATH   An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
-                    else .signalbox/signalbox.db.
+${DATABASE_HELP}
 
 Exit codes: 0 done, 1 not done or not verified, 2 the command line cannot be used.
 `;
 
 const FLAGS = {
-  format: { type: "string" },
+  ...textFlags("format", "database", "workspace", "limit", "after", "until", "before", "output", "file"),
   follow: { type: "boolean", short: "f" },
-  yes: { type: "boolean" },
-  database: { type: "string" },
-  workspace: { type: "string" },
-  limit: { type: "string" },
-  after: { type: "string" },
-  until: { type: "string" },
-  before: { type: "string" },
-  output: { type: "string" },
-  file: { type: "string" },
-  policies: { type: "boolean" },
-  "expect-head": { type: "string", multiple: true },
-  "policy-head": { type: "string", multiple: true },
-  anchor: { type: "string", multiple: true },
+  ...switches("yes", "policies"),
+  ...listFlags("expect-head", "policy-head", "anchor"),
 } as const;
 
 type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
-type FlagName = keyof typeof FLAGS;
 
-interface Command {
-  readonly flags: readonly FlagName[];
-  readonly run: (values: Values, io: CommandIo) => Promise<number>;
-}
-
-const COMMANDS: Readonly<Record<string, Command>> = {
-  tail: { flags: ["limit", "workspace", "follow", "format"], run: runTail },
-  verify: { flags: ["expect-head", "anchor", "policy-head", "file", "format"], run: runVerify },
-  export: { flags: ["after", "until", "workspace", "policies", "output"], run: runExport },
-  anchor: { flags: [], run: runAnchor },
-  prune: { flags: ["before", "yes"], run: runPrune },
+const COMMANDS: Readonly<Record<string, Subcommand<Values>>> = {
+  tail: { flags: ["limit", "workspace", "follow", "format"], run: withoutArguments(runTail) },
+  verify: { flags: ["expect-head", "anchor", "policy-head", "file", "format"], run: withoutArguments(runVerify) },
+  export: { flags: ["after", "until", "workspace", "policies", "output"], run: withoutArguments(runExport) },
+  anchor: { flags: [], run: withoutArguments(runAnchor) },
+  prune: { flags: ["before", "yes"], run: withoutArguments(runPrune) },
 };
+
+function withoutArguments(run: (values: Values, io: CommandIo) => Promise<number>): Subcommand<Values>["run"] {
+  return (values, positionals, io) => {
+    noArguments(positionals);
+    return run(values, io);
+  };
+}
 
 /** `signalbox evidence`; gives the exit code. */
 export function evidence(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runFlagCommand({ name: "evidence", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
-    const [name, ...rest] = positionals;
-    const command = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-    if (command === undefined) throw noSuchCommand(name, Object.keys(COMMANDS));
-    noArguments(rest);
-    for (const flag of Object.keys(values)) {
-      if (flag !== "database" && !command.flags.some((known) => known === flag)) {
-        throw new UsageError(`--${flag}: has no effect on evidence ${name}; leave it out`);
-      }
-    }
-    return command.run(values, io);
-  });
+  const line = { name: "evidence", help: HELP, flags: FLAGS, common: ["database"], commands: COMMANDS };
+  return runSubcommand(line, argv, io);
 }
 
 function withEvidence<Result>(

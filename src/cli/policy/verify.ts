@@ -5,7 +5,7 @@ import { KeptContentError, readStoredContent } from "../../policy/kept-content.t
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import { verifiedContents } from "../evidence/policies.ts";
-import { noArguments, TABLE_FORMAT_HELP, wantsJson } from "../terminal/arguments.ts";
+import { noArguments, TABLE_FORMAT_HELP, wantsJson, DATABASE_HELP } from "../terminal/arguments.ts";
 import { EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runFlagCommand } from "../terminal/run.ts";
@@ -18,8 +18,7 @@ Compiles every policy content of a store from its sources, without any cache, an
 that the store keeps. Servers run what they compile from the sources themselves; a module that differs was changed or
 forged.
 
-  --database PATH   An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
-                    else .signalbox/signalbox.db.
+${DATABASE_HELP}
   --strict          Fails for contents of another compiler, too.
   --format FORMAT   ${TABLE_FORMAT_HELP}
   -h, --help        This text.

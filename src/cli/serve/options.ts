@@ -3,7 +3,7 @@ import { ENVIRONMENT_HELP, readEnvironment } from "../terminal/environment.ts";
 import { availableParallelism, totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { noArguments, readArguments, readPort, readValue } from "../terminal/arguments.ts";
+import { noArguments, readArguments, readPort, readValue, textFlags } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { compileCacheAt, DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
 import { LOG_LEVELS } from "../../telemetry/logs/log-record.ts";
@@ -168,30 +168,17 @@ function readConsole(
 /** Reads the arguments. @throws {UsageError} naming the flag. */
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
   const { values, positionals } = readArguments(argv, {
-    config: { type: "string" },
-    environment: { type: "string" },
-    database: { type: "string" },
+    ...textFlags("config", "environment", "database", "port", "first-key-file", "console", "admin-port", "workers"),
+    ...textFlags("tls-cert", "tls-key", "body-memory", "cache", "evidence-retention", "log-format", "log-level"),
     host: { type: "string", default: "127.0.0.1" },
-    port: { type: "string" },
     "behind-proxy": { type: "boolean", default: false },
     "insecure-http": { type: "boolean", default: false },
-    "first-key-file": { type: "string" },
-    console: { type: "string" },
     "admin-host": { type: "string", default: "127.0.0.1" },
-    "admin-port": { type: "string" },
     drain: { type: "string", default: "30" },
-    workers: { type: "string" },
-    "tls-cert": { type: "string" },
-    "tls-key": { type: "string" },
     "max-in-flight": { type: "string", default: "2000" },
     "max-connections": { type: "string", default: "10000" },
     "max-body-bytes": { type: "string", default: String(32 * 1024 * 1024) },
-    "body-memory": { type: "string" },
     "drain-delay": { type: "string", default: "0" },
-    cache: { type: "string" },
-    "evidence-retention": { type: "string" },
-    "log-format": { type: "string" },
-    "log-level": { type: "string" },
     "no-watch": { type: "boolean", default: false },
     demo: { type: "boolean", default: false },
   });

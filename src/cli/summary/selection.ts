@@ -1,13 +1,12 @@
 import { GROUPED, readGrouping, type Grouping } from "../../governance/dimensions.ts";
 import { readWindow, windowTooFine, type Window } from "../../governance/window.ts";
-import { listItems, readValue } from "../terminal/arguments.ts";
+import { listItems, readValue, listFlags, textFlags } from "../terminal/arguments.ts";
 import { UsageError } from "../terminal/command-io.ts";
 
 /** The flags that say which requests are counted, and how they are grouped. */
 export const SELECTION_FLAGS = {
-  start: { type: "string" },
-  end: { type: "string" },
-  "group-by": { type: "string", multiple: true },
+  ...textFlags("start", "end"),
+  ...listFlags("group-by"),
 } as const;
 
 interface SelectionValues {

@@ -2,7 +2,7 @@ import { MAXIMUM_CSV_GROUPS, spendAnswer, spendCsv, type SpendAnswer } from "../
 import type { SpendMeasures } from "../../governance/spend-measures.ts";
 import { MAXIMUM_GROUPS } from "../../governance/groups.ts";
 import { summarise } from "../../governance/summarise.ts";
-import { noArguments, readValue, TABLE_FORMATS } from "../terminal/arguments.ts";
+import { noArguments, readValue, TABLE_FORMATS, DATABASE_HELP, textFlags } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { printable } from "../terminal/printing.ts";
@@ -26,18 +26,12 @@ Flags
   --format FORMAT   ${FORMATS.join(", ")} (default: terminal)
                     json: one object a line, the answer of GET /v1/spend without budgets
                     csv: of one workspace, which --workspace names
-  --database PATH   An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
-                    else .signalbox/signalbox.db.
+${DATABASE_HELP}
 
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
-const FLAGS = {
-  format: { type: "string" },
-  database: { type: "string" },
-  workspace: { type: "string" },
-  ...SELECTION_FLAGS,
-} as const;
+const FLAGS = { ...textFlags("format", "database", "workspace"), ...SELECTION_FLAGS } as const;
 
 /** `signalbox spend`; gives the exit code. */
 export function spend(argv: readonly string[], io: CommandIo): Promise<number> {

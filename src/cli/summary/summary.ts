@@ -7,7 +7,7 @@ import { PolicyLogError } from "../../lifecycle/fold.ts";
 import { openLifecycle } from "../../lifecycle/open-lifecycle.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { Store } from "../../store/port.ts";
-import { noArguments, TABLE_FORMAT_HELP, wantsJson } from "../terminal/arguments.ts";
+import { noArguments, TABLE_FORMAT_HELP, wantsJson, DATABASE_HELP, textFlags } from "../terminal/arguments.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runFlagCommand } from "../terminal/run.ts";
@@ -27,18 +27,12 @@ Flags
                     or hour; hour for at most 31 days.
   --format FORMAT   ${TABLE_FORMAT_HELP}
                     json: one object a line, the answer of GET /v1/governance/summary, without the server's part.
-  --database PATH   An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
-                    else .signalbox/signalbox.db.
+${DATABASE_HELP}
 
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
-const FLAGS = {
-  format: { type: "string" },
-  database: { type: "string" },
-  workspace: { type: "string" },
-  ...SELECTION_FLAGS,
-} as const;
+const FLAGS = { ...textFlags("format", "database", "workspace"), ...SELECTION_FLAGS } as const;
 
 /** `signalbox summary`; gives the exit code. */
 export function summary(argv: readonly string[], io: CommandIo): Promise<number> {

@@ -9,6 +9,26 @@ export { readTime } from "../../canon/rfc3339.ts";
 
 export type Options = NonNullable<ParseArgsConfig["options"]>;
 
+/** Flags with a value, by their names. */
+export function textFlags<const Name extends string>(...names: readonly Name[]) {
+  return flagsOf(names, { type: "string" } as const);
+}
+
+/** Flags without a value. */
+export function switches<const Name extends string>(...names: readonly Name[]) {
+  return flagsOf(names, { type: "boolean" } as const);
+}
+
+/** Flags with a value that can be given several times. */
+export function listFlags<const Name extends string>(...names: readonly Name[]) {
+  return flagsOf(names, { type: "string", multiple: true } as const);
+}
+
+function flagsOf<Name extends string, Flag>(names: readonly Name[], flag: Flag): Readonly<Record<Name, Flag>> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has these names and no others
+  return Object.fromEntries(names.map((name) => [name, flag])) as Record<Name, Flag>;
+}
+
 /** `util.parseArgs`, with errors that name the flag and never repeat a value, because it may be a key. */
 export function readArguments<const Given extends Options>(argv: readonly string[], options: Given) {
   try {
@@ -68,6 +88,10 @@ export const TABLE_FORMATS = ["terminal", "json"] as const;
 
 /** The line of the help about `--format`, without its indentation. */
 export const TABLE_FORMAT_HELP = `${TABLE_FORMATS.join(", ")} (default: terminal)`;
+
+/** The lines of the help about `--database`. */
+export const DATABASE_HELP = `  --database PATH   An SQLite file or a postgres:// URL. Default: SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE,
+                    else .signalbox/signalbox.db.`;
 
 /** Whether `--format json` was given. @throws {UsageError} */
 export function wantsJson(format: string | undefined): boolean {

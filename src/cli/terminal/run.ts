@@ -2,7 +2,7 @@ import { KeyOptionError } from "../../keys/key-option-error.ts";
 import { StartError } from "../../server/start-error.ts";
 import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-errors.ts";
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
-import { readArguments, type Options } from "./arguments.ts";
+import { noSuchCommand, readArguments, type Options } from "./arguments.ts";
 import { flagAsTyped } from "./as-typed.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts";
 
@@ -66,4 +66,37 @@ export function runFlagCommand<const Given extends Options>(
   work: (read: ReturnType<typeof readArguments<Given>>) => Promise<number>,
 ): Promise<number> {
   return runCommand(line, argv, io, () => work(readArguments(argv, flags)));
+}
+
+/** A command below another one. */
+export interface Subcommand<Values> {
+  /** The flags that it reads, beside those of all; any other one is refused, because a flag without effect misleads. */
+  readonly flags: readonly string[];
+  readonly run: (values: Values, positionals: readonly string[], io: CommandIo) => Promise<number>;
+}
+
+/** Runs the command that the first argument names. @param line `common`: flags that all of them read. */
+export function runSubcommand<const Given extends Options>(
+  {
+    common,
+    commands,
+    ...line
+  }: CommandLine & {
+    readonly flags: Given;
+    readonly common: readonly string[];
+    readonly commands: Readonly<Record<string, Subcommand<ReturnType<typeof readArguments<Given>>["values"]>>>;
+  },
+  argv: readonly string[],
+  io: CommandIo,
+): Promise<number> {
+  return runFlagCommand(line, argv, io, async ({ values, positionals }) => {
+    const [name, ...rest] = positionals;
+    const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
+    if (command === undefined) throw noSuchCommand(name, Object.keys(commands));
+    for (const flag of Object.keys(values)) {
+      if (common.includes(flag) || command.flags.includes(flag)) continue;
+      throw new UsageError(`--${flag}: has no effect on ${line.name} ${name}; leave it out`);
+    }
+    return await command.run(values, rest, io);
+  });
 }
