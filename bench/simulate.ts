@@ -6,7 +6,7 @@ import type { ConfigurationFiles } from "../src/compile/load.ts";
 import { parseAssertions } from "../src/simulate/assertions/file/parse.ts";
 import type { HeldFile, Side } from "../src/simulate/request.ts";
 import { runSimulation } from "../src/simulate/run-simulation.ts";
-import { scaleEstate, type EstateChange } from "./scale-estate.ts";
+import { scaleConfiguration, type ConfigurationChange } from "./scale-configuration.ts";
 
 /**
  * What `signalbox simulate` costs, compilation of both sides included and no cache: generated configurations of routes × workspaces × policies with
@@ -18,7 +18,7 @@ interface Row {
   readonly name: string;
   /** Routes, workspaces, policies; `null`: this repository. */
   readonly size: readonly [routes: number, workspaces: number, policies: number] | null;
-  readonly change: EstateChange;
+  readonly change: ConfigurationChange;
 }
 
 const ROWS: readonly Row[] = [
@@ -33,7 +33,7 @@ const ROWS: readonly Row[] = [
   { name: "shipped", size: null, change: "fallback" },
 ];
 
-function row(routes: number, workspaces: number, policies: number, change: EstateChange = "fallback"): Row {
+function row(routes: number, workspaces: number, policies: number, change: ConfigurationChange = "fallback"): Row {
   return { name: `${routes}x${workspaces}x${policies} ${change}`, size: [routes, workspaces, policies], change };
 }
 
@@ -68,7 +68,7 @@ async function sideOf(name: "base" | "head", { size, change }: Row): Promise<Sid
   const isHead = name === "head";
   const [routes = 0, workspaces = 0, policies = 0] = size ?? [];
   const files =
-    size === null ? shippedFiles(isHead) : scaleEstate({ routes, workspaces, policies }, isHead ? change : null);
+    size === null ? shippedFiles(isHead) : scaleConfiguration({ routes, workspaces, policies }, isHead ? change : null);
   const { table, policies: compiled, diagnostics } = await compileConfiguration(files, { cache: null });
   const errors = diagnostics.filter(({ severity }) => severity === "error");
   if (table === null || compiled === null || errors.length > 0) throw new Error(`bench: ${JSON.stringify(errors)}`);

@@ -3,12 +3,12 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { AI_PROVIDERS } from "./callers/ai.ts";
 import { LIMIT, openSession, thrownBy } from "./callers/caller.ts";
-import { CONVERSING, STARTING, startEstate, variantOf, type Estate } from "./estate.ts";
+import { CONVERSING, STARTING, startFixture, variantOf, type Fixture } from "./fixture.ts";
 
-let estate: Estate;
+let fixture: Fixture;
 
 beforeAll(async () => {
-  estate = await startEstate();
+  fixture = await startFixture();
 }, STARTING);
 
 const tools = {
@@ -33,7 +33,7 @@ const loop = {
 describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => {
   describe.each(CONVERSING)("over the route %s", (route) => {
     it("runs tools over several steps, whole and streamed, and goes on with the conversation", async () => {
-      const session = openSession(estate);
+      const session = openSession(fixture);
       const whole = await generateText({ ...loop, model: model(session, route), prompt: "How is the weather?" });
       expect(whole.steps.map((step) => step.toolResults.length)).toEqual([1, 1, 0]);
       expect(whole.steps.map((step) => step.finishReason)).toEqual(["tool-calls", "tool-calls", "stop"]);
@@ -70,7 +70,7 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
     });
 
     it("runs two tools at once", async () => {
-      const session = openSession(estate);
+      const session = openSession(fixture);
       const made = await generateText({
         model: model(session, variantOf(route, "parallel")),
         maxOutputTokens: LIMIT,
@@ -84,7 +84,7 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
     });
 
     it("gets an object that satisfies its schema, whole and streamed", async () => {
-      const session = openSession(estate);
+      const session = openSession(fixture);
       const asked = {
         model: model(session, route),
         maxOutputTokens: LIMIT,
@@ -97,7 +97,7 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
     });
 
     it("is denied tools by the approvals once", async () => {
-      const session = openSession(estate, { key: estate.plainKey });
+      const session = openSession(fixture, { key: fixture.plainKey });
       const error = await thrownBy(
         generateText({ model: model(session, route), maxOutputTokens: LIMIT, tools, prompt: "How is the weather?" }),
       );
@@ -106,7 +106,7 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
     });
 
     it("reasons, and takes the reasoning through the steps of a loop", async () => {
-      const session = openSession(estate);
+      const session = openSession(fixture);
       const failures: unknown[] = [];
       const streamed = streamText({
         model: model(session, route),

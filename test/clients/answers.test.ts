@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { CALLERS } from "./callers/all.ts";
 import { openSession, type Told } from "./callers/caller.ts";
-import { ROUTES, STARTING, startEstate, variantOf, type Estate, type Route } from "./estate.ts";
+import { ROUTES, STARTING, startFixture, variantOf, type Fixture, type Route } from "./fixture.ts";
 
-let estate: Estate;
+let fixture: Fixture;
 
 beforeAll(async () => {
-  estate = await startEstate();
+  fixture = await startFixture();
 }, STARTING);
 
 /** What the simulated providers count for one short question; the legacy protocol has no role to count. */
@@ -25,7 +25,7 @@ const UNFILTERED: readonly Route[] = ["cohere"];
 
 describe.concurrent.each(CALLERS)("$name", (caller) => {
   it.each(ROUTES)("gets the same answer whole and streamed over the route %s, with one request each", async (route) => {
-    const session = openSession(estate);
+    const session = openSession(fixture);
     const whole = await caller.whole(session, route);
     expect(whole).toEqual({
       text: expect.stringMatching(new RegExp(`^Simulated answer from simulated-${route} to `)),
@@ -40,7 +40,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
   });
 
   it.each(ROUTES)("says in its own words that an answer is cut short, over the route %s", async (route) => {
-    const session = openSession(estate);
+    const session = openSession(fixture);
     for (const ask of [caller.whole, caller.stream]) {
       expect(await ask(session, variantOf(route, "short"))).toMatchObject({ finish: caller.words.length });
       if (UNFILTERED.includes(route)) continue;

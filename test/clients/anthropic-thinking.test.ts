@@ -4,12 +4,12 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { answered, asker, question, textOf, VERSIONS, weather } from "./anthropic-turns.ts";
 import { anthropicClient } from "./callers/anthropic.ts";
 import { openSession, thrownBy } from "./callers/caller.ts";
-import { STARTING, startEstate, type Estate } from "./estate.ts";
+import { STARTING, startFixture, type Fixture } from "./fixture.ts";
 
-let estate: Estate;
+let fixture: Fixture;
 
 beforeAll(async () => {
-  estate = await startEstate();
+  fixture = await startFixture();
 }, STARTING);
 
 describe("thinking", () => {
@@ -20,7 +20,7 @@ describe("thinking", () => {
       it.each(["messages", "responses"] as const)(
         `is given back with its signature over the route %s, ${how}`,
         async (route) => {
-          const ask = asker(anthropicClient(openSession(estate), version), streamed);
+          const ask = asker(anthropicClient(openSession(fixture), version), streamed);
           const more: Omit<Anthropic.MessageCreateParamsNonStreaming, "messages"> = {
             model: route,
             max_tokens: 8_000,
@@ -50,7 +50,7 @@ describe("thinking", () => {
   it.each(["messages", "responses"] as const)(
     "with a signature that was tampered with is refused over the route %s",
     async (route) => {
-      const client = anthropicClient(openSession(estate));
+      const client = anthropicClient(openSession(fixture));
       const more: Omit<Anthropic.MessageCreateParamsNonStreaming, "messages"> = {
         model: route,
         max_tokens: 8_000,
@@ -69,7 +69,7 @@ describe("thinking", () => {
   );
 
   it("of one family does not go to the models of another", async () => {
-    const client = anthropicClient(openSession(estate));
+    const client = anthropicClient(openSession(fixture));
     const more: Omit<Anthropic.MessageCreateParamsNonStreaming, "messages" | "model"> = {
       max_tokens: 8_000,
       thinking: { type: "enabled", budget_tokens: 1_024 },

@@ -4,12 +4,12 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { answered, asker, callsOf, question, textOf, time, VERSIONS, weather } from "./anthropic-turns.ts";
 import { anthropicClient } from "./callers/anthropic.ts";
 import { LIMIT, openSession, thrownBy } from "./callers/caller.ts";
-import { BETAS, CONVERSING, ROUTES, STARTING, startEstate, variantOf, type Estate, type Route } from "./estate.ts";
+import { BETAS, CONVERSING, ROUTES, STARTING, startFixture, variantOf, type Fixture, type Route } from "./fixture.ts";
 
-let estate: Estate;
+let fixture: Fixture;
 
 beforeAll(async () => {
-  estate = await startEstate();
+  fixture = await startFixture();
 }, STARTING);
 
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -23,7 +23,7 @@ describe.concurrent.each(CONVERSING)("@anthropic-ai/sdk over the route %s", (rou
       const how = `${streamed ? "streamed" : "whole"}, version ${version ?? "of the library"}`;
 
       it(`runs tools over several turns, two of them at once, ${how}`, async () => {
-        const session = openSession(estate);
+        const session = openSession(fixture);
         const ask = asker(anthropicClient(session, version), streamed);
         const more = { max_tokens: LIMIT, system: "Be brief.", tools: [weather, time] };
         const messages = [...question];
@@ -55,7 +55,7 @@ describe.concurrent.each(CONVERSING)("@anthropic-ai/sdk over the route %s", (rou
   }
 
   it("gives back images and errors as results of tools", async () => {
-    const client = anthropicClient(openSession(estate));
+    const client = anthropicClient(openSession(fixture));
     const more = { model: route, max_tokens: LIMIT, tools: [weather] };
     const first = await client.messages.create({ ...more, messages: question, tool_choice: { type: "any" } });
     const id = first.content.find((block) => block.type === "tool_use")?.id ?? "";
@@ -85,7 +85,7 @@ describe.concurrent.each(CONVERSING)("@anthropic-ai/sdk over the route %s", (rou
   });
 
   it("gets structured output", async () => {
-    const client = anthropicClient(openSession(estate));
+    const client = anthropicClient(openSession(fixture));
     const schema = {
       type: "object",
       properties: { answer: { type: "integer" } },
@@ -104,7 +104,7 @@ describe.concurrent.each(CONVERSING)("@anthropic-ai/sdk over the route %s", (rou
   });
 
   it("is denied tools by the approvals once, with everything in message and details", async () => {
-    const session = openSession(estate, { key: estate.plainKey });
+    const session = openSession(fixture, { key: fixture.plainKey });
     const error = await thrownBy(
       anthropicClient(session).messages.create({
         model: route,
@@ -131,7 +131,7 @@ describe.concurrent.each(CONVERSING)("@anthropic-ai/sdk over the route %s", (rou
 describe("the protocol's own operations and headers", () => {
   it("counts tokens where the protocol of the route can, and is refused by name where it cannot", async () => {
     for (const version of VERSIONS) {
-      const client = anthropicClient(openSession(estate), version);
+      const client = anthropicClient(openSession(fixture), version);
       for (const route of ROUTES) {
         const counting = client.messages.countTokens({ model: route, messages: question, tools: [weather] });
         if (COUNTING.includes(route)) {
@@ -144,7 +144,7 @@ describe("the protocol's own operations and headers", () => {
   });
 
   it("takes betas: those that the provider's row lists, and one that it does not", async () => {
-    const session = openSession(estate);
+    const session = openSession(fixture);
     const client = anthropicClient(session);
     for (const route of CONVERSING) {
       const made = await client.beta.messages.create({
@@ -167,9 +167,9 @@ describe("the protocol's own operations and headers", () => {
       messages: question,
     };
     const sampling = { temperature: 0.5, top_k: 4 };
-    const older = anthropicClient(openSession(estate), "2023-06-01");
+    const older = anthropicClient(openSession(fixture), "2023-06-01");
     expect((await older.messages.create({ ...body, ...sampling })).stop_reason).toBe("end_turn");
-    const error = await thrownBy(anthropicClient(openSession(estate)).messages.create({ ...body, ...sampling }));
+    const error = await thrownBy(anthropicClient(openSession(fixture)).messages.create({ ...body, ...sampling }));
     expect(error).toMatchObject({ status: 400, details: { param: "temperature", error_code: "removed_in_version" } });
   });
 });
@@ -190,7 +190,7 @@ describe("what a route cannot say is refused by name", () => {
   ];
 
   it.each(cases)("%s: %j", async (route, more, param) => {
-    const session = openSession(estate);
+    const session = openSession(fixture);
     const body = { model: route, max_tokens: LIMIT, messages: [{ role: "user" as const, content: "Hello" }], ...more };
     const error = await thrownBy(anthropicClient(session, "2023-06-01").messages.create(body));
     expect(error).toBeInstanceOf(BadRequestError);

@@ -1,19 +1,19 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { CALLERS } from "./callers/all.ts";
 import { openSession, statusOf, thrownBy } from "./callers/caller.ts";
-import { ROUTES, STARTING, startEstate, type Estate } from "./estate.ts";
+import { ROUTES, STARTING, startFixture, type Fixture } from "./fixture.ts";
 
-let estate: Estate;
+let fixture: Fixture;
 
 beforeAll(async () => {
-  estate = await startEstate();
+  fixture = await startFixture();
 }, STARTING);
 
 // No client's retries are touched here: what they repeat by default is what is tested.
 describe.concurrent.each(CALLERS)("$name", (caller) => {
   it.each(ROUTES)("is denied with one request and a message that says everything, over the route %s", async (route) => {
     for (const ask of [caller.whole, caller.stream]) {
-      const session = openSession(estate, { key: estate.regulatedKey });
+      const session = openSession(fixture, { key: fixture.regulatedKey });
       const error = await thrownBy(ask(session, route));
       expect(session.sent).toHaveLength(1);
       expect(statusOf(error)).toBe(403);
@@ -23,7 +23,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
 
   it("hears of a route that does not exist once", async () => {
     for (const ask of [caller.whole, caller.stream]) {
-      const session = openSession(estate);
+      const session = openSession(fixture);
       const error = await thrownBy(ask(session, "no-such-route"));
       expect(session.sent).toHaveLength(1);
       expect(statusOf(error)).toBe(404);
@@ -33,7 +33,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
 
   it("hears of a key that does not exist once", async () => {
     for (const ask of [caller.whole, caller.stream]) {
-      const session = openSession(estate, { key: "sbx_production_nobody_nothing" });
+      const session = openSession(fixture, { key: "sbx_production_nobody_nothing" });
       const error = await thrownBy(ask(session, "chat"));
       expect(session.sent).toHaveLength(1);
       expect(statusOf(error)).toBe(401);

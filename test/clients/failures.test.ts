@@ -4,19 +4,19 @@ import { everythingSaid, openSession, statusOf, thrownBy, type Caller } from "./
 import {
   ROUTES,
   STARTING,
-  startEstate,
+  startFixture,
   UPSTREAM_WORDS,
   variantOf,
-  type Estate,
+  type Fixture,
   type Route,
   type Variant,
-} from "./estate.ts";
+} from "./fixture.ts";
 import { fewOrMany } from "../support/long.ts";
 
-let estate: Estate;
+let fixture: Fixture;
 
 beforeAll(async () => {
-  estate = await startEstate();
+  fixture = await startFixture();
 }, STARTING);
 
 /** What breaks after the client has seen text, and what the client is told of it. */
@@ -49,7 +49,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
     it.each(routesFor(caller, variant))(
       `ends with an error where the provider's stream breaks (${variant}), over the route %s`,
       async (route) => {
-        const session = openSession(estate, { retries: 0 });
+        const session = openSession(fixture, { retries: 0 });
         if (caller.deafToFailures === true) {
           expect((await caller.stream(session, variantOf(route, variant))).finish).toBeNull();
           return;
@@ -66,7 +66,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
     it.each(routesFor(caller, variant))(
       `hears our words and never the provider's (${variant}), over the route %s`,
       async (route) => {
-        const session = openSession(estate, { retries: 0 });
+        const session = openSession(fixture, { retries: 0 });
         for (const ask of [caller.whole, caller.stream]) {
           const error = await thrownBy(ask(session, variantOf(route, variant)));
           expect(statusOf(error)).toBe(status);

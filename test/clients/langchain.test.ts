@@ -12,12 +12,12 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { openSession, thrownBy } from "./callers/caller.ts";
 import { LANGCHAIN_PROVIDERS, type LangchainProvider } from "./callers/langchain.ts";
-import { CONVERSING, STARTING, startEstate, variantOf, type Estate } from "./estate.ts";
+import { CONVERSING, STARTING, startFixture, variantOf, type Fixture } from "./fixture.ts";
 
-let estate: Estate;
+let fixture: Fixture;
 
 beforeAll(async () => {
-  estate = await startEstate();
+  fixture = await startFixture();
 }, STARTING);
 
 const weather = tool(({ city }) => `rain in ${city}`, {
@@ -57,7 +57,7 @@ describe.each(LANGCHAIN_PROVIDERS)("$name", ({ model, surface }) => {
   describe.each(CONVERSING)("over the route %s", (route) => {
     for (const streamed of [false, true]) {
       it(`runs tools over several turns, two of them at once, ${streamed ? "streamed" : "whole"}`, async () => {
-        const session = openSession(estate);
+        const session = openSession(fixture);
         // Over responses the library leaves every choice out but that of one tool.
         const bind = (name: string, choice?: string): Bound =>
           bound(model(session, name), choice === undefined ? {} : { tool_choice: choice });
@@ -86,7 +86,7 @@ describe.each(LANGCHAIN_PROVIDERS)("$name", ({ model, surface }) => {
     }
 
     it("gets structured output", async () => {
-      const session = openSession(estate);
+      const session = openSession(fixture);
       const schema = z.object({ answer: z.number(), words: z.array(z.string()).min(1) });
       const structured = model(session, route).withStructuredOutput(schema, { name: "answer", method: "jsonSchema" });
       expect(await structured.invoke("Answer.")).toEqual({ answer: expect.any(Number), words: [expect.any(String)] });
@@ -94,7 +94,7 @@ describe.each(LANGCHAIN_PROVIDERS)("$name", ({ model, surface }) => {
     });
 
     it("gets structured output by way of a tool", async () => {
-      const session = openSession(estate);
+      const session = openSession(fixture);
       const schema = z.object({ answer: z.number() });
       const structured = model(session, route).withStructuredOutput(schema, {
         name: "answer",
@@ -105,7 +105,7 @@ describe.each(LANGCHAIN_PROVIDERS)("$name", ({ model, surface }) => {
     });
 
     it("is denied tools by the approvals once", async () => {
-      const session = openSession(estate, { key: estate.plainKey });
+      const session = openSession(fixture, { key: fixture.plainKey });
       const error = await thrownBy(model(session, route).bindTools([weather]).invoke(question));
       expect(error.message).toMatch(/approvals@[0-9a-f]+.*capability_approved:tools.*CAPABILITY_NOT_APPROVED/);
       expect(session.sent).toHaveLength(1);
@@ -113,7 +113,7 @@ describe.each(LANGCHAIN_PROVIDERS)("$name", ({ model, surface }) => {
   });
 
   it("speaks to the surface that it should", async () => {
-    const session = openSession(estate);
+    const session = openSession(fixture);
     await model(session, "chat").invoke("Hello");
     const paths = {
       chat: "/v1/chat/completions",

@@ -5,12 +5,12 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { openSession, thrownBy } from "./callers/caller.ts";
 import { openaiClient } from "./callers/openai.ts";
-import { CONVERSING, STARTING, startEstate, variantOf, type Estate, type Route } from "./estate.ts";
+import { CONVERSING, STARTING, startFixture, variantOf, type Fixture, type Route } from "./fixture.ts";
 
-let estate: Estate;
+let fixture: Fixture;
 
 beforeAll(async () => {
-  estate = await startEstate();
+  fixture = await startFixture();
 }, STARTING);
 
 const weather: OpenAI.ChatCompletionFunctionTool = {
@@ -58,7 +58,7 @@ function turnOf(completion: OpenAI.ChatCompletion): OpenAI.ChatCompletionMessage
 describe.concurrent.each(CONVERSING)("openai chat completions over the route %s", (route) => {
   for (const streamed of [false, true]) {
     it(`runs tools over several turns, two of them at once, ${streamed ? "streamed" : "whole"}`, async () => {
-      const client = openaiClient(openSession(estate));
+      const client = openaiClient(openSession(fixture));
       const ask = (body: OpenAI.ChatCompletionCreateParamsNonStreaming): Promise<OpenAI.ChatCompletion> =>
         streamed
           ? client.chat.completions.stream({ ...body, stream: true }).finalChatCompletion()
@@ -90,7 +90,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
   }
 
   it("calls the one tool that is named, and one at a time where it should", async () => {
-    const client = openaiClient(openSession(estate));
+    const client = openaiClient(openSession(fixture));
     const made = await client.chat.completions.create({
       model: variantOf(route, "parallel"),
       messages: question,
@@ -102,7 +102,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
   });
 
   it("runs the library's own tool loop", async () => {
-    const client = openaiClient(openSession(estate));
+    const client = openaiClient(openSession(fixture));
     const asked: unknown[] = [];
     const runner = client.chat.completions.runTools({
       model: route,
@@ -128,7 +128,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
   });
 
   it("gets structured output through the parsing helper, whole and streamed", async () => {
-    const client = openaiClient(openSession(estate));
+    const client = openaiClient(openSession(fixture));
     const format = zodResponseFormat(z.object({ answer: z.int(), words: z.array(z.string()).min(1) }), "answer");
     const body = { model: route, messages: question, response_format: format };
     const whole = await client.chat.completions.parse(body);
@@ -138,7 +138,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
   });
 
   it("sees pictures and reasons when asked", async () => {
-    const client = openaiClient(openSession(estate));
+    const client = openaiClient(openSession(fixture));
     const made = await client.chat.completions.create({
       model: route,
       reasoning_effort: "low",
@@ -157,7 +157,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
   });
 
   it("hears a refusal as one", async () => {
-    const client = openaiClient(openSession(estate));
+    const client = openaiClient(openSession(fixture));
     const body = { model: variantOf(route, "refusing"), messages: question };
     const whole = await client.chat.completions.create(body);
     const final = await client.chat.completions.stream(body).finalChatCompletion();
@@ -168,7 +168,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
   });
 
   it("is denied tools by the approvals once, with the member's name", async () => {
-    const session = openSession(estate, { key: estate.plainKey });
+    const session = openSession(fixture, { key: fixture.plainKey });
     const error = await thrownBy(
       openaiClient(session).chat.completions.create({ model: route, messages: question, tools: [weather] }),
     );
@@ -195,7 +195,7 @@ describe("what a route cannot say is refused by name", () => {
   ];
 
   it.each(cases)("%s: %j", async (route, more, param) => {
-    const session = openSession(estate);
+    const session = openSession(fixture);
     const error = await thrownBy(
       openaiClient(session).chat.completions.create({
         model: route,

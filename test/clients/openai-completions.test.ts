@@ -3,12 +3,12 @@ import { BadRequestError } from "openai";
 import { beforeAll, describe, expect, it } from "vitest";
 import { openSession, thrownBy } from "./callers/caller.ts";
 import { openaiClient } from "./callers/openai.ts";
-import { ROUTES, STARTING, startEstate, type Estate, type Route } from "./estate.ts";
+import { ROUTES, STARTING, startFixture, type Fixture, type Route } from "./fixture.ts";
 
-let estate: Estate;
+let fixture: Fixture;
 
 beforeAll(async () => {
-  estate = await startEstate();
+  fixture = await startFixture();
 }, STARTING);
 
 type Asked = Partial<OpenAI.CompletionCreateParamsNonStreaming>;
@@ -30,7 +30,7 @@ const NATIVE: readonly (readonly [string, Asked, readonly Route[]])[] = [
 
 describe.concurrent.each(ROUTES)("openai completions over the route %s", (route) => {
   it("keeps to the limit of tokens", async () => {
-    const made = await openaiClient(openSession(estate)).completions.create({
+    const made = await openaiClient(openSession(fixture)).completions.create({
       model: route,
       prompt: "Hello",
       // The least that every protocol takes.
@@ -42,7 +42,7 @@ describe.concurrent.each(ROUTES)("openai completions over the route %s", (route)
   });
 
   it.each(NATIVE)("takes or refuses %s by name: %j", async (param, asked, refusing) => {
-    const session = openSession(estate);
+    const session = openSession(fixture);
     const request = openaiClient(session).completions.create({ model: route, prompt: "Hello", ...asked });
     if (refusing.includes(route)) {
       const error = await thrownBy(request);

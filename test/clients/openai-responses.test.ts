@@ -11,12 +11,12 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { openSession, thrownBy } from "./callers/caller.ts";
 import { openaiClient } from "./callers/openai.ts";
-import { CONVERSING, STARTING, startEstate, variantOf, type Estate, type Route } from "./estate.ts";
+import { CONVERSING, STARTING, startFixture, variantOf, type Fixture, type Route } from "./fixture.ts";
 
-let estate: Estate;
+let fixture: Fixture;
 
 beforeAll(async () => {
-  estate = await startEstate();
+  fixture = await startFixture();
 }, STARTING);
 
 const weather: Tool = {
@@ -72,7 +72,7 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
     const how = streamed ? "streamed" : "whole";
 
     it(`runs tools over several turns, two of them at once, ${how}`, async () => {
-      const ask = asker(openaiClient(openSession(estate)), streamed);
+      const ask = asker(openaiClient(openSession(fixture)), streamed);
       const tools = [weather, time];
       const instructions = "Be brief.";
       const input = [...question];
@@ -98,7 +98,7 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
     });
 
     it(`reasons, and takes the reasoning back in the next turn, ${how}`, async () => {
-      const ask = asker(openaiClient(openSession(estate)), streamed);
+      const ask = asker(openaiClient(openSession(fixture)), streamed);
       const input = [...question];
       const more = {
         model: route,
@@ -122,7 +122,7 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
   }
 
   it("gets structured output through the parsing helper, whole and streamed", async () => {
-    const client = openaiClient(openSession(estate));
+    const client = openaiClient(openSession(fixture));
     const body = { model: route, input: question, text: { format: zodTextFormat(answer, "answer") } };
     const whole = await client.responses.parse(body);
     expect(whole.output_parsed).toEqual({ answer: expect.any(Number), words: [expect.any(String)] });
@@ -131,7 +131,7 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
   });
 
   it("takes response_format for text.format, and refuses two that differ", async () => {
-    const client = openaiClient(openSession(estate));
+    const client = openaiClient(openSession(fixture));
     const schema = {
       type: "object",
       properties: { city: { type: "string" } },
@@ -154,7 +154,7 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
   });
 
   it("hears a refusal as one", async () => {
-    const client = openaiClient(openSession(estate));
+    const client = openaiClient(openSession(fixture));
     const body = { model: variantOf(route, "refusing"), input: question };
     for (const { output, status, incomplete_details: incomplete } of [
       await client.responses.create(body),
@@ -168,7 +168,7 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
   });
 
   it("is refused what would have to be kept, with the member's name", async () => {
-    const session = openSession(estate);
+    const session = openSession(fixture);
     const client = openaiClient(session);
     const kept: readonly (readonly [string, Partial<ResponseCreateParamsNonStreaming>])[] = [
       ["store", { store: true }],
@@ -203,7 +203,7 @@ describe("signed reasoning", () => {
     ["responses", "messages", { status: 403, code: "SIGNATURE_FAMILY_MISMATCH" }],
     ["responses", "chat", { status: 403, code: "SIGNATURE_FAMILY_MISMATCH" }],
   ] as const)("made over the route %s does not go to the route %s", async (from, to, told) => {
-    const session = openSession(estate);
+    const session = openSession(fixture);
     const client = openaiClient(session);
     const more = { include: ["reasoning.encrypted_content" as const], reasoning: { effort: "low" as const } };
     const first = await client.responses.create({ model: from, input: question, ...more });

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
-import { CONVERSING, STARTING, startEstate, type Route } from "./estate.ts";
+import { CONVERSING, STARTING, startFixture, type Route } from "./fixture.ts";
 import { INTERPRETER, NEEDS } from "./python/interpreter.ts";
 
 const SCRIPT = join(import.meta.dirname, "python/clients.py");
@@ -32,7 +32,7 @@ describe.skipIf(INTERPRETER === null)(`the official Python clients (${NEEDS})`, 
   const results = new Map<string, Result>();
 
   beforeAll(async () => {
-    const { url, key, regulatedKey } = await startEstate();
+    const { url, key, regulatedKey } = await startFixture();
     const { stdout } = await promisify(execFile)(INTERPRETER ?? "", [SCRIPT, ...CONVERSING], {
       env: { ...process.env, SIGNALBOX_URL: url, SIGNALBOX_KEY: key, SIGNALBOX_REGULATED_KEY: regulatedKey },
       timeout: 2 * STARTING,

@@ -3,17 +3,17 @@ import { CohereClient, CohereClientV2 } from "cohere-ai";
 import OpenAI from "openai";
 import { VoyageAIClient } from "voyageai";
 import { beforeAll, describe, expect, it } from "vitest";
-import { STARTING } from "./estate.ts";
-import { DIMENSION, EMBED_ROUTES, RERANK_ROUTES, startUnaryEstate, type UnaryEstate } from "./unary-estate.ts";
+import { STARTING } from "./fixture.ts";
+import { DIMENSION, EMBED_ROUTES, RERANK_ROUTES, startUnaryFixture, type UnaryFixture } from "./unary-fixture.ts";
 
-let estate: UnaryEstate;
+let fixture: UnaryFixture;
 
 beforeAll(async () => {
-  estate = await startUnaryEstate();
+  fixture = await startUnaryFixture();
 }, STARTING);
 
-function openai(key = estate.key): OpenAI {
-  return new OpenAI({ baseURL: `${estate.url}/v1`, apiKey: key, maxRetries: 0 });
+function openai(key = fixture.key): OpenAI {
+  return new OpenAI({ baseURL: `${fixture.url}/v1`, apiKey: key, maxRetries: 0 });
 }
 
 const TEXTS = Array.from({ length: 120 }, (_, index) => `The ${index}th train leaves from platform ${index % 7}.`);
@@ -49,9 +49,9 @@ describe.each(EMBED_ROUTES)("vectors over %s", (route) => {
   it("reach LangChain", async () => {
     const langchain = new OpenAIEmbeddings({
       model: route,
-      apiKey: estate.key,
+      apiKey: fixture.key,
       batchSize: 50,
-      configuration: { baseURL: `${estate.url}/v1` },
+      configuration: { baseURL: `${fixture.url}/v1` },
     });
     const vectors = await langchain.embedDocuments(TEXTS);
     expect(vectors).toHaveLength(TEXTS.length);
@@ -62,7 +62,7 @@ describe.each(EMBED_ROUTES)("vectors over %s", (route) => {
 
 describe("vectors", () => {
   it.each(["voyage", "openai", "cohere"])("reach Voyage's client over %s, in its own words", async (route) => {
-    const client = new VoyageAIClient({ apiKey: estate.key, environment: `${estate.url}/v1` });
+    const client = new VoyageAIClient({ apiKey: fixture.key, environment: `${fixture.url}/v1` });
     const { data, usage } = await client.embed({ model: route, input: TEXTS, truncation: true });
     expect(data?.map(({ index }) => index)).toEqual(TEXTS.map((_, index) => index));
     expect(data?.[0]?.embedding).toHaveLength(DIMENSION);
@@ -70,7 +70,7 @@ describe("vectors", () => {
   });
 
   it("are made for their purpose where the protocol knows it, and refused by name where it does not", async () => {
-    const client = new VoyageAIClient({ apiKey: estate.key, environment: `${estate.url}/v1` });
+    const client = new VoyageAIClient({ apiKey: fixture.key, environment: `${fixture.url}/v1` });
     for (const route of ["voyage", "cohere", "gemini"]) {
       const { data } = await client.embed({ model: route, input: ["a"], inputType: "query" });
       expect(data).toHaveLength(1);
@@ -105,7 +105,7 @@ describe("vectors", () => {
   });
 
   it("are denied where neither length nor window is approved, once and for good", async () => {
-    await expect(openai(estate.poorKey).embeddings.create({ model: "openai", input: "a" })).rejects.toMatchObject({
+    await expect(openai(fixture.poorKey).embeddings.create({ model: "openai", input: "a" })).rejects.toMatchObject({
       status: 403,
       code: "DIMENSIONS_NOT_APPROVED",
     });
@@ -122,7 +122,7 @@ const DOCUMENTS = [
 
 describe.each(RERANK_ROUTES)("ranks over %s", (route) => {
   it("reach both of Cohere's clients and Voyage's, best first", async () => {
-    const settings = { token: estate.key, environment: estate.url, maxRetries: 0 };
+    const settings = { token: fixture.key, environment: fixture.url, maxRetries: 0 };
     const first = await new CohereClient(settings).rerank({
       model: route,
       query: QUERY,
@@ -138,7 +138,7 @@ describe.each(RERANK_ROUTES)("ranks over %s", (route) => {
     const scores = second.results.map(({ relevanceScore }) => relevanceScore);
     expect(scores).toEqual(scores.toSorted((left, right) => right - left));
     expect(JSON.stringify(second)).not.toContain("Coffee");
-    const voyage = await new VoyageAIClient({ apiKey: estate.key, environment: `${estate.url}/v1` }).rerank({
+    const voyage = await new VoyageAIClient({ apiKey: fixture.key, environment: `${fixture.url}/v1` }).rerank({
       model: route,
       query: QUERY,
       documents: DOCUMENTS,

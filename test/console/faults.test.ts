@@ -8,7 +8,7 @@ import type { Scope } from "../../src/canon/scope.ts";
 import type { RunningServer } from "../../src/server/running-server.ts";
 import { ask, startConsole } from "../http/console/support.ts";
 import { policySource } from "../policy/samples.ts";
-import { addKey, writeEstate } from "../running/running-server.ts";
+import { addKey, writeFixture } from "../running/running-server.ts";
 import { SpawnedServer } from "../running/spawned-server.ts";
 import { ROOT } from "../support/imports.ts";
 import { CHROMIUM, WITHOUT } from "./browser.ts";
@@ -43,11 +43,11 @@ describe.skipIf(CHROMIUM === null)(`the console over faults that happen${WITHOUT
   }
 
   test("of two approvers who promote at once the second sees what the first changed, and overwrites nothing", async () => {
-    const estate = writeEstate("http://127.0.0.1:9", (value) => ({ ...value, policies: { managed_by: ["large"] } }));
-    mkdirSync(join(estate.folder, "policies"));
+    const fixture = writeFixture("http://127.0.0.1:9", (value) => ({ ...value, policies: { managed_by: ["large"] } }));
+    mkdirSync(join(fixture.folder, "policies"));
     const gate = policySource("gate", { open: "{effect: gate, reasons: [CLOSED]}" }, "pass.open if input.workspace.id");
-    writeFileSync(join(estate.folder, gate.path), gate.text);
-    const { server, origin } = await startConsole({}, estate);
+    writeFileSync(join(fixture.folder, gate.path), gate.text);
+    const { server, origin } = await startConsole({}, fixture);
     const [first, second] = [await person(server, origin), await person(server, origin)];
     for (const page of [first, second]) {
       await page.goto(`${origin}/console/#/policies/gate`);
@@ -68,8 +68,8 @@ describe.skipIf(CHROMIUM === null)(`the console over faults that happen${WITHOUT
   });
 
   test("a sign-out at one replica ends the session at the other, and a replica that is killed is lost", async () => {
-    const { estate, server, origin } = await startConsole();
-    const other = await SpawnedServer.start(estate, ["--console", "admin", "--no-watch"]);
+    const { fixture, server, origin } = await startConsole();
+    const other = await SpawnedServer.start(fixture, ["--console", "admin", "--no-watch"]);
     const page = await person(server, origin);
     // Cookies do not tell ports apart: the browser has one session at both.
     await page.goto(`${other.adminUrl}/console/`);
@@ -108,10 +108,10 @@ describe.skipIf(CHROMIUM === null)(`the console over faults that happen${WITHOUT
   });
 
   test("a store that takes no records is named while it lasts, and no longer", async () => {
-    const { estate, server, origin } = await startConsole();
+    const { fixture, server, origin } = await startConsole();
     const page = await person(server, origin);
     const attention = page.getByRole("region", { name: "Needs attention" });
-    const lock = new DatabaseSync(estate.database);
+    const lock = new DatabaseSync(fixture.database);
     onTestFinished(() => lock.close());
     lock.exec("BEGIN IMMEDIATE");
     await attention.getByText("evidence store does not take records").waitFor({ timeout: 60_000 });

@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { ROUTES, startEstate, STARTING, variantOf, type Estate } from "../clients/estate.ts";
+import { ROUTES, startFixture, STARTING, variantOf, type Fixture } from "../clients/fixture.ts";
 import { deviations } from "./contract.ts";
 
-let estate: Estate;
+let fixture: Fixture;
 
 beforeAll(async () => {
-  estate = await startEstate();
+  fixture = await startFixture();
 }, STARTING);
 
 const TURN = [{ role: "user", content: "Say hello." }];
@@ -49,7 +49,7 @@ async function ask({
 }: Asked): Promise<{ readonly problems: readonly string[]; readonly ended: string }> {
   const endpoint = ENDPOINTS.find((row) => row.id === id);
   if (endpoint === undefined) throw new Error(`no endpoint ${id}`);
-  const response = await fetch(`${estate.url}${endpoint.path}`, {
+  const response = await fetch(`${fixture.url}${endpoint.path}`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     body: JSON.stringify({ ...BODIES[id], model, stream }),
@@ -68,7 +68,7 @@ describe("answers of providers that behave and that do not, as the contract says
       VARIANTS.map((variant) => (variant === null ? route : variantOf(route, variant))),
     );
     const asked = models.flatMap((model) =>
-      [true, false].map((stream): Asked => ({ id, model, stream, key: estate.key })),
+      [true, false].map((stream): Asked => ({ id, model, stream, key: fixture.key })),
     );
     const ends = new Map<string, number>();
     const problems: string[] = [];
@@ -85,7 +85,7 @@ describe("answers of providers that behave and that do not, as the contract says
   });
 
   it.each(Object.keys(BODIES))("%s, denied by a policy", async (id) => {
-    const { problems, ended } = await ask({ id, model: "chat", stream: false, key: estate.regulatedKey });
+    const { problems, ended } = await ask({ id, model: "chat", stream: false, key: fixture.regulatedKey });
     expect([problems, ended]).toEqual([[], "403"]);
   });
 });

@@ -2,13 +2,21 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { eventTypes } from "../../src/dialects/contract/event-stream.ts";
-import { ROUTES, STARTING, startEstate, variantOf, type Estate, type Route, type Variant } from "../clients/estate.ts";
+import {
+  ROUTES,
+  STARTING,
+  startFixture,
+  variantOf,
+  type Fixture,
+  type Route,
+  type Variant,
+} from "../clients/fixture.ts";
 import { deviations } from "./contract.ts";
 
 // Streams of a real server: each surface over each dialect, with text, tool calls, refusals and broken upstreams.
-let estate: Estate;
+let fixture: Fixture;
 beforeAll(async () => {
-  estate = await startEstate();
+  fixture = await startFixture();
 }, STARTING);
 
 /** Names of events that streams of this file had. */
@@ -48,10 +56,10 @@ const VARIANTS: readonly Variant[] = ["parallel", "short", "refusing", "cut", "e
 async function problemsOf(id: string, model: string, more: JsonObject): Promise<readonly string[]> {
   const endpoint = ENDPOINTS.find((row) => row.id === id);
   if (endpoint === undefined) throw new Error(`no endpoint ${id}`);
-  const response = await fetch(`${estate.url}${endpoint.path}`, {
+  const response = await fetch(`${fixture.url}${endpoint.path}`, {
     method: "POST",
     headers: {
-      authorization: `Bearer ${estate.key}`,
+      authorization: `Bearer ${fixture.key}`,
       "content-type": "application/json",
       "anthropic-version": "2023-06-01",
     },

@@ -92,7 +92,7 @@ const ordering: fc.Arbitrary<ProviderPreferences> = fc.record(
   { requiredKeys: [] },
 );
 
-const estates = fc
+const fixtures = fc
   .tuple(
     places,
     fc.array(fc.constantFrom(...BALANCES), { minLength: 1, maxLength: 3 }),
@@ -109,7 +109,7 @@ describe("over random routes and preferences", () => {
   it("tiers ascend from 0 without holes, and equals are shared alike", () => {
     fc.assert(
       fc.property(
-        estates,
+        fixtures,
         narrowing,
         ordering,
         fc.boolean(),
@@ -135,7 +135,7 @@ describe("over random routes and preferences", () => {
 
   it("an order adds and takes no place, whoever asks for it", () => {
     fc.assert(
-      fc.property(estates, narrowing, ordering, preferring, filtering, (rows, fewer, order, regions, failing) => {
+      fc.property(fixtures, narrowing, ordering, preferring, filtering, (rows, fewer, order, regions, failing) => {
         const plain = decided(rows, fewer, policies([], failing));
         const ordered = decided(rows, { ...fewer, ...order }, policies(regions, failing));
         expect(ordered.outcome).toBe(plain.outcome);
@@ -147,7 +147,7 @@ describe("over random routes and preferences", () => {
 
   it("preferences never widen: every place is one that the route has without them", () => {
     fc.assert(
-      fc.property(estates, narrowing, ordering, fc.boolean(), (rows, fewer, order, allow) => {
+      fc.property(fixtures, narrowing, ordering, fc.boolean(), (rows, fewer, order, allow) => {
         const asked = shape({ needs: ["tools"] });
         const ask = (preferences: ProviderPreferences | null) =>
           decide(rows, fakePolicies(), identity, { model: "r", shape: asked, preferences }, 0);
@@ -172,7 +172,7 @@ describe("over random routes and preferences", () => {
   it("an order and a sort by price say the order themselves: by position, then price, then the table", () => {
     const order = fc.record({ order: providers, price: fc.boolean() });
     fc.assert(
-      fc.property(estates, order, (rows, { order: named, price }) => {
+      fc.property(fixtures, order, (rows, { order: named, price }) => {
         const preferences = { order: named, ...(price ? by("price", "none") : {}) };
         const decision = decided(rows, preferences);
         const position = ({ endpoint: { provider: at } }: Candidate) =>

@@ -7,7 +7,7 @@ import { endpoint, fakePolicies, identity, model, route, shape, table } from "..
 import { by, decided, planned, policies, tier } from "./tiers.ts";
 
 /** `a` and `c` at p in eu-west, `b` and `d` at q in us-east; `a` and `d` serve m, `b` and `c` n; the price falls from `a` to `d`. */
-function estate(tiers: readonly TierRow[], onGap: "deny" | "narrow" = "deny"): RoutingTable {
+function fixture(tiers: readonly TierRow[], onGap: "deny" | "narrow" = "deny"): RoutingTable {
   const place = (id: string, served: string, at: "p" | "q", input: number) =>
     endpoint(id, {
       model: served,
@@ -24,7 +24,7 @@ function estate(tiers: readonly TierRow[], onGap: "deny" | "narrow" = "deny"): R
   });
 }
 
-const SHARED = estate([tier(["a", "b"], "weighted", [3, 1]), tier(["c", "d"], "least_in_flight")]);
+const SHARED = fixture([tier(["a", "b"], "weighted", [3, 1]), tier(["c", "d"], "least_in_flight")]);
 
 /** `weighted:a,b|order:c`, or the reason of the denial. */
 function layout(decision: Decision): string {
@@ -95,7 +95,7 @@ describe("tiers of a plan", () => {
 
   it("hold peers to what fallbacks are held to", () => {
     const ask = (onGap: "deny" | "narrow") => {
-      const rows = estate([tier(["a", "b"], "weighted")], onGap);
+      const rows = fixture([tier(["a", "b"], "weighted")], onGap);
       const question = { model: "r", shape: shape({ needs: ["tools"] }), preferences: null };
       return layout(decide(rows, fakePolicies(), identity, question, 0));
     };
@@ -103,7 +103,7 @@ describe("tiers of a plan", () => {
   });
 
   it("a shadow policy that would only part equals would change something", () => {
-    const rows = estate([tier(["a", "b"], "weighted")]);
+    const rows = fixture([tier(["a", "b"], "weighted")]);
     const shadow = (region: string) => decided(rows, null, policies([region], [], "candidate"));
     expect(layout(shadow("eu"))).toBe("weighted:a,b");
     expect(shadow("eu").ifPromoted).toMatchObject({ outcome: "route", plan: ["a", "b"] });

@@ -4,7 +4,7 @@ import type { Attempt, CallEnd } from "../../src/dispatch/attempt.ts";
 import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
 import type { StopCause } from "../../src/dispatch/stop-order.ts";
 import { PlanWalk } from "../../src/dispatch/plan-walk.ts";
-import { emptyCallLog, estateOf } from "./unary/estate.ts";
+import { emptyCallLog, fixtureOf } from "./unary/fixture.ts";
 
 function endOf(kind: FailureKind | null): CallEnd<string> {
   const failure = kind === null ? null : failureOf(kind);
@@ -15,7 +15,7 @@ function endOf(kind: FailureKind | null): CallEnd<string> {
 /** A walk over two endpoints. `calls` has an entry for each call that has begun: its endpoint and the way to end it. */
 function walkOf(maxConcurrency = 4) {
   const stub = { maxConcurrency, reply: () => ({ kind: "never" }) as const };
-  const estate = estateOf(
+  const fixture = fixtureOf(
     [
       { id: "a", ...stub },
       { id: "b", ...stub },
@@ -26,7 +26,7 @@ function walkOf(maxConcurrency = 4) {
   const reported: string[] = [];
   const walk = new PlanWalk<string>(
     {
-      ...estate.job,
+      ...fixture.job,
       deadline: performance.now() + 10_000,
       maxAttempts: 4,
       resends: false,
@@ -48,7 +48,7 @@ function walkOf(maxConcurrency = 4) {
       report: ({ candidate, failure }) => void reported.push(`${candidate.endpoint.id} ${failure?.kind ?? "answered"}`),
     },
   );
-  return { walk, calls, reported, gates: estate.gates };
+  return { walk, calls, reported, gates: fixture.gates };
 }
 
 describe("the walk over a plan", () => {

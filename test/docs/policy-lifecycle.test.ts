@@ -28,13 +28,13 @@ const PEOPLE = {
   WEBSITE: ["website", "inference", ""],
 } as const;
 
-interface Estate {
+interface Fixture {
   readonly folder: string;
   /** What commands of the page run in. */
   readonly environment: Record<string, string>;
 }
 
-function run({ folder, environment }: Estate, command: string): string {
+function run({ folder, environment }: Fixture, command: string): string {
   const { stdout } = spawnSync("bash", ["-c", `{ ${command}\n} 2>&1`], {
     cwd: folder,
     env: environment,
@@ -44,7 +44,7 @@ function run({ folder, environment }: Estate, command: string): string {
 }
 
 /** The example of docs/simulate.md with the page's own requirements, and a branch that changes the policy. */
-function estate(page: string): Estate {
+function fixture(page: string): Fixture {
   const above = temporaryFolder();
   const folder = join(above, "routes");
   mkdirSync(join(above, "bin"));
@@ -53,7 +53,7 @@ function estate(page: string): Estate {
   const script = `#!/bin/sh\ncase $1 in simulate|explain|serve) set -- "$@" --cache "${cache}";; esac\nexec "${process.execPath}" "${join(ROOT, "src/main.ts")}" "$@"\n`;
   writeFileSync(join(above, "bin/signalbox"), script, { mode: 0o755 });
   const path = `${join(above, "bin")}:${GIT_ENVIRONMENT["PATH"] ?? ""}`;
-  const made: Estate = { folder, environment: { ...COMPILED, ...GIT_ENVIRONMENT, ...DATED, PATH: path, LC_ALL: "C" } };
+  const made: Fixture = { folder, environment: { ...COMPILED, ...GIT_ENVIRONMENT, ...DATED, PATH: path, LC_ALL: "C" } };
   cpSync(EXAMPLE, folder, { recursive: true });
   const policies = /^```yaml\n(policies:\n[^]*?)^```/m.exec(page)?.[1] ?? "";
   const platform =
@@ -107,7 +107,7 @@ interface Served {
   readonly reload: () => Promise<void>;
 }
 
-async function serve({ folder, environment }: Estate): Promise<Served> {
+async function serve({ folder, environment }: Fixture): Promise<Served> {
   const log = join(folder, "../serve.log");
   const output = openSync(log, "w");
   const argv = ["serve", "--port", "0", "--no-watch", "--drain", "1"];
@@ -136,7 +136,7 @@ async function serve({ folder, environment }: Estate): Promise<Served> {
 }
 
 /** Makes the keys; gives their public ids by the names of their owners. */
-function makeKeys(made: Estate): ReadonlyMap<string, string> {
+function makeKeys(made: Fixture): ReadonlyMap<string, string> {
   const ids = new Map<string, string>();
   for (const [name, [workspace, scopes, labels]] of Object.entries(PEOPLE)) {
     const flags = `--workspace ${workspace} --scopes ${scopes} --owner user:${name} --expires 30d --format json`;
@@ -150,7 +150,7 @@ function makeKeys(made: Estate): ReadonlyMap<string, string> {
 }
 
 /** Two kinds of requests: one that the change is about, and one that it is not. */
-async function sendRequests({ environment }: Estate, url: string): Promise<void> {
+async function sendRequests({ environment }: Fixture, url: string): Promise<void> {
   const tools = [{ type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } }];
   const bodies = [{ model: "chat", tools }, { model: "chat", tools }, { model: "chat" }, { model: "chat-eu", tools }];
   for (const body of bodies) {
@@ -184,7 +184,7 @@ function settled(output: string, names: ReadonlyMap<string, string>): string {
 }
 
 /** An approval names the digest of the content that is the candidate then, which is another one when the example is changed. */
-function withDigest(made: Estate, command: string): string {
+function withDigest(made: Fixture, command: string): string {
   if (!command.includes(" --digest ")) return command;
   const shown = run(made, "SIGNALBOX_KEY=$AUDITOR signalbox policy show eu-residency --format json");
   const { policy }: { policy: { candidate: { digest: string } } } = JSON.parse(shown);
@@ -196,7 +196,7 @@ it.skipIf(MISSING !== null)(
   { timeout: 300_000 },
   async () => {
     const page = readFileSync(PATH, "utf8");
-    const made = estate(page);
+    const made = fixture(page);
     const server = await serve(made);
     made.environment["SIGNALBOX_SERVER"] = server.url;
     const names = makeKeys(made);

@@ -14,7 +14,7 @@ const PATCHES = readdirSync(FOLDER)
 /** No terminal is assumed to be narrower. */
 const WIDTH = 100;
 
-/** The estate on `main` and the patch on a branch, with commits of the same ids on every machine. */
+/** The fixture on `main` and the patch on a branch, with commits of the same ids on every machine. */
 function pullRequest(name: string): string {
   const folder = temporaryFolder();
   cpSync(join(FOLDER, "estate"), folder, { recursive: true });

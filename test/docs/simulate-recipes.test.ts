@@ -28,7 +28,7 @@ function linesOf(block: unknown, job: string): readonly string[] {
   return Array.isArray(lines) ? lines.map(String) : [];
 }
 
-/** A clone of a repository whose `main` has the estate; its branch adds a fallback. */
+/** A clone of a repository whose `main` has the fixture; its branch adds a fallback. */
 function pullRequest(): string {
   const above = temporaryFolder();
   const [origin, folder] = [join(above, "origin"), join(above, "clone")];

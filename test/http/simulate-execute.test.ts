@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { startRouter, startUpstream, type Router } from "../support/router.ts";
-import { askings, estates, policiesOf, rules, tableOf, type Asking } from "./simulate-estate.ts";
+import { askings, fixtures, policiesOf, rules, tableOf, type Asking } from "./simulate-fixture.ts";
 import { learnings, placesWith } from "./simulate-learnt.ts";
 
 const KEY = { authorization: "Bearer good", "content-type": "application/json" };
@@ -57,7 +57,7 @@ describe("simulate == execute", () => {
       });
       await fc.assert(
         fc.asyncProperty(
-          estates,
+          fixtures,
           rules,
           fc.array(askings, { minLength: 2, maxLength: 5 }),
           learnings,
@@ -65,11 +65,11 @@ describe("simulate == execute", () => {
             chances.map((chance): readonly [number, number] => [chance, chance]),
             fc.tuple(chances, chances),
           ),
-          async (estate, ruled, asked, learnt, chance) => {
+          async (fixture, ruled, asked, learnt, chance) => {
             for (const asking of asked) {
               // A fresh router each time: every failure changes what is known of the endpoints.
               const router = await startRouter({
-                table: tableOf(estate, upstream.url),
+                table: tableOf(fixture, upstream.url),
                 policies: policiesOf(ruled),
                 runtime: { endpoints: placesWith(learnt) },
               });

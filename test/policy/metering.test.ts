@@ -14,7 +14,7 @@ import type { PolicyModule } from "../../src/policy/compiled.ts";
 import { EVALUATION_FUEL, EvaluationTimeoutError, Evaluator, serialise } from "../../src/policy/evaluator.ts";
 import { MeteringError } from "../../src/policy/metering/bytes.ts";
 import { meterModule } from "../../src/policy/metering/meter-module.ts";
-import { RULES } from "../cli/policies-served/estate.ts";
+import { RULES } from "../cli/policies-served/fixture.ts";
 import { candidate, ordinaryInput, policySource, sampleData, toolchain } from "./samples.ts";
 
 const sdk: typeof OpaWasm = createRequire(import.meta.url)("@open-policy-agent/opa-wasm");

@@ -13,7 +13,7 @@ import { policySource } from "../policy/samples.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "../store/postgres/server.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { ask, chat } from "./clients.ts";
-import { estate } from "./estate.ts";
+import { fixture } from "./fixture.ts";
 import { startProvider } from "./provider.ts";
 import { Replica } from "./replica.ts";
 
@@ -114,7 +114,7 @@ async function raceOverHttp(database: string): Promise<{ readonly code: number; 
   const folder = temporaryFolder();
   writeFileSync(
     join(folder, "routes.yaml"),
-    JSON.stringify({ ...estate(provider.url), policies: { managed_by: ["large"] } }),
+    JSON.stringify({ ...fixture(provider.url), policies: { managed_by: ["large"] } }),
   );
   writePolicy(folder, null);
   const { manager, client } = await makeKeys(database);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { ANSWER, answerJson, delta, sse, startSse, startUpstream } from "../support/router.ts";
-import { USAGE } from "./estate.ts";
+import { USAGE } from "./fixture.ts";
 
 export const WORDS = Array.from({ length: 20 }, (_, index) => `word${index} `);
 

@@ -16,7 +16,7 @@ import { NO_POSTGRES, startTestServer, type TestServer } from "../store/postgres
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { startBalancer } from "./balancer.ts";
 import { ask, chat, Clients, type Seen } from "./clients.ts";
-import { estate, REQUESTS_PER_MINUTE, TOKENS_PER_MONTH, USAGE } from "./estate.ts";
+import { fixture, REQUESTS_PER_MINUTE, TOKENS_PER_MONTH, USAGE } from "./fixture.ts";
 import { startProvider, WORDS } from "./provider.ts";
 import { Replica } from "./replica.ts";
 
@@ -84,7 +84,7 @@ describe.skipIf(NO_POSTGRES !== null)(`two replicas on one PostgreSQL ${NO_POSTG
     async () => {
       const provider = await startProvider();
       const folder = temporaryFolder();
-      writeFileSync(join(folder, "routes.yaml"), JSON.stringify(estate(provider.url)));
+      writeFileSync(join(folder, "routes.yaml"), JSON.stringify(fixture(provider.url)));
       const url = await server.database();
       const store = await openPostgresStore({ url, bounds: { statementTimeout: 20_000 } });
       onTestFinished(() => store.close());

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { answerJson, delta, sse, startSse, startUpstream, until } from "../support/router.ts";
-import { addKey, startRunning, writeEstate } from "./running-server.ts";
+import { addKey, startRunning, writeFixture } from "./running-server.ts";
 
 const chat = (stream = false): string =>
   JSON.stringify({ model: "large", stream, messages: [{ role: "user", content: "hello" }] });
@@ -18,7 +18,7 @@ function open(url: string): Socket {
 
 describe("the two listeners", () => {
   it("have nothing of each other", async () => {
-    const server = await startRunning(writeEstate("http://127.0.0.1:9"));
+    const server = await startRunning(writeFixture("http://127.0.0.1:9"));
     const urls = { public: server.url, admin: server.adminUrl };
     for (const { listener, method, path } of ENDPOINTS) {
       const elsewhere = listener === "public" ? urls.admin : urls.public;
@@ -37,7 +37,7 @@ describe("too much at once", () => {
       startSse(response);
       response.write(sse(delta("word")));
     });
-    const server = await startRunning(writeEstate(upstream.url), { drain: 0 }, { inFlight: 4 });
+    const server = await startRunning(writeFixture(upstream.url), { drain: 0 }, { inFlight: 4 });
     const { text: key } = await addKey(server.store);
     const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
     const ask = (stream: boolean, signal?: AbortSignal): Promise<Response> =>
@@ -62,7 +62,7 @@ describe("too much at once", () => {
   });
 
   it("closes connections beyond the bound as they come", async () => {
-    const server = await startRunning(writeEstate("http://127.0.0.1:9"), { maxConnections: 2 });
+    const server = await startRunning(writeFixture("http://127.0.0.1:9"), { maxConnections: 2 });
     const [first, second] = [open(server.url), open(server.url)];
     await Promise.all([first, second].map((socket) => new Promise((resolve) => socket.once("connect", resolve))));
     const third = open(server.url);
@@ -89,7 +89,7 @@ describe("too much at once", () => {
         }
       }
     });
-    const server = await startRunning(writeEstate(upstream.url), { drain: 0 });
+    const server = await startRunning(writeFixture(upstream.url), { drain: 0 });
     const { text: key } = await addKey(server.store);
     const socket = open(server.url);
     const body = chat(true);
@@ -112,7 +112,7 @@ describe("too much at once", () => {
 
 describe("heads and bodies", () => {
   it("a URL, or headers, too long or too many are refused in our words", async () => {
-    const server = await startRunning(writeEstate("http://127.0.0.1:9"));
+    const server = await startRunning(writeFixture("http://127.0.0.1:9"));
     const long = await fetch(`${server.url}/status?${"x".repeat(9_000)}`);
     expect([long.status, await long.json()]).toMatchObject([414, { error: { code: "url_too_long" } }]);
     const many = await fetch(`${server.url}/status`, {
@@ -128,7 +128,7 @@ describe("heads and bodies", () => {
   });
 
   it("a length together with chunks is no request", async () => {
-    const server = await startRunning(writeEstate("http://127.0.0.1:9"));
+    const server = await startRunning(writeFixture("http://127.0.0.1:9"));
     const socket = open(server.url);
     const heard: Buffer[] = [];
     socket.on("data", (chunk: Buffer) => heard.push(chunk));
@@ -146,7 +146,7 @@ describe("heads and bodies", () => {
   });
 
   it("a body of the router's own endpoints is short", async () => {
-    const server = await startRunning(writeEstate("http://127.0.0.1:9"));
+    const server = await startRunning(writeFixture("http://127.0.0.1:9"));
     const { text: key } = await addKey(server.store, "large", ["operations:manage"]);
     const answer = await fetch(`${server.url}/v1/keys`, {
       method: "POST",
@@ -158,7 +158,7 @@ describe("heads and bodies", () => {
 
   it("what a proxy says of the client is neither believed nor passed on nor kept", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
-    const server = await startRunning(writeEstate(upstream.url));
+    const server = await startRunning(writeFixture(upstream.url));
     const { text: key } = await addKey(server.store);
     const answer = await fetch(`${server.url}/v1/chat/completions`, {
       method: "POST",

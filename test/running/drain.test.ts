@@ -6,7 +6,7 @@ import { openStore } from "../../src/server/open-store.ts";
 import type { EvidenceEntry } from "../../src/evidence/evidence-store.ts";
 import { Clients, type Seen } from "../replicas/clients.ts";
 import { ANSWER, answerJson, delta, sse, startSse, startUpstream, until, type Upstream } from "../support/router.ts";
-import { addKey, startRunning, writeEstate } from "./running-server.ts";
+import { addKey, startRunning, writeFixture } from "./running-server.ts";
 
 const hello = [{ role: "user", content: "hello" }] as const;
 
@@ -43,8 +43,8 @@ describe("the end of a drain's time", () => {
       /event: error\ndata: \{"type":"error".*being stopped/,
     ],
   ])("%s: a stream gets an error in its caller's dialect and is no client's fault", async (path, body, said) => {
-    const estate = writeEstate((await endless()).url);
-    const server = await startRunning(estate, { drain: 200 });
+    const fixture = writeFixture((await endless()).url);
+    const server = await startRunning(fixture, { drain: 200 });
     const { text: key } = await addKey(server.store);
     const response = await fetch(`${server.url}${path}`, {
       method: "POST",
@@ -56,7 +56,7 @@ describe("the end of a drain's time", () => {
     await server.close();
     // Whole: a connection that is cut would reject.
     expect(await text).toMatch(said);
-    const [entry] = await recorded(estate.database);
+    const [entry] = await recorded(fixture.database);
     expect(entry?.outcome).toMatchObject({
       status: 200,
       terminal: "failed",
@@ -65,8 +65,8 @@ describe("the end of a drain's time", () => {
   });
 
   it("an answer that has not begun is a 503 that asks to come again, for chats and for bodies that are being sent", async () => {
-    const estate = writeEstate((await endless()).url);
-    const server = await startRunning(estate, { drain: 200 });
+    const fixture = writeFixture((await endless()).url);
+    const server = await startRunning(fixture, { drain: 200 });
     const { text: key } = await addKey(server.store);
     const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
     const chat = fetch(`${server.url}/v1/chat/completions`, {
@@ -84,7 +84,7 @@ describe("the end of a drain's time", () => {
       expect(answer.headers.get("connection")).toBe("close");
       expect(await answer.json()).toMatchObject({ error: { code: "server_stopping" } });
     }
-    const entries = await recorded(estate.database);
+    const entries = await recorded(fixture.database);
     expect(entries.map(({ outcome }) => [outcome?.status, outcome?.terminal])).toEqual([
       [503, "failed"],
       [503, "failed"],
@@ -102,8 +102,8 @@ describe("a stop while a stream is read for its usage", () => {
       const usage = { prompt_tokens: 7, completion_tokens: 500, total_tokens: 507 };
       response.end(sse(delta("", "stop")) + sse({ choices: [], usage }) + sse("[DONE]"));
     });
-    const estate = writeEstate(upstream.url);
-    const server = await startRunning(estate, { drain: 5_000 });
+    const fixture = writeFixture(upstream.url);
+    const server = await startRunning(fixture, { drain: 5_000 });
     const { text: key } = await addKey(server.store, "metered");
     const client = new AbortController();
     const answer = await fetch(`${server.url}/v1/chat/completions`, {
@@ -118,7 +118,7 @@ describe("a stop while a stream is read for its usage", () => {
     const closing = server.close();
     left.resolve();
     await closing;
-    const store = await openStore(estate.database);
+    const store = await openStore(fixture.database);
     onTestFinished(() => store.close());
     const [entry] = await store.evidence.read({ after: 0, limit: 10 });
     expect(entry?.outcome).toMatchObject({ terminal: "client_closed", inputTokens: 7, outputTokens: 500 });
@@ -140,8 +140,8 @@ describe("a server that is told to stop under load", () => {
         }
         response.end(`${sse(delta("", "stop"))}data: [DONE]\n\n`);
       });
-      const estate = writeEstate(upstream.url);
-      const server = await startRunning(estate, { drainDelay: 800, drain: 5_000 });
+      const fixture = writeFixture(upstream.url);
+      const server = await startRunning(fixture, { drainDelay: 800, drain: 5_000 });
       const { text: key } = await addKey(server.store);
       // Connections are kept for long, so it is the server's word that ends them.
       const agent = new Agent({ connections: 8, keepAliveTimeout: 60_000, keepAliveMaxTimeout: 60_000 });
@@ -190,7 +190,7 @@ describe("a server that is told to stop under load", () => {
       for (const { text } of streams) expect(text).toMatch(/\[DONE\]\n\n$/);
       expect(politely.slice(8)).not.toEqual([]);
       expect(new Set(politely.slice(8))).toEqual(new Set(["close"]));
-      const entries = await recorded(estate.database);
+      const entries = await recorded(fixture.database);
       expect(new Set(entries.map(({ outcome }) => outcome?.terminal))).toEqual(new Set(["completed"]));
       expect(entries).toHaveLength(clients.seen.length);
       await expect(fetch(`${server.url}/status`)).rejects.toThrow("fetch failed");
@@ -206,7 +206,7 @@ describe("a server that is told to stop under load", () => {
       }
       response.end(`${sse(delta("", "stop"))}data: [DONE]\n\n`);
     });
-    const server = await startRunning(writeEstate(upstream.url), { drain: 5_000 });
+    const server = await startRunning(writeFixture(upstream.url), { drain: 5_000 });
     const { text: key } = await addKey(server.store);
     const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: key, maxRetries: 0 });
     const stream = await client.chat.completions.create({ model: "large", stream: true, messages: [...hello] });

@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import type { RunningServer } from "../../src/server/running-server.ts";
 import { answerJson, delta, sse, startSse, startUpstream } from "../support/router.ts";
-import { addKey, startRunning, writeEstate } from "./running-server.ts";
+import { addKey, startRunning, writeFixture } from "./running-server.ts";
 
 const PATH = "/v1/chat/completions";
 
@@ -86,7 +86,7 @@ async function start(): Promise<Target> {
     response.write(sse(delta("word")));
   });
   const limits = { inFlight: 16, bodyBytes: MEGABYTE, bodyMemory: 8 * MEGABYTE };
-  const server = await startRunning(writeEstate(upstream.url), { drain: 0 }, limits);
+  const server = await startRunning(writeFixture(upstream.url), { drain: 0 }, limits);
   const { store } = server;
   return { server, attacker: await addKey(store, "large"), victim: await addKey(store, "metered") };
 }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import OpenAI from "openai";
 import { expect, it } from "vitest";
 import { answerJson, ANSWER, delta, sse, startSse, startUpstream } from "../support/router.ts";
-import { addKey, startRunning, writeEstate } from "./running-server.ts";
+import { addKey, startRunning, writeFixture } from "./running-server.ts";
 
 const CLIENTS = 3;
 const RELOADS = 10;
@@ -43,10 +43,10 @@ it(
       workspaces: { large: (value as { workspaces: Record<string, object> }).workspaces["large"] },
     }));
     const [first = (value) => value, second = (value) => value] = texts;
-    const estate = writeEstate(upstream.url, first);
-    const other = writeEstate(upstream.url, second);
-    const files = [readFileSync(estate.config, "utf8"), readFileSync(other.config, "utf8")];
-    const server = await startRunning(estate);
+    const fixture = writeFixture(upstream.url, first);
+    const other = writeFixture(upstream.url, second);
+    const files = [readFileSync(fixture.config, "utf8"), readFileSync(other.config, "utf8")];
+    const server = await startRunning(fixture);
     const { text: apiKey } = await addKey(server.store);
     const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey, maxRetries: 0 });
     const messages = [{ role: "user" as const, content: "hello" }];
@@ -82,7 +82,7 @@ it(
     );
     const revisions = new Map<string, string>([[server.built.snapshot.decider.table.revision.slice(0, 12), "first"]]);
     for (let round = 1; round <= RELOADS; round += 1) {
-      writeFileSync(estate.config, files[round % 2] ?? "");
+      writeFileSync(fixture.config, files[round % 2] ?? "");
       const reloading = server.reload();
       // A reload that is under way is no trouble.
       expect(await (await fetch(`${server.url}/status`)).json()).toMatchObject({ degraded: [] });

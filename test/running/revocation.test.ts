@@ -4,7 +4,7 @@ import { openStore } from "../../src/server/open-store.ts";
 import { createKey } from "../../src/keys/key-record.ts";
 import type { RunningServer } from "../../src/server/running-server.ts";
 import { delta, sse, startSse, startUpstream, until, type Upstream } from "../support/router.ts";
-import { addKey, startRunning, writeEstate } from "./running-server.ts";
+import { addKey, startRunning, writeFixture } from "./running-server.ts";
 
 const messages = [{ role: "user", content: "hello" }];
 
@@ -43,8 +43,8 @@ async function streamed(server: RunningServer, key: string, path: string, body: 
 describe("a key that is revoked while its streams run", () => {
   it("ends them within a second on every surface and replica, and those of its exchanged tokens; no others", async () => {
     const upstream = await endless();
-    const estate = writeEstate(upstream.url);
-    const servers = [await startRunning(estate, { drain: 0 }), await startRunning(estate, { drain: 0 })] as const;
+    const fixture = writeFixture(upstream.url);
+    const servers = [await startRunning(fixture, { drain: 0 }), await startRunning(fixture, { drain: 0 })] as const;
     const [{ store }] = servers;
     const { record, text } = createKey(
       {
@@ -83,7 +83,7 @@ describe("a key that is revoked while its streams run", () => {
     await until(() => upstream.calls.filter(({ lostAt }) => lostAt === null).length === 1);
     for (const server of servers) await server.close();
     expect(await untouched).toContain("server_stopping");
-    const reader = await openStore(estate.database);
+    const reader = await openStore(fixture.database);
     onTestFinished(() => reader.close());
     const entries = await reader.evidence.read({ after: 0, limit: 100 });
     const ofKey = entries.filter(({ decision }) => decision.keyId === record.id && decision.operation !== "control");
@@ -105,12 +105,12 @@ describe("a key that is revoked while its streams run", () => {
       await finish.promise;
       response.end(`${sse(delta("", "stop"))}data: [DONE]\n\n`);
     });
-    const estate = writeEstate(upstream.url, (value) => {
+    const fixture = writeFixture(upstream.url, (value) => {
       const file: { workspaces: Record<string, object> } = JSON.parse(JSON.stringify(value));
       file.workspaces["large"] = { ...file.workspaces["large"], on_revoke: "finish" };
       return file;
     });
-    const server = await startRunning(estate);
+    const server = await startRunning(fixture);
     const key = await addKey(server.store);
     const [stream] = await streamed(server, key.text, "/v1/chat/completions", { messages });
     await server.store.keys.revoke(key.id, Date.now());

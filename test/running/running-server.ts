@@ -9,21 +9,21 @@ import type { ServerLimits } from "../../src/http/capacity.ts";
 import { createKey } from "../../src/keys/key-record.ts";
 import type { Scope } from "../../src/canon/scope.ts";
 import type { Store } from "../../src/store/port.ts";
-import { estate } from "../replicas/estate.ts";
+import { fixture } from "../replicas/fixture.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { TEST_CACHE } from "../support/cache.ts";
 
-export interface Estate {
+export interface Fixture {
   readonly folder: string;
   readonly database: string;
   readonly config: string;
 }
 
 /** routes.yaml over one provider, in a folder that ends with the test. */
-export function writeEstate(upstream: string, edit: (value: object) => object = (value) => value): Estate {
+export function writeFixture(upstream: string, edit: (value: object) => object = (value) => value): Fixture {
   const folder = temporaryFolder();
   const config = join(folder, "routes.yaml");
-  writeFileSync(config, JSON.stringify(edit(estate(upstream))));
+  writeFileSync(config, JSON.stringify(edit(fixture(upstream))));
   return { folder, database: join(folder, "signalbox.db"), config };
 }
 
@@ -42,7 +42,7 @@ export async function addKey(
 
 /** A server in the test's own process. */
 export async function startRunning(
-  { config, database }: Estate,
+  { config, database }: Fixture,
   more: Partial<ServeOptions> = {},
   limits: Partial<ServerLimits> = {},
 ): Promise<RunningServer> {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { onTestFinished } from "vitest";
 import { until } from "../support/router.ts";
-import type { Estate } from "./running-server.ts";
+import type { Fixture } from "./running-server.ts";
 import { COMPILED } from "../support/node-cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -23,7 +23,7 @@ export class SpawnedServer {
     });
   }
 
-  static async start({ folder, database, config }: Estate, flags: readonly string[]): Promise<SpawnedServer> {
+  static async start({ folder, database, config }: Fixture, flags: readonly string[]): Promise<SpawnedServer> {
     const cache = join(ROOT, ".signalbox", "test-cache");
     const ports = ["--port", "0", "--admin-port", "0"];
     const files = ["--config", config, "--database", database, "--cache", cache];

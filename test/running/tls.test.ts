@@ -8,7 +8,7 @@ import { readTls } from "../../src/server/tls.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { delta, sse, startSse, startUpstream } from "../support/router.ts";
 import { makeCertificate, NO_OPENSSL } from "./certificate.ts";
-import { addKey, startRunning, writeEstate } from "./running-server.ts";
+import { addKey, startRunning, writeFixture } from "./running-server.ts";
 
 /** Name of the certificate that a new connection is shown, or the error's code. */
 function shownBy(url: string, more: ConnectionOptions = {}): Promise<string> {
@@ -36,7 +36,7 @@ describe.skipIf(NO_OPENSSL !== null)(`TLS ${NO_OPENSSL ?? ""}`, () => {
     const tls = { cert: join(folder, "served.crt"), key: join(folder, "served.key") };
     copyFileSync(first.cert, tls.cert);
     copyFileSync(first.key, tls.key);
-    const server = await startRunning(writeEstate(upstream.url), { tls });
+    const server = await startRunning(writeFixture(upstream.url), { tls });
     expect(server.url).toMatch(/^https:/);
     expect(server.adminUrl).toMatch(/^http:/);
     const { text: key } = await addKey(server.store);
@@ -97,6 +97,6 @@ describe.skipIf(NO_OPENSSL !== null)(`TLS ${NO_OPENSSL ?? ""}`, () => {
       "--tls-cert: the file cannot be read",
     );
     const wrong = { tls: { cert: one.cert, key: two.key } };
-    await expect(startRunning(writeEstate("http://127.0.0.1:9"), wrong)).rejects.toThrow("--tls-key");
+    await expect(startRunning(writeFixture("http://127.0.0.1:9"), wrong)).rejects.toThrow("--tls-key");
   });
 });

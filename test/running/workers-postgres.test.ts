@@ -9,7 +9,7 @@ import { chat } from "../replicas/clients.ts";
 import { startProvider } from "../replicas/provider.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "../store/postgres/server.ts";
 import { makeCertificate, NO_OPENSSL } from "./certificate.ts";
-import { addKey, writeEstate } from "./running-server.ts";
+import { addKey, writeFixture } from "./running-server.ts";
 import { SpawnedServer } from "./spawned-server.ts";
 
 const MISSING = NO_POSTGRES ?? NO_OPENSSL ?? (process.platform === "linux" ? null : "(needs /proc of Linux)");
@@ -32,12 +32,12 @@ describe.skipIf(MISSING !== null)(`two workers over PostgreSQL, with TLS and a J
 
   it("lose only what a killed one had, and keep one chain and one log", { timeout: 240_000 }, async () => {
     const provider = await startProvider();
-    const estate = { ...writeEstate(provider.url), database: await postgres.database() };
-    const store = await openStore(estate.database);
+    const fixture = { ...writeFixture(provider.url), database: await postgres.database() };
+    const store = await openStore(fixture.database);
     const key = await addKey(store);
-    const { cert, key: certificateKey } = makeCertificate(estate.folder, "workers");
+    const { cert, key: certificateKey } = makeCertificate(fixture.folder, "workers");
     const tls = ["--tls-cert", cert, "--tls-key", certificateKey];
-    const server = await SpawnedServer.start(estate, [
+    const server = await SpawnedServer.start(fixture, [
       "--workers",
       "2",
       "--no-watch",
@@ -96,7 +96,7 @@ describe.skipIf(MISSING !== null)(`two workers over PostgreSQL, with TLS and a J
     const recorded = new Set(entries.map(({ decision }) => String(decision.requestId)));
     expect(seen.filter(({ requestId }) => requestId !== "" && !recorded.has(requestId))).toEqual([]);
     await store.close();
-    expect(await runCommand(evidence, ["verify", "--database", estate.database])).toMatchObject({ code: 0 });
+    expect(await runCommand(evidence, ["verify", "--database", fixture.database])).toMatchObject({ code: 0 });
 
     // Three processes wrote to one pipe: no line is torn, and each request that was answered has its own. What the killed one had answered in its last
     // moment it could not say any more; the evidence, which was read above, has it.

@@ -6,9 +6,9 @@ import { evidence } from "../../src/cli/evidence/evidence.ts";
 import { openStore } from "../../src/server/open-store.ts";
 import { runCommand } from "../keys/command.ts";
 import { ask, chat, Clients } from "../replicas/clients.ts";
-import { estate as estateOf } from "../replicas/estate.ts";
+import { fixture as fixtureOf } from "../replicas/fixture.ts";
 import { startProvider } from "../replicas/provider.ts";
-import { addKey, writeEstate } from "./running-server.ts";
+import { addKey, writeFixture } from "./running-server.ts";
 import { SpawnedServer } from "./spawned-server.ts";
 
 interface Status {
@@ -41,11 +41,11 @@ const RESTARTS = 'signalbox_worker_restarts_total{worker="0"}';
 describe.skipIf(process.platform !== "linux")("two workers (needs /proc of Linux to find them)", () => {
   it("share the requests; one that is killed loses its own only, and comes back", { timeout: 240_000 }, async () => {
     const provider = await startProvider();
-    const estate = writeEstate(provider.url);
-    const store = await openStore(estate.database);
+    const fixture = writeFixture(provider.url);
+    const store = await openStore(fixture.database);
     const key = await addKey(store);
     const other = await addKey(store);
-    const server = await SpawnedServer.start(estate, [
+    const server = await SpawnedServer.start(fixture, [
       "--workers",
       "2",
       "--no-watch",
@@ -96,15 +96,15 @@ describe.skipIf(process.platform !== "linux")("two workers (needs /proc of Linux
 
     // A reload reaches both; one with errors neither, and who starts anew has what the others have.
     const [before] = await statuses(server);
-    const changed = JSON.parse(JSON.stringify(estateOf(provider.url))) as { routes: Record<string, object> };
+    const changed = JSON.parse(JSON.stringify(fixtureOf(provider.url))) as { routes: Record<string, object> };
     changed.routes["large"] = { ...changed.routes["large"], title: "changed" };
-    writeFileSync(estate.config, JSON.stringify(changed));
+    writeFileSync(fixture.config, JSON.stringify(changed));
     server.child.kill("SIGHUP");
     await server.says("reloaded, table");
     const tables = new Set((await statuses(server)).map(({ table_sha256 }) => table_sha256));
     expect(tables.size).toBe(1);
     expect(tables).not.toContain(before?.table_sha256);
-    writeFileSync(estate.config, "{}");
+    writeFileSync(fixture.config, "{}");
     server.child.kill("SIGHUP");
     await server.says("reload failed");
     const degraded = async () => (await statuses(server)).map((one) => one.degraded);
@@ -150,7 +150,7 @@ describe.skipIf(process.platform !== "linux")("two workers (needs /proc of Linux
     expect(await server.exited).toBe(0);
     expect(server.said).toMatch(/stopped\n$/);
     await store.close();
-    expect(await runCommand(evidence, ["verify", "--database", estate.database])).toMatchObject({
+    expect(await runCommand(evidence, ["verify", "--database", fixture.database])).toMatchObject({
       code: 0,
       stderr: "",
     });

@@ -11,7 +11,7 @@ import { ResultCache } from "../../src/policy/toolchain/result-cache.ts";
 import { CLEAN } from "../compile/base.ts";
 import { gatePolicy } from "../cli/policy-folder.ts";
 import { temporaryFolder, writeTo } from "../cli/simulate/repository.ts";
-import { Replica } from "../cli/policies-served/estate.ts";
+import { Replica } from "../cli/policies-served/fixture.ts";
 import { runCommand, type Ran } from "../keys/command.ts";
 import { cacheIn } from "../support/cache.ts";
 import { fewOrMany } from "../support/long.ts";

@@ -12,7 +12,7 @@ import { storedContent } from "../../src/policy/kept-content.ts";
 import { buildDigest } from "../../src/policy/toolchain/toolchain.ts";
 import type { StoredContent } from "../../src/canon/policy.ts";
 import { temporaryFolder } from "../cli/simulate/repository.ts";
-import { Replica, RULES, type Rules } from "../cli/policies-served/estate.ts";
+import { Replica, RULES, type Rules } from "../cli/policies-served/fixture.ts";
 import { runCommand } from "../keys/command.ts";
 import { policySource } from "../policy/samples.ts";
 import { TEST_CACHE } from "../support/cache.ts";

@@ -14,14 +14,14 @@ const rows = table({
   routes: [route("r", "a", ["b"])],
   workspaces: [workspace("w", { routes: ["r"] })],
 });
-const estate = { ...rows, vocabulary: { ...rows.vocabulary, owners: ["group:payments"] } };
+const fixture = { ...rows, vocabulary: { ...rows.vocabulary, owners: ["group:payments"] } };
 const policies = fakePolicies(() => []);
-const providers = Object.keys(estate.providers);
-const [region = ""] = Object.values(estate.providers).map((provider) => provider.region);
+const providers = Object.keys(fixture.providers);
+const [region = ""] = Object.values(fixture.providers).map((provider) => provider.region);
 
 function recordOf(sample: SampleRequest): string {
   const at = instantOf(sample.time);
-  const decided = decide(estate, policies, identityOf(sample), questionOf(sample), at);
+  const decided = decide(fixture, policies, identityOf(sample), questionOf(sample), at);
   const head = {
     requestId: asIdentifier("req_1"),
     at,
@@ -30,7 +30,7 @@ function recordOf(sample: SampleRequest): string {
     clientRequestDigest: null,
   };
   return JSON.stringify(
-    decisionRecord(head, identityOf(sample), questionOf(sample), decided, { table: estate, policies }),
+    decisionRecord(head, identityOf(sample), questionOf(sample), decided, { table: fixture, policies }),
   );
 }
 

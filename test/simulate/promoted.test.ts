@@ -4,7 +4,7 @@ import type { Decision } from "../../src/canon/decision.ts";
 import type { PolicySet } from "../../src/canon/policy.ts";
 import { decide } from "../../src/decide/decide.ts";
 import { promotedPolicies } from "../../src/simulate/explain/promoted.ts";
-import { estates, policiesOf, rules, tableOf } from "../http/simulate-estate.ts";
+import { fixtures, policiesOf, rules, tableOf } from "../http/simulate-fixture.ts";
 import { identity, shape } from "../support/table.ts";
 
 /** Enforced policies, and candidates of some of them that may say something else. */
@@ -64,8 +64,8 @@ it("deciding with everything promoted is what a decision says would happen if it
   let changed = 0;
   const watching = fc.subarray(["a-gate", "b-filter", "c-all", "e-near"]);
   fc.assert(
-    fc.property(estates, rules, rules, watching, fc.boolean(), (estate, now, then, watched, stream) => {
-      const rows = tableOf(estate, "http://127.0.0.1:1");
+    fc.property(fixtures, rules, rules, watching, fc.boolean(), (fixture, now, then, watched, stream) => {
+      const rows = tableOf(fixture, "http://127.0.0.1:1");
       const set = withCandidates(policiesOf(now), policiesOf(then), watched);
       const question = { model: "r", preferences: null, shape: shape({ stream }) };
       const declared = decide(rows, set, identity, question, 0);

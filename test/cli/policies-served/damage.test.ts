@@ -2,7 +2,7 @@ import { copyFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openLifecycle } from "../../../src/lifecycle/open-lifecycle.ts";
-import { Replica } from "./estate.ts";
+import { Replica } from "./fixture.ts";
 
 const LONG = { timeout: 180_000 };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Replica, type Answered } from "./estate.ts";
+import { Replica, type Answered } from "./fixture.ts";
 
 test(
   "promotions and rollbacks under load: every answer is of one set, the one that its decision names, and none fails",

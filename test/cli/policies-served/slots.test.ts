@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { PolicySet } from "../../../src/canon/policy.ts";
 import type { EvidenceEntry } from "../../../src/evidence/evidence-store.ts";
-import { Replica } from "./estate.ts";
+import { Replica } from "./fixture.ts";
 
 const LONG = { timeout: 180_000 };
 

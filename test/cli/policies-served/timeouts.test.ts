@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Replica } from "./estate.ts";
+import { Replica } from "./fixture.ts";
 
 /** What differs from request to request and reaches the policy, so that nothing is remembered. */
 const SIZES = [1, 2_000, 10_000].map((max_completion_tokens) => ({ max_completion_tokens }));

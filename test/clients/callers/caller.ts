@@ -1,4 +1,4 @@
-import type { Estate } from "../estate.ts";
+import type { Fixture } from "../fixture.ts";
 
 /** Which of our surfaces a client speaks to. */
 export type SurfaceName = "chat" | "completions" | "responses" | "messages";
@@ -44,13 +44,16 @@ export interface Session {
 }
 
 /** @param more `key`: the workspace's everything is used otherwise. */
-export function openSession(estate: Estate, more: { readonly key?: string; readonly retries?: number } = {}): Session {
+export function openSession(
+  fixture: Fixture,
+  more: { readonly key?: string; readonly retries?: number } = {},
+): Session {
   const sent: string[] = [];
   const headers: Headers[] = [];
   const bodies: unknown[] = [];
   return {
-    url: estate.url,
-    key: more.key ?? estate.key,
+    url: fixture.url,
+    key: more.key ?? fixture.key,
     retries: more.retries,
     sent,
     headers,

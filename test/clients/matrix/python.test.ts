@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
-import { STARTING } from "../estate.ts";
+import { STARTING } from "../fixture.ts";
 import { INTERPRETER, NEEDS } from "../python/interpreter.ts";
 import { askPlainly, startMatrixFixture } from "./fixture.ts";
 import { PROTOCOLS } from "./scripted/turns.ts";

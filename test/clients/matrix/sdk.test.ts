@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { CALLERS } from "../callers/all.ts";
 import { everythingSaid, statusOf, thrownBy, type Caller, type Session, type Told } from "../callers/caller.ts";
-import { STARTING } from "../estate.ts";
+import { STARTING } from "../fixture.ts";
 import { askPlainly, startMatrixFixture, type MatrixFixture, type WorkspaceName } from "./fixture.ts";
 import type { Script } from "./scripted/provider.ts";
 

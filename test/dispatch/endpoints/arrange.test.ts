@@ -6,7 +6,7 @@ import { BALANCES } from "../../../src/canon/table.ts";
 import { arrange, type Circumstances } from "../../../src/dispatch/arrange.ts";
 import { HEALTHY, type HealthState } from "../../../src/dispatch/health.ts";
 import { Measures } from "../../../src/dispatch/measures.ts";
-import { candidate, idsOf, seeded, tier } from "./estate.ts";
+import { candidate, idsOf, seeded, tier } from "./fixture.ts";
 
 const ejected = (until: number): HealthState => ({ state: "ejected", until });
 const limited = (until: number): HealthState => ({ state: "rate_limited", until });

@@ -5,7 +5,7 @@ import type { Balance } from "../../../src/canon/table.ts";
 import { orderTier, type Circumstances } from "../../../src/dispatch/balance.ts";
 import { Measures } from "../../../src/dispatch/measures.ts";
 import { endpoint } from "../../support/table.ts";
-import { candidate, idsOf, seeded, tier } from "./estate.ts";
+import { candidate, idsOf, seeded, tier } from "./fixture.ts";
 
 interface Known {
   readonly firstToken?: number;

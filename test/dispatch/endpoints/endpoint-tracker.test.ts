@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { HealthSettings } from "../../../src/canon/table.ts";
 import type { Arrangement } from "../../../src/dispatch/arrange.ts";
 import { EndpointTracker } from "../../../src/dispatch/endpoint-tracker.ts";
-import { failure, idsOf, ILL, PROBED, seeded, SETTINGS, tier, WELL } from "./estate.ts";
+import { failure, idsOf, ILL, PROBED, seeded, SETTINGS, tier, WELL } from "./fixture.ts";
 import { fewOrMany } from "../../support/long.ts";
 
 const PLAN = tier(["a", "b", "c"]);

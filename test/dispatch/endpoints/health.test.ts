@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { effectOf, FAILURE_KINDS } from "../../../src/canon/failure.ts";
 import type { HealthSettings } from "../../../src/canon/table.ts";
 import { DEFAULT_RATE_LIMIT, FailureWindow, Health, TRIAL_CLAIM } from "../../../src/dispatch/health.ts";
-import { failure, PROBED, SETTINGS } from "./estate.ts";
+import { failure, PROBED, SETTINGS } from "./fixture.ts";
 
 const bad = failure("server_error");
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Gathering, type Gathered, type GatherJob } from "../../../src/dispatch/unary/gather.ts";
 import { EndpointTracker } from "../../../src/dispatch/endpoint-tracker.ts";
-import { echoTask, emptyCallLog, estateOf, type CallLog, type Reply, type Stubbed } from "./estate.ts";
+import { echoTask, emptyCallLog, fixtureOf, type CallLog, type Reply, type Stubbed } from "./fixture.ts";
 
 const TEXTS = Array.from({ length: 10 }, (_, index) => `t${index}`);
 
@@ -18,7 +18,7 @@ function jobOf(stubs: readonly Stubbed[], log: CallLog, more: Partial<GatherJob>
     maxAnswerBytes: 1_000_000,
     // No pauses: the rules of waiting are tested by themselves.
     random: () => 0,
-    ...estateOf(stubs, log).job,
+    ...fixtureOf(stubs, log).job,
     ...more,
   };
 }
@@ -166,7 +166,7 @@ describe("gathering parts", () => {
 
   it("says 503 where others have all calls of the provider", async () => {
     const log = emptyCallLog();
-    const { job, gates } = estateOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], log);
+    const { job, gates } = fixtureOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], log);
     for (const gate of gates) gate.tryEnter();
     const gathered = await new Gathering(jobOf([], log, { ...job, task: echoTask(["x"], 1, false) })).run();
     expect(gathered.error).toMatchObject({ status: 503, code: "saturated" });
@@ -307,7 +307,7 @@ describe("under any faults", () => {
             reply: (): Reply => stream.next().value ?? ok,
           }));
           const inputs = Array.from({ length: count }, (_, index) => `i${index}`);
-          const { job, gates } = estateOf(stubs, log);
+          const { job, gates } = fixtureOf(stubs, log);
           const task = echoTask(inputs, size, takesGaps);
           const gathered = await new Gathering(jobOf([], log, { ...job, task, maxAttempts })).run();
           const texts = textsOf(gathered);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { freePort } from "../../support/ports.ts";
-import { addKey, startRunning, writeEstate } from "../../running/running-server.ts";
+import { addKey, startRunning, writeFixture } from "../../running/running-server.ts";
 import type { RunningServer } from "../../../src/server/running-server.ts";
 import { CLIENT, startIdentityProvider, type IdentityProvider } from "./identity-provider.ts";
 import { ask, browserOf, type Answer, type Browser } from "./support.ts";
@@ -23,11 +23,11 @@ async function startOidc(edit: (console: object) => object = (own) => own): Prom
   const origin = `http://127.0.0.1:${adminPort}`;
   const idp = await startIdentityProvider(`${origin}/console/oidc/callback`);
   const oidc = { issuer: idp.issuer, client_id: CLIENT.id, client_secret: { env: "PROVIDER_KEY" }, label: "Example" };
-  const estate = writeEstate("http://127.0.0.1:9", (routes) => ({
+  const fixture = writeFixture("http://127.0.0.1:9", (routes) => ({
     ...routes,
     console: edit({ url: origin, oidc, roles: ROLES }),
   }));
-  const server = await startRunning(estate, { console: "admin", adminPort });
+  const server = await startRunning(fixture, { console: "admin", adminPort });
   return { server, idp, origin };
 }
 

@@ -201,8 +201,8 @@ describe("a session", () => {
   });
 
   it("ends when its person says so, for every server over the store", async () => {
-    const { server, origin, estate } = await startConsole();
-    const other = await startConsole({}, estate);
+    const { server, origin, fixture } = await startConsole();
+    const other = await startConsole({}, fixture);
     const { text } = await addKey(server.store, "large", READING);
     const browser = await signIn(origin, text);
     const elsewhere = browserOf(other.origin, browser.answer);

@@ -1,7 +1,7 @@
 import type { ServeOptions } from "../../../src/server/serve-options.ts";
 import type { RunningServer } from "../../../src/server/running-server.ts";
 import type { Scope } from "../../../src/canon/scope.ts";
-import { startRunning, writeEstate, type Estate } from "../../running/running-server.ts";
+import { startRunning, writeFixture, type Fixture } from "../../running/running-server.ts";
 
 export interface Answer {
   readonly status: number;
@@ -74,15 +74,15 @@ export async function signIn(origin: string, key: string): Promise<Browser> {
 }
 
 export interface Served {
-  readonly estate: Estate;
+  readonly fixture: Fixture;
   readonly server: RunningServer;
   /** Where the console is. */
   readonly origin: string;
 }
 
 /** A server with the console on its admin listener, over SQLite. */
-export async function startConsole(more: Partial<ServeOptions> = {}, estate?: Estate): Promise<Served> {
-  const own = estate ?? writeEstate("http://127.0.0.1:9");
+export async function startConsole(more: Partial<ServeOptions> = {}, fixture?: Fixture): Promise<Served> {
+  const own = fixture ?? writeFixture("http://127.0.0.1:9");
   const server = await startRunning(own, { console: "admin", ...more });
-  return { estate: own, server, origin: more.console === "public" ? server.url : server.adminUrl };
+  return { fixture: own, server, origin: more.console === "public" ? server.url : server.adminUrl };
 }

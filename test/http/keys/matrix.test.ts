@@ -236,7 +236,7 @@ describe("what belongs to another workspace", () => {
     if (put !== undefined) await ask(put, bearer(own), ownName);
   });
 
-  // Policies are the estate's, and no workspace's.
+  // Policies are the fixture's, and no workspace's.
   const named = GUARDED.filter(({ path }) => path.includes("{") && !path.startsWith("/v1/policies/"));
   it.each(named.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint] as const))(
     "%s answers as if it were not there",

@@ -4,94 +4,97 @@ import type { ServiceKey } from "../../../src/canon/credentials/service-key.ts";
 import { actorOf, LONGEST_WAY } from "../../../src/http/control/policies/actor.ts";
 import { digestOf } from "../../lifecycle/scene.ts";
 import { keyRecord } from "../../store/records.ts";
-import { Estate, type MadeKey } from "./estate.ts";
+import { Fixture, type MadeKey } from "./fixture.ts";
 
 /** Makes a key with another one over HTTP. */
-async function makeWith(estate: Estate, maker: MadeKey, labels: readonly string[] = []): Promise<MadeKey> {
+async function makeWith(fixture: Fixture, maker: MadeKey, labels: readonly string[] = []): Promise<MadeKey> {
   const body = { scopes: ["operations:manage"], owner: "x", expires_in: 600, labels };
-  const { status, json, text } = await estate.post(maker, "/v1/keys", { body });
+  const { status, json, text } = await fixture.post(maker, "/v1/keys", { body });
   expect(status, text).toBe(200);
   return { text: json.key, id: json.id };
 }
 
-async function rotateWith(estate: Estate, maker: MadeKey, rotated: MadeKey): Promise<MadeKey> {
-  const { status, json, text } = await estate.post(maker, `/v1/keys/${rotated.id}/rotate`, { body: {} });
+async function rotateWith(fixture: Fixture, maker: MadeKey, rotated: MadeKey): Promise<MadeKey> {
+  const { status, json, text } = await fixture.post(maker, `/v1/keys/${rotated.id}/rotate`, { body: {} });
   expect(status, text).toBe(200);
   return { text: json.key, id: json.id };
 }
 
-async function approve(estate: Estate, key: MadeKey): Promise<readonly { by: { origin: string; roles: string[] } }[]> {
-  const { status, json, text } = await estate.post(key, "/v1/policies/a/approvals", {
+async function approve(
+  fixture: Fixture,
+  key: MadeKey,
+): Promise<readonly { by: { origin: string; roles: string[] } }[]> {
+  const { status, json, text } = await fixture.post(key, "/v1/policies/a/approvals", {
     body: { digest: digestOf("first") },
   });
   expect(status, text).toBe(200);
   return json.approvals;
 }
 
-async function open(promotion: object): Promise<{ readonly estate: Estate; readonly alice: MadeKey }> {
-  const estate = await Estate.open({ promotion: { "*": promotion } });
-  await estate.observe({ a: "first" });
-  return { estate, alice: await estate.key("acme", ["operations:manage"], ["dpo", "x"]) };
+async function open(promotion: object): Promise<{ readonly fixture: Fixture; readonly alice: MadeKey }> {
+  const fixture = await Fixture.open({ promotion: { "*": promotion } });
+  await fixture.observe({ a: "first" });
+  return { fixture, alice: await fixture.key("acme", ["operations:manage"], ["dpo", "x"]) };
 }
 
 describe("a key that somebody makes over HTTP", () => {
   it("is the maker: it approves nothing for them", async () => {
-    const { estate, alice } = await open({ approvals: 1 });
-    const second = await makeWith(estate, alice);
-    const third = await makeWith(estate, second);
-    expect(await approve(estate, third)).toMatchObject([{ by: { origin: alice.id } }]);
+    const { fixture, alice } = await open({ approvals: 1 });
+    const second = await makeWith(fixture, alice);
+    const third = await makeWith(fixture, second);
+    expect(await approve(fixture, third)).toMatchObject([{ by: { origin: alice.id } }]);
     for (const promoter of [alice, second, third]) {
-      const answer = await estate.change(promoter, "a", "promotions");
+      const answer = await fixture.change(promoter, "a", "promotions");
       expect(answer).toMatchObject({ status: 409, json: { error: { code: "approvals_required" } } });
     }
-    expect((await estate.change(await estate.key(), "a", "promotions")).status).toBe(200);
+    expect((await fixture.change(await fixture.key(), "a", "promotions")).status).toBe(200);
   });
 
   it("does not approve any more once it is revoked", async () => {
-    const { estate, alice } = await open({ approvals: 1 });
-    const approver = await estate.key("office");
-    expect((await approve(estate, approver)).length).toBe(1);
-    await estate.post(await estate.key("office"), `/v1/keys/${approver.id}/revoke`, {});
-    const answer = await estate.change(alice, "a", "promotions");
+    const { fixture, alice } = await open({ approvals: 1 });
+    const approver = await fixture.key("office");
+    expect((await approve(fixture, approver)).length).toBe(1);
+    await fixture.post(await fixture.key("office"), `/v1/keys/${approver.id}/revoke`, {});
+    const answer = await fixture.change(alice, "a", "promotions");
     expect(answer.json.error.missing).toEqual([{ requirement: "approvals", have: 0, need: 1 }]);
-    expect((await estate.get(alice, "/v1/policies/a")).json.missing).toEqual(answer.json.error.missing);
+    expect((await fixture.get(alice, "/v1/policies/a")).json.missing).toEqual(answer.json.error.missing);
   });
 
   it("counts once with all others of the maker", async () => {
-    const { estate, alice } = await open({ approvals: 2 });
-    for (const key of [alice, await makeWith(estate, alice), await makeWith(estate, alice)]) {
-      expect((await approve(estate, key)).length).toBe(1);
+    const { fixture, alice } = await open({ approvals: 2 });
+    for (const key of [alice, await makeWith(fixture, alice), await makeWith(fixture, alice)]) {
+      expect((await approve(fixture, key)).length).toBe(1);
     }
-    const answer = await estate.change(await estate.key(), "a", "promotions");
+    const answer = await fixture.change(await fixture.key(), "a", "promotions");
     expect(answer.json.error.missing).toEqual([{ requirement: "approvals", have: 1, need: 2 }]);
-    expect((await approve(estate, await estate.key("office"))).length).toBe(2);
-    expect((await estate.change(await estate.key(), "a", "promotions")).status).toBe(200);
+    expect((await approve(fixture, await fixture.key("office"))).length).toBe(2);
+    expect((await fixture.change(await fixture.key(), "a", "promotions")).status).toBe(200);
   });
 
   it("has no role that the maker does not have", async () => {
-    const { estate, alice } = await open({ approvals: 1, roles: ["security"] });
-    const made = await makeWith(estate, alice, ["security", "dpo"]);
-    expect(await approve(estate, made)).toMatchObject([{ by: { roles: ["dpo"] } }]);
-    const answer = await estate.change(await estate.key(), "a", "promotions");
+    const { fixture, alice } = await open({ approvals: 1, roles: ["security"] });
+    const made = await makeWith(fixture, alice, ["security", "dpo"]);
+    expect(await approve(fixture, made)).toMatchObject([{ by: { roles: ["dpo"] } }]);
+    const answer = await fixture.change(await fixture.key(), "a", "promotions");
     expect(answer.json.error.missing).toEqual([{ requirement: "roles", roles: ["security"] }]);
   });
 });
 
 describe("a rotated key", () => {
   it("is who it was: its origin and its roles stay", async () => {
-    const { estate, alice } = await open({ approvals: 1 });
-    const rotated = await rotateWith(estate, alice, alice);
-    const again = await rotateWith(estate, rotated, rotated);
-    expect(await approve(estate, again)).toMatchObject([{ by: { origin: alice.id, roles: ["dpo", "x"] } }]);
-    expect((await estate.change(alice, "a", "promotions")).status).toBe(409);
+    const { fixture, alice } = await open({ approvals: 1 });
+    const rotated = await rotateWith(fixture, alice, alice);
+    const again = await rotateWith(fixture, rotated, rotated);
+    expect(await approve(fixture, again)).toMatchObject([{ by: { origin: alice.id, roles: ["dpo", "x"] } }]);
+    expect((await fixture.change(alice, "a", "promotions")).status).toBe(409);
   });
 
   it("is whoever rotated it, where that is another key: they have been shown it", async () => {
-    const { estate, alice } = await open({ approvals: 1 });
-    const bob = await estate.key("acme", ["operations:manage"], ["dpo"]);
-    const stolen = await rotateWith(estate, bob, alice);
-    expect(await approve(estate, stolen)).toMatchObject([{ by: { origin: bob.id, roles: ["dpo"] } }]);
-    expect((await estate.change(bob, "a", "promotions")).json.error.code).toBe("approvals_required");
+    const { fixture, alice } = await open({ approvals: 1 });
+    const bob = await fixture.key("acme", ["operations:manage"], ["dpo"]);
+    const stolen = await rotateWith(fixture, bob, alice);
+    expect(await approve(fixture, stolen)).toMatchObject([{ by: { origin: bob.id, roles: ["dpo"] } }]);
+    expect((await fixture.change(bob, "a", "promotions")).json.error.code).toBe("approvals_required");
   });
 });
 

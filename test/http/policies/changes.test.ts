@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { digestOf, Scene } from "../../lifecycle/scene.ts";
-import { Estate, expectDeclared, type MadeKey } from "./estate.ts";
+import { Fixture, expectDeclared, type MadeKey } from "./fixture.ts";
 
 const REPORT = {
   sha256: digestOf("report"),
@@ -9,21 +9,21 @@ const REPORT = {
   assertions: { passed: 3, failed: 0, waived: 1 },
 };
 
-async function open(options: Parameters<typeof Estate.open>[0] = {}): Promise<{ estate: Estate; key: MadeKey }> {
-  const estate = await Estate.open(options);
-  return { estate, key: await estate.key() };
+async function open(options: Parameters<typeof Fixture.open>[0] = {}): Promise<{ fixture: Fixture; key: MadeKey }> {
+  const fixture = await Fixture.open(options);
+  return { fixture, key: await fixture.key() };
 }
 
-const changesOf = (estate: Estate): readonly unknown[] =>
-  estate.router.decisions.flatMap(({ change }) => (change === undefined ? [] : [change]));
+const changesOf = (fixture: Fixture): readonly unknown[] =>
+  fixture.router.decisions.flatMap(({ change }) => (change === undefined ? [] : [change]));
 
 describe("a policy from shadow to enforced and back", () => {
   it("is approved, promoted, changed, rolled back, released and promoted again", async () => {
-    const { estate, key } = await open({ promotion: { "*": { approvals: 1 } } });
-    const approver = await estate.key("acme", ["operations:manage"], ["dpo"]);
-    await estate.observe({ a: "first" });
+    const { fixture, key } = await open({ promotion: { "*": { approvals: 1 } } });
+    const approver = await fixture.key("acme", ["operations:manage"], ["dpo"]);
+    await fixture.observe({ a: "first" });
 
-    const approved = await estate.post(approver, "/v1/policies/a/approvals", {
+    const approved = await fixture.post(approver, "/v1/policies/a/approvals", {
       body: { digest: digestOf("first"), report: REPORT },
     });
     expect(approved.status, approved.text).toBe(200);
@@ -32,9 +32,9 @@ describe("a policy from shadow to enforced and back", () => {
       { by: { key_id: approver.id, workspace: "acme", origin: approver.id, roles: ["dpo"] }, report: REPORT },
     ]);
     // Who wants to promote need not look again because somebody has approved.
-    expect((await estate.get(key, "/v1/policies/a")).json.etag).toBe(approved.json.etag);
+    expect((await fixture.get(key, "/v1/policies/a")).json.etag).toBe(approved.json.etag);
 
-    const promoted = await estate.change(key, "a", "promotions");
+    const promoted = await fixture.change(key, "a", "promotions");
     expect(promoted.status, promoted.text).toBe(200);
     expectDeclared("POST", "/v1/policies/{id}/promotions", promoted.json);
     expect(promoted.headers.get("etag")).toBe(promoted.json.etag);
@@ -46,11 +46,11 @@ describe("a policy from shadow to enforced and back", () => {
       rollback_to: null,
     });
 
-    await estate.observe({ a: "second" });
-    await estate.post(approver, "/v1/policies/a/approvals", { body: { digest: digestOf("second") } });
-    expect((await estate.change(key, "a", "promotions")).status).toBe(200);
+    await fixture.observe({ a: "second" });
+    await fixture.post(approver, "/v1/policies/a/approvals", { body: { digest: digestOf("second") } });
+    expect((await fixture.change(key, "a", "promotions")).status).toBe(200);
 
-    const rolledBack = await estate.change(key, "a", "rollbacks", { reason: "wrong_denials" });
+    const rolledBack = await fixture.change(key, "a", "rollbacks", { reason: "wrong_denials" });
     expect(rolledBack.status, rolledBack.text).toBe(200);
     expectDeclared("POST", "/v1/policies/{id}/rollbacks", rolledBack.json);
     expect(rolledBack.json).toMatchObject({
@@ -59,11 +59,11 @@ describe("a policy from shadow to enforced and back", () => {
       candidate: { revision: "r2", held: true },
       held: [{ revision: "r2", digest: digestOf("second") }],
     });
-    const held = await estate.change(key, "a", "promotions");
+    const held = await fixture.change(key, "a", "promotions");
     expect(held).toMatchObject({ status: 409, json: { error: { code: "held" } } });
     expect(held.json.error.message).toMatch(/Revision r2 .* release/);
 
-    const released = await estate.post(key, "/v1/policies/a/releases", {
+    const released = await fixture.post(key, "/v1/policies/a/releases", {
       ifMatch: rolledBack.json.etag,
       body: { digest: digestOf("second") },
     });
@@ -71,11 +71,11 @@ describe("a policy from shadow to enforced and back", () => {
     expectDeclared("POST", "/v1/policies/{id}/releases", released.json);
     expect(released.json).toMatchObject({ held: [], candidate: { revision: "r2", held: false } });
     // The approval outlived promotion, rollback and hold.
-    expect((await estate.change(key, "a", "promotions")).json).toMatchObject({ enforced: { revision: "r2" } });
+    expect((await fixture.change(key, "a", "promotions")).json).toMatchObject({ enforced: { revision: "r2" } });
 
-    await estate.router.settled(estate.router.decisions.length);
+    await fixture.router.settled(fixture.router.decisions.length);
     const [first, second] = [digestOf("first"), digestOf("second")];
-    expect(changesOf(estate)).toEqual([
+    expect(changesOf(fixture)).toEqual([
       { what: "policy_approved", id: "a", content: first },
       { what: "policy_promoted", id: "a", content: first },
       { what: "policy_approved", id: "a", content: second },
@@ -84,8 +84,8 @@ describe("a policy from shadow to enforced and back", () => {
       { what: "policy_released", id: "a", content: second },
       { what: "policy_promoted", id: "a", content: second },
     ]);
-    expect(estate.steps.length).toBe(7);
-    const records = estate.log.rows.map(({ record }) => JSON.parse(record));
+    expect(fixture.steps.length).toBe(7);
+    const records = fixture.log.rows.map(({ record }) => JSON.parse(record));
     expect(records.filter(({ kind }) => kind === "promoted")[0]).toMatchObject({
       by: { keyId: key.id, requestId: expect.stringMatching(/^req_/) },
       approvals: [
@@ -98,123 +98,123 @@ describe("a policy from shadow to enforced and back", () => {
   });
 
   it("goes back to a revision that is named, or to nothing", async () => {
-    const { estate, key } = await open();
-    await estate.observe({ a: "first" }, "start");
+    const { fixture, key } = await open();
+    await fixture.observe({ a: "first" }, "start");
     for (const name of ["first", "second", "third"]) {
-      await estate.observe({ a: name });
-      expect((await estate.change(key, "a", "promotions")).status).toBe(200);
+      await fixture.observe({ a: name });
+      expect((await fixture.change(key, "a", "promotions")).status).toBe(200);
     }
-    expect((await estate.change(key, "a", "rollbacks", { to_revision: "r1" })).json).toMatchObject({
+    expect((await fixture.change(key, "a", "rollbacks", { to_revision: "r1" })).json).toMatchObject({
       enforced: { revision: "r1" },
       held: [{ revision: "r3" }],
     });
-    const nothing = await estate.change(key, "a", "rollbacks", { to_revision: null });
+    const nothing = await fixture.change(key, "a", "rollbacks", { to_revision: null });
     expect(nothing.json).toMatchObject({ enforced: null, state: "shadow" });
     expect(nothing.json.held.map(({ revision }: { revision: string }) => revision).toSorted()).toEqual(["r1", "r3"]);
   });
 
   it("withdraws an approval, once, and only the caller's own", async () => {
-    const { estate, key } = await open();
-    const other = await estate.key();
-    await estate.observe({ a: "first" });
+    const { fixture, key } = await open();
+    const other = await fixture.key();
+    await fixture.observe({ a: "first" });
     const body = { digest: digestOf("first") };
-    for (const by of [key, other]) await estate.post(by, "/v1/policies/a/approvals", { body });
+    for (const by of [key, other]) await fixture.post(by, "/v1/policies/a/approvals", { body });
     const withdrawal = { body: { what: "approval", ...body } };
-    const withdrawn = await estate.post(key, "/v1/policies/a/withdrawals", withdrawal);
+    const withdrawn = await fixture.post(key, "/v1/policies/a/withdrawals", withdrawal);
     expectDeclared("POST", "/v1/policies/{id}/withdrawals", withdrawn.json);
     expect(withdrawn.json.approvals).toMatchObject([{ by: { key_id: other.id } }]);
-    const again = await estate.post(key, "/v1/policies/a/withdrawals", withdrawal);
+    const again = await fixture.post(key, "/v1/policies/a/withdrawals", withdrawal);
     expect(again).toMatchObject({ status: 409, json: { error: { code: "not_approved" } } });
-    expect(changesOf(estate).at(-1)).toMatchObject({ what: "policy_approval_withdrawn" });
+    expect(changesOf(fixture).at(-1)).toMatchObject({ what: "policy_approval_withdrawn" });
   });
 
   it("withdraws the candidate for good", async () => {
-    const { estate, key } = await open();
-    await estate.observe({ a: "first" });
-    const { etag } = (await estate.get(key, "/v1/policies/a")).json;
-    const withdrawn = await estate.post(key, "/v1/policies/a/withdrawals", {
+    const { fixture, key } = await open();
+    await fixture.observe({ a: "first" });
+    const { etag } = (await fixture.get(key, "/v1/policies/a")).json;
+    const withdrawn = await fixture.post(key, "/v1/policies/a/withdrawals", {
       ifMatch: etag,
       body: { what: "candidate", expected: { candidate_revision: "r1" } },
     });
     expect(withdrawn.json).toMatchObject({ candidate: null, withdrawn: [{ revision: "r1" }], approvals: [] });
-    expect(changesOf(estate)).toEqual([{ what: "policy_candidate_withdrawn", id: "a", content: digestOf("first") }]);
+    expect(changesOf(fixture)).toEqual([{ what: "policy_candidate_withdrawn", id: "a", content: digestOf("first") }]);
   });
 
   it("approving twice changes nothing and is no change on record", async () => {
-    const { estate, key } = await open();
-    await estate.observe({ a: "first" });
+    const { fixture, key } = await open();
+    await fixture.observe({ a: "first" });
     const body = { digest: digestOf("first"), report: REPORT };
     const [first, second] = [
-      await estate.post(key, "/v1/policies/a/approvals", { body }),
-      await estate.post(key, "/v1/policies/a/approvals", { body }),
+      await fixture.post(key, "/v1/policies/a/approvals", { body }),
+      await fixture.post(key, "/v1/policies/a/approvals", { body }),
     ];
     expect(second.status).toBe(200);
     expect(second.json.approvals).toEqual(first.json.approvals);
-    expect(changesOf(estate).length).toBe(1);
+    expect(changesOf(fixture).length).toBe(1);
     // Another report is another word.
     const other = { ...body, report: { ...REPORT, sha256: digestOf("another report") } };
-    expect((await estate.post(key, "/v1/policies/a/approvals", { body: other })).json.approvals.length).toBe(1);
-    expect(changesOf(estate).length).toBe(2);
+    expect((await fixture.post(key, "/v1/policies/a/approvals", { body: other })).json.approvals.length).toBe(1);
+    expect(changesOf(fixture).length).toBe(2);
   });
 });
 
 describe("the order of a change", () => {
   it("is on record, made, in effect here, answered", async () => {
     const seen: string[] = [];
-    const estate = await Estate.open({
+    const fixture = await Fixture.open({
       runtime: {
         evidence: {
           decide: ({ change }) => {
             if (change !== undefined)
-              seen.push(`recorded with ${estate.log.rows.length} rows, ${estate.steps.length} applied`);
+              seen.push(`recorded with ${fixture.log.rows.length} rows, ${fixture.steps.length} applied`);
             return Promise.resolve();
           },
           settle: () => undefined,
         },
       },
     });
-    const key = await estate.key();
-    await estate.observe({ a: "first" });
-    expect((await estate.change(key, "a", "promotions")).status).toBe(200);
+    const key = await fixture.key();
+    await fixture.observe({ a: "first" });
+    expect((await fixture.change(key, "a", "promotions")).status).toBe(200);
     expect(seen).toEqual(["recorded with 1 rows, 0 applied"]);
-    expect(estate.log.rows.length).toBe(2);
-    expect(estate.steps).toEqual(["applied"]);
+    expect(fixture.log.rows.length).toBe(2);
+    expect(fixture.steps).toEqual(["applied"]);
   });
 
   it("is not made where it cannot be recorded", async () => {
     let isFull = false;
     const decide = () => (isFull ? Promise.reject(new Error("the disk is full")) : Promise.resolve());
-    const { estate, key } = await open({ runtime: { evidence: { decide, settle: () => undefined } } });
-    await estate.observe({ a: "first" });
-    await estate.change(key, "a", "promotions");
-    await estate.observe({ a: "second" });
-    const [digest, { etag }] = [digestOf("second"), (await estate.get(key, "/v1/policies/a")).json];
+    const { fixture, key } = await open({ runtime: { evidence: { decide, settle: () => undefined } } });
+    await fixture.observe({ a: "first" });
+    await fixture.change(key, "a", "promotions");
+    await fixture.observe({ a: "second" });
+    const [digest, { etag }] = [digestOf("second"), (await fixture.get(key, "/v1/policies/a")).json];
     const asked: readonly (readonly [string, object])[] = [
       ["approvals", { digest }],
       ["promotions", { expected: { candidate_revision: "r2", enforced_revision: "r1" } }],
       ["rollbacks", { expected: { enforced_revision: "r1" } }],
       ["withdrawals", { what: "candidate", expected: { candidate_revision: "r2" } }],
     ];
-    const rows = estate.log.rows.length;
+    const rows = fixture.log.rows.length;
     isFull = true;
     for (const [path, body] of asked) {
-      const answer = await estate.post(key, `/v1/policies/a/${path}`, { body, ifMatch: etag });
+      const answer = await fixture.post(key, `/v1/policies/a/${path}`, { body, ifMatch: etag });
       expect(answer, path).toMatchObject({ status: 503, json: { error: { code: "evidence_unavailable" } } });
       expect(answer.text).not.toContain("disk");
     }
-    expect(estate.log.rows.length).toBe(rows);
+    expect(fixture.log.rows.length).toBe(rows);
   });
 
   it("says that it stands where this process cannot load it", async () => {
-    const { estate, key } = await open();
-    await estate.observe({ a: "first" });
-    estate.steps.push = () => {
+    const { fixture, key } = await open();
+    await fixture.observe({ a: "first" });
+    fixture.steps.push = () => {
       throw new Error("the module does not load");
     };
-    const answer = await estate.change(key, "a", "promotions");
+    const answer = await fixture.change(key, "a", "promotions");
     expect(answer).toMatchObject({ status: 503, json: { error: { code: "policies_not_applied" } } });
     expect(answer.headers.get("retry-after")).toBeNull();
-    expect(estate.status("a").enforced?.digest).toBe(digestOf("first"));
+    expect(fixture.status("a").enforced?.digest).toBe(digestOf("first"));
   });
 });
 
@@ -231,34 +231,34 @@ describe("where the store is away", () => {
     ["POST", "/v1/policies/a/withdrawals", { what: "approval", digest: digestOf("first") }],
     ["POST", "/v1/policies/a/releases", { digest: digestOf("first") }],
   ] as const)("%s %s is a 503 that says nothing of it", async (method, path, body) => {
-    const { estate, key } = await open();
-    await estate.observe({ a: "first" });
-    estate.log.isAway = true;
+    const { fixture, key } = await open();
+    await fixture.observe({ a: "first" });
+    fixture.log.isAway = true;
     const answer =
-      method === "GET" ? await estate.get(key, path) : await estate.post(key, path, { body, ifMatch: '"x"' });
+      method === "GET" ? await fixture.get(key, path) : await fixture.post(key, path, { body, ifMatch: '"x"' });
     expect(answer).toMatchObject({ status: 503, json: { error: { code: "store_unavailable" } } });
     expect(answer.headers.get("retry-after")).toBe("1");
     expect(answer.text).not.toContain("secret");
   });
 
   it("a change that cannot be appended is a 503, and on record as failed", async () => {
-    const { estate, key } = await open();
-    await estate.observe({ a: "first" });
-    const { etag } = (await estate.get(key, "/v1/policies/a")).json;
-    estate.log.isReadOnly = true;
+    const { fixture, key } = await open();
+    await fixture.observe({ a: "first" });
+    const { etag } = (await fixture.get(key, "/v1/policies/a")).json;
+    fixture.log.isReadOnly = true;
     const body = { expected: { candidate_revision: "r1", enforced_revision: null } };
-    const answer = await estate.post(key, "/v1/policies/a/promotions", { ifMatch: etag, body });
+    const answer = await fixture.post(key, "/v1/policies/a/promotions", { ifMatch: etag, body });
     expect(answer).toMatchObject({ status: 503, json: { error: { code: "store_unavailable" } } });
-    await estate.router.settled(2);
-    expect(estate.router.decisions.at(-1)).toMatchObject({ change: { what: "policy_promoted" } });
-    expect(estate.router.outcomes.at(-1)).toMatchObject({ status: 503, terminal: "failed" });
-    expect(estate.steps).toEqual([]);
+    await fixture.router.settled(2);
+    expect(fixture.router.decisions.at(-1)).toMatchObject({ change: { what: "policy_promoted" } });
+    expect(fixture.router.outcomes.at(-1)).toMatchObject({ status: 503, terminal: "failed" });
+    expect(fixture.steps).toEqual([]);
   });
 
   it("a server without a policy log says so", async () => {
-    const { estate, key } = await open({ hasNoLog: true });
+    const { fixture, key } = await open({ hasNoLog: true });
     for (const path of ["/v1/policies", "/v1/policies/a"]) {
-      expect(await estate.get(key, path)).toMatchObject({
+      expect(await fixture.get(key, path)).toMatchObject({
         status: 503,
         json: { error: { code: "store_unavailable" } },
       });
@@ -268,12 +268,12 @@ describe("where the store is away", () => {
 
 describe("at the same time", () => {
   it.each([2, 12])("%i promotions with one precondition: exactly one is made", async (count) => {
-    const { estate, key } = await open();
-    await estate.observe({ a: "first" });
-    const { etag } = (await estate.get(key, "/v1/policies/a")).json;
+    const { fixture, key } = await open();
+    await fixture.observe({ a: "first" });
+    const { etag } = (await fixture.get(key, "/v1/policies/a")).json;
     const body = { expected: { candidate_revision: "r1", enforced_revision: null } };
     const answers = await Promise.all(
-      Array.from({ length: count }, () => estate.post(key, "/v1/policies/a/promotions", { ifMatch: etag, body })),
+      Array.from({ length: count }, () => fixture.post(key, "/v1/policies/a/promotions", { ifMatch: etag, body })),
     );
     const statuses = answers.map(({ status }) => status).toSorted((left, right) => left - right);
     expect(statuses).toEqual([200, ...Array.from({ length: count - 1 }, () => 412)]);
@@ -281,7 +281,7 @@ describe("at the same time", () => {
       if (status === 412)
         expect(json.error.current).toMatchObject({ candidate_revision: null, enforced_revision: "r1" });
     }
-    expect(estate.log.rows.filter(({ record }) => record.includes('"kind":"promoted"')).length).toBe(1);
+    expect(fixture.log.rows.filter(({ record }) => record.includes('"kind":"promoted"')).length).toBe(1);
   });
 
   it("whoever is later than another process is told how it is", async () => {
@@ -289,16 +289,16 @@ describe("at the same time", () => {
     const decide = async ({ change }: { readonly change?: unknown }): Promise<void> => {
       if (change !== undefined) await meanwhile.promote?.();
     };
-    const { estate, key } = await open({ runtime: { evidence: { decide, settle: () => undefined } } });
-    await estate.observe({ a: "first" });
-    const { etag } = (await estate.get(key, "/v1/policies/a")).json;
-    const elsewhere = await Scene.open(estate.log, { now: Date.now() });
+    const { fixture, key } = await open({ runtime: { evidence: { decide, settle: () => undefined } } });
+    await fixture.observe({ a: "first" });
+    const { etag } = (await fixture.get(key, "/v1/policies/a")).json;
+    const elsewhere = await Scene.open(fixture.log, { now: Date.now() });
     meanwhile.promote = () => elsewhere.promote("a");
     const body = { expected: { candidate_revision: "r1", enforced_revision: null } };
-    const answer = await estate.post(key, "/v1/policies/a/promotions", { ifMatch: etag, body });
+    const answer = await fixture.post(key, "/v1/policies/a/promotions", { ifMatch: etag, body });
     expect(answer.status, answer.text).toBe(412);
     expect(answer.json.error.current).toMatchObject({ candidate_revision: null, enforced_revision: "r1" });
-    expect(estate.steps).toEqual([]);
-    expect(estate.log.rows.length).toBe(2);
+    expect(fixture.steps).toEqual([]);
+    expect(fixture.log.rows.length).toBe(2);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { describeMissing, missingCode, missingJson } from "../../../src/http/control/policies/missing.ts";
 import type { MissingRequirement } from "../../../src/canon/promotion.ts";
 import { digestOf } from "../../lifecycle/scene.ts";
-import { Estate, type Answered, type EstateOptions, type MadeKey, type ReportBody } from "./estate.ts";
+import { Fixture, type Answered, type FixtureOptions, type MadeKey, type ReportBody } from "./fixture.ts";
 
 const HOUR = 3_600_000;
 const report = (more: Partial<ReportBody> = {}): ReportBody => ({
@@ -15,21 +15,21 @@ const report = (more: Partial<ReportBody> = {}): ReportBody => ({
 
 interface Case {
   readonly name: string;
-  readonly required: NonNullable<EstateOptions["promotion"]>[string];
+  readonly required: NonNullable<FixtureOptions["promotion"]>[string];
   /** What has been done of it. */
-  readonly prepare?: (estate: Estate, key: MadeKey) => Promise<unknown>;
+  readonly prepare?: (fixture: Fixture, key: MadeKey) => Promise<unknown>;
   readonly code: string;
   readonly missing: readonly object[];
   readonly says: RegExp;
 }
 
-const approve = async (estate: Estate, key: MadeKey, more: object = {}): Promise<Answered> =>
-  estate.post(key, "/v1/policies/a/approvals", { body: { digest: digestOf("first"), ...more } });
+const approve = async (fixture: Fixture, key: MadeKey, more: object = {}): Promise<Answered> =>
+  fixture.post(key, "/v1/policies/a/approvals", { body: { digest: digestOf("first"), ...more } });
 
 /** Approves with a report that the server makes itself. */
-const approveVerified = async (estate: Estate, body: ReportBody): Promise<Answered> => {
-  estate.simulate("first", body);
-  return approve(estate, await estate.key(), { report: body });
+const approveVerified = async (fixture: Fixture, body: ReportBody): Promise<Answered> => {
+  fixture.simulate("first", body);
+  return approve(fixture, await fixture.key(), { report: body });
 };
 
 const CASES: readonly Case[] = [
@@ -43,7 +43,7 @@ const CASES: readonly Case[] = [
   {
     name: "a second person",
     required: { approvals: 2 },
-    prepare: async (estate) => approve(estate, await estate.key()),
+    prepare: async (fixture) => approve(fixture, await fixture.key()),
     code: "approvals_required",
     missing: [{ requirement: "approvals", have: 1, need: 2 }],
     says: /2 approvals of this content \(1 count\)/,
@@ -59,7 +59,7 @@ const CASES: readonly Case[] = [
   {
     name: "a role",
     required: { approvals: 1, roles: ["dpo", "security"] },
-    prepare: async (estate) => approve(estate, await estate.key("office", ["operations:manage"], ["security", "x"])),
+    prepare: async (fixture) => approve(fixture, await fixture.key("office", ["operations:manage"], ["security", "x"])),
     code: "approvals_required",
     missing: [{ requirement: "roles", roles: ["dpo"] }],
     says: /an approver with the role dpo/,
@@ -74,7 +74,7 @@ const CASES: readonly Case[] = [
   {
     name: "decisions",
     required: { decisions: 1_000 },
-    prepare: (estate) => Promise.resolve(estate.counts.set("a r1", { judged: 999 })),
+    prepare: (fixture) => Promise.resolve(fixture.counts.set("a r1", { judged: 999 })),
     code: "decisions_required",
     missing: [{ requirement: "decisions", have: 999, need: 1_000 }],
     says: /1000 decisions in shadow \(999 so far\)/,
@@ -82,7 +82,7 @@ const CASES: readonly Case[] = [
   {
     name: "a verdict where there was none",
     required: {},
-    prepare: (estate) => Promise.resolve(estate.counts.set("a r1", { judged: 10, indeterminate: 1 })),
+    prepare: (fixture) => Promise.resolve(fixture.counts.set("a r1", { judged: 10, indeterminate: 1 })),
     code: "indeterminate_seen",
     missing: [{ requirement: "no_indeterminate", have: 1 }],
     says: /1 request without one in shadow/,
@@ -90,7 +90,7 @@ const CASES: readonly Case[] = [
   {
     name: "a report",
     required: { approvals: 1, report: true },
-    prepare: async (estate) => approve(estate, await estate.key()),
+    prepare: async (fixture) => approve(fixture, await fixture.key()),
     code: "report_required",
     missing: [{ requirement: "report", claimed: 0, outdated: 0 }],
     says: /the complete simulation report that this server makes itself/,
@@ -98,7 +98,7 @@ const CASES: readonly Case[] = [
   {
     name: "a report that is not only claimed",
     required: { approvals: 1, report: true, assertions: true },
-    prepare: async (estate) => approve(estate, await estate.key(), { report: report() }),
+    prepare: async (fixture) => approve(fixture, await fixture.key(), { report: report() }),
     code: "report_required",
     missing: [
       { requirement: "report", claimed: 1, outdated: 0 },
@@ -109,7 +109,7 @@ const CASES: readonly Case[] = [
   {
     name: "a report of the table that serves",
     required: { approvals: 1, report: true },
-    prepare: (estate) => approveVerified(estate, report({ table_revision: digestOf("another table") })),
+    prepare: (fixture) => approveVerified(fixture, report({ table_revision: digestOf("another table") })),
     code: "report_required",
     missing: [{ requirement: "report", claimed: 0, outdated: 1 }],
     says: /\(0 only claimed, 1 outdated\)/,
@@ -117,7 +117,7 @@ const CASES: readonly Case[] = [
   {
     name: "a complete report",
     required: { approvals: 1, report: true },
-    prepare: (estate) => approveVerified(estate, report({ complete: false })),
+    prepare: (fixture) => approveVerified(fixture, report({ complete: false })),
     code: "report_required",
     missing: [{ requirement: "report", claimed: 0, outdated: 0 }],
     says: /the complete simulation report that this server makes itself/,
@@ -125,7 +125,7 @@ const CASES: readonly Case[] = [
   {
     name: "assertions that passed",
     required: { approvals: 1, report: true, assertions: true },
-    prepare: (estate) => approveVerified(estate, report({ assertions: { passed: 5, failed: 2, waived: 0 } })),
+    prepare: (fixture) => approveVerified(fixture, report({ assertions: { passed: 5, failed: 2, waived: 0 } })),
     code: "assertions_not_passed",
     missing: [{ requirement: "assertions", have: 2 }],
     says: /2 failed/,
@@ -140,7 +140,7 @@ const CASES: readonly Case[] = [
       report: true,
       assertions: true,
     },
-    prepare: (estate) => Promise.resolve(estate.counts.set("a r1", { judged: 1, indeterminate: 1 })),
+    prepare: (fixture) => Promise.resolve(fixture.counts.set("a r1", { judged: 1, indeterminate: 1 })),
     code: "approvals_required",
     missing: [
       { requirement: "approvals", have: 0, need: 2 },
@@ -157,14 +157,14 @@ const CASES: readonly Case[] = [
 
 describe("a promotion that lacks", () => {
   it.each(CASES.map((row) => [row.name, row] as const))("%s", async (_, { required, prepare, code, missing, says }) => {
-    const estate = await Estate.open({ promotion: { a: required } });
-    const key = await estate.key();
-    await estate.ago(HOUR).observe({ a: "first" });
-    estate.ago(0);
-    await prepare?.(estate, key);
-    const looked = (await estate.get(key, "/v1/policies/a")).json.missing;
-    const rows = estate.log.rows.length;
-    const answer = await estate.change(key, "a", "promotions");
+    const fixture = await Fixture.open({ promotion: { a: required } });
+    const key = await fixture.key();
+    await fixture.ago(HOUR).observe({ a: "first" });
+    fixture.ago(0);
+    await prepare?.(fixture, key);
+    const looked = (await fixture.get(key, "/v1/policies/a")).json.missing;
+    const rows = fixture.log.rows.length;
+    const answer = await fixture.change(key, "a", "promotions");
     expect(answer.status, answer.text).toBe(409);
     const { error } = answer.json;
     expect(error).toMatchObject({ code, type: "invalid_request_error", param: null });
@@ -172,9 +172,9 @@ describe("a promotion that lacks", () => {
     expect(blurred(looked)).toEqual(blurred(missing));
     expect(error.message).toMatch(says);
     // Refused, not changed: nothing in the log, and the evidence names the reason and no change.
-    expect(estate.log.rows.length).toBe(rows);
-    expect(estate.router.decisions.at(-1)).toMatchObject({ outcome: "refuse", reason: code });
-    expect(estate.router.decisions.at(-1)).not.toHaveProperty("change");
+    expect(fixture.log.rows.length).toBe(rows);
+    expect(fixture.router.decisions.at(-1)).toMatchObject({ outcome: "refuse", reason: code });
+    expect(fixture.router.decisions.at(-1)).not.toHaveProperty("change");
   });
 });
 
@@ -188,48 +188,48 @@ function blurred(missing: readonly object[]): unknown {
 describe("with what is required", () => {
   it("a promotion is made, and its record has it", async () => {
     const required = { approvals: 2, roles: ["dpo"], soak: HOUR, decisions: 5, report: true, assertions: true };
-    const estate = await Estate.open({ promotion: { "*": { approvals: 20 }, a: required } });
-    const key = await estate.key();
-    await estate.ago(2 * HOUR).observe({ a: "first" });
-    estate.ago(0);
-    estate.counts.set("a r1", { judged: 5, would_deny: 1 });
-    await approve(estate, await estate.key("acme", ["operations:manage"], ["dpo"]));
-    await approveVerified(estate, report());
-    const answer = await estate.change(key, "a", "promotions");
+    const fixture = await Fixture.open({ promotion: { "*": { approvals: 20 }, a: required } });
+    const key = await fixture.key();
+    await fixture.ago(2 * HOUR).observe({ a: "first" });
+    fixture.ago(0);
+    fixture.counts.set("a r1", { judged: 5, would_deny: 1 });
+    await approve(fixture, await fixture.key("acme", ["operations:manage"], ["dpo"]));
+    await approveVerified(fixture, report());
+    const answer = await fixture.change(key, "a", "promotions");
     expect(answer.status, answer.text).toBe(200);
-    const record = JSON.parse(estate.log.rows.at(-1)?.record ?? "");
+    const record = JSON.parse(fixture.log.rows.at(-1)?.record ?? "");
     expect(record).toMatchObject({ kind: "promoted", requirements: required, shadow: { judged: 5, wouldDeny: 1 } });
     expect(record.approvals.length).toBe(2);
   });
 
   it("nobody's approval of one content counts for another", async () => {
-    const estate = await Estate.open({ promotion: { "*": { approvals: 1 } } });
-    const [key, approver] = [await estate.key(), await estate.key()];
-    await estate.observe({ a: "first", b: "first of b" });
-    expect((await approve(estate, approver)).status).toBe(200);
-    await estate.observe({ a: "second", b: "first of b" });
+    const fixture = await Fixture.open({ promotion: { "*": { approvals: 1 } } });
+    const [key, approver] = [await fixture.key(), await fixture.key()];
+    await fixture.observe({ a: "first", b: "first of b" });
+    expect((await approve(fixture, approver)).status).toBe(200);
+    await fixture.observe({ a: "second", b: "first of b" });
     for (const policy of ["a", "b"]) {
-      const answer = await estate.change(key, policy, "promotions");
+      const answer = await fixture.change(key, policy, "promotions");
       expect(answer).toMatchObject({ status: 409, json: { error: { code: "approvals_required" } } });
     }
     // One policy's digest is no content of another.
-    const foreign = await estate.post(approver, "/v1/policies/b/approvals", { body: { digest: digestOf("first") } });
+    const foreign = await fixture.post(approver, "/v1/policies/b/approvals", { body: { digest: digestOf("first") } });
     expect(foreign).toMatchObject({ status: 404, json: { error: { code: "content_not_found" } } });
-    await estate.observe({ a: "first", b: "first of b" });
-    expect((await estate.change(key, "a", "promotions")).status).toBe(200);
+    await fixture.observe({ a: "first", b: "first of b" });
+    expect((await fixture.change(key, "a", "promotions")).status).toBe(200);
   });
 
   it("a policy's removal needs approvals too, and none of what shadow says", async () => {
-    const estate = await Estate.open({ promotion: { "*": { approvals: 1, decisions: 50 } } });
-    const [key, approver] = [await estate.key(), await estate.key()];
-    await estate.observe({ a: "first" }, "start", "enforce");
-    await estate.observe({});
-    expect((await estate.change(key, "a", "promotions")).json.error.missing).toEqual([
+    const fixture = await Fixture.open({ promotion: { "*": { approvals: 1, decisions: 50 } } });
+    const [key, approver] = [await fixture.key(), await fixture.key()];
+    await fixture.observe({ a: "first" }, "start", "enforce");
+    await fixture.observe({});
+    expect((await fixture.change(key, "a", "promotions")).json.error.missing).toEqual([
       { requirement: "approvals", have: 0, need: 1 },
     ]);
-    const { digest } = (await estate.get(key, "/v1/policies/a")).json.candidate;
-    await estate.post(approver, "/v1/policies/a/approvals", { body: { digest } });
-    expect((await estate.change(key, "a", "promotions")).json).toMatchObject({ state: "ended" });
+    const { digest } = (await fixture.get(key, "/v1/policies/a")).json.candidate;
+    await fixture.post(approver, "/v1/policies/a/approvals", { body: { digest } });
+    expect((await fixture.change(key, "a", "promotions")).json).toMatchObject({ state: "ended" });
   });
 });
 
@@ -244,44 +244,44 @@ describe("409 without requirements", () => {
     ["withdrawals", "a", { what: "approval", digest: digestOf("first") }, "not_approved"],
     ["releases", "a", { digest: digestOf("first") }, "not_held"],
   ])("POST …/%s of %s: %j is %s", async (path, policy, body, code) => {
-    const estate = await Estate.open();
-    const key = await estate.key();
-    await estate.observe({ b: "one" }, "start", "enforce");
-    await estate.observe({ a: "first", b: "one" });
-    const { etag } = (await estate.get(key, `/v1/policies/${policy}`)).json;
-    const answer = await estate.post(key, `/v1/policies/${policy}/${path}`, { body, ifMatch: etag });
+    const fixture = await Fixture.open();
+    const key = await fixture.key();
+    await fixture.observe({ b: "one" }, "start", "enforce");
+    await fixture.observe({ a: "first", b: "one" });
+    const { etag } = (await fixture.get(key, `/v1/policies/${policy}`)).json;
+    const answer = await fixture.post(key, `/v1/policies/${policy}/${path}`, { body, ifMatch: etag });
     expect(answer.status, answer.text).toBe(409);
     expect(answer.json.error.code).toBe(code);
     expect(answer.json.error).not.toHaveProperty("missing");
-    expect(estate.router.decisions.filter(({ change }) => change !== undefined)).toEqual([]);
+    expect(fixture.router.decisions.filter(({ change }) => change !== undefined)).toEqual([]);
   });
 
   it("a content whose bytes are gone is neither promoted nor rolled back to", async () => {
-    const estate = await Estate.open();
-    const key = await estate.key();
-    await estate.observe({ a: "first" });
-    await estate.change(key, "a", "promotions");
-    await estate.observe({ a: "second" });
-    const kept = new Map(estate.log.contents);
-    estate.log.contents.delete(digestOf("second"));
-    const promotion = await estate.change(key, "a", "promotions");
+    const fixture = await Fixture.open();
+    const key = await fixture.key();
+    await fixture.observe({ a: "first" });
+    await fixture.change(key, "a", "promotions");
+    await fixture.observe({ a: "second" });
+    const kept = new Map(fixture.log.contents);
+    fixture.log.contents.delete(digestOf("second"));
+    const promotion = await fixture.change(key, "a", "promotions");
     expect(promotion).toMatchObject({ status: 409, json: { error: { code: "content_not_kept" } } });
     expect(promotion.json.error.message).toMatch(/revision r2/);
-    for (const [digest, content] of kept) estate.log.contents.set(digest, content);
-    await estate.change(key, "a", "promotions");
-    estate.log.contents.delete(digestOf("first"));
-    const rollback = await estate.change(key, "a", "rollbacks");
+    for (const [digest, content] of kept) fixture.log.contents.set(digest, content);
+    await fixture.change(key, "a", "promotions");
+    fixture.log.contents.delete(digestOf("first"));
+    const rollback = await fixture.change(key, "a", "rollbacks");
     expect(rollback).toMatchObject({ status: 409, json: { error: { code: "content_not_kept" } } });
-    expect(estate.status("a").enforced?.digest).toBe(digestOf("second"));
+    expect(fixture.status("a").enforced?.digest).toBe(digestOf("second"));
   });
 
   it("a change among too many others is told to come again", async () => {
-    const estate = await Estate.open();
-    const key = await estate.key();
-    await estate.observe({ a: "first" });
+    const fixture = await Fixture.open();
+    const key = await fixture.key();
+    await fixture.observe({ a: "first" });
     // Somebody else is always quicker.
-    estate.log.append = () => Promise.resolve(false);
-    const answer = await estate.change(key, "a", "promotions");
+    fixture.log.append = () => Promise.resolve(false);
+    const answer = await fixture.change(key, "a", "promotions");
     expect(answer).toMatchObject({ status: 409, json: { error: { code: "busy" } } });
     expect(answer.headers.get("retry-after")).toBe("1");
   }, 60_000);

@@ -3,7 +3,7 @@ import { SCOPES } from "../../../src/canon/scope.ts";
 import { scopesOf } from "../../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
 import { digestOf } from "../../lifecycle/scene.ts";
-import { Estate, type Answered, type MadeKey } from "./estate.ts";
+import { Fixture, type Answered, type MadeKey } from "./fixture.ts";
 
 const ROWS = ENDPOINTS.filter(({ path }) => path.startsWith("/v1/policies"));
 /** Changes, and the simulation, which names every workspace that a promotion concerns. */
@@ -22,19 +22,19 @@ const BODIES: Readonly<Record<string, object>> = {
   releasePolicy: { digest: digestOf("second") },
 };
 
-const estate = await Estate.open({ managedBy: ["office"] });
+const fixture = await Fixture.open({ managedBy: ["office"] });
 let etag = "";
 let office: MadeKey;
 beforeAll(async () => {
-  office = await estate.key("office", SCOPES);
-  await estate.observe({ a: "first" }, "start", "enforce");
-  await estate.observe({ a: "second" });
-  ({ etag } = (await estate.get(office, "/v1/policies/a")).json);
+  office = await fixture.key("office", SCOPES);
+  await fixture.observe({ a: "first" }, "start", "enforce");
+  await fixture.observe({ a: "second" });
+  ({ etag } = (await fixture.get(office, "/v1/policies/a")).json);
 });
 
 function ask(key: MadeKey, row: (typeof ROWS)[number], id = "a", body: unknown = BODIES[row.id]): Promise<Answered> {
   const path = row.path.replace("{id}", id);
-  return row.method === "GET" ? estate.get(key, path) : estate.post(key, path, { body, ifMatch: etag });
+  return row.method === "GET" ? fixture.get(key, path) : fixture.post(key, path, { body, ifMatch: etag });
 }
 
 const named = <Row extends { readonly method: string; readonly path: string }>(rows: readonly Row[]) =>
@@ -47,7 +47,7 @@ describe("scopes", () => {
     expect(scopesOf(row)).toEqual(isManaging(row) ? managing : reading);
     for (const scope of SCOPES) {
       // Of a workspace that manages nothing, so that nothing is changed.
-      const { status, json } = await ask(await estate.key("acme", [scope]), row);
+      const { status, json } = await ask(await fixture.key("acme", [scope]), row);
       const isEnough = scopesOf(row).includes(scope);
       const isLetIn = json.error?.code !== "insufficient_scope";
       expect(isLetIn, `${scope}: ${status}`).toBe(isEnough);
@@ -60,7 +60,7 @@ describe("scopes", () => {
 
 describe("policies.managed_by", () => {
   it.each(named(ROWS.filter(isManaging)))("%s is for keys of these workspaces", async (_, row) => {
-    const answer = await ask(await estate.key("acme"), row);
+    const answer = await ask(await fixture.key("acme"), row);
     expect(answer).toMatchObject({
       status: 403,
       json: { error: { code: "not_managed_here", type: "insufficient_scope" } },
@@ -68,16 +68,16 @@ describe("policies.managed_by", () => {
     expect(answer.json.error.message).toMatch(/policies\.managed_by of routes\.yaml.*use a key of one of them/);
     // Nor is it told which they are, or whether there is such a policy.
     expect(answer.text).not.toContain("office");
-    const nobody = await ask(await estate.key("acme"), row, "nobody");
+    const nobody = await ask(await fixture.key("acme"), row, "nobody");
     expect(nobody.json.error.code).toBe("not_managed_here");
   });
 
   it.each(named(ROWS.filter((row) => !isManaging(row))))("%s is for every workspace", async (_, row) => {
-    expect((await ask(await estate.key("acme"), row)).status).toBe(200);
+    expect((await ask(await fixture.key("acme"), row)).status).toBe(200);
   });
 
   it("must be said where there are several workspaces: no tenant's key is everybody's", async () => {
-    const unsaid = await Estate.open({ managedBy: null });
+    const unsaid = await Fixture.open({ managedBy: null });
     await unsaid.observe({ a: "first" });
     for (const workspace of ["acme", "office"]) {
       const { status, json } = await unsaid.change(await unsaid.key(workspace), "a", "promotions");
@@ -87,7 +87,7 @@ describe("policies.managed_by", () => {
   });
 
   it("lets keys of these workspaces change policies", async () => {
-    const other = await Estate.open({ managedBy: ["office", "acme"] });
+    const other = await Fixture.open({ managedBy: ["office", "acme"] });
     await other.observe({ a: "first" });
     expect((await other.change(await other.key("office"), "a", "promotions")).status).toBe(200);
   });
@@ -208,6 +208,6 @@ describe("bodies", () => {
     expect(answer.status, answer.text).toBe(400);
     if (code !== "") expect(answer.json.error).toMatchObject({ code, param });
     expect(answer.text).not.toContain("canary");
-    expect((await estate.get(office, "/v1/policies/a")).json.etag).toBe(etag);
+    expect((await fixture.get(office, "/v1/policies/a")).json.etag).toBe(etag);
   });
 });

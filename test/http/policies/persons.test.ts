@@ -5,7 +5,7 @@ import type { Person } from "../../../src/canon/credentials/session.ts";
 import type { Console } from "../../../src/http/console/console-port.ts";
 import { csrfToken } from "../../../src/http/console/session-cookie.ts";
 import { digestOf } from "../../lifecycle/scene.ts";
-import { Estate, type Answered, type EstateOptions } from "./estate.ts";
+import { Fixture, type Answered, type FixtureOptions } from "./fixture.ts";
 
 const ISSUER = "https://idp.example";
 
@@ -67,14 +67,20 @@ const CONSOLE: Console = {
   oidcClient: unused,
 };
 
-async function open(promotion: EstateOptions["promotion"] = { a: { approvals: 1 } }): Promise<Estate> {
-  const estate = await Estate.open({ promotion, runtime: { console: CONSOLE }, console: SETTINGS });
-  await estate.observe({ a: "first" });
-  return estate;
+async function open(promotion: FixtureOptions["promotion"] = { a: { approvals: 1 } }): Promise<Fixture> {
+  const fixture = await Fixture.open({ promotion, runtime: { console: CONSOLE }, console: SETTINGS });
+  await fixture.observe({ a: "first" });
+  return fixture;
 }
 
-async function ask(estate: Estate, subject: string, path: string, body?: object, ifMatch?: string): Promise<Answered> {
-  const response = await fetch(`${estate.router.url}${path}`, {
+async function ask(
+  fixture: Fixture,
+  subject: string,
+  path: string,
+  body?: object,
+  ifMatch?: string,
+): Promise<Answered> {
+  const response = await fetch(`${fixture.router.url}${path}`, {
     method: body === undefined ? "GET" : "POST",
     headers: {
       cookie: `signalbox_session=${subject}`,
@@ -88,22 +94,22 @@ async function ask(estate: Estate, subject: string, path: string, body?: object,
   return { status: response.status, headers: response.headers, text, json: JSON.parse(text) };
 }
 
-const approve = (estate: Estate, subject: string): Promise<Answered> =>
-  ask(estate, subject, "/v1/policies/a/approvals", { digest: digestOf("first") });
+const approve = (fixture: Fixture, subject: string): Promise<Answered> =>
+  ask(fixture, subject, "/v1/policies/a/approvals", { digest: digestOf("first") });
 
-async function promote(estate: Estate, subject: string): Promise<Answered> {
-  const { json } = await ask(estate, subject, "/v1/policies/a");
+async function promote(fixture: Fixture, subject: string): Promise<Answered> {
+  const { json } = await ask(fixture, subject, "/v1/policies/a");
   const expected = { enforced_revision: null, candidate_revision: json.candidate.revision };
-  return ask(estate, subject, "/v1/policies/a/promotions", { expected }, json.etag);
+  return ask(fixture, subject, "/v1/policies/a/promotions", { expected }, json.etag);
 }
 
 const idOf = (subject: string): string => `person_${hash("sha256", `oidc:${ISSUER}#${subject}`, "hex").slice(0, 24)}`;
 
 describe("a person who is signed in", () => {
   it("approves as issuer and subject, with a name only where one is read", async () => {
-    const estate = await open();
-    expect((await approve(estate, "approver")).status).toBe(200);
-    const { json } = await approve(estate, "named");
+    const fixture = await open();
+    expect((await approve(fixture, "approver")).status).toBe(200);
+    const { json } = await approve(fixture, "named");
     expect(json.approvals.map(({ by }: { readonly by: object }) => by)).toEqual([
       {
         key_id: idOf("approver"),
@@ -123,46 +129,46 @@ describe("a person who is signed in", () => {
   });
 
   it("is one approver, however often they sign in", async () => {
-    const estate = await open();
-    await approve(estate, "approver");
-    expect((await approve(estate, "approver")).json.approvals).toHaveLength(1);
-    expect((await approve(estate, "second")).json.approvals).toHaveLength(2);
+    const fixture = await open();
+    await approve(fixture, "approver");
+    expect((await approve(fixture, "approver")).json.approvals).toHaveLength(1);
+    expect((await approve(fixture, "second")).json.approvals).toHaveLength(2);
   });
 
   it("may promote what others approved, and the record names both", async () => {
-    const estate = await open();
-    await approve(estate, "approver");
-    expect((await promote(estate, "operator")).status).toBe(200);
-    const { json } = await ask(estate, "operator", "/v1/policies/a/transitions");
+    const fixture = await open();
+    await approve(fixture, "approver");
+    expect((await promote(fixture, "operator")).status).toBe(200);
+    const { json } = await ask(fixture, "operator", "/v1/policies/a/transitions");
     const { by, approvals } = json.data.at(-1).record;
     expect(by.person).toEqual({ issuer: ISSUER, subject: "operator" });
     expect(approvals[0].by.person).toEqual({ issuer: ISSUER, subject: "approver" });
   });
 
   it("does not approve what they promote, nor by a key that they make", async () => {
-    const estate = await open();
+    const fixture = await open();
     const body = { scopes: ["operations:manage"], owner: "x", expires_in: 600, labels: ["risk"] };
-    const made = await ask(estate, "operator", "/v1/keys", body);
+    const made = await ask(fixture, "operator", "/v1/keys", body);
     expect(made.status).toBe(200);
     const key = { text: made.json.key, id: made.json.id };
-    const { json } = await estate.post(key, "/v1/policies/a/approvals", { body: { digest: digestOf("first") } });
+    const { json } = await fixture.post(key, "/v1/policies/a/approvals", { body: { digest: digestOf("first") } });
     expect(json.approvals).toMatchObject([{ by: { key_id: key.id, origin: idOf("operator"), roles: [] } }]);
-    const refused = await promote(estate, "operator");
+    const refused = await promote(fixture, "operator");
     expect([refused.status, refused.json.error.code]).toEqual([409, "approvals_required"]);
   });
 
   it("counts for a role that a promotion requires by their groups", async () => {
-    const estate = await open({ a: { approvals: 1, roles: ["risk"] } });
-    await approve(estate, "operator");
-    const refused = await promote(estate, "operator");
+    const fixture = await open({ a: { approvals: 1, roles: ["risk"] } });
+    await approve(fixture, "operator");
+    const refused = await promote(fixture, "operator");
     expect(refused.status).toBe(409);
-    await approve(estate, "approver");
-    expect((await promote(estate, "operator")).status).toBe(200);
+    await approve(fixture, "approver");
+    expect((await promote(fixture, "operator")).status).toBe(200);
   });
 
   it("does no more than their role, whatever request they make", async () => {
-    const estate = await open();
-    const { json } = await ask(estate, "reader", "/v1/policies/a");
+    const fixture = await open();
+    const { json } = await ask(fixture, "reader", "/v1/policies/a");
     const expected = { enforced_revision: null, candidate_revision: json.candidate.revision };
     const withdrawal = { what: "candidate", expected: { candidate_revision: json.candidate.revision } };
     for (const [subject, path, body] of [
@@ -173,7 +179,7 @@ describe("a person who is signed in", () => {
       ["approver", "rollbacks", { expected: { enforced_revision: 1 }, reason: "mistake" }],
       ["approver", "withdrawals", withdrawal],
     ] as const) {
-      const refused = await ask(estate, subject, `/v1/policies/a/${path}`, body, json.etag);
+      const refused = await ask(fixture, subject, `/v1/policies/a/${path}`, body, json.etag);
       expect([subject, path, refused.status, refused.json.error.code]).toEqual([
         subject,
         path,
@@ -181,20 +187,20 @@ describe("a person who is signed in", () => {
         "insufficient_scope",
       ]);
     }
-    expect((await ask(estate, "operator", "/v1/policies/a/withdrawals", withdrawal, json.etag)).status).toBe(200);
+    expect((await ask(fixture, "operator", "/v1/policies/a/withdrawals", withdrawal, json.etag)).status).toBe(200);
   });
 
   it("takes an approval back", async () => {
-    const estate = await open();
-    await approve(estate, "approver");
+    const fixture = await open();
+    await approve(fixture, "approver");
     const body = { what: "approval", digest: digestOf("first") };
-    const { status, json } = await ask(estate, "approver", "/v1/policies/a/withdrawals", body);
+    const { status, json } = await ask(fixture, "approver", "/v1/policies/a/withdrawals", body);
     expect([status, json.approvals]).toEqual([200, []]);
   });
 
   it("of another provider than the configured one has no session", async () => {
-    const estate = await open();
-    const answer = await ask(estate, "moved", "/v1/policies");
+    const fixture = await open();
+    const answer = await ask(fixture, "moved", "/v1/policies");
     expect([answer.status, answer.json.error.code]).toEqual([401, "session_ended"]);
   });
 });

@@ -1,20 +1,20 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { readIfMatch } from "../../../src/http/control/policies/change-handlers.ts";
 import { digestOf } from "../../lifecycle/scene.ts";
-import { Estate, type MadeKey } from "./estate.ts";
+import { Fixture, type MadeKey } from "./fixture.ts";
 
 /** `a` has r1 enforced and r2 for its candidate; nothing here may change that. */
-const estate = await Estate.open();
+const fixture = await Fixture.open();
 let key: MadeKey;
 let etag = "";
 let rows = 0;
 
 beforeAll(async () => {
-  key = await estate.key();
-  await estate.observe({ a: "first", b: "other" }, "start", "enforce");
-  await estate.observe({ a: "second", b: "other" });
-  ({ etag } = (await estate.get(key, "/v1/policies/a")).json);
-  rows = estate.log.rows.length;
+  key = await fixture.key();
+  await fixture.observe({ a: "first", b: "other" }, "start", "enforce");
+  await fixture.observe({ a: "second", b: "other" });
+  ({ etag } = (await fixture.get(key, "/v1/policies/a")).json);
+  rows = fixture.log.rows.length;
 });
 
 interface Guarded {
@@ -54,7 +54,7 @@ const GUARDED: readonly Guarded[] = [
 
 describe.each(GUARDED.map((guarded) => [guarded.path, guarded] as const))("POST …/%s", (path, { body, wrong }) => {
   const post = (ifMatch: string | undefined, sent: object = body) =>
-    estate.post(key, `/v1/policies/a/${path}`, { body: sent, ...(ifMatch !== undefined && { ifMatch }) });
+    fixture.post(key, `/v1/policies/a/${path}`, { body: sent, ...(ifMatch !== undefined && { ifMatch }) });
 
   it.each([
     ["no tag", undefined],
@@ -107,26 +107,26 @@ describe.each(GUARDED.map((guarded) => [guarded.path, guarded] as const))("POST 
   );
 
   it("looks at the policy first: one that there is not needs no tag", async () => {
-    const answer = await estate.post(key, `/v1/policies/nobody/${path}`, { body });
+    const answer = await fixture.post(key, `/v1/policies/nobody/${path}`, { body });
     expect(answer).toMatchObject({ status: 404, json: { error: { code: "policy_not_found" } } });
   });
 });
 
 let otherTag = "";
 beforeAll(async () => {
-  otherTag = (await estate.get(key, "/v1/policies/b")).json.etag;
+  otherTag = (await fixture.get(key, "/v1/policies/b")).json.etag;
 });
 
 it("none of this has changed anything, or is on record as a change", async () => {
-  expect((await estate.get(key, "/v1/policies/a")).json.etag).toBe(etag);
-  expect(estate.log.rows.length).toBe(rows);
-  expect(estate.steps).toEqual([]);
-  expect(estate.router.decisions.filter(({ change }) => change !== undefined)).toEqual([]);
-  expect(estate.router.decisions.filter(({ reason }) => reason === "precondition_failed").length).toBeGreaterThan(10);
+  expect((await fixture.get(key, "/v1/policies/a")).json.etag).toBe(etag);
+  expect(fixture.log.rows.length).toBe(rows);
+  expect(fixture.steps).toEqual([]);
+  expect(fixture.router.decisions.filter(({ change }) => change !== undefined)).toEqual([]);
+  expect(fixture.router.decisions.filter(({ reason }) => reason === "precondition_failed").length).toBeGreaterThan(10);
 });
 
 it("takes the right tag in a list of others", async () => {
-  const other = await Estate.open();
+  const other = await Fixture.open();
   const manager = await other.key();
   await other.observe({ a: "first" });
   const present = (await other.get(manager, "/v1/policies/a")).json.etag;

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { digestOf } from "../../lifecycle/scene.ts";
 import { startTestServer } from "../../support/server.ts";
 import { call } from "../keys/support.ts";
-import { Estate, expectDeclared } from "./estate.ts";
+import { Fixture, expectDeclared } from "./fixture.ts";
 
 const FORGED = {
   sha256: "f".repeat(64),
@@ -180,17 +180,17 @@ describe("a server that cannot simulate now", () => {
     ["busy", "simulation_busy"],
     ["unavailable", "store_unavailable"],
   ] as const)("takes no approval with a report while it is %s", async (fault, code) => {
-    const estate = await Estate.open();
-    estate.simulations.set(digestOf("first"), fault);
-    const manager = await estate.key();
-    await estate.observe({ a: "first" });
+    const fixture = await Fixture.open();
+    fixture.simulations.set(digestOf("first"), fault);
+    const manager = await fixture.key();
+    await fixture.observe({ a: "first" });
     const body = { digest: digestOf("first"), report: FORGED };
-    expect(await estate.post(manager, "/v1/policies/a/approvals", { body })).toMatchObject({
+    expect(await fixture.post(manager, "/v1/policies/a/approvals", { body })).toMatchObject({
       status: 503,
       json: { error: { code } },
     });
-    expect((await estate.get(manager, "/v1/policies/a")).json.approvals).toEqual([]);
-    expect(await estate.get(manager, "/v1/policies/a/simulation")).toMatchObject({
+    expect((await fixture.get(manager, "/v1/policies/a")).json.approvals).toEqual([]);
+    expect(await fixture.get(manager, "/v1/policies/a/simulation")).toMatchObject({
       status: 503,
       json: { error: { code } },
     });
@@ -200,11 +200,11 @@ describe("a server that cannot simulate now", () => {
     ["too_large", "simulation_too_large"],
     ["no_change", "nothing_to_simulate"],
   ] as const)("says why it has no simulation: %s", async (fault, code) => {
-    const estate = await Estate.open();
-    estate.simulations.set(digestOf("first"), fault);
-    const manager = await estate.key();
-    await estate.observe({ a: "first" });
-    expect(await estate.get(manager, "/v1/policies/a/simulation")).toMatchObject({
+    const fixture = await Fixture.open();
+    fixture.simulations.set(digestOf("first"), fault);
+    const manager = await fixture.key();
+    await fixture.observe({ a: "first" });
+    expect(await fixture.get(manager, "/v1/policies/a/simulation")).toMatchObject({
       status: 409,
       json: { error: { code } },
     });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { startTestServer } from "../../support/server.ts";
 import { call, decisions } from "../keys/support.ts";
-import { expectDeclared } from "./estate.ts";
+import { expectDeclared } from "./fixture.ts";
 
 /** The whole server: files, store, real policies, sockets. */
 const running = await startTestServer((routes) =>

@@ -1,26 +1,26 @@
 import { describe, expect, it } from "vitest";
 import { digestOf } from "../../lifecycle/scene.ts";
-import { Estate, type EstateOptions, expectDeclared, type MadeKey } from "./estate.ts";
+import { Fixture, type FixtureOptions, expectDeclared, type MadeKey } from "./fixture.ts";
 
 const ONE = "/v1/policies/{id}";
 
 /** For tests that change nothing. */
 const still = await open();
-await still.estate.observe({ a: "first" }, "start", "enforce");
+await still.fixture.observe({ a: "first" }, "start", "enforce");
 
 async function open(
-  options: EstateOptions = {},
-): Promise<{ readonly estate: Estate; readonly reader: MadeKey; readonly manager: MadeKey }> {
-  const estate = await Estate.open(options);
-  const reader = await estate.key("acme", ["governance:read"]);
-  return { estate, reader, manager: await estate.key() };
+  options: FixtureOptions = {},
+): Promise<{ readonly fixture: Fixture; readonly reader: MadeKey; readonly manager: MadeKey }> {
+  const fixture = await Fixture.open(options);
+  const reader = await fixture.key("acme", ["governance:read"]);
+  return { fixture, reader, manager: await fixture.key() };
 }
 
 describe("GET /v1/policies/{id}", () => {
   it("shows a new policy in shadow, its rules, and that nothing is missing", async () => {
-    const { estate, reader } = await open();
-    await estate.observe({ a: "first" });
-    const { status, json, headers } = await estate.get(reader, "/v1/policies/a");
+    const { fixture, reader } = await open();
+    await fixture.observe({ a: "first" });
+    const { status, json, headers } = await fixture.get(reader, "/v1/policies/a");
     expect(status).toBe(200);
     expectDeclared("GET", ONE, json);
     expect(headers.get("etag")).toBe(json.etag);
@@ -55,57 +55,57 @@ describe("GET /v1/policies/{id}", () => {
   });
 
   it("names every state that a policy can be in", async () => {
-    const { estate, reader, manager } = await open();
-    const state = async (): Promise<string> => (await estate.get(reader, "/v1/policies/a")).json.state;
-    await estate.observe({ a: "first" });
+    const { fixture, reader, manager } = await open();
+    const state = async (): Promise<string> => (await fixture.get(reader, "/v1/policies/a")).json.state;
+    await fixture.observe({ a: "first" });
     expect(await state()).toBe("shadow");
-    await estate.change(manager, "a", "promotions");
+    await fixture.change(manager, "a", "promotions");
     expect(await state()).toBe("enforced");
-    await estate.observe({ a: "second" });
+    await fixture.observe({ a: "second" });
     expect(await state()).toBe("changing");
-    await estate.observe({});
+    await fixture.observe({});
     expect(await state()).toBe("ending");
-    const { json } = await estate.get(reader, "/v1/policies/a");
+    const { json } = await fixture.get(reader, "/v1/policies/a");
     expectDeclared("GET", ONE, json);
     expect(json.candidate).toMatchObject({ content: "removal", module_sha256: null, constraints: [], operations: [] });
     expect(json).toMatchObject({ title: "Title of a", drift: [], files: null, missing: [] });
-    await estate.change(manager, "a", "promotions");
+    await fixture.change(manager, "a", "promotions");
     expect(await state()).toBe("ended");
-    const ended = (await estate.get(reader, "/v1/policies/a")).json;
+    const ended = (await fixture.get(reader, "/v1/policies/a")).json;
     expectDeclared("GET", ONE, ended);
     expect(ended).toMatchObject({ title: "Title of a", candidate: null, missing: null, drift: [] });
-    await estate.observe({ a: "third" });
+    await fixture.observe({ a: "third" });
     expect(await state()).toBe("shadow");
   });
 
   it("says which mode a policy is in, and by which revision", async () => {
-    const { estate, reader, manager } = await open();
+    const { fixture, reader, manager } = await open();
     const seen = async (): Promise<object> => {
-      const { state, mode, revision } = (await estate.get(reader, "/v1/policies/a")).json;
+      const { state, mode, revision } = (await fixture.get(reader, "/v1/policies/a")).json;
       return { state, mode, revision };
     };
-    await estate.observe({ a: "first" });
+    await fixture.observe({ a: "first" });
     expect(await seen()).toEqual({ state: "shadow", mode: "shadow", revision: "r1" });
-    await estate.change(manager, "a", "promotions");
+    await fixture.change(manager, "a", "promotions");
     expect(await seen()).toEqual({ state: "enforced", mode: "enforce", revision: "r1" });
-    await estate.observe({ a: "second" });
+    await fixture.observe({ a: "second" });
     expect(await seen()).toEqual({ state: "changing", mode: "enforce", revision: "r1" });
-    await estate.observe({});
+    await fixture.observe({});
     expect(await seen()).toEqual({ state: "ending", mode: "enforce", revision: "r1" });
-    await estate.change(manager, "a", "promotions");
+    await fixture.change(manager, "a", "promotions");
     expect(await seen()).toEqual({ state: "ended", mode: null, revision: null });
   });
 
   it("says how the files differ from the slots", async () => {
-    const { estate, reader, manager } = await open();
-    const drift = async (): Promise<readonly string[]> => (await estate.get(reader, "/v1/policies/a")).json.drift;
+    const { fixture, reader, manager } = await open();
+    const drift = async (): Promise<readonly string[]> => (await fixture.get(reader, "/v1/policies/a")).json.drift;
     const fileBecomes = (digest: string | null): void => {
-      estate.files.clear();
-      if (digest !== null) estate.files.set("a", { digest });
+      fixture.files.clear();
+      if (digest !== null) fixture.files.set("a", { digest });
     };
-    await estate.observe({ a: "first" }, "start", "enforce");
+    await fixture.observe({ a: "first" }, "start", "enforce");
     expect(await drift()).toEqual([]);
-    await estate.observe({ a: "second" });
+    await fixture.observe({ a: "second" });
     expect(await drift()).toEqual([]);
     // A replica that still has the older files.
     fileBecomes(digestOf("first"));
@@ -115,11 +115,11 @@ describe("GET /v1/policies/{id}", () => {
     fileBecomes(digestOf("unheard of"));
     expect(await drift()).toEqual(["files_differ"]);
     fileBecomes(digestOf("second"));
-    await estate.change(manager, "a", "promotions");
-    await estate.change(manager, "a", "rollbacks");
+    await fixture.change(manager, "a", "promotions");
+    await fixture.change(manager, "a", "rollbacks");
     expect(await drift()).toEqual(["files_held"]);
-    const { etag } = (await estate.get(reader, "/v1/policies/a")).json;
-    await estate.post(manager, "/v1/policies/a/withdrawals", {
+    const { etag } = (await fixture.get(reader, "/v1/policies/a")).json;
+    await fixture.post(manager, "/v1/policies/a/withdrawals", {
       ifMatch: etag,
       body: { what: "candidate", expected: { candidate_revision: "r2" } },
     });
@@ -127,15 +127,15 @@ describe("GET /v1/policies/{id}", () => {
   });
 
   it("says what a promotion by the caller lacks, in numbers", async () => {
-    const estate = await Estate.open({
+    const fixture = await Fixture.open({
       promotion: {
         "*": { approvals: 2, roles: ["dpo"], soak: 3_600_000, decisions: 100, report: true, assertions: true },
       },
     });
-    const manager = await estate.key();
-    await estate.ago(600_000).observe({ a: "first" });
-    estate.counts.set("a r1", { judged: 40, indeterminate: 2 });
-    const { json } = await estate.get(manager, "/v1/policies/a");
+    const manager = await fixture.key();
+    await fixture.ago(600_000).observe({ a: "first" });
+    fixture.counts.set("a r1", { judged: 40, indeterminate: 2 });
+    const { json } = await fixture.get(manager, "/v1/policies/a");
     expectDeclared("GET", ONE, json);
     expect(json.missing).toEqual([
       { requirement: "approvals", have: 0, need: 2 },
@@ -153,12 +153,12 @@ describe("GET /v1/policies/{id}", () => {
 
 describe("GET /v1/policies", () => {
   it("lists policies by id, ended ones last and only when asked for", async () => {
-    const { estate, reader, manager } = await open();
-    await estate.observe({ a: "a1", b: "b1", c: "c1" }, "start", "enforce");
-    await estate.observe({ b: "b1", c: "c2" });
-    await estate.change(manager, "a", "promotions");
+    const { fixture, reader, manager } = await open();
+    await fixture.observe({ a: "a1", b: "b1", c: "c1" }, "start", "enforce");
+    await fixture.observe({ b: "b1", c: "c2" });
+    await fixture.change(manager, "a", "promotions");
     const ids = async (query: string): Promise<unknown> => {
-      const { json } = await estate.get(reader, `/v1/policies${query}`);
+      const { json } = await fixture.get(reader, `/v1/policies${query}`);
       expectDeclared("GET", "/v1/policies", json);
       expect(json).toMatchObject({
         object: "list",
@@ -173,20 +173,20 @@ describe("GET /v1/policies", () => {
   });
 
   it("lists what the files hold, whatever became of it", async () => {
-    const { estate, reader, manager } = await open();
-    await estate.observe({ a: "first" });
-    const { etag } = (await estate.get(manager, "/v1/policies/a")).json;
+    const { fixture, reader, manager } = await open();
+    await fixture.observe({ a: "first" });
+    const { etag } = (await fixture.get(manager, "/v1/policies/a")).json;
     const body = { what: "candidate", expected: { candidate_revision: "r1" } };
-    expect((await estate.post(manager, "/v1/policies/a/withdrawals", { ifMatch: etag, body })).status).toBe(200);
-    const { json } = await estate.get(reader, "/v1/policies");
+    expect((await fixture.post(manager, "/v1/policies/a/withdrawals", { ifMatch: etag, body })).status).toBe(200);
+    const { json } = await fixture.get(reader, "/v1/policies");
     expect(json.data).toMatchObject([{ id: "a", state: "ended", drift: ["files_withdrawn"] }]);
   });
 
   it.each(["ended=yes", "ended=", "ended=true&ended=true", "end=true", "constructor=1", "ended=true&x%20y=1"])(
     "refuses ?%s",
     async (query) => {
-      const { estate, reader } = still;
-      const answer = await estate.get(reader, `/v1/policies?${query}`);
+      const { fixture, reader } = still;
+      const answer = await fixture.get(reader, `/v1/policies?${query}`);
       expect(answer).toMatchObject({
         status: 400,
         json: { error: { code: expect.stringMatching(/invalid_value|unknown_parameter/) } },
@@ -198,9 +198,9 @@ describe("GET /v1/policies", () => {
 
 describe("GET /v1/policies/{id}/content", () => {
   it("gives the rules of a slot, of a digest or of its beginning", async () => {
-    const { estate, reader } = await open();
-    await estate.observe({ a: "first" }, "start", "enforce");
-    await estate.observe({ a: "second" });
+    const { fixture, reader } = await open();
+    await fixture.observe({ a: "first" }, "start", "enforce");
+    await fixture.observe({ a: "second" });
     const digests = { first: digestOf("first"), second: digestOf("second") };
     for (const [query, name] of [
       ["", "second"],
@@ -209,7 +209,7 @@ describe("GET /v1/policies/{id}/content", () => {
       [`?digest=${digests.first}`, "first"],
       [`?digest=${digests.first.slice(0, 6)}`, "first"],
     ] as const) {
-      const { status, json } = await estate.get(reader, `/v1/policies/a/content${query}`);
+      const { status, json } = await fixture.get(reader, `/v1/policies/a/content${query}`);
       expect(status, query).toBe(200);
       expectDeclared("GET", "/v1/policies/{id}/content", json);
       expect(json).toMatchObject({
@@ -226,14 +226,14 @@ describe("GET /v1/policies/{id}/content", () => {
   });
 
   it("gives what is enforced where there is no candidate, and says that a removal has no rules", async () => {
-    const { estate, reader } = await open();
-    await estate.observe({ a: "first" }, "start", "enforce");
-    expect((await estate.get(reader, "/v1/policies/a/content")).json.digest).toBe(digestOf("first"));
-    expect((await estate.get(reader, "/v1/policies/a/content?digest=candidate")).json.error.code).toBe(
+    const { fixture, reader } = await open();
+    await fixture.observe({ a: "first" }, "start", "enforce");
+    expect((await fixture.get(reader, "/v1/policies/a/content")).json.digest).toBe(digestOf("first"));
+    expect((await fixture.get(reader, "/v1/policies/a/content?digest=candidate")).json.error.code).toBe(
       "content_not_found",
     );
-    await estate.observe({});
-    const { json } = await estate.get(reader, "/v1/policies/a/content");
+    await fixture.observe({});
+    const { json } = await fixture.get(reader, "/v1/policies/a/content");
     expectDeclared("GET", "/v1/policies/{id}/content", json);
     expect(json).toMatchObject({ content: "removal", module_sha256: null, contract: null, sources: [] });
   });
@@ -249,65 +249,65 @@ describe("GET /v1/policies/{id}/content", () => {
     ["digest=enforced&digest=candidate", 400],
     ["slot=enforced", 400],
   ])("answers ?%s with %i", async (query, status) => {
-    const { estate, reader } = still;
-    const answer = await estate.get(reader, `/v1/policies/a/content?${query}`);
+    const { fixture, reader } = still;
+    const answer = await fixture.get(reader, `/v1/policies/a/content?${query}`);
     expect(answer.status, answer.text).toBe(status);
     expect(answer.text).not.toContain("..");
   });
 
   it("does not give another policy's content", async () => {
-    const { estate, reader } = await open();
-    await estate.observe({ a: "first", b: "other" });
-    const answer = await estate.get(reader, `/v1/policies/a/content?digest=${digestOf("other")}`);
+    const { fixture, reader } = await open();
+    await fixture.observe({ a: "first", b: "other" });
+    const answer = await fixture.get(reader, `/v1/policies/a/content?digest=${digestOf("other")}`);
     expect(answer).toMatchObject({ status: 404, json: { error: { code: "content_not_found", param: "digest" } } });
   });
 });
 
 describe("GET /v1/policies/{id}/shadow", () => {
   it("gives the candidate's numbers, of workspaces that the caller sees by name", async () => {
-    const { estate, reader } = await open({ managedBy: ["acme"] });
-    await estate.observe({ a: "first" });
-    estate.counts.set("a r1", { judged: 10, would_deny: 3, newly_denied: 2, would_narrow: 1, indeterminate: 1 });
-    const { status, json } = await estate.get(reader, "/v1/policies/a/shadow?witnesses=0");
+    const { fixture, reader } = await open({ managedBy: ["acme"] });
+    await fixture.observe({ a: "first" });
+    fixture.counts.set("a r1", { judged: 10, would_deny: 3, newly_denied: 2, would_narrow: 1, indeterminate: 1 });
+    const { status, json } = await fixture.get(reader, "/v1/policies/a/shadow?witnesses=0");
     expect(status).toBe(200);
     expectDeclared("GET", "/v1/policies/{id}/shadow", json);
     expect(json).toMatchObject({ policy: "a", revision: "r1", judged: 10, newly_denied: 2 });
     expect(json.by_workspace).toMatchObject([{ workspace: "acme", judged: 10 }]);
-    const stranger = await estate.key("office", ["governance:read"]);
-    const other = (await estate.get(stranger, "/v1/policies/a/shadow")).json;
+    const stranger = await fixture.key("office", ["governance:read"]);
+    const other = (await fixture.get(stranger, "/v1/policies/a/shadow")).json;
     expect(other.by_workspace).toMatchObject([{ workspace: null, judged: 10 }]);
   });
 
   it("shows all workspaces to those that manage policies", async () => {
-    const estate = await Estate.open({ managedBy: ["office"] });
-    await estate.observe({ a: "first" });
-    estate.counts.set("a r1", { judged: 10 });
+    const fixture = await Fixture.open({ managedBy: ["office"] });
+    await fixture.observe({ a: "first" });
+    fixture.counts.set("a r1", { judged: 10 });
     const answers = await Promise.all(
       ["office", "acme"].map(async (name) => {
-        const key = await estate.key(name, ["governance:read"]);
-        return (await estate.get(key, "/v1/policies/a/shadow")).json.by_workspace;
+        const key = await fixture.key(name, ["governance:read"]);
+        return (await fixture.get(key, "/v1/policies/a/shadow")).json.by_workspace;
       }),
     );
     expect(answers).toMatchObject([[{ workspace: "acme" }], [{ workspace: "acme" }]]);
   });
 
   it("says that there is no candidate, and refuses what is no number", async () => {
-    const { estate, reader } = await open();
-    await estate.observe({ a: "first" }, "start", "enforce");
-    const none = await estate.get(reader, "/v1/policies/a/shadow");
+    const { fixture, reader } = await open();
+    await fixture.observe({ a: "first" }, "start", "enforce");
+    const none = await fixture.get(reader, "/v1/policies/a/shadow");
     expect(none).toMatchObject({ status: 409, json: { error: { code: "no_candidate" } } });
-    expect((await estate.get(reader, "/v1/policies/a/shadow?witnesses=101")).status).toBe(400);
+    expect((await fixture.get(reader, "/v1/policies/a/shadow?witnesses=101")).status).toBe(400);
   });
 });
 
 describe("GET /v1/policies/{id}/transitions", () => {
   it("gives the policy's rows of the log as they were hashed, in pages", async () => {
-    const { estate, reader, manager } = await open();
-    await estate.observe({ a: "a1", b: "b1" });
-    await estate.change(manager, "a", "promotions");
-    await estate.change(manager, "b", "promotions");
-    await estate.observe({ a: "a2", b: "b1" });
-    const whole = (await estate.get(reader, "/v1/policies/a/transitions")).json;
+    const { fixture, reader, manager } = await open();
+    await fixture.observe({ a: "a1", b: "b1" });
+    await fixture.change(manager, "a", "promotions");
+    await fixture.change(manager, "b", "promotions");
+    await fixture.observe({ a: "a2", b: "b1" });
+    const whole = (await fixture.get(reader, "/v1/policies/a/transitions")).json;
     expectDeclared("GET", "/v1/policies/{id}/transitions", whole);
     expect(whole.has_more).toBe(false);
     expect(whole.data.map((row: { record: { kind: string } }) => row.record.kind)).toEqual([
@@ -316,7 +316,7 @@ describe("GET /v1/policies/{id}/transitions", () => {
       "observed",
     ]);
     for (const row of whole.data) {
-      const kept = estate.log.rows[row.position - 1];
+      const kept = fixture.log.rows[row.position - 1];
       expect(row).toEqual({ ...kept, record: JSON.parse(kept?.record ?? "") });
     }
     expect(whole.data[1].record).toMatchObject({
@@ -326,7 +326,7 @@ describe("GET /v1/policies/{id}/transitions", () => {
     });
     const paged: unknown[] = [];
     for (let after = 0, more = true; more;) {
-      const page = (await estate.get(reader, `/v1/policies/a/transitions?limit=1&after=${after}`)).json;
+      const page = (await fixture.get(reader, `/v1/policies/a/transitions?limit=1&after=${after}`)).json;
       expect(page.data.length).toBe(1);
       paged.push(...page.data);
       after = page.data[0].position;
@@ -338,8 +338,8 @@ describe("GET /v1/policies/{id}/transitions", () => {
   it.each(["limit=0", "limit=1001", "limit=x", "after=-1", "after=1.5", "limit=1&limit=2", "before=3"])(
     "refuses ?%s",
     async (query) => {
-      const { estate, reader } = still;
-      expect((await estate.get(reader, `/v1/policies/a/transitions?${query}`)).status).toBe(400);
+      const { fixture, reader } = still;
+      expect((await fixture.get(reader, `/v1/policies/a/transitions?${query}`)).status).toBe(400);
     },
   );
 });

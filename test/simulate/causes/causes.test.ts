@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import type { CauseReport } from "../../../src/simulate/report/cause-report.ts";
-import { simulated, type Edit } from "./estate.ts";
+import { simulated, type Edit } from "./fixture.ts";
 
 const FALLBACK: Edit = ["routes.yaml", "fallbacks: [mistral-large-eu]", "fallbacks: [mistral-large-eu, gpt-5-us]"];
 const VERSION: Edit = ["routes.yaml", "upstream_model: gpt-5-mini-2025-08-07", "upstream_model: gpt-5-mini-2026"];

@@ -16,7 +16,7 @@ import { memoryEvidence } from "./memory-evidence.ts";
 const NAMES = ["w", "v"] as const;
 const ROUTES = ["r", "s"] as const;
 
-const estate = table({
+const fixture = table({
   routes: [route("r", "a", ["b"]), route("s", "b", ["a"])],
   workspaces: NAMES.map((id) => workspace(id, { routes: [...ROUTES] })),
 });
@@ -97,10 +97,13 @@ it("a example's command decides the request again, and the promoted revision say
       };
       const decisions = asked.map((sample, index) => {
         const at = instantOf(sample.time) + 400 * 7 * 86_400_000;
-        const decided = decide(estate, set, identityOf(sample), questionOf(sample), at);
+        const decided = decide(fixture, set, identityOf(sample), questionOf(sample), at);
         const head = { requestId: asIdentifier(`r${index}`), at, operation: sample.operation, retryCount: 0 };
         const whole = { ...head, clientRequestDigest: null };
-        return decisionRecord(whole, identityOf(sample), questionOf(sample), decided, { table: estate, policies: set });
+        return decisionRecord(whole, identityOf(sample), questionOf(sample), decided, {
+          table: fixture,
+          policies: set,
+        });
       });
       const { examples } = await findExamples(memoryEvidence(decisions), {
         policy: "watched",
@@ -116,7 +119,7 @@ it("a example's command decides the request again, and the promoted revision say
         expect(command).toBe("explain");
         const { sample, promoted } = readOptions(argv, 0);
         expect(promoted).toBe(true);
-        const decision = decideSample(estate, promotedPolicies(set), sample);
+        const decision = decideSample(fixture, promotedPolicies(set), sample);
         const line = decision.trace.find(({ policy }) => policy === "watched");
         expect(line).toMatchObject({
           constraint: example.constraint,

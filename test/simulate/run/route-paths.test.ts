@@ -8,7 +8,7 @@ import { endpoint, provider, route, table, workspace } from "../../support/table
 import { pathLines, sideOf, simulate } from "../small-sides.ts";
 
 /** Both routes of one workspace; `chat` leads to the US already. */
-function estate(fallbacks: readonly string[], host = "us.example"): RoutingTable {
+function fixture(fallbacks: readonly string[], host = "us.example"): RoutingTable {
   return table({
     providers: [provider("p"), provider("us", { region: "us-east", baseUrl: `https://${host}/v1` })],
     endpoints: [endpoint("a"), endpoint("b", { provider: "us", region: "us-east" })],
@@ -28,21 +28,21 @@ function gateIn(path: string, pattern: RegExp): string {
 }
 
 it.each(SHIPPED)("a fallback to where another route leads already is new for its route, and fails %s", async (gate) => {
-  const report = await simulate(await sideOf(estate([])), await sideOf(estate(["b"])));
+  const report = await simulate(await sideOf(fixture([])), await sideOf(fixture(["b"])));
   expect(report.declared.new_data_paths).toEqual([]);
   expect(report.declared.new_route_paths).toMatchObject([
     { route: "chat-eu", workspace: "w", provider: "us", region: "us-east", host: "us.example", other_host: null },
   ]);
   const { failOn } = readSimulateOptions(["--base", "./a", "--fail-on", gate], "/", { environment: {} });
   expect(exitCodeOf(report, { detailedExitcode: false, failOn, promoting: false })).toBe(3);
-  const back = await simulate(await sideOf(estate(["b"])), await sideOf(estate([])));
+  const back = await simulate(await sideOf(fixture(["b"])), await sideOf(fixture([])));
   expect(back.declared.new_route_paths).toEqual([]);
   expect(back.declared.lost_route_paths).toMatchObject([{ route: "chat-eu", provider: "us" }]);
   expect(exitCodeOf(back, { detailedExitcode: false, failOn, promoting: false })).toBe(0);
 });
 
 it("another host of a provider is a new data path, and both hosts are shown", async () => {
-  const report = await simulate(await sideOf(estate([])), await sideOf(estate([], "elsewhere.example")));
+  const report = await simulate(await sideOf(fixture([])), await sideOf(fixture([], "elsewhere.example")));
   expect(pathLines(report.declared.new_data_paths)[0]).toBe("w chat.completions → us us-east (chat)");
   for (const path of report.declared.new_data_paths) {
     expect(path).toMatchObject({ host: "elsewhere.example", other_host: "us.example" });
@@ -55,7 +55,7 @@ it("another host of a provider is a new data path, and both hosts are shown", as
 });
 
 it.each(Object.keys(FORMATS).filter(isFormat))("both hosts of a provider stand in %s", async (format) => {
-  const report = await simulate(await sideOf(estate([])), await sideOf(estate([], "elsewhere.example")));
+  const report = await simulate(await sideOf(fixture([])), await sideOf(fixture([], "elsewhere.example")));
   const text = FORMATS[format](report, { colour: false, width: 120, reportDigest: null });
   expect(text).toContain("us.example");
   expect(text).toContain("elsewhere.example");

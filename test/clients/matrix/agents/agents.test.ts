@@ -2,7 +2,7 @@ import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { programAtHand } from "../../../support/at-hand.ts";
-import { STARTING } from "../../estate.ts";
+import { STARTING } from "../../fixture.ts";
 import { askPlainly, startMatrixFixture, type MatrixFixture, type WorkspaceName } from "../fixture.ts";
 import { LAST_WORDS, PROOF, type Script } from "../scripted/provider.ts";
 import { PROTOCOLS, type Protocol } from "../scripted/turns.ts";

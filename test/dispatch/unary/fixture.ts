@@ -127,13 +127,13 @@ export interface Stubbed {
   readonly reply: (inputs: readonly string[]) => Reply;
 }
 
-export interface Estate {
+export interface Fixture {
   readonly job: Pick<GatherJob, "plan" | "inService" | "connections" | "targetOf" | "ownDialect">;
   readonly gates: readonly ConcurrencyLimiter[];
 }
 
 /** A plan over stub providers, the first of them the primary. */
-export function estateOf(stubs: readonly Stubbed[], log: CallLog): Estate {
+export function fixtureOf(stubs: readonly Stubbed[], log: CallLog): Fixture {
   const plan = stubs.map(({ id }, index): Candidate => ({
     endpoint: endpoint(id, { provider: id }),
     rank: index === 0 ? "primary" : "fallback",

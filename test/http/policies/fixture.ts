@@ -79,7 +79,7 @@ export interface ReportBody {
   readonly assertions: { readonly passed: number; readonly failed: number; readonly waived: number };
 }
 
-export interface EstateOptions {
+export interface FixtureOptions {
   readonly promotion?: Readonly<Record<string, Partial<PromotionRequirements>>>;
   /** Both workspaces unless given; `null`: routes.yaml does not say. */
   readonly managedBy?: readonly string[] | null;
@@ -90,7 +90,7 @@ export interface EstateOptions {
 }
 
 /** A server over real sockets with real keys and the lifecycle over a log in memory: policies without rules, contents without bytes. */
-export class Estate {
+export class Fixture {
   readonly log: AwayLog;
   readonly store: Store;
   readonly router: Router;
@@ -104,7 +104,7 @@ export class Estate {
   #now = 0;
 
   private constructor(
-    parts: Pick<Estate, "log" | "store" | "router" | "lifecycle" | "files" | "counts" | "steps" | "simulations">,
+    parts: Pick<Fixture, "log" | "store" | "router" | "lifecycle" | "files" | "counts" | "steps" | "simulations">,
   ) {
     this.log = parts.log;
     this.store = parts.store;
@@ -116,8 +116,8 @@ export class Estate {
     this.simulations = parts.simulations;
   }
 
-  static async open(options: EstateOptions = {}): Promise<Estate> {
-    const made: { estate: Estate | null } = { estate: null };
+  static async open(options: FixtureOptions = {}): Promise<Fixture> {
+    const made: { fixture: Fixture | null } = { fixture: null };
     const store = await openSqliteStore({ path: ":memory:" });
     whenFileEnds(() => store.close());
     const ring = await openKeyRing(store.keys);
@@ -127,7 +127,7 @@ export class Estate {
     const steps: string[] = [];
     const simulations = new Map<string, PromotionSimulation | PromotionSimulationFault>();
     const log = new AwayLog();
-    const lifecycle = await openLifecycle(log, () => Date.now() + (made.estate?.offset ?? 0));
+    const lifecycle = await openLifecycle(log, () => Date.now() + (made.fixture?.offset ?? 0));
     const policies: PolicyAdministration = {
       lifecycle,
       apply: () => {
@@ -149,7 +149,7 @@ export class Estate {
       },
     };
     const router = await startRouter({
-      table: estateTable(options),
+      table: fixtureTable(options),
       runtime: {
         verify: (token, now) => ring.verify(token, now),
         lookUp: ring.lookUp,
@@ -158,9 +158,9 @@ export class Estate {
         ...options.runtime,
       },
     });
-    const estate = new Estate({ log, store, router, lifecycle, files, counts, steps, simulations });
-    made.estate = estate;
-    return estate;
+    const fixture = new Fixture({ log, store, router, lifecycle, files, counts, steps, simulations });
+    made.fixture = fixture;
+    return fixture;
   }
 
   /** Milliseconds that the log's clock is behind. */
@@ -250,15 +250,15 @@ export class Estate {
   }
 }
 
-/** By digest, of all estates of a file. */
+/** By digest, of all fixtures of a file. */
 const contents = new Map<string, KeptContent>();
 
-function estateTable({ promotion, managedBy = ["acme", "office"], console }: EstateOptions): RoutingTable {
-  const estate = table({ workspaces: [workspace("acme"), workspace("office")] });
+function fixtureTable({ promotion, managedBy = ["acme", "office"], console }: FixtureOptions): RoutingTable {
+  const fixture = table({ workspaces: [workspace("acme"), workspace("office")] });
   const rows = Object.entries(promotion ?? {}).map(([id, row]) => [id, { ...DEFAULT_PROMOTION, ...row }]);
   return {
-    ...estate,
-    vocabulary: { ...estate.vocabulary, labels: ["dpo", "risk", "security", "x"] },
+    ...fixture,
+    vocabulary: { ...fixture.vocabulary, labels: ["dpo", "risk", "security", "x"] },
     revision: digestOf("table"),
     ...(console !== undefined && { console }),
     policies: {

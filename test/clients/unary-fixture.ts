@@ -28,7 +28,7 @@ export const RERANK_ROUTES: readonly string[] = Object.keys(RERANKERS);
 /** Length of the simulated vectors. */
 export const DIMENSION = 8;
 
-export interface UnaryEstate {
+export interface UnaryFixture {
   readonly test: TestServer;
   readonly url: string;
   readonly key: string;
@@ -37,7 +37,7 @@ export interface UnaryEstate {
 }
 
 /** A whole server whose simulated providers embed, rerank and moderate, each in a protocol of its own. */
-export async function startUnaryEstate(): Promise<UnaryEstate> {
+export async function startUnaryFixture(): Promise<UnaryFixture> {
   const test = await startTestServer(() => JSON.stringify(routesFile()));
   const expiresAt = Date.now() + 600_000;
   const key = await test.key("everything", ["inference", "catalogue:read", "route:simulate"], { expiresAt });

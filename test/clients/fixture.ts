@@ -51,7 +51,7 @@ export const UPSTREAM_WORDS = /simulated (answer with status|failure)/i;
 /** Milliseconds that a start may take: the policies are compiled where no earlier test has left them. */
 export const STARTING = 60_000;
 
-export interface Estate {
+export interface Fixture {
   readonly test: TestServer;
   /** Root of the server; clients add `/v1` or `/api`. */
   readonly url: string;
@@ -64,7 +64,7 @@ export interface Estate {
 }
 
 /** Starts a whole server whose four providers are simulated, each in a dialect of its own. */
-export async function startEstate(): Promise<Estate> {
+export async function startFixture(): Promise<Fixture> {
   // JSON is YAML: the table is made from the dialects, so that it has whatever they express.
   const test = await startTestServer(() => JSON.stringify(routesFile()));
   const [key, regulatedKey, plainKey] = await Promise.all(

@@ -9,11 +9,11 @@ import { compiledSources, simulate } from "../small-sides.ts";
 /** One replacement in a file of the example: `routes.yaml`, or a policy's id. */
 export type Edit = readonly [file: string, from: string, to: string];
 
-const ESTATE = join(import.meta.dirname, "../../../docs/examples/simulate/estate/routes.yaml");
+const FIXTURE = join(import.meta.dirname, "../../../docs/examples/simulate/estate/routes.yaml");
 
 /** The example of twelve pull requests with some texts replaced. */
-export async function estateWith(...edits: readonly Edit[]): Promise<Side> {
-  const read = await loadConfiguration(ESTATE, "routes.yaml");
+export async function fixtureWith(...edits: readonly Edit[]): Promise<Side> {
+  const read = await loadConfiguration(FIXTURE, "routes.yaml");
   const edited = (source: Source): Source => {
     const own = edits.filter(([file]) => source.path === file || source.path.endsWith(`/${file}.rego`));
     const text = own.reduce((all, [, from, to]) => {
@@ -30,5 +30,5 @@ export async function estateWith(...edits: readonly Edit[]): Promise<Side> {
 }
 
 export async function simulated(...edits: readonly Edit[]): Promise<SimulationReport> {
-  return simulate(await estateWith(), await estateWith(...edits));
+  return simulate(await fixtureWith(), await fixtureWith(...edits));
 }

@@ -3,14 +3,14 @@ import { parse } from "yaml";
 import type { Source } from "../src/canon/diagnostic.ts";
 import type { ConfigurationFiles } from "../src/compile/load.ts";
 
-export interface EstateSize {
+export interface ConfigurationSize {
   readonly routes: number;
   readonly workspaces: number;
   readonly policies: number;
 }
 
 /** What head changes: one more fallback of one route, or one line of one policy. */
-export type EstateChange = "fallback" | "policy";
+export type ConfigurationChange = "fallback" | "policy";
 
 const ROOT = new URL("../", import.meta.url);
 const TIERS = ["standard", "regulated", "internal"];
@@ -19,7 +19,7 @@ const KEY_LABELS = ["vip", "pii", "trial", "audit"];
 const CHAT = ["gpt-5-us", "gpt-5-eu", "mistral-large-eu"];
 
 /** The models and providers of this repository for many routes, workspaces and policies; the same for the same sizes. */
-export function scaleEstate(size: EstateSize, change: EstateChange | null): ConfigurationFiles {
+export function scaleConfiguration(size: ConfigurationSize, change: ConfigurationChange | null): ConfigurationFiles {
   const fixture = parse(readFileSync(new URL("routes.yaml", ROOT), "utf8"));
   const endpoints: readonly string[] = Object.values<{ primary: string; fallbacks?: readonly string[] }>(fixture.routes)
     .flatMap(({ primary, fallbacks = [] }) => [primary, ...fallbacks])

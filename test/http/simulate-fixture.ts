@@ -29,7 +29,7 @@ const ALL: readonly string[] = PROVIDERS;
 const REGIONS: readonly string[] = ["eu-west", "us-east"];
 
 /** A table with everything in it that may decide where a request goes. */
-export const estates = fc.record({
+export const fixtures = fc.record({
   places,
   balances: fc.array(fc.constantFrom(...BALANCES), { minLength: 1, maxLength: 2 }),
   onGap: fc.constantFrom("deny" as const, "narrow" as const),
@@ -40,10 +40,10 @@ export const estates = fc.record({
   approvedRegions: mostly(REGIONS, fc.subarray([...REGIONS])),
   approvedCapabilities: mostly(CAPABILITY_NAMES, fc.subarray([...CAPABILITY_NAMES])),
 });
-export type Estate = typeof estates extends fc.Arbitrary<infer Value> ? Value : never;
+export type Fixture = typeof fixtures extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** @param url of the one upstream behind all providers; a path tells them apart. */
-export function tableOf(made: Estate, url: string): RoutingTable {
+export function tableOf(made: Fixture, url: string): RoutingTable {
   const region = { p: "eu-west", q: "us-east", s: "eu-west" } as const;
   const dialect = {
     p: "openai-chat",

@@ -8,7 +8,7 @@ export const TOKENS_PER_MONTH = 6_000;
 export const USAGE = { prompt_tokens: 7, completion_tokens: 13, total_tokens: 20 };
 
 /** What `routes.yaml` says: a route for each workspace, so that the provider sees whose request it has. */
-export function estate(upstream: string): object {
+export function fixture(upstream: string): object {
   const names = ["large", "small", "metered"];
   return {
     version: 1,
