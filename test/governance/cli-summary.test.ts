@@ -7,7 +7,7 @@ import { asIdentifier } from "../../src/evidence/record.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
-import { digestOf, file, TABLE } from "../lifecycle/scene.ts";
+import { digestOf, file, TABLE } from "../lifecycle/lifecycle-context.ts";
 import { runCommand } from "../keys/command.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";

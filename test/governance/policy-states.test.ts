@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { PolicyIdentity } from "../../src/canon/policy.ts";
 import { policyStates } from "../../src/governance/policy-states.ts";
 import { storedPolicies, type StoredPolicy, type StoredSlot } from "../../src/governance/stored-policies.ts";
-import { actor, digestOf, file, Scene } from "../lifecycle/scene.ts";
+import { actor, digestOf, file, LifecycleContext } from "../lifecycle/lifecycle-context.ts";
 
 const loaded = (slot: "enforced" | "candidate", digest: string, revision = 1): PolicyIdentity => ({
   id: "p",
@@ -90,25 +90,25 @@ describe("how a process differs from the policy log", () => {
 
 describe("where policies stand by their log", () => {
   it("follows promotions, ends and rollbacks", async () => {
-    const scene = await Scene.open();
+    const context = await LifecycleContext.open();
     const shown = () =>
-      storedPolicies(scene.lifecycle.states).map(({ id, enforced, candidate }) =>
+      storedPolicies(context.lifecycle.states).map(({ id, enforced, candidate }) =>
         [id, ...[enforced, candidate].map((slot) => (slot === null ? "-" : `${slot.content} r${slot.revision}`))].join(
           ", ",
         ),
       );
-    await scene.observe([file("p", "A"), file("q", "Q", "enforce")]);
+    await context.observe([file("p", "A"), file("q", "Q", "enforce")]);
     expect(shown()).toEqual(["p, -, rules r1", "q, rules r1, -"]);
-    scene.pass(5_000);
-    await scene.promote("p");
-    const [p] = storedPolicies(scene.lifecycle.states);
+    context.pass(5_000);
+    await context.promote("p");
+    const [p] = storedPolicies(context.lifecycle.states);
     expect(p?.enforced).toEqual({ revision: 1, digest: digestOf("A"), content: "rules", since: 1_005_000 });
-    await scene.observe([file("p", "B")], "reload");
+    await context.observe([file("p", "B")], "reload");
     expect(shown()).toEqual(["p, rules r1, rules r2", "q, rules r1, removal r2"]);
-    await scene.promote("q", actor("bob"));
+    await context.promote("q", actor("bob"));
     expect(shown()).toEqual(["p, rules r1, rules r2", "q, removal r2, -"]);
-    expect(policyStates(null, storedPolicies(scene.lifecycle.states)).map(({ id }) => id)).toEqual(["p"]);
-    await scene.rollBack("p", null);
+    expect(policyStates(null, storedPolicies(context.lifecycle.states)).map(({ id }) => id)).toEqual(["p"]);
+    await context.rollBack("p", null);
     expect(shown()[0]).toBe("p, -, rules r2");
   });
 });

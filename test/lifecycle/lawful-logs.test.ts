@@ -5,7 +5,7 @@ import { RECORD_KINDS } from "../../src/lifecycle/records.ts";
 import { PolicyLogVerifier } from "../../src/lifecycle/verify-log.ts";
 import { MemoryPolicyLog } from "./memory-log.ts";
 import { chainRecords } from "./policy-rows.ts";
-import { actor, digestOf, file, Scene, TABLE } from "./scene.ts";
+import { actor, digestOf, file, LifecycleContext, TABLE } from "./lifecycle-context.ts";
 
 const POLICIES = ["residency", "tiers"];
 const CONTENTS = ["a", "b", "c"];
@@ -90,32 +90,32 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-async function perform(scene: Scene, one: Step): Promise<void> {
-  if (one.do === "pass") return scene.pass(one.time);
+async function perform(context: LifecycleContext, one: Step): Promise<void> {
+  if (one.do === "pass") return context.pass(one.time);
   if (one.do === "observe") {
     const found = POLICIES.flatMap((id) => {
       const name = one.files[id as "residency" | "tiers"];
       return name === null ? [] : [file(id, contentOf(id, name), one.files.mode)];
     });
-    return scene.observe(found, one.reload ? "reload" : "start");
+    return context.observe(found, one.reload ? "reload" : "start");
   }
-  await scene.lifecycle.refresh();
-  if (!scene.lifecycle.states.policies.has(one.policy)) return undefined;
-  const status = scene.status(one.policy);
-  const expected = scene.expected(one.policy);
+  await context.lifecycle.refresh();
+  if (!context.lifecycle.states.policies.has(one.policy)) return undefined;
+  const status = context.status(one.policy);
+  const expected = context.expected(one.policy);
   switch (one.do) {
     case "approve":
     case "withdrawApproval": {
       const digest = status.candidate?.digest ?? digestOf(contentOf(one.policy, one.letter));
-      if (one.do === "approve") await scene.lifecycle.approve({ ...one, digest });
-      else await scene.lifecycle.withdrawApproval({ ...one, digest });
+      if (one.do === "approve") await context.lifecycle.approve({ ...one, digest });
+      else await context.lifecycle.withdrawApproval({ ...one, digest });
       return undefined;
     }
     case "withdrawCandidate":
-      await scene.lifecycle.withdrawCandidate({ ...one, expected });
+      await context.lifecycle.withdrawCandidate({ ...one, expected });
       return undefined;
     case "promote":
-      scene.figures = {
+      context.figures = {
         since: 0,
         judged: 15,
         wouldDeny: 1,
@@ -123,15 +123,15 @@ async function perform(scene: Scene, one: Step): Promise<void> {
         wouldNarrow: 0,
         indeterminate: one.policy === "tiers" ? 1 : 0,
       };
-      await scene.promote(one.policy, one.by, one.requirements);
+      await context.promote(one.policy, one.by, one.requirements);
       return undefined;
     case "rollBack":
-      await scene.rollBack(one.policy, one.to === null ? undefined : one.to < 0 ? null : one.to);
+      await context.rollBack(one.policy, one.to === null ? undefined : one.to < 0 ? null : one.to);
       return undefined;
     case "release": {
       const digest =
         one.letter === null ? [...status.held, ...status.withdrawn][0] : digestOf(contentOf(one.policy, one.letter));
-      if (digest !== undefined) await scene.lifecycle.release({ ...one, digest, expected });
+      if (digest !== undefined) await context.lifecycle.release({ ...one, digest, expected });
       return undefined;
     }
   }
@@ -152,7 +152,7 @@ it("whatever lawful operations write verifies, and both accounts of it agree", {
           return { kind: "imported", policy: "residency", at: 5, revision: index + 1, digest, mode };
         });
         log.rows.push(...chainRecords(records));
-        const here = await Scene.open(log);
+        const here = await LifecycleContext.open(log);
         const there = await here.another();
         for (const [one, isThere] of steps) await perform(isThere ? there : here, one);
 

@@ -7,43 +7,43 @@ import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
 import type { PolicyLogRow } from "../../src/lifecycle/policy-log-store.ts";
 import { MemoryPolicyLog } from "./memory-log.ts";
-import { actor, digestOf, file, Scene } from "./scene.ts";
+import { actor, digestOf, file, LifecycleContext } from "./lifecycle-context.ts";
 
 const fold = (rows: readonly PolicyLogRow[]): PolicyStates => rows.reduce(foldRow, NO_POLICY_STATES);
 
 describe("several at once", () => {
   it("lets exactly one of a hundred promotions with the same precondition win", async () => {
-    const scene = await Scene.open();
-    await scene.observe([file("p", "a", "enforce")]);
-    await scene.observe([file("p", "b")]);
-    const expected = scene.expected("p");
-    const processes = await Promise.all(Array.from({ length: 10 }, () => scene.another()));
+    const context = await LifecycleContext.open();
+    await context.observe([file("p", "a", "enforce")]);
+    await context.observe([file("p", "b")]);
+    const expected = context.expected("p");
+    const processes = await Promise.all(Array.from({ length: 10 }, () => context.another()));
     const answers = await Promise.all(
       processes.flatMap((one) => Array.from({ length: 10 }, () => one.promote("p", actor("alice"), {}, expected))),
     );
     expect(answers.filter((answer) => "record" in answer)).toHaveLength(1);
     expect(answers.filter((answer) => "fault" in answer && answer.fault === "changed")).toHaveLength(99);
-    await scene.lifecycle.refresh();
-    expect(scene.slots("p")).toBe("r2 -");
+    await context.lifecycle.refresh();
+    expect(context.slots("p")).toBe("r2 -");
   });
 
   it("lets every one of many approvals in", async () => {
-    const scene = await Scene.open();
-    await scene.observe([file("p", "a")]);
-    const processes = await Promise.all(Array.from({ length: 5 }, () => scene.another()));
+    const context = await LifecycleContext.open();
+    await context.observe([file("p", "a")]);
+    const processes = await Promise.all(Array.from({ length: 5 }, () => context.another()));
     const approvals = processes.flatMap((one, process) =>
       Array.from({ length: 8 }, (_, index) =>
         one.lifecycle.approve({ policy: "p", digest: digestOf("a"), by: actor(`k${process}-${index}`), report: null }),
       ),
     );
     await Promise.all(approvals);
-    await scene.lifecycle.refresh();
-    expect(scene.status("p").approvals.get(digestOf("a"))).toHaveLength(40);
+    await context.lifecycle.refresh();
+    expect(context.status("p").approvals.get(digestOf("a"))).toHaveLength(40);
   });
 
   it("gives up, and says so, where somebody else is always quicker", async () => {
     const log = new MemoryPolicyLog();
-    await (await Scene.open(log)).observe([file("p", "a")]);
+    await (await LifecycleContext.open(log)).observe([file("p", "a")]);
     const slow = await openLifecycle(log, Date.now, () => Promise.resolve());
     log.append = () => Promise.resolve(false);
     const approval = { policy: "p", digest: digestOf("a"), by: actor("me"), report: null };
@@ -66,25 +66,25 @@ describe("the states", () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(fc.record({ step, process: fc.nat(1) }), { maxLength: 25 }), async (steps) => {
-        const first = await Scene.open();
+        const first = await LifecycleContext.open();
         const processes = [first, await first.another()];
         await first.observe([file("p", "a", "enforce")]);
         for (const { step: one, process } of steps) {
           first.pass(1_000);
-          const scene = processes[process] ?? first;
-          await scene.lifecycle.refresh();
-          const expected = scene.expected("p");
+          const context = processes[process] ?? first;
+          await context.lifecycle.refresh();
+          const expected = context.expected("p");
           const by = actor(`k${process}`);
-          if (one.do === "files") await scene.observe(one.name === null ? [] : [file("p", one.name)], one.occasion);
-          else if (one.do === "promote") await scene.promote("p", by);
-          else if (one.do === "rollBack") await scene.rollBack("p");
-          else if (one.do === "withdraw") await scene.lifecycle.withdrawCandidate({ policy: "p", expected, by });
+          if (one.do === "files") await context.observe(one.name === null ? [] : [file("p", one.name)], one.occasion);
+          else if (one.do === "promote") await context.promote("p", by);
+          else if (one.do === "rollBack") await context.rollBack("p");
+          else if (one.do === "withdraw") await context.lifecycle.withdrawCandidate({ policy: "p", expected, by });
           else if (one.do === "approve")
-            await scene.lifecycle.approve({ policy: "p", digest: digestOf(one.name), by, report: null });
-          else await scene.lifecycle.release({ policy: "p", digest: digestOf(one.name), expected, by });
+            await context.lifecycle.approve({ policy: "p", digest: digestOf(one.name), by, report: null });
+          else await context.lifecycle.release({ policy: "p", digest: digestOf(one.name), expected, by });
         }
         const whole = fold(first.log.rows);
-        for (const scene of processes) expect(await scene.lifecycle.refresh()).toEqual(whole);
+        for (const context of processes) expect(await context.lifecycle.refresh()).toEqual(whole);
         const status = whole.policies.get("p");
         // What acts was first there, or came by a promotion or a rollback; and it never waits at the same time.
         expect(status?.candidate?.digest === undefined || status.candidate.digest !== status.enforced?.digest).toBe(
@@ -98,19 +98,19 @@ describe("the states", () => {
   });
 
   it("goes on with no other log than the one it has read", async () => {
-    const scene = await Scene.open();
-    await scene.observe([file("p", "a"), file("q", "b")]);
-    scene.log.rows.pop();
-    await expect(scene.lifecycle.refresh()).rejects.toThrow(/backup/);
-    expect(await scene.promote("p")).toEqual({ fault: "unavailable" });
-    await (await scene.another()).observe([file("p", "a"), file("q", "z")]);
-    await expect(scene.lifecycle.refresh()).rejects.toThrow(PolicyLogError);
+    const context = await LifecycleContext.open();
+    await context.observe([file("p", "a"), file("q", "b")]);
+    context.log.rows.pop();
+    await expect(context.lifecycle.refresh()).rejects.toThrow(/backup/);
+    expect(await context.promote("p")).toEqual({ fault: "unavailable" });
+    await (await context.another()).observe([file("p", "a"), file("q", "z")]);
+    await expect(context.lifecycle.refresh()).rejects.toThrow(PolicyLogError);
   });
 
   it("follows no log whose chain does not hold, or that a newer version has written", async () => {
-    const scene = await Scene.open();
-    await scene.observe([file("p", "a"), file("q", "b")]);
-    const [first, second] = scene.log.rows;
+    const context = await LifecycleContext.open();
+    await context.observe([file("p", "a"), file("q", "b")]);
+    const [first, second] = context.log.rows;
     if (first === undefined || second === undefined) throw new Error("two rows were written");
     expect(() => fold([second])).toThrow(PolicyLogError);
     expect(() => fold([first, first])).toThrow(PolicyLogError);

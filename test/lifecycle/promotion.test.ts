@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
 import type { MissingRequirement, PromotionRequirements } from "../../src/canon/promotion.ts";
 import type { Actor, ReportReference } from "../../src/lifecycle/records.ts";
-import { actor, digestOf, file, Scene, TABLE } from "./scene.ts";
+import { actor, digestOf, file, LifecycleContext, TABLE } from "./lifecycle-context.ts";
 
 const DAY = 86_400_000;
 
 /** A policy whose first content acts and whose second one waits. */
-async function changing(): Promise<Scene> {
-  const scene = await Scene.open();
-  await scene.observe([file("p", "a", "enforce")]);
-  await scene.observe([file("p", "b")]);
-  return scene;
+async function changing(): Promise<LifecycleContext> {
+  const context = await LifecycleContext.open();
+  await context.observe([file("p", "a", "enforce")]);
+  await context.observe([file("p", "b")]);
+  return context;
 }
 
-function approve(scene: Scene, by: Actor, report: ReportReference | null = null, name = "b") {
-  return scene.lifecycle.approve({ policy: "p", digest: digestOf(name), by, report });
+function approve(context: LifecycleContext, by: Actor, report: ReportReference | null = null, name = "b") {
+  return context.lifecycle.approve({ policy: "p", digest: digestOf(name), by, report });
 }
 
 const REPORT: ReportReference = {
@@ -27,8 +27,8 @@ const REPORT: ReportReference = {
 
 describe("promotion and rollback", () => {
   it("moves the candidate, keeps what acted, and goes back to it", async () => {
-    const scene = await changing();
-    const promoted = await scene.promote("p");
+    const context = await changing();
+    const promoted = await context.promote("p");
     expect(promoted).toMatchObject({
       record: {
         kind: "promoted",
@@ -36,112 +36,114 @@ describe("promotion and rollback", () => {
         to: { revision: 2, digest: digestOf("b") },
       },
     });
-    expect(scene.slots("p")).toBe("r2 -");
-    expect(await scene.rollBack("p")).toMatchObject({
+    expect(context.slots("p")).toBe("r2 -");
+    expect(await context.rollBack("p")).toMatchObject({
       record: { kind: "rolled_back", from: { revision: 2 }, to: { revision: 1 } },
     });
     // What was taken back is still watched.
-    expect(scene.slots("p")).toBe("r1 r2");
+    expect(context.slots("p")).toBe("r1 r2");
   });
 
   it("holds what was rolled back until it is released", async () => {
-    const scene = await changing();
-    await scene.promote("p");
-    await scene.rollBack("p");
-    expect(await scene.promote("p")).toEqual({ fault: "held", revision: 2 });
+    const context = await changing();
+    await context.promote("p");
+    await context.rollBack("p");
+    expect(await context.promote("p")).toEqual({ fault: "held", revision: 2 });
     const release = { policy: "p", digest: digestOf("b"), by: actor("olga") };
-    await scene.lifecycle.release({ ...release, expected: scene.expected("p") });
-    expect(await scene.lifecycle.release({ ...release, expected: scene.expected("p") })).toEqual({ fault: "not_held" });
-    await scene.promote("p");
-    expect(scene.slots("p")).toBe("r2 -");
+    await context.lifecycle.release({ ...release, expected: context.expected("p") });
+    expect(await context.lifecycle.release({ ...release, expected: context.expected("p") })).toEqual({
+      fault: "not_held",
+    });
+    await context.promote("p");
+    expect(context.slots("p")).toBe("r2 -");
   });
 
   it("takes a first promotion back to nothing, and says so where there is nothing before", async () => {
-    const scene = await Scene.open();
-    await scene.observe([file("p", "a"), file("q", "x", "enforce")]);
-    expect(await scene.rollBack("p")).toEqual({ fault: "nothing_to_roll_back_to" });
-    expect(await scene.rollBack("q")).toEqual({ fault: "nothing_to_roll_back_to" });
-    await scene.promote("p");
-    await scene.rollBack("p");
-    expect(scene.slots("p")).toBe("- r1");
+    const context = await LifecycleContext.open();
+    await context.observe([file("p", "a"), file("q", "x", "enforce")]);
+    expect(await context.rollBack("p")).toEqual({ fault: "nothing_to_roll_back_to" });
+    expect(await context.rollBack("q")).toEqual({ fault: "nothing_to_roll_back_to" });
+    await context.promote("p");
+    await context.rollBack("p");
+    expect(context.slots("p")).toBe("- r1");
   });
 
   it("goes back as far as asked, and never to what did not act", async () => {
-    const scene = await changing();
-    await scene.promote("p");
-    await scene.observe([file("p", "c")]);
-    await scene.promote("p");
-    await scene.observe([file("p", "d")]);
-    expect(scene.slots("p")).toBe("r3 r4");
-    expect(await scene.rollBack("p", 4)).toEqual({ fault: "nothing_to_roll_back_to" });
-    expect(await scene.rollBack("p", 3)).toEqual({ fault: "nothing_to_roll_back_to" });
-    await scene.rollBack("p", 1);
-    expect(scene.slots("p")).toBe("r1 r4");
-    expect(await scene.rollBack("p")).toEqual({ fault: "nothing_to_roll_back_to" });
+    const context = await changing();
+    await context.promote("p");
+    await context.observe([file("p", "c")]);
+    await context.promote("p");
+    await context.observe([file("p", "d")]);
+    expect(context.slots("p")).toBe("r3 r4");
+    expect(await context.rollBack("p", 4)).toEqual({ fault: "nothing_to_roll_back_to" });
+    expect(await context.rollBack("p", 3)).toEqual({ fault: "nothing_to_roll_back_to" });
+    await context.rollBack("p", 1);
+    expect(context.slots("p")).toBe("r1 r4");
+    expect(await context.rollBack("p")).toEqual({ fault: "nothing_to_roll_back_to" });
   });
 
   it("is refused where the bytes are not kept, or are not those of the log", async () => {
-    const scene = await changing();
-    scene.log.contents.delete(digestOf("b"));
-    expect(await scene.promote("p")).toEqual({ fault: "no_bytes", revision: 2 });
+    const context = await changing();
+    context.log.contents.delete(digestOf("b"));
+    expect(await context.promote("p")).toEqual({ fault: "no_bytes", revision: 2 });
     const kept = { policy: "p", digest: digestOf("b"), description: "{}" };
-    await scene.log.keep({ ...kept, module: Buffer.from("damaged") });
-    expect(await scene.promote("p")).toEqual({ fault: "no_bytes", revision: 2 });
-    scene.log.contents.set(digestOf("b"), { ...kept, module: Buffer.from("module of b") });
-    await scene.promote("p");
-    scene.log.contents.delete(digestOf("a"));
-    expect(await scene.rollBack("p")).toEqual({ fault: "no_bytes", revision: 1 });
+    await context.log.keep({ ...kept, module: Buffer.from("damaged") });
+    expect(await context.promote("p")).toEqual({ fault: "no_bytes", revision: 2 });
+    context.log.contents.set(digestOf("b"), { ...kept, module: Buffer.from("module of b") });
+    await context.promote("p");
+    context.log.contents.delete(digestOf("a"));
+    expect(await context.rollBack("p")).toEqual({ fault: "no_bytes", revision: 1 });
   });
 
   it("refuses who has seen another state, and tells the present one", async () => {
-    const scene = await changing();
-    const seen = scene.expected("p");
-    await scene.observe([file("p", "c")]);
-    const refused = await scene.promote("p", actor("alice"), {}, seen);
+    const context = await changing();
+    const seen = context.expected("p");
+    await context.observe([file("p", "c")]);
+    const refused = await context.promote("p", actor("alice"), {}, seen);
     expect(refused).toMatchObject({
       fault: "changed",
-      etag: scene.expected("p").etag,
+      etag: context.expected("p").etag,
       candidate: { revision: 3 },
       enforced: { revision: 1 },
     });
     expect(
-      await scene.promote("p", actor("alice"), {}, { ...scene.expected("p"), enforcedRevision: null }),
+      await context.promote("p", actor("alice"), {}, { ...context.expected("p"), enforcedRevision: null }),
     ).toMatchObject({ fault: "changed" });
     expect(
-      await scene.promote("p", actor("alice"), {}, { ...scene.expected("p"), candidateRevision: 2 }),
+      await context.promote("p", actor("alice"), {}, { ...context.expected("p"), candidateRevision: 2 }),
     ).toMatchObject({ fault: "changed" });
     expect(
-      await scene.promote(
+      await context.promote(
         "p",
         actor("alice"),
         {},
-        { ...scene.expected("p"), candidateRevision: 3, enforcedRevision: 1 },
+        { ...context.expected("p"), candidateRevision: 3, enforcedRevision: 1 },
       ),
     ).toHaveProperty("record");
   });
 
   it("does not take there and back for no change", async () => {
-    const scene = await changing();
-    await scene.promote("p");
-    const seen = scene.expected("p");
-    await scene.rollBack("p");
-    await scene.lifecycle.release({
+    const context = await changing();
+    await context.promote("p");
+    const seen = context.expected("p");
+    await context.rollBack("p");
+    await context.lifecycle.release({
       policy: "p",
       digest: digestOf("b"),
-      expected: scene.expected("p"),
+      expected: context.expected("p"),
       by: actor("olga"),
     });
-    await scene.promote("p");
-    expect(scene.slots("p")).toBe("r2 -");
-    expect(await scene.rollBack("p", undefined, seen)).toMatchObject({ fault: "changed" });
+    await context.promote("p");
+    expect(context.slots("p")).toBe("r2 -");
+    expect(await context.rollBack("p", undefined, seen)).toMatchObject({ fault: "changed" });
   });
 
   it("does not know policies that are not there", async () => {
-    const scene = await changing();
+    const context = await changing();
     expect(
-      await scene.lifecycle.approve({ policy: "constructor", digest: digestOf("b"), by: actor("a"), report: null }),
+      await context.lifecycle.approve({ policy: "constructor", digest: digestOf("b"), by: actor("a"), report: null }),
     ).toEqual({ fault: "unknown_policy" });
-    expect(await approve(scene, actor("a"), null, "nobody")).toEqual({ fault: "unknown_content" });
+    expect(await approve(context, actor("a"), null, "nobody")).toEqual({ fault: "unknown_content" });
   });
 });
 
@@ -172,17 +174,17 @@ describe("requirements", () => {
     ],
   ];
   it.each(cases)("asks for %s", async (_, requirements, missing) => {
-    const scene = await changing();
-    scene.figures = { ...scene.figures, judged: 4, indeterminate: 2 };
-    expect(await scene.promote("p", actor("alice"), requirements)).toEqual({ fault: "requirements", missing });
-    expect(scene.slots("p")).toBe("r1 r2");
+    const context = await changing();
+    context.figures = { ...context.figures, judged: 4, indeterminate: 2 };
+    expect(await context.promote("p", actor("alice"), requirements)).toEqual({ fault: "requirements", missing });
+    expect(context.slots("p")).toBe("r1 r2");
   });
 
   it("keeps the approvals, the figures and what was required in the transition", async () => {
-    const scene = await changing();
-    scene.figures = { ...scene.figures, judged: 4 };
-    await approve(scene, actor("bert", { roles: ["privacy"] }), REPORT);
-    scene.pass(DAY);
+    const context = await changing();
+    context.figures = { ...context.figures, judged: 4 };
+    await approve(context, actor("bert", { roles: ["privacy"] }), REPORT);
+    context.pass(DAY);
     const requirements = {
       approvals: 1,
       roles: ["privacy"],
@@ -192,7 +194,7 @@ describe("requirements", () => {
       report: true,
       assertions: true,
     };
-    expect(await scene.promote("p", actor("alice"), requirements)).toMatchObject({
+    expect(await context.promote("p", actor("alice"), requirements)).toMatchObject({
       record: { approvals: [{ by: { keyId: "bert" }, report: REPORT }], requirements, shadow: { judged: 4 } },
     });
   });
@@ -207,66 +209,68 @@ describe("requirements", () => {
       { claimed: 0, outdated: 1 },
     ],
   ])("does not count a report where %s", async (_, more, counts) => {
-    const scene = await changing();
-    await approve(scene, actor("bert"), { ...REPORT, ...more });
-    expect(await scene.promote("p", actor("alice"), { report: true })).toEqual({
+    const context = await changing();
+    await approve(context, actor("bert"), { ...REPORT, ...more });
+    expect(await context.promote("p", actor("alice"), { report: true })).toEqual({
       fault: "requirements",
       missing: [{ requirement: "report", ...counts }],
     });
   });
 
   it("counts no report of an older version, which verified none", async () => {
-    const scene = await changing();
+    const context = await changing();
     const { verification: _, ...claimed } = REPORT;
-    await approve(scene, actor("bert"), claimed);
-    expect(await scene.promote("p", actor("alice"), { assertions: true })).toMatchObject({
+    await approve(context, actor("bert"), claimed);
+    expect(await context.promote("p", actor("alice"), { assertions: true })).toMatchObject({
       missing: [{ requirement: "report", claimed: 1 }, { requirement: "assertions" }],
     });
     // The same report, verified, takes its place.
-    await approve(scene, actor("bert"), REPORT);
-    expect(await scene.promote("p", actor("alice"), { assertions: true })).toHaveProperty("record");
+    await approve(context, actor("bert"), REPORT);
+    expect(await context.promote("p", actor("alice"), { assertions: true })).toHaveProperty("record");
   });
 
   it("does not count whoever promotes, under any key of theirs, unless that is allowed", async () => {
-    const scene = await changing();
-    await approve(scene, actor("second", { origin: "alice" }));
-    expect(await scene.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({ missing: [{ have: 0 }] });
-    expect(await scene.promote("p", actor("alice"), { approvals: 1, selfApproval: true })).toHaveProperty("record");
+    const context = await changing();
+    await approve(context, actor("second", { origin: "alice" }));
+    expect(await context.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({ missing: [{ have: 0 }] });
+    expect(await context.promote("p", actor("alice"), { approvals: 1, selfApproval: true })).toHaveProperty("record");
   });
 
   it("counts one person once, with the last thing they said", async () => {
-    const scene = await changing();
-    await approve(scene, actor("bert"));
-    await approve(scene, actor("bert-2", { origin: "bert" }), REPORT);
-    expect(scene.status("p").approvals.get(digestOf("b"))).toHaveLength(1);
-    expect(await scene.promote("p", actor("alice"), { approvals: 2, report: true })).toMatchObject({
+    const context = await changing();
+    await approve(context, actor("bert"));
+    await approve(context, actor("bert-2", { origin: "bert" }), REPORT);
+    expect(context.status("p").approvals.get(digestOf("b"))).toHaveLength(1);
+    expect(await context.promote("p", actor("alice"), { approvals: 2, report: true })).toMatchObject({
       missing: [{ requirement: "approvals", have: 1, need: 2 }],
     });
-    const rows = scene.log.rows.length;
-    await approve(scene, actor("bert"), REPORT);
-    expect(scene.log.rows).toHaveLength(rows);
+    const rows = context.log.rows.length;
+    await approve(context, actor("bert"), REPORT);
+    expect(context.log.rows).toHaveLength(rows);
   });
 
   it("counts no approval of other content, nor one that was taken back", async () => {
-    const scene = await changing();
-    await approve(scene, actor("bert"), null, "a");
-    await approve(scene, actor("carl"));
-    await scene.lifecycle.withdrawApproval({ policy: "p", digest: digestOf("b"), by: actor("carl") });
-    expect(await scene.lifecycle.withdrawApproval({ policy: "p", digest: digestOf("b"), by: actor("carl") })).toEqual({
-      fault: "not_approved",
-    });
-    expect(await scene.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({
+    const context = await changing();
+    await approve(context, actor("bert"), null, "a");
+    await approve(context, actor("carl"));
+    await context.lifecycle.withdrawApproval({ policy: "p", digest: digestOf("b"), by: actor("carl") });
+    expect(await context.lifecycle.withdrawApproval({ policy: "p", digest: digestOf("b"), by: actor("carl") })).toEqual(
+      {
+        fault: "not_approved",
+      },
+    );
+    expect(await context.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({
       missing: [{ have: 0, need: 1 }],
     });
   });
 
   it("keeps approvals of a content over its leaving and coming back", async () => {
-    const scene = await changing();
-    await approve(scene, actor("bert"));
-    await scene.observe([file("p", "c")], "reload");
-    expect(await scene.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({ missing: [{ have: 0 }] });
-    await scene.observe([file("p", "b")], "reload");
-    expect(await scene.promote("p", actor("alice"), { approvals: 1 })).toHaveProperty("record");
+    const context = await changing();
+    await approve(context, actor("bert"));
+    await context.observe([file("p", "c")], "reload");
+    expect(await context.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({ missing: [{ have: 0 }] });
+    await context.observe([file("p", "b")], "reload");
+    expect(await context.promote("p", actor("alice"), { approvals: 1 })).toHaveProperty("record");
   });
 
   it.each([
@@ -274,16 +278,16 @@ describe("requirements", () => {
     ["one whose assertions failed", { ...REPORT, assertions: { passed: 3, failed: 1, waived: 0 } }],
     ["one without assertions", { ...REPORT, assertions: { passed: 0, failed: 0, waived: 0 } }],
   ])("takes no report for assertions that passed when it is %s", async (_, report) => {
-    const scene = await changing();
-    await approve(scene, actor("bert"), report);
-    expect(await scene.promote("p", actor("alice"), { assertions: true })).toMatchObject({ fault: "requirements" });
+    const context = await changing();
+    await approve(context, actor("bert"), report);
+    expect(await context.promote("p", actor("alice"), { assertions: true })).toMatchObject({ fault: "requirements" });
   });
 
   it("asks nothing of the answers of a removal", async () => {
-    const scene = await Scene.open();
-    await scene.observe([file("p", "a", "enforce")]);
-    await scene.observe([], "reload");
-    expect(await scene.promote("p", actor("alice"), { decisions: 100, noIndeterminate: true })).toMatchObject({
+    const context = await LifecycleContext.open();
+    await context.observe([file("p", "a", "enforce")]);
+    await context.observe([], "reload");
+    expect(await context.promote("p", actor("alice"), { decisions: 100, noIndeterminate: true })).toMatchObject({
       record: { shadow: null },
     });
   });

@@ -21,7 +21,7 @@ import { temporaryFolder } from "../store/temporary-folder.ts";
 import { keptPolicy, referenceTo } from "../lifecycle/kept-policies.ts";
 import { POLICY } from "../lifecycle/policy-rows.ts";
 import type { Race, Said } from "./racing-process.ts";
-import { actor, NOTHING_REQUIRED, TABLE } from "../lifecycle/scene.ts";
+import { actor, NOTHING_REQUIRED, TABLE } from "../lifecycle/lifecycle-context.ts";
 
 const RACER = fileURLToPath(new URL("./racing-process.ts", import.meta.url));
 const ROUNDS = 6;

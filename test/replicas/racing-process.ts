@@ -9,7 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { openStore } from "../../src/server/open-store.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import type { PolicyLifecycle } from "../../src/lifecycle/lifecycle.ts";
-import { actor, NOTHING_REQUIRED, TABLE } from "../lifecycle/scene.ts";
+import { actor, NOTHING_REQUIRED, TABLE } from "../lifecycle/lifecycle-context.ts";
 import { POLICY } from "../lifecycle/policy-rows.ts";
 
 /** What a process is told to do. */

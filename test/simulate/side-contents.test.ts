@@ -4,7 +4,7 @@ import type { PolicyStates } from "../../src/lifecycle/policy-states.ts";
 import type { CompiledPolicy, PolicyModule } from "../../src/policy/compiled.ts";
 import { initialMode } from "../../src/policy/initial-mode.ts";
 import { compiledSides, type CompiledSide, type CompiledTree } from "../../src/simulate/side-contents.ts";
-import { digestOf, Scene, type NamedContent } from "../lifecycle/scene.ts";
+import { digestOf, LifecycleContext, type NamedContent } from "../lifecycle/lifecycle-context.ts";
 import { table } from "../support/table.ts";
 
 const IDS = ["a", "b", "c", "d"];
@@ -79,12 +79,12 @@ describe("what stands in which slot", () => {
     const seen = new Set<string>();
     await fc.assert(
       fc.asyncProperty(tree, tree, async (base, head) => {
-        const scene = await Scene.open();
-        await scene.observe(filesOf(base), "start");
+        const context = await LifecycleContext.open();
+        await context.observe(filesOf(base), "start");
         const sides = compiledSides(base, head, false);
-        expect(linesOfSide(sides.base)).toEqual(linesOf(scene.lifecycle.states));
-        await scene.observe(filesOf(head), "reload");
-        expect(linesOfSide(sides.head)).toEqual(linesOf(scene.lifecycle.states));
+        expect(linesOfSide(sides.base)).toEqual(linesOf(context.lifecycle.states));
+        await context.observe(filesOf(head), "reload");
+        expect(linesOfSide(sides.head)).toEqual(linesOf(context.lifecycle.states));
         for (const { slot, isKept, rules } of sides.head.contents) seen.add(`${slot} ${isKept} ${rules === null}`);
       }),
       { numRuns: 500 },
@@ -97,13 +97,13 @@ describe("what stands in which slot", () => {
     const acting = (lines: readonly string[]): readonly string[] => lines.filter((line) => line.includes(" enforced "));
     await fc.assert(
       fc.asyncProperty(tree, tree, async (base, head) => {
-        const scene = await Scene.open();
-        await scene.observe(filesOf(base));
-        const later = await scene.another();
+        const context = await LifecycleContext.open();
+        await context.observe(filesOf(base));
+        const later = await context.another();
         await later.observe(filesOf(head));
         const following = linesOfSide(compiledSides(base, head, false).head);
         expect(acting(following)).toEqual(acting(linesOf(later.lifecycle.states)));
-        const first = await Scene.open();
+        const first = await LifecycleContext.open();
         await first.observe(filesOf(head));
         expect(linesOfSide(compiledSides(base, head, true).head)).toEqual(linesOf(first.lifecycle.states));
       }),
@@ -114,13 +114,14 @@ describe("what stands in which slot", () => {
   it("after every promotion, what acts is what head's files have", async () => {
     await fc.assert(
       fc.asyncProperty(tree, tree, async (base, head) => {
-        const scene = await Scene.open();
-        await scene.observe(filesOf(base));
-        await scene.observe(filesOf(head), "reload");
+        const context = await LifecycleContext.open();
+        await context.observe(filesOf(base));
+        await context.observe(filesOf(head), "reload");
         for (const { contract, slot } of compiledSides(base, head, false).head.contents) {
-          if (slot === "candidate") expect(await scene.promote(contract.id)).toHaveProperty("record.kind", "promoted");
+          if (slot === "candidate")
+            expect(await context.promote(contract.id)).toHaveProperty("record.kind", "promoted");
         }
-        const rules = linesOf(scene.lifecycle.states).filter((line) => line.endsWith(" rules"));
+        const rules = linesOf(context.lifecycle.states).filter((line) => line.endsWith(" rules"));
         expect(rules).toEqual(filesOf(head).map(({ policy: id, digest }) => `${id} enforced ${digest} rules`));
       }),
       { numRuns: 200 },

@@ -10,7 +10,7 @@ import type { CompileCache } from "../../../src/policy/toolchain/compile-cache.t
 import { createKey } from "../../../src/keys/key-record.ts";
 import { entityTag } from "../../../src/lifecycle/entity-tag.ts";
 import type { LifecycleChange } from "../../../src/lifecycle/lifecycle.ts";
-import { actor, NOTHING_REQUIRED } from "../../lifecycle/scene.ts";
+import { actor, NOTHING_REQUIRED } from "../../lifecycle/lifecycle-context.ts";
 import { policySource } from "../../policy/samples.ts";
 import { TEST_CACHE } from "../../support/cache.ts";
 

@@ -72,7 +72,7 @@ describe("exit codes of simulate", () => {
 
   test("every word of --fail-on holds for what it says, and for nothing else", () => {
     const declared = (changes: Partial<ComparisonReport>) => ({ declared: { ...SAME, ...changes } });
-    const scenes: Readonly<Record<string, readonly [Partial<SimulationReport>, readonly FailOnValue[]]>> = {
+    const contexts: Readonly<Record<string, readonly [Partial<SimulationReport>, readonly FailOnValue[]]>> = {
       ...Object.fromEntries(
         CHANGE_KINDS.map((word) => [word, [{ declared: changed(word, "equivalent") }, [word, "any"]]] as const),
       ),
@@ -90,11 +90,11 @@ describe("exit codes of simulate", () => {
         ["assertions", "any"],
       ],
     };
-    for (const [name, [report, holding]] of Object.entries(scenes)) {
+    for (const [name, [report, holding]] of Object.entries(contexts)) {
       const failing = FAIL_ON_VALUES.filter((word) => exitCodeOf(reportOf(report), failOn(word)) === 3);
       expect(failing.toSorted(), name).toEqual(holding.toSorted());
     }
-    expect(Object.keys(scenes)).toHaveLength(FAIL_ON_VALUES.length - 1);
+    expect(Object.keys(contexts)).toHaveLength(FAIL_ON_VALUES.length - 1);
   });
 
   test.for<[string, Partial<LatentChange>, boolean, readonly FailOnValue[]]>([

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ServiceKey } from "../../../src/canon/credentials/service-key.ts";
 import { actorOf, LONGEST_WAY } from "../../../src/http/control/policies/actor.ts";
-import { digestOf } from "../../lifecycle/scene.ts";
+import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import { keyRecord } from "../../store/records.ts";
 import { Fixture, type MadeKey } from "./fixture.ts";
 

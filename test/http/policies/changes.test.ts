@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { digestOf, Scene } from "../../lifecycle/scene.ts";
+import { digestOf, LifecycleContext } from "../../lifecycle/lifecycle-context.ts";
 import { Fixture, expectDeclared, type MadeKey } from "./fixture.ts";
 
 const REPORT = {
@@ -292,7 +292,7 @@ describe("at the same time", () => {
     const { fixture, key } = await open({ runtime: { evidence: { decide, settle: () => undefined } } });
     await fixture.observe({ a: "first" });
     const { etag } = (await fixture.get(key, "/v1/policies/a")).json;
-    const elsewhere = await Scene.open(fixture.log, { now: Date.now() });
+    const elsewhere = await LifecycleContext.open(fixture.log, { now: Date.now() });
     meanwhile.promote = () => elsewhere.promote("a");
     const body = { expected: { candidate_revision: "r1", enforced_revision: null } };
     const answer = await fixture.post(key, "/v1/policies/a/promotions", { ifMatch: etag, body });

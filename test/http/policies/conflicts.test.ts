@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { describeMissing, missingCode, missingJson } from "../../../src/http/control/policies/missing.ts";
 import type { MissingRequirement } from "../../../src/canon/promotion.ts";
-import { digestOf } from "../../lifecycle/scene.ts";
+import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import { Fixture, type Answered, type FixtureOptions, type MadeKey, type ReportBody } from "./fixture.ts";
 
 const HOUR = 3_600_000;

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { SCOPES } from "../../../src/canon/scope.ts";
 import { scopesOf } from "../../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
-import { digestOf } from "../../lifecycle/scene.ts";
+import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import { Fixture, type Answered, type MadeKey } from "./fixture.ts";
 
 const ROWS = ENDPOINTS.filter(({ path }) => path.startsWith("/v1/policies"));

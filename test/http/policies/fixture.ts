@@ -29,7 +29,7 @@ import type { PolicyLogRow } from "../../../src/lifecycle/policy-log-store.ts";
 import type { Store } from "../../../src/store/port.ts";
 import { openSqliteStore } from "../../../src/store/sqlite/open.ts";
 import { MemoryPolicyLog } from "../../lifecycle/memory-log.ts";
-import { digestOf, file } from "../../lifecycle/scene.ts";
+import { digestOf, file } from "../../lifecycle/lifecycle-context.ts";
 import { whenFileEnds } from "../../support/file-end.ts";
 import { startRouter, type Router } from "../../support/router.ts";
 import { table, workspace } from "../../support/table.ts";

@@ -4,7 +4,7 @@ import type { ConsoleSettings } from "../../../src/canon/console.ts";
 import type { Person } from "../../../src/canon/credentials/session.ts";
 import type { Console } from "../../../src/http/console/console-port.ts";
 import { csrfToken } from "../../../src/http/console/session-cookie.ts";
-import { digestOf } from "../../lifecycle/scene.ts";
+import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import { Fixture, type Answered, type FixtureOptions } from "./fixture.ts";
 
 const ISSUER = "https://idp.example";

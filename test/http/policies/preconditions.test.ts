@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { readIfMatch } from "../../../src/http/control/policies/change-handlers.ts";
-import { digestOf } from "../../lifecycle/scene.ts";
+import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import { Fixture, type MadeKey } from "./fixture.ts";
 
 /** `a` has r1 enforced and r2 for its candidate; nothing here may change that. */

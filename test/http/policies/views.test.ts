@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { digestOf } from "../../lifecycle/scene.ts";
+import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import { Fixture, type FixtureOptions, expectDeclared, type MadeKey } from "./fixture.ts";
 
 const ONE = "/v1/policies/{id}";

@@ -15,7 +15,7 @@ describe("an adversarial upstream", () => {
       { weight: 12, arbitrary: fc.nat(count - 1) },
       { weight: 1, arbitrary: fc.constantFrom<unknown>(-1, count, 0.5, "0", null, true) },
     );
-  const scene = fc.integer({ min: 1, max: 6 }).chain((count) =>
+  const context = fc.integer({ min: 1, max: 6 }).chain((count) =>
     fc.record({
       count: fc.constant(count),
       topN: fc.option(fc.integer({ min: 1, max: 8 })),
@@ -51,7 +51,7 @@ describe("an adversarial upstream", () => {
   it.each(PLACE_NAMES)("%s: the right order or a fault, never anything between", (name) => {
     let right = 0;
     fc.assert(
-      fc.property(scene, ({ count, topN, ranked }) => {
+      fc.property(context, ({ count, topN, ranked }) => {
         const documents = Array.from({ length: count }, (_, place) => `document ${place}`);
         const result = parsed(name, answerOf(name, ranked), canon({ documents, topN }));
         const wanted = expected(ranked, count, topN);

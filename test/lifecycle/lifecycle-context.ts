@@ -30,7 +30,7 @@ export function file(policy: string, name: string, initialMode: FileContent["ini
 }
 
 /** A lifecycle over a log in memory with a clock that tests move. */
-export class Scene {
+export class LifecycleContext {
   readonly log: MemoryPolicyLog;
   readonly lifecycle: PolicyLifecycle;
   readonly #time: { now: number };
@@ -42,13 +42,13 @@ export class Scene {
     this.#time = time;
   }
 
-  static async open(log = new MemoryPolicyLog(), time = { now: 1_000_000 }): Promise<Scene> {
-    return new Scene(log, await openLifecycle(log, () => time.now), time);
+  static async open(log = new MemoryPolicyLog(), time = { now: 1_000_000 }): Promise<LifecycleContext> {
+    return new LifecycleContext(log, await openLifecycle(log, () => time.now), time);
   }
 
   /** Another process over the same log. */
-  another(): Promise<Scene> {
-    return Scene.open(this.log, this.#time);
+  another(): Promise<LifecycleContext> {
+    return LifecycleContext.open(this.log, this.#time);
   }
 
   pass(milliseconds: number): void {
