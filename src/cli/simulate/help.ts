@@ -69,8 +69,8 @@ What fails
                         ${FAIL_ON}
                         new_region_for_route: a route reaches a provider, region or host that it did not reach before,
                         also where another route of the workspace does; new_destination: no route did; higher_ceiling
-                        also for a raised limit; assertions: one was removed or weakened; any: also settings that matter;
-                        more_permissive: also a policy that no longer refuses what no row has today (LATENT)
+                        also for a raised limit; assertions: one was removed or weakened; any: also settings
+                        that matter; more_permissive: also a policy that no longer refuses what no row has today
                         an incomparable change counts as more_permissive and as less_permissive
   --help                this text
 

@@ -92,8 +92,8 @@ describe("the first screen", () => {
       SAME    hr (us-east is not approved); 2 workspaces without chat-eu
       NOTE    openai trains on data
 
-      Decide: may acme-dev reach openai in us-east, kept 30 days, trains on data, and shall clinic be
-              refused; or a separate route for one of them?
+      Decide: may data of acme-dev go to openai in us-east, kept 30 days, trains on data, and shall clinic
+              be refused; or a separate route for one of them?
       explain: signalbox explain --workspace acme-eu --model chat-eu --needs tools
       More: 1 variant of requests with conditions, 1 changed reason   --all"
     `);
@@ -160,7 +160,7 @@ describe("the first screen", () => {
     };
     const text = FORMATS.terminal(withCauses(cause()), { ...CONTEXT, verdict });
     expect(text).toMatch(/^FAIL /);
-    expect(text).toContain("exit 3, fails: new_data_paths, passes: newly_denied");
+    expect(text).toContain("exit 3, fails: new_data_paths; 1 passes");
   });
 });
 

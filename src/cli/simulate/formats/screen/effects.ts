@@ -1,13 +1,13 @@
-import { CHANGES, type ChangeKind } from "../../../../simulate/change-kind.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../../canon/policy.ts";
+import type { ChangeKind } from "../../../../simulate/change-kind.ts";
 import { conditionCount } from "../../../../simulate/causes/plain-requests.ts";
 import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
-import type { CandidateReport, ChangeGroup } from "../../../../simulate/report/report.ts";
+import type { ChangeGroup } from "../../../../simulate/report/report.ts";
+import type { SampleRequest } from "../../../../simulate/sample-request.ts";
 import type { ReportModel } from "../model.ts";
-import { listText } from "../../../terminal/amounts.ts";
 import { worstChange } from "../wording/change-wording.ts";
-import { isNewName, newNameText } from "./new-names.ts";
-import { destinationText, routesText } from "./words.ts";
+import { conditionsText } from "./conditions.ts";
+import { gainsOf, losesOf, movedOf, textOf } from "./effect-text.ts";
+import { isNewName } from "./new-names.ts";
 
 const EFFECT_TAGS = ["BREAKS", "WIDENS", "MOVES", "NARROWS", "CHANGES"] as const;
 export type EffectTag = (typeof EFFECT_TAGS)[number];
@@ -52,18 +52,6 @@ function tagOf(group: ChangeGroup): EffectTag {
   return worst === "primary_changed" && gainsOf(group).length > 0 ? "WIDENS" : TAGS[worst];
 }
 
-function idsOf({ plan }: ChangeGroup["base"]): readonly string[] {
-  return plan.map(({ endpoint }) => endpoint);
-}
-
-function gainsOf({ base, head }: ChangeGroup): readonly string[] {
-  return idsOf(head).filter((id) => !idsOf(base).includes(id));
-}
-
-function losesOf({ base, head }: ChangeGroup): readonly string[] {
-  return idsOf(base).filter((id) => !idsOf(head).includes(id));
-}
-
 /** Whether a reader of the first screen has to see a group: names and reasons that changed are counted instead. */
 export function isCounted(group: ChangeGroup, { renamed_groups: renamed }: CauseReport): boolean {
   return renamed.includes(group.id) || group.words.every((kind) => kind === "reason_changed");
@@ -97,9 +85,7 @@ export function effectsOf(
     ({ group }) => !isCounted(group, cause) && !isRenamedRoute(group, cause),
   );
   const cells = cellsOf(described);
-  const plain = cells.filter(({ group }) => conditionCount(group.example) === 0);
-  // Requests with conditions stand for themselves only where plain ones see no change.
-  const effects = effectsOfCells(plain.length > 0 ? plain : cells, cause, report);
+  const effects = effectsOfCells(shownCells(cells), cause, report);
   const shown = new Set(effects.flatMap(({ groups }) => groups.map(({ id }) => id)));
   return {
     effects: effects.toSorted(
@@ -110,10 +96,23 @@ export function effectsOf(
   };
 }
 
+/** Requests with conditions stand for themselves only where plain ones see no change, or none as bad and the condition is no preference of the caller. */
+function shownCells(cells: readonly Cell[]): readonly Cell[] {
+  const isPlain = ({ group }: Cell): boolean => conditionCount(group.example) === 0;
+  const plain = cells.filter(isPlain);
+  if (plain.length === 0) return cells;
+  const tags = new Set(plain.map(({ group }) => tagOf(group)));
+  const worse = (["BREAKS", "WIDENS"] as const).filter((tag) => !tags.has(tag));
+  const isWorse = ({ group }: Cell): boolean =>
+    Object.keys(group.example.preferences ?? {}).length === 0 && worse.some((tag) => tag === tagOf(group));
+  return [...plain, ...cells.filter((cell) => !isPlain(cell) && isWorse(cell))];
+}
+
 function cellsOf(groups: readonly { readonly group: ChangeGroup; readonly promoted: boolean }[]): readonly Cell[] {
   const cells = new Map<string, Cell>();
   const byConditions = groups.toSorted(
-    (left, right) => conditionCount(left.group.example) - conditionCount(right.group.example),
+    ({ group: { example: left } }, { group: { example: right } }) =>
+      conditionCount(left) - conditionCount(right) || keyCount(left) - keyCount(right),
   );
   for (const { group, promoted } of byConditions) {
     for (const workspace of group.workspaces) {
@@ -128,42 +127,68 @@ function cellsOf(groups: readonly { readonly group: ChangeGroup; readonly promot
   return [...cells.values()];
 }
 
-/** Cells of one workspace that read the same have their routes in one line; workspaces of equal lines share one. */
-function effectsOfCells(cells: readonly Cell[], cause: CauseReport, report: ReportModel): readonly Effect[] {
-  const lines = [
-    ...Map.groupBy(cells, ({ workspace, group, promoted }) =>
-      [workspace, tagOf(group), promoted, textOf(group, [], cause)].join("\n"),
-    ).values(),
-  ].flatMap((own) => {
-    const [first] = own;
-    if (first === undefined) return [];
-    const text = textOf(
-      first.group,
-      own.map(({ route }) => route),
-      cause,
-    );
-    return [
-      {
-        ...first,
-        text,
-        detail: detailOf(first.group, first.workspace, report),
-        all: own.flatMap(({ groups }) => groups),
-      },
-    ];
-  });
-  const byText = Map.groupBy(lines, ({ group, promoted, text, detail }) =>
-    [tagOf(group), promoted, text, detail].join("\n"),
+/** How much of a key is not what most keys have. */
+function keyCount({ key: { environment, workload, owner }, time: { day, hour } }: SampleRequest): number {
+  return [
+    environment !== "production" && environment !== "",
+    workload !== "" && workload !== "other",
+    owner !== undefined,
+    day !== "weekday" || hour !== "morning",
+  ].filter(Boolean).length;
+}
+
+/** What a cell says, with the conditions under which all its groups of the same change meet it. */
+function cellText({ group, groups }: Cell, routes: readonly string[], cause: CauseReport, report: ReportModel): string {
+  const bare = textOf(group, [], cause, "");
+  const count = conditionCount(group.example);
+  const alike = groups.filter(
+    (other) => other !== group && conditionCount(other.example) === count && textOf(other, [], cause, "") === bare,
   );
-  return [...byText.values()].flatMap((same): readonly Effect[] => {
-    const [first] = same;
-    if (first === undefined) return [];
-    const { group, promoted, text, detail } = first;
-    const groups = [...new Set(same.flatMap((each) => each.group))];
-    const met = new Set(same.flatMap(({ all }) => all));
-    const calls = group.seen === null ? null : [...met].reduce((sum, each) => sum + (each.seen ?? 0), 0);
-    const workspaces = [...new Set(same.map(({ workspace }) => workspace))].toSorted();
-    return [{ tag: tagOf(group), workspaces, text, detail, promoted, calls, group, groups }];
+  return textOf(group, routes, cause, conditionsText([group, ...alike], report));
+}
+
+/** More lines that differ only in their routes become one. */
+const MOST_ALIKE = 2;
+
+/** Cells that read the same but for their routes are one line for the workspaces with the same routes; for all of them where there are many such lines. */
+function effectsOfCells(cells: readonly Cell[], cause: CauseReport, report: ReportModel): readonly Effect[] {
+  const alike = Map.groupBy(cells, (cell) =>
+    JSON.stringify([
+      tagOf(cell.group),
+      cell.promoted,
+      cellText(cell, [], cause, report),
+      detailOf(cell.group, cell.workspace, cause, report),
+    ]),
+  );
+  return [...alike.values()].flatMap((own) => {
+    const byWorkspace = Map.groupBy(own, ({ workspace }) => workspace);
+    const lines = [...Map.groupBy(byWorkspace.values(), (some) => routesOf(some).join("\n")).values()];
+    const shown = lines.length > MOST_ALIKE ? [own] : lines.map((line) => line.flat());
+    return shown.flatMap((line) => effectOf(line, cause, report));
   });
+}
+
+function routesOf(cells: readonly Cell[]): readonly string[] {
+  return [...new Set(cells.map(({ route }) => route))].toSorted();
+}
+
+function effectOf(cells: readonly Cell[], cause: CauseReport, report: ReportModel): readonly Effect[] {
+  const [first] = cells;
+  if (first === undefined) return [];
+  const { group, promoted, workspace } = first;
+  const met = new Set(cells.flatMap(({ groups }) => groups));
+  return [
+    {
+      tag: tagOf(group),
+      workspaces: [...new Set(cells.map((cell) => cell.workspace))].toSorted(),
+      text: cellText(first, routesOf(cells), cause, report),
+      detail: detailOf(group, workspace, cause, report),
+      promoted,
+      calls: group.seen === null ? null : [...met].reduce((sum, each) => sum + (each.seen ?? 0), 0),
+      group,
+      groups: [...new Set(cells.map((cell) => cell.group))],
+    },
+  ];
 }
 
 /** What is served under the new name of a renamed route or workspace, where the old name did the same. */
@@ -176,117 +201,18 @@ function isRenamedRoute(group: ChangeGroup, { renames }: CauseReport): boolean {
   );
 }
 
-function textOf(group: ChangeGroup, routes: readonly string[], cause: CauseReport): string {
-  const { base, head } = group;
-  const names = routesText(routes.toSorted());
-  const only = conditionsText(group);
-  const gains = gainsOf(group);
-  const loses = losesOf(group);
-  if (head.denial !== null) {
-    const { policy, constraint, reason } = head.denial;
-    return `${names} refused: ${policy}/${constraint} (${reason})${only}${exceptionsText(group, cause)}`;
-  }
-  if (isNewName(group)) return `${names}: ${newNameText(group)}`;
-  if (base.denial !== null) return `${names} served by ${idsOf(head).join(", then ")}${only}`;
-  if (gains.length > 0) {
-    const destination = cause.gains.find(({ endpoint }) => endpoint === gains[0]);
-    // Where there is one, the headline has it.
-    const known = destination === undefined || (cause.gains.length === 1 && cause.entries[0]?.kind === "route");
-    const where = known ? gains.join(", ") : destinationText(destination);
-    const position = idsOf(head).indexOf(gains[0] ?? "") + 1;
-    const gone = loses.length === 0 ? "" : `, no longer to ${loses.join(", ")}`;
-    return `${names} → ${where}, ${ordinal(position)} in order${gone}${only}`;
-  }
-  if (loses.length > 0)
-    return `${names} no longer reaches ${loses.join(", ")}; left: ${idsOf(head).join(", then ")}${only}`;
-  if (idsOf(base).join("\n") !== idsOf(head).join("\n")) {
-    return `${names}: ${idsOf(base).join(", ")} → ${idsOf(head).join(", ")}${only}`;
-  }
-  const moved = movedOf(group, cause);
-  const hosts = hostsText(group);
-  if (moved !== null) {
-    return `${names} uses ${moved}, ${ordinal(idsOf(head).indexOf(moved) + 1)} in order${hosts}${only}`;
-  }
-  const titles = group.words.map((kind) => CHANGES[kind].title).join(", ");
-  return `${names}: ${titles} (${idsOf(head).join(", ")})${hosts}${only}`;
-}
-
-/** " (unless zdr, one endpoint, or openai-eu/mistral-eu alone)": which callers of a refused route are served still. */
-function exceptionsText({ id }: ChangeGroup, { exceptions }: CauseReport): string {
-  const preferences = exceptions.find(({ group }) => group === id)?.preferences ?? [];
-  const providers = preferences.flatMap(({ only = [] }) => only);
-  const parts = [
-    ...(preferences.some(({ zdr }) => zdr === true) ? ["zdr"] : []),
-    ...(preferences.some(({ allow_fallbacks: fallbacks }) => fallbacks === false) ? ["allow_fallbacks false"] : []),
-    ...(providers.length === 0 ? [] : [`only ${providers.join("/")}`]),
-  ];
-  return parts.length === 0 ? "" : ` (unless ${parts.join(", ")})`;
-}
-
-/** The hosts of endpoints that have another one now: a reader must see where the data goes, whatever the cause. */
-function hostsText({ base, head }: ChangeGroup): string {
-  const changed = head.plan.flatMap(({ endpoint, host }) => {
-    const before = base.plan.find((candidate) => candidate.endpoint === endpoint)?.host ?? host;
-    return before === host ? [] : [`${before} → ${host}`];
-  });
-  return changed.length === 0 ? "" : `; host ${listText([...new Set(changed)])}`;
-}
-
-/** The first endpoint of a plan that a changed row is about. */
-function movedOf({ words, head }: ChangeGroup, { entries }: CauseReport): string | null {
-  if (!words.includes("destination_changed")) return null;
-  const isAbout = ({ endpoint, model, provider }: CandidateReport): boolean =>
-    entries.some(
-      ({ kind, subject }) =>
-        (kind === "endpoint" && subject === endpoint) ||
-        (kind === "provider" && subject === provider) ||
-        (kind === "model" && subject === model),
-    );
-  return head.plan.find(isAbout)?.endpoint ?? null;
-}
-
-/** What callers choose for one request: the example of a plain group chooses none of it. */
-const PREFERENCES = new Set([
-  "only",
-  "region",
-  "ignore",
-  "max_price",
-  "order",
-  "sort",
-  "allow_fallbacks",
-  "data_collection",
-  "zdr",
-]);
-
-function conditionsText(group: ChangeGroup): string {
-  const isPlain = conditionCount(group.example) === 0;
-  const conditions = group.conditions
-    .filter(({ dimension }) => !isPlain || !PREFERENCES.has(dimension))
-    .map(({ dimension, values }) =>
-      dimension === "time" ? timesText(values) : `with ${dimension} ${listText(values, 3)}`,
-    );
-  return conditions.length === 0 ? "" : `; only ${conditions.slice(0, 2).join(", ")}`;
-}
-
-/** "on weekend", "weekday night": days whose hours are all there go by their name. */
-function timesText(values: readonly string[]): string {
-  const days = DAY_BUCKETS.filter((day) => HOUR_BUCKETS.every((hour) => values.includes(`${day} ${hour}`)));
-  const hours = values.filter((value) => !days.some((day) => value.startsWith(`${day} `)));
-  return `on ${[...days, ...hours].join(", ")}`;
-}
-
-function ordinal(position: number): string {
-  return ["", "1st", "2nd", "3rd"][position] ?? `${position}th`;
-}
-
 /** Whether the data of a workspace gets somewhere where it never got before. */
-function detailOf(group: ChangeGroup, workspace: string, { declared, promoted }: ReportModel): string {
+function detailOf(group: ChangeGroup, workspace: string, cause: CauseReport, report: ReportModel): string {
   const gains = gainsOf(group);
-  if (gains.length === 0 || group.head.denial !== null) return "";
-  const there = group.head.plan.filter(({ endpoint }) => gains.includes(endpoint));
-  const paths = [...declared.new_data_paths, ...promoted.new_data_paths];
-  const isNew = there.some(({ provider, region }) =>
-    paths.some((path) => path.workspace === workspace && path.provider === provider && path.region === region),
+  const moved = movedOf(group, cause);
+  if ((gains.length === 0 && moved === null) || group.head.denial !== null || isNewName(group)) return "";
+  const there = group.head.plan.filter((candidate) => gains.includes(candidate.endpoint) || candidate === moved);
+  const paths = [...report.declared.new_data_paths, ...report.promoted.new_data_paths];
+  const isNew = there.some(({ provider, region, host }) =>
+    paths.some(
+      (path) =>
+        path.workspace === workspace && path.provider === provider && path.region === region && path.host === host,
+    ),
   );
-  return isNew ? "a new data path" : "no new data path";
+  return isNew ? "a new data path" : gains.length === 0 ? "" : "no new data path";
 }

@@ -1,4 +1,6 @@
 import type { CauseReport, ChangedEntry, DestinationReport } from "../../../../simulate/report/cause-report.ts";
+import { RETENTIONS } from "../../../../canon/retention.ts";
+import { conditionCount } from "../../../../simulate/causes/plain-requests.ts";
 import { amountText } from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";
 import { latentOf } from "../wording/latent.ts";
@@ -21,6 +23,15 @@ export function headlineOf(cause: CauseReport, report: ReportModel): string {
   if (first.path.endsWith(".upstream_model"))
     return `${first.subject} is the provider's ${first.after}, before ${first.before}`;
   return entryText(first);
+}
+
+/** Of several causes: where all of them stand, if that is one row. */
+export function headlineOfSeveral(causes: readonly CauseReport[]): string {
+  const rows = new Set(
+    causes.flatMap(({ entries }) => entries.map(({ path }) => path.split(".").slice(0, 2).join("."))),
+  );
+  const [row = ""] = rows;
+  return `${amountText(causes.length, "change")} of ${rows.size === 1 && !row.startsWith("policies/") ? row : "the files"}`;
 }
 
 const CHANGED = { added: "is new", removed: "is removed", changed: "is changed" } as const;
@@ -58,9 +69,18 @@ function itemsText(before: string, after: string): string | null {
   return changes.length === 0 ? null : changes.join(", ");
 }
 
+/** Of a list in one line of YAML; `null` for anything else, and for lists that were cut. */
 function itemsOf(text: string): readonly string[] | null {
-  const inside = /^\[([^[\]{}"]*)\]$/.exec(text)?.[1];
-  return inside === undefined ? null : inside.split(", ").filter((item) => item !== "");
+  const inside = /^\[(.*)\]$/.exec(text)?.[1];
+  if (inside === undefined || inside.includes('"')) return null;
+  const items: string[] = [];
+  let depth = 0;
+  for (const part of inside.split(", ")) {
+    if (depth === 0) items.push(part);
+    else items[items.length - 1] += `, ${part}`;
+    depth += part.split(/[{[]/).length - part.split(/[}\]]/).length;
+  }
+  return items.filter((item) => item !== "");
 }
 
 function renameText(
@@ -95,7 +115,10 @@ function namesOf(destinations: readonly DestinationReport[]): string {
 
 /** "chat-eu tries mistral-large-eu before gpt-5-eu": of a group whose endpoints are the same in another order. */
 function orderText(route: string, { declared, promoted }: ReportModel): string | null {
-  const group = [...declared.groups, ...promoted.groups].find(({ routes, base, head }) => {
+  const byPlainness = [...declared.groups, ...promoted.groups].toSorted(
+    (left, right) => conditionCount(left.example) - conditionCount(right.example),
+  );
+  const group = byPlainness.find(({ routes, base, head }) => {
     const [was, is] = [base, head].map(({ plan }) => plan.map(({ endpoint }) => endpoint));
     return (
       routes.includes(route) &&
@@ -106,9 +129,12 @@ function orderText(route: string, { declared, promoted }: ReportModel): string |
       was.toSorted().join("\n") === is.toSorted().join("\n")
     );
   });
-  const [first, ...others] = group?.head.plan ?? [];
-  if (first === undefined) return null;
-  return `${route} tries ${first.endpoint} before ${others.map(({ endpoint }) => endpoint).join(", ")}: ${first.provider} in ${first.region} gets it first`;
+  const plan = group?.head.plan ?? [];
+  const at = plan.findIndex(({ endpoint }, index) => endpoint !== group?.base.plan[index]?.endpoint);
+  const [first, was] = [plan[at], group?.base.plan[at]];
+  if (first === undefined || was === undefined) return null;
+  const order = `${route} tries ${first.endpoint} before ${was.endpoint}`;
+  return at === 0 ? `${order}: ${first.provider} in ${first.region} gets it first` : order;
 }
 
 function policyText(entry: ChangedEntry, cause: CauseReport, report: ReportModel): string {
@@ -122,18 +148,34 @@ function policyText(entry: ChangedEntry, cause: CauseReport, report: ReportModel
         ? ", in shadow: it decides nothing until it is promoted"
         : ", once it is promoted";
   const text =
-    change === "changed" ? entryText(entry).replace(/^policies\//, "policy ") : `policy ${subject} ${CHANGED[change]}`;
+    change === "changed"
+      ? entryText(withoutComments(entry)).replace(/^policies\//, "policy ")
+      : `policy ${subject} ${CHANGED[change]}`;
   return `${text}${waits}${later.length === 0 && groups.length === 0 ? `; no request${latentOf(cause, report).length === 0 ? "" : " of today"} is decided otherwise` : ""}`;
+}
+
+/** Lines of METADATA are comments of Rego. */
+function withoutComments({ before, after, ...entry }: ChangedEntry): ChangedEntry {
+  const bare = (text: string | null): string | null => text?.replace(/^#\s*/, "") ?? null;
+  return { ...entry, before: bare(before), after: bare(after) };
 }
 
 function workspaceText({ subject, change }: ChangedEntry, { routes, gains, loses }: CauseReport): string {
   const names = routes.map(({ id }) => id).join(", ");
-  const [first] = change === "added" ? gains : loses;
-  const where = first === undefined ? "" : ` (first ${processorText(first)})`;
+  const reached = [...new Set((change === "added" ? gains : loses).toSorted(byRetention).map(processorText))];
+  const where =
+    reached.length === 0
+      ? ""
+      : `: ${reached.slice(0, 2).join("; ")}${reached.length > 2 ? `; ${reached.length - 2} more` : ""}`;
   if (names === "") return `workspace ${subject} ${CHANGED[change]} and reaches no route`;
   return change === "added"
     ? `workspace ${subject} is new and may use ${names}${where}`
     : `workspace ${subject} is removed: its keys for ${names} are refused`;
+}
+
+/** Who keeps data longest comes first. */
+function byRetention(left: DestinationReport, right: DestinationReport): number {
+  return RETENTIONS.indexOf(right.retention) - RETENTIONS.indexOf(left.retention);
 }
 
 function priceText({ subject, before, after, change }: ChangedEntry): string {

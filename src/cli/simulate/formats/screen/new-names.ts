@@ -6,17 +6,29 @@ export function isNewName({ base, head }: ChangeGroup): boolean {
   return base.denial?.reason === "unknown_preference" && head.denial === null;
 }
 
-const LISTS = ["only", "ignore", "region", "order"];
+/** The reverse: requests that name what head does not have. */
+export function isOldName({ base, head }: ChangeGroup): boolean {
+  return head.denial?.reason === "unknown_preference" && base.denial === null;
+}
 
 /** "requests that name region eu-south are served; base refuses the name". */
 export function newNameText(group: ChangeGroup): string {
+  return `requests that name ${namesText(group, "a new provider or region")} are served; base refuses the name`;
+}
+
+export function oldNameText(group: ChangeGroup): string {
+  return `requests that name ${namesText(group, "a provider or region that is gone")} are refused`;
+}
+
+const LISTS = ["only", "ignore", "region", "order"];
+
+function namesText(group: ChangeGroup, unknown: string): string {
   const names = group.conditions.flatMap(({ dimension, values }) => {
     if (!LISTS.includes(dimension)) return [];
-    const own = inAll(values.map((value) => value.split(/ or |, /)));
+    const own = inAll(values.map((value) => value.split(/ or | then |, /)));
     return own.length === 0 ? [] : [`${dimension} ${listText(own, 3)}`];
   });
-  const what = names.length === 0 ? "a new provider or region" : names.join(", ");
-  return `requests that name ${what} are served; base refuses the name`;
+  return names.length === 0 ? unknown : names.join(", ");
 }
 
 function inAll(lists: readonly (readonly string[])[]): readonly string[] {

@@ -7,7 +7,8 @@ export function notesOf(cause: CauseReport): readonly string[] {
 }
 
 /** A title may promise what the change breaks, and no program can judge that. */
-function titleNotes({ gains, routes, entries }: CauseReport): readonly string[] {
+function titleNotes({ gains, routes, entries, renames }: CauseReport): readonly string[] {
+  if (renames.length > 0) return [];
   const changed = new Set(
     entries.flatMap(({ kind, subject, change }) => (kind === "route" && change === "changed" ? [subject] : [])),
   );

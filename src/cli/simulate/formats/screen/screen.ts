@@ -1,5 +1,4 @@
 import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
-import type { LatentChange } from "../../../../simulate/report/latent-report.ts";
 import type { SourceLocation } from "../../../../simulate/report/location.ts";
 import type { SideReport } from "../../../../simulate/report/report.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
@@ -9,12 +8,11 @@ import type { FormatContext, ReportModel } from "../model.ts";
 import type { Tone } from "../wording/change-wording.ts";
 import { questionOf } from "./decide.ts";
 import { effectsOf, groupsOfCause, isCounted, type Effect, type EffectTag } from "./effects.ts";
-import { entryText, headlineOf } from "./headline.ts";
-import { latentCut, latentOf, latentText } from "../wording/latent.ts";
-import { notesOf } from "./notes.ts";
-import { priceText } from "./words.ts";
+import { entryText, headlineOf, headlineOfSeveral } from "./headline.ts";
+import { latentOf } from "../wording/latent.ts";
+import { cutRows, rowsOfCause, type PlainRow } from "./cause-rows.ts";
 
-export type ScreenTag = EffectTag | "LATENT" | "CHANGE" | "FAILS" | "WITH" | "SAME" | "NOTE" | "COST";
+export type ScreenTag = EffectTag | PlainRow["tag"] | "CHANGE" | "FAILS" | "WITH";
 
 /** One line of the first screen. */
 export interface ScreenRow {
@@ -68,7 +66,7 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
         ? (unchanged?.sentence.replace(/\.$/, "") ?? report.verdicts.declared)
         : single
           ? headlineOf(first.cause, report)
-          : `${amountText(causes.length, "change")} of the files`,
+          : headlineOfSeveral(causes),
     location: first === undefined || !single ? "" : locationText(first.cause.entries[0]?.place ?? null),
     facts: factsOf(report, verdict),
     rows: [
@@ -77,15 +75,18 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
         ...(single ? [] : [causeRow(cause, report)]),
         ...withRows(cause),
         ...effects.map((effect) => effectRow(effect, report)),
-        ...latentRows(cause, report),
-        ...(single ? sameRows(cause, report) : []),
-        ...notesOf(cause).map((text) => plainRow("NOTE", "quiet", text)),
-        ...stricterRows(cause, report),
-        ...costRows(cause),
+        ...rowsOfCause(cause, report, single).map(({ tag, tone, text }) => plainRow(tag, tone, text)),
       ]),
-      ...cutRows(report),
+      ...cutRows(report).map(({ tag, tone, text }) => plainRow(tag, tone, text)),
     ],
-    decide: first === undefined ? "" : questionOf(first.cause, first.effects, latentOf(first.cause, report)),
+    decide:
+      first === undefined
+        ? ""
+        : questionOf(first.cause, {
+            effects: first.effects,
+            latent: latentOf(first.cause, report),
+            settings: report.changed_settings,
+          }),
     explain: explainOf(shown.flatMap(({ effects }) => effects)),
     more: moreText(
       report,
@@ -118,10 +119,18 @@ function factsOf(report: ReportModel, verdict: Verdict | null): readonly string[
     ...(verdict === null
       ? []
       : [
-          `exit ${verdict.exitCode}${failing.length === 0 ? "" : `, fails: ${failing.join(", ")}`}${passing.length === 0 ? "" : `, passes: ${passing.join(", ")}`}`,
+          `exit ${verdict.exitCode}${failing.length === 0 ? "" : `, fails: ${failing.join(", ")}`}${passingText(passing, failing.length > 0)}`,
         ]),
     ...(evidence === null ? [] : [`${amountText(evidence.decisions, "recorded call")} counted`]),
   ];
+}
+
+/** By name, or only counted beside those that fail. */
+function passingText(names: readonly string[], isFailing: boolean): string {
+  if (names.length === 0) return "";
+  return isFailing
+    ? `; ${numberText(names.length)} ${names.length === 1 ? "passes" : "pass"}`
+    : `, passes: ${names.join(", ")}`;
 }
 
 /** "main 6b94393". */
@@ -196,79 +205,6 @@ function effectRow({ tag, workspaces, text, detail, promoted, calls }: Effect, {
     calls: calls === null ? "" : `${amountText(calls, "call")}${share}`,
     location: "",
   };
-}
-
-/** Of the changes that no request of today shows, those that allow more. */
-function latentRows(cause: CauseReport, report: ReportModel): readonly ScreenRow[] {
-  return latentOf(cause, report)
-    .filter(({ direction }) => direction === "weaker")
-    .map((change) => plainRow("LATENT", "widen", `${change.policy} ${laterText(change)}`));
-}
-
-function stricterRows(cause: CauseReport, report: ReportModel): readonly ScreenRow[] {
-  return latentOf(cause, report)
-    .filter(({ direction }) => direction === "stricter")
-    .map((change) => plainRow("NOTE", "quiet", `latent: ${change.policy} ${laterText(change)}`));
-}
-
-function laterText(change: LatentChange): string {
-  return `${latentText(change)}; no request of today meets it${change.view === "promoted" ? "; once promoted" : ""}`;
-}
-
-function cutRows({ latent }: ReportModel): readonly ScreenRow[] {
-  const text = latentCut(latent);
-  return text === null ? [] : [plainRow("NOTE", "quiet", text)];
-}
-
-function sameRows(
-  { unaffected, routes, without_routes: without, gains, groups, promoted_groups: later }: CauseReport,
-  report: ReportModel,
-): readonly ScreenRow[] {
-  if (groups.length + later.length === 0)
-    return [
-      plainRow(
-        "SAME",
-        "good",
-        `every request${(report.latent?.changes.length ?? 0) === 0 ? "" : " of today"} is decided as before`,
-      ),
-    ];
-  const isOfRoute = report.causes[0]?.entries[0]?.kind === "route";
-  const byReason = Map.groupBy(unaffected, ({ why }) => why ?? "");
-  const renamed = renamedText(report.causes[0]);
-  const parts = [
-    ...(renamed === null ? [] : [renamed]),
-    ...[...byReason].map(([why, rows]) => {
-      const names = listText(
-        rows.map(({ workspace }) => workspace),
-        4,
-      );
-      return why === ""
-        ? gains.length === 0 || !isOfRoute
-          ? names
-          : `${names} (approved, and not reached)`
-        : `${names} (${why})`;
-    }),
-  ];
-  const names = routes.map(({ id }) => id).join(", ");
-  const rest = without === 0 ? [] : [`${amountText(without, "workspace")} without ${names}`];
-  return parts.length + rest.length === 0 ? [] : [plainRow("SAME", "good", [...parts, ...rest].join("; "))];
-}
-
-function renamedText(cause: CauseReport | undefined): string | null {
-  const rename = cause?.renames.find(({ kind }) => kind === "route" || kind === "workspace");
-  return rename === undefined ? null : `${rename.to} has the content that ${rename.from} had`;
-}
-
-function costRows({ gains, routes, entries }: CauseReport): readonly ScreenRow[] {
-  const isNamed = new Set(entries.map(({ subject }) => subject));
-  const priced = gains.filter(({ price }) => price !== null).slice(0, 2);
-  const primary = routes.find(({ id }) => isNamed.has(id))?.primary ?? routes[0]?.primary ?? null;
-  const [first] = priced;
-  if (first === undefined || primary === null || primary.price === null || primary.endpoint === first.endpoint)
-    return [];
-  const own = priced.map(({ endpoint, price }) => (price === null ? "" : `${endpoint} ${priceText(price)}`)).join(", ");
-  const against = `against ${primary.endpoint} ${priceText(primary.price)} USD per million tokens in/out`;
-  return [plainRow("COST", "quiet", `${own} ${against}`)];
 }
 
 /** Of the plainest request of the worst effect. */

@@ -29,18 +29,44 @@ export function firstScreen(report: ReportModel, context: FormatContext): readon
   const height = (lines: readonly Line[]): number =>
     renderLines(lines, { colour: false, width: USUAL_WIDTH }).split("\n").length - 1;
   const gap = tail.length === 0 ? [] : [BLANK];
-  let shown = rows.length;
+  // What is left out is what matters least, and of equals the last.
+  const order = screen.rows
+    .map((_, index) => index)
+    .toSorted((left, right) => rankOf(right) - rankOf(left) || right - left);
+  const left = new Set<number>();
+  function rankOf(index: number): number {
+    return IMPORTANCE.indexOf(screen.rows[index]?.tag ?? "NOTE");
+  }
   const cut = (): readonly Line[] =>
-    shown === rows.length
+    left.size === 0
       ? rows.flat()
       : [
-          ...rows.slice(0, shown).flat(),
-          line(0, span(`${padded("", TAGS)}… ${rows.length - shown} more below`, "dim")),
+          ...rows.filter((_, index) => !left.has(index)).flat(),
+          line(0, span(`${padded("", TAGS)}… ${left.size} more below`, "dim")),
         ];
-  while (shown > 0 && height([...head, BLANK, ...cut(), ...gap, ...tail]) > MOST_LINES) shown -= 1;
+  for (const index of order) {
+    if (height([...head, BLANK, ...cut(), ...gap, ...tail]) <= MOST_LINES) break;
+    left.add(index);
+  }
   const body = cut();
   return [...head, ...(body.length === 0 ? [] : [BLANK, ...body]), ...gap, ...tail];
 }
+
+/** Tags of rows, those that are left out last first. */
+const IMPORTANCE: readonly ScreenRow["tag"][] = [
+  "FAILS",
+  "CHANGE",
+  "LATENT",
+  "BREAKS",
+  "WIDENS",
+  "MOVES",
+  "NARROWS",
+  "WITH",
+  "CHANGES",
+  "SAME",
+  "NOTE",
+  "COST",
+];
 
 function headLines({ verdict, tone, headline, location: where, facts }: Screen): readonly Line[] {
   return [
@@ -54,8 +80,10 @@ function headLines({ verdict, tone, headline, location: where, facts }: Screen):
   ];
 }
 
+/** Names of assertions are long, and must not make the column of workspaces wide. */
 function whoColumns({ rows }: Screen): number {
-  return Math.min(32, Math.max(0, ...rows.map(({ who }) => columnsOf(printable(who)))));
+  const named = rows.filter(({ tag }) => tag !== "FAILS");
+  return Math.min(32, Math.max(0, ...named.map(({ who }) => columnsOf(printable(who)))));
 }
 
 function rowLines({ tag, tone, who, text, calls, location: where }: ScreenRow, columns: number): readonly Line[] {
@@ -67,7 +95,7 @@ function rowLines({ tag, tone, who, text, calls, location: where }: ScreenRow, c
     span(text),
     span(right === "" ? "" : `   ${right}`, "dim"),
   );
-  const hang = TAGS + (who === "" ? 0 : columns + 2);
+  const hang = TAGS + (who === "" || tag === "FAILS" ? 0 : columns + 2);
   return [{ ...first, hang }];
 }
 

@@ -1,0 +1,120 @@
+import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
+import type { LatentChange } from "../../../../simulate/report/latent-report.ts";
+import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
+import { amountText, listText } from "../../../terminal/amounts.ts";
+import type { ReportModel } from "../model.ts";
+import type { Tone } from "../wording/change-wording.ts";
+import { latentCut, latentOf, latentText } from "../wording/latent.ts";
+import { notesOf } from "./notes.ts";
+import { priceText } from "./words.ts";
+
+/** A line about a cause that is about no workspace. */
+export interface PlainRow {
+  readonly tag: "LATENT" | "SAME" | "NOTE" | "COST";
+  readonly tone: Tone;
+  readonly text: string;
+}
+
+/** What stands below the effects of a cause. @param single whether the report has no other cause. */
+export function rowsOfCause(cause: CauseReport, report: ReportModel, single: boolean): readonly PlainRow[] {
+  return [
+    ...latentRows(cause, report),
+    ...(single ? sameRows(cause, report) : []),
+    ...notesOf(cause).map(note),
+    ...settingNotes(cause, report).map(note),
+    ...stricterRows(cause, report),
+    ...costRows(cause),
+  ];
+}
+
+export function cutRows({ latent }: ReportModel): readonly PlainRow[] {
+  const text = latentCut(latent);
+  return text === null ? [] : [note(text)];
+}
+
+function note(text: string): PlainRow {
+  return { tag: "NOTE", tone: "quiet", text };
+}
+
+/** Of the changes that no request of today shows, those that allow more. */
+function latentRows(cause: CauseReport, report: ReportModel): readonly PlainRow[] {
+  return latentOf(cause, report)
+    .filter(({ direction }) => direction === "weaker")
+    .map((change) => ({ tag: "LATENT", tone: "widen", text: `${change.policy} ${laterText(change)}` }));
+}
+
+function stricterRows(cause: CauseReport, report: ReportModel): readonly PlainRow[] {
+  return latentOf(cause, report)
+    .filter(({ direction }) => direction === "stricter")
+    .map((change) => note(`latent: ${change.policy} ${laterText(change)}`));
+}
+
+function laterText(change: LatentChange): string {
+  return `${latentText(change)}; no request of today meets it${change.view === "promoted" ? "; once promoted" : ""}`;
+}
+
+/** What a setting does that no request shows. */
+function settingNotes(
+  { groups, promoted_groups: later, entries }: CauseReport,
+  { changed_settings: settings }: ReportModel,
+): readonly string[] {
+  if (groups.length + later.length > 0) return [];
+  const effects = settings.flatMap(({ path, effect }) =>
+    entries.some((entry) => entry.path === path && entry.kind !== "policy" && entry.kind !== "assertion")
+      ? [SETTING_EFFECTS[effect]]
+      : [],
+  );
+  const sentences = effects.flatMap((effect) => (effect === SETTING_EFFECTS.decides ? [] : [effect.sentence]));
+  return [...new Set(sentences)].map((sentence) => `it is about ${sentence}`);
+}
+
+function sameRows(
+  { unaffected, routes, without_routes: without, gains, groups, promoted_groups: later }: CauseReport,
+  report: ReportModel,
+): readonly PlainRow[] {
+  const same = (text: string): PlainRow => ({ tag: "SAME", tone: "good", text });
+  if (groups.length + later.length === 0) return [same(`every request${whichText(report)}`)];
+  const isOfRoute = report.causes[0]?.entries[0]?.kind === "route";
+  const byReason = Map.groupBy(unaffected, ({ why }) => why ?? "");
+  const renamed = renamedText(report.causes[0]);
+  const parts = [
+    ...(renamed === null ? [] : [renamed]),
+    ...[...byReason].map(([why, rows]) => {
+      const names = listText(
+        rows.map(({ workspace }) => workspace),
+        4,
+      );
+      if (why !== "") return `${names} (${why})`;
+      return gains.length === 0 || !isOfRoute ? names : `${names} (approved, and not reached)`;
+    }),
+  ];
+  const names = routes.map(({ id }) => id).join(", ");
+  const rest = without === 0 ? [] : [`${amountText(without, "workspace")} without ${names}`];
+  return parts.length + rest.length === 0 ? [] : [same([...parts, ...rest].join("; "))];
+}
+
+/** Where policies changed, whether other rows than those of today would show it. */
+function whichText({ latent }: ReportModel): string {
+  if (latent === undefined || latent.tried === 0) return " is decided as before";
+  if (latent.changes.length > 0) return " of today is decided as before";
+  return latent.complete ? " is decided as before, also with rows that no file has yet" : " is decided as before";
+}
+
+function renamedText(cause: CauseReport | undefined): string | null {
+  const rename = cause?.renames.find(({ kind }) => kind === "route" || kind === "workspace");
+  return rename === undefined ? null : `${rename.to} has the content that ${rename.from} had`;
+}
+
+/** What an endpoint costs that a route gains. */
+function costRows({ gains, routes, entries, renames }: CauseReport): readonly PlainRow[] {
+  const isNamed = new Set(entries.map(({ subject }) => subject));
+  const priced = gains.filter(({ price }) => price !== null).slice(0, 2);
+  const primary = routes.find(({ id }) => isNamed.has(id))?.primary ?? routes[0]?.primary ?? null;
+  const [first] = priced;
+  if (first === undefined || primary === null || primary.price === null || primary.endpoint === first.endpoint)
+    return [];
+  if (renames.length > 0 || entries.every(({ kind }) => kind !== "route" && kind !== "endpoint")) return [];
+  const own = priced.map(({ endpoint, price }) => (price === null ? "" : `${endpoint} ${priceText(price)}`)).join(", ");
+  const against = `against ${primary.endpoint} ${priceText(primary.price)} USD per million tokens in/out`;
+  return [{ tag: "COST", tone: "quiet", text: `${own} ${against}` }];
+}

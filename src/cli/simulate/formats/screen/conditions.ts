@@ -1,0 +1,109 @@
+import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../../canon/policy.ts";
+import type { ChangeGroup } from "../../../../simulate/report/report.ts";
+import { listText } from "../../../terminal/amounts.ts";
+import type { ReportModel } from "../model.ts";
+
+/** What callers choose for one request: the example of a plain group chooses none of it. */
+const PREFERENCES = new Set([
+  "only",
+  "region",
+  "ignore",
+  "max_price",
+  "order",
+  "sort",
+  "allow_fallbacks",
+  "data_collection",
+  "zdr",
+]);
+
+/** Dimension → its values; of one that is not there, all of them. */
+type Conditions = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * "; only with environment test", "; not with workload batch": the requests of a group and of others that change alike, without the conditions that they
+ * meet together. Empty where there are none.
+ *
+ * @param groups the first is described; all of them read the same but for their conditions.
+ */
+export function conditionsText(groups: readonly ChangeGroup[], report: ReportModel): string {
+  const parts = [...joined(groups, report)].map(([dimension, values]) => partText(dimension, values, report));
+  return parts.length === 0
+    ? ""
+    : `; ${parts
+        .slice(0, 2)
+        .join(", ")
+        .replace(/(?<=^only .*), only (?=with )/, ", ")}`;
+}
+
+/** The conditions of the first group, joined with those that differ from it in one dimension. */
+function joined(groups: readonly ChangeGroup[], report: ReportModel): Conditions {
+  const [first, ...others] = groups.map(conditionsOf);
+  if (first === undefined) return new Map();
+  let own: Conditions = first;
+  let left: readonly Conditions[] = others;
+  for (;;) {
+    const next = left.find((other) => differences(own, other).length <= 1);
+    if (next === undefined) return own;
+    left = left.filter((other) => other !== next);
+    const [dimension] = differences(own, next);
+    if (dimension !== undefined) own = without(own, next, dimension, report);
+  }
+}
+
+function conditionsOf(group: ChangeGroup): Conditions {
+  const isChoosing = Object.keys(group.example.preferences ?? {}).length > 0;
+  // What is denied for a need is a condition already.
+  const isNeeding = group.conditions.some(({ dimension }) => dimension === "needs" || dimension === "features");
+  return new Map(
+    group.conditions
+      .filter(({ dimension }) => isChoosing || !PREFERENCES.has(dimension))
+      .filter(({ dimension }) => !isNeeding || dimension !== "denied_for")
+      .map(({ dimension, values }) => [dimension, values] as const),
+  );
+}
+
+function differences(one: Conditions, other: Conditions): readonly string[] {
+  return [...new Set([...one.keys(), ...other.keys()])].filter(
+    (dimension) => one.get(dimension)?.join("\n") !== other.get(dimension)?.join("\n"),
+  );
+}
+
+function without(one: Conditions, other: Conditions, dimension: string, report: ReportModel): Conditions {
+  const [left, right] = [one.get(dimension), other.get(dimension)];
+  const rest = [...one].filter(([name]) => name !== dimension);
+  if (left === undefined || right === undefined) return new Map(rest);
+  const values = [...new Set([...left, ...right])].toSorted();
+  return new Map(values.length === sizeOf(dimension, report) ? rest : [...rest, [dimension, values]]);
+}
+
+function sizeOf(dimension: string, { space }: ReportModel): number | null {
+  return space.dimensions.find(({ name }) => name === dimension)?.values ?? null;
+}
+
+function partText(dimension: string, values: readonly string[], report: ReportModel): string {
+  if (dimension === "time") return `only ${timesText(values)}`;
+  if (dimension === "denied_for") return `only with ${listText(values, 3)}`;
+  const others = othersOf(dimension, values, report);
+  return others !== null && others.length < values.length
+    ? `not with ${dimension} ${listText(others, 3)}`
+    : `only with ${dimension} ${listText(values, 3)}`;
+}
+
+/** The values that are missing; `null` where the report does not name all that there are. */
+function othersOf(dimension: string, values: readonly string[], report: ReportModel): readonly string[] | null {
+  const groups = [...report.declared.groups, ...report.promoted.groups];
+  const known = new Set(
+    groups.flatMap(({ conditions }) => conditions.flatMap((one) => (one.dimension === dimension ? one.values : []))),
+  );
+  if (known.size !== sizeOf(dimension, report)) return null;
+  return [...known].filter((value) => !values.includes(value)).toSorted();
+}
+
+/** "on weekend", "weekday night", "at night": days whose hours are all there go by their name, as do hours of all days. */
+function timesText(values: readonly string[]): string {
+  const hours = HOUR_BUCKETS.filter((hour) => DAY_BUCKETS.every((day) => values.includes(`${day} ${hour}`)));
+  if (hours.length > 0 && values.length === hours.length * DAY_BUCKETS.length) return `in the ${hours.join(", ")}`;
+  const days = DAY_BUCKETS.filter((day) => HOUR_BUCKETS.every((hour) => values.includes(`${day} ${hour}`)));
+  const rest = values.filter((value) => !days.some((day) => value.startsWith(`${day} `)));
+  return `on ${[...days, ...rest].join(", ")}`;
+}

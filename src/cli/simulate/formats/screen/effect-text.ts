@@ -1,0 +1,110 @@
+import { CHANGES } from "../../../../simulate/change-kind.ts";
+import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
+import type { CandidateReport, ChangeGroup } from "../../../../simulate/report/report.ts";
+import { listText } from "../../../terminal/amounts.ts";
+import { isNewName, isOldName, newNameText, oldNameText } from "./new-names.ts";
+import { destinationText, routesText } from "./words.ts";
+
+export function endpointsOf({ plan }: ChangeGroup["base"]): readonly string[] {
+  return plan.map(({ endpoint }) => endpoint);
+}
+
+export function gainsOf({ base, head }: ChangeGroup): readonly string[] {
+  return endpointsOf(head).filter((id) => !endpointsOf(base).includes(id));
+}
+
+export function losesOf({ base, head }: ChangeGroup): readonly string[] {
+  return endpointsOf(base).filter((id) => !endpointsOf(head).includes(id));
+}
+
+/** What changes for the requests of a group. @param only their conditions, as text after a semicolon. */
+export function textOf(group: ChangeGroup, routes: readonly string[], cause: CauseReport, only: string): string {
+  const { base, head } = group;
+  const names = routesText(routes.toSorted());
+  const gains = gainsOf(group);
+  const loses = losesOf(group);
+  if (isOldName(group)) return `${names}: ${oldNameText(group)}`;
+  if (isNewName(group)) return `${names}: ${newNameText(group)}`;
+  if (head.denial !== null) {
+    const { policy, constraint, reason } = head.denial;
+    return `${names} refused: ${policy}/${constraint} (${reason})${only}${exceptionsText(group, cause)}`;
+  }
+  const plan = endpointsOf(head).join(", then ");
+  if (base.denial !== null) return `${names} served by ${plan}${only}`;
+  if (gains.length > 0) {
+    const destination = cause.gains.find(({ endpoint }) => endpoint === gains[0]);
+    // Where there is one, the headline has it.
+    const known = destination === undefined || (cause.gains.length === 1 && cause.entries[0]?.kind === "route");
+    const where = known ? gains.join(", ") : destinationText(destination);
+    const position = endpointsOf(head).indexOf(gains[0] ?? "") + 1;
+    const gone = loses.length === 0 ? "" : `, no longer to ${loses.join(", ")}`;
+    return `${names} → ${where}, ${ordinal(position)} in order${gone}${only}`;
+  }
+  if (loses.length > 0) return `${names} no longer reaches ${loses.join(", ")}; left: ${plan}${only}`;
+  if (endpointsOf(base).join("\n") !== endpointsOf(head).join("\n")) {
+    return `${names}: ${endpointsOf(base).join(", ")} → ${endpointsOf(head).join(", ")}${only}`;
+  }
+  const moved = movedOf(group, cause);
+  // Where the address is the only change, the headline has both.
+  const isInHeadline = cause.entries.length === 1 && cause.entries[0]?.path.endsWith(".base_url") === true;
+  const hosts = isInHeadline ? "" : hostsText(group);
+  if (moved !== null) {
+    return `${names} uses ${moved.endpoint}, ${ordinal(head.plan.indexOf(moved) + 1)} in order${hosts}${only}`;
+  }
+  const edits = editsText(group);
+  if (edits !== "" && hosts === "") return `${names}: ${edits}${only}`;
+  const titles = group.words.map((kind) => CHANGES[kind].title).join(", ");
+  return `${names}: ${titles} (${endpointsOf(head).join(", ")})${hosts}${only}`;
+}
+
+/** "at most 2000 → 20000 output tokens, no longer without user": what policies do to requests. */
+function editsText({ base, head }: ChangeGroup): string {
+  const [before, after] = [base.edits, head.edits];
+  if (before === null || after === null) return "";
+  const [was, is] = [before.max_output_tokens, after.max_output_tokens];
+  const kept = before.strip_fields.filter((name) => !after.strip_fields.includes(name));
+  const taken = after.strip_fields.filter((name) => !before.strip_fields.includes(name));
+  return [
+    ...(was === is ? [] : [`at most ${was ?? "any number of"} → ${is ?? "any number of"} output tokens`]),
+    ...(kept.length === 0 ? [] : [`providers get ${kept.join(", ")}, which was taken out`]),
+    ...(taken.length === 0 ? [] : [`${taken.join(", ")} is taken out`]),
+  ].join("; ");
+}
+
+/** " (unless zdr, one endpoint, or openai-eu/mistral-eu alone)": which callers of a refused route are served still. */
+function exceptionsText({ id }: ChangeGroup, { exceptions }: CauseReport): string {
+  const preferences = exceptions.find(({ group }) => group === id)?.preferences ?? [];
+  const providers = preferences.flatMap(({ only = [] }) => only);
+  const parts = [
+    ...(preferences.some(({ zdr }) => zdr === true) ? ["zdr"] : []),
+    ...(preferences.some(({ allow_fallbacks: fallbacks }) => fallbacks === false) ? ["allow_fallbacks false"] : []),
+    ...(providers.length === 0 ? [] : [`only ${providers.join("/")}`]),
+  ];
+  return parts.length === 0 ? "" : ` (unless ${parts.join(", ")})`;
+}
+
+/** The hosts of endpoints that have another one now: a reader must see where the data goes, whatever the cause. */
+function hostsText({ base, head }: ChangeGroup): string {
+  const changed = head.plan.flatMap(({ endpoint, host }) => {
+    const before = base.plan.find((candidate) => candidate.endpoint === endpoint)?.host ?? host;
+    return before === host ? [] : [`${before} → ${host}`];
+  });
+  return changed.length === 0 ? "" : `; host ${listText([...new Set(changed)])}`;
+}
+
+/** The first endpoint of a plan that a changed row is about. */
+export function movedOf({ words, head }: ChangeGroup, { entries }: CauseReport): CandidateReport | null {
+  if (!words.includes("destination_changed")) return null;
+  const isAbout = ({ endpoint, model, provider }: CandidateReport): boolean =>
+    entries.some(
+      ({ kind, subject }) =>
+        (kind === "endpoint" && subject === endpoint) ||
+        (kind === "provider" && subject === provider) ||
+        (kind === "model" && subject === model),
+    );
+  return head.plan.find(isAbout) ?? null;
+}
+
+function ordinal(position: number): string {
+  return ["", "1st", "2nd", "3rd"][position] ?? `${position}th`;
+}

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import { conditionsText } from "../../../../src/cli/simulate/formats/screen/conditions.ts";
+import { modelOf } from "../../../../src/cli/simulate/formats/model.ts";
+import type { ChangeGroup } from "../../../../src/simulate/report/report.ts";
+import { comparison, group, POINT, report } from "./report-fixture.ts";
+
+const PLAIN = { ...POINT, needs: [] };
+
+function conditioned(conditions: Readonly<Record<string, readonly string[]>>): ChangeGroup {
+  return group({
+    example: PLAIN,
+    conditions: Object.entries(conditions).map(([dimension, values]) => ({ dimension, values })),
+  });
+}
+
+const dimension = (name: string, values: number) => ({
+  name,
+  values,
+  distinguished: values,
+  read_by: [],
+  reason: null,
+});
+const ALL = [
+  conditioned({ environment: ["other", "production"], workload: ["batch"] }),
+  conditioned({ environment: ["test"], workload: ["online", "other"] }),
+];
+const REPORT = modelOf(
+  report({
+    declared: comparison("incomparable", ALL),
+    space: {
+      classes: 1,
+      shapes: "1",
+      dimensions: [dimension("environment", 3), dimension("workload", 3), dimension("tier", 9)],
+    },
+  }),
+);
+
+describe("the conditions of a change", () => {
+  it.each<[string, readonly ChangeGroup[], string]>([
+    ["are none without any", [conditioned({})], ""],
+    ["name the values, where they are fewer", [conditioned({ environment: ["test"] })], "; only with environment test"],
+    [
+      "name those that are left out, where they are fewer",
+      [conditioned({ environment: ["other", "production"] })],
+      "; not with environment test",
+    ],
+    [
+      "name the values where the report does not have all others",
+      [conditioned({ tier: ["a", "b"] })],
+      "; only with tier a, b",
+    ],
+    [
+      "join groups that differ in one dimension",
+      [
+        conditioned({ environment: ["test"], workload: ["batch"] }),
+        conditioned({ environment: ["test"], workload: ["online", "other"] }),
+      ],
+      "; only with environment test",
+    ],
+    [
+      "do not join groups that differ in two",
+      [
+        conditioned({ environment: ["test"], workload: ["batch"] }),
+        conditioned({ environment: ["other", "production"], workload: ["online", "other"] }),
+      ],
+      "; only with environment test, with workload batch",
+    ],
+    [
+      "leave out what a request does not choose",
+      [conditioned({ zdr: ["false"], environment: ["test"] })],
+      "; only with environment test",
+    ],
+    [
+      "name hours of all days by the hour",
+      [conditioned({ time: ["weekday night", "weekend night"] })],
+      "; only in the night",
+    ],
+    [
+      "name whole days by the day",
+      [conditioned({ time: ["weekend night", "weekend morning", "weekend afternoon", "weekend evening"] })],
+      "; only on weekend",
+    ],
+  ])("%s", (_, groups, text) => {
+    expect(conditionsText(groups, REPORT)).toBe(text);
+  });
+});
