@@ -120,6 +120,16 @@ describe("a latent change", () => {
       "would no longer refuse endpoints with provider a, b, c or 3 more",
       { where: [{ path: "candidates.provider", values: ["a", "b", "c", "d", "e", "f"] }] },
     ],
+    [
+      "would no longer refuse endpoints for workspaces of tier standard and labelled eu, requests that need mcp",
+      {
+        where: [
+          { path: "workspace.tier", values: ["standard"] },
+          { path: "workspace.labels.eu", values: ["true"] },
+          { path: "request.needs.mcp", values: ["true"] },
+        ],
+      },
+    ],
     ["would no longer apply short at endpoints", { kind: "obligation", rule: "short", where: [] }],
     [
       "would apply short at endpoints for keys labelled agents",

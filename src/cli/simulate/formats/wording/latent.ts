@@ -15,8 +15,13 @@ export function latentText(change: LatentChange): string {
   const own = where.filter(({ path }) => path.startsWith("candidates."));
   const others = where.filter(({ path }) => !path.startsWith("candidates."));
   const endpoints = own.length === 0 ? "endpoints" : `endpoints ${own.map(endpointPart).join(" and ")}`;
-  const whose = others.length === 0 ? "" : ` for ${others.map(requestPart).join(", ")}`;
+  const whose = others.length === 0 ? "" : ` for ${joined(others.map(requestPart))}`;
   return `${verbOf(change, `${endpoints}${whose}`)}${every || where.length === 0 ? "" : ", in some of these cases"}`;
+}
+
+/** "workspaces of tier standard and labelled eu". */
+function joined(parts: readonly string[]): string {
+  return parts.join(", ").replaceAll(/(?<=\b(workspaces|keys) [^,]*), \1 /g, " and ");
 }
 
 function verbOf({ direction, kind, rule }: LatentChange, what: string): string {
