@@ -8,7 +8,7 @@ import { type FurtherSources, readTree } from "./files/read-tree.ts";
 import { readShape } from "./authored/shape.ts";
 import { checkFeatures } from "./checks/features.ts";
 import { checkModels } from "./checks/models.ts";
-import { checkPlaceholders } from "./presets/placeholders.ts";
+import { checkPlaceholders } from "./presets/expand.ts";
 import { checkConsole } from "./checks/console.ts";
 import { checkPromotion, checkRequirementsAgree } from "./checks/promotion.ts";
 import { checkProviders, checkSigning } from "./checks/providers.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PolicyIdentity } from "../../src/canon/policy.ts";
-import { policyStates } from "../../src/governance/policy-states.ts";
+import { policyStates } from "../../src/governance/summary-answer.ts";
 import { storedPolicies, type StoredPolicy, type StoredSlot } from "../../src/governance/stored-policies.ts";
 import { actor, digestOf, file, LifecycleContext } from "../lifecycle/lifecycle-context.ts";
 

@@ -19,7 +19,7 @@ import { createPolicySet } from "../../policy/policy-set.ts";
 import { sampleQuestionOf } from "../../simulate/explain/sample-question.ts";
 import { explain } from "../../simulate/explain/explanation.ts";
 import { withLocations, type KeptRules } from "../../simulate/explain/explanation-locations.ts";
-import { locationsOf } from "../../simulate/explain/positions.ts";
+import { locationsOf, type Locations } from "../../simulate/explain/positions.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
@@ -28,13 +28,17 @@ import { compileSide, openTree, hasOverlay } from "../simulate/sides.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import { shownPath } from "../terminal/shown-path.ts";
 import type { ExplainOptions, FilesSource } from "./flags.ts";
-import { notesOf } from "./notes.ts";
 import { preferencesJson } from "./sample-json.ts";
 import { refusedRequest } from "./refused-request.ts";
 import { compiledSides, type CompiledTree } from "../../simulate/side-contents.ts";
 import { sideViews } from "../../simulate/views.ts";
 import type { PolicySet } from "../../canon/policy.ts";
 import type { SimulateOptions, TreeOption } from "../simulate/options.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { suggest } from "../../compile/findings/suggest.ts";
+import type { Question } from "../../decide/decide.ts";
+import { regionsNamed } from "../../decide/narrow.ts";
+import { formatLocation } from "./location.ts";
 
 /** An explanation, with notes for a reader of the files. */
 export interface Answer {
@@ -155,4 +159,72 @@ async function followingPolicies(
   const kept = side.contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id);
   const { declared } = await sideViews(side, () => false);
   return { set: declared, kept: { policies: new Set(kept), locations: locationsOf(before.files) } };
+}
+
+interface Noted {
+  readonly table: RoutingTable;
+  readonly locations: Locations;
+  readonly options: ExplainOptions;
+  readonly question: Question;
+}
+
+/**
+ * For readers of the files only, never for callers: which of the requested names do not exist. Such a request can be sent, so it is
+ * decided and not refused as a mistake of the command line.
+ */
+function notesOf(noted: Noted): readonly string[] {
+  return [...routeNotes(noted), ...preferenceNotes(noted), ...keyNotes(noted)];
+}
+
+function routeNotes({ table, locations, options: { sample }, question }: Noted): readonly string[] {
+  const workspace = Object.hasOwn(table.workspaces, sample.workspace) ? table.workspaces[sample.workspace] : undefined;
+  if (workspace === undefined) {
+    return [`there is no workspace with this name; ${suggest(sample.workspace, Object.keys(table.workspaces))}`];
+  }
+  if (question.model === "") return [];
+  if (!Object.hasOwn(table.routes, question.model)) {
+    return [`there is no route with this name; ${suggest(question.model, Object.keys(table.routes))}`];
+  }
+  if (workspace.approve.routes.includes(question.model)) return [];
+  const location = formatLocation(locations.approval(workspace.id, "routes"));
+  return [`the route exists, but the workspace does not approve it${location === "" ? "" : ` (${location})`}`];
+}
+
+function preferenceNotes({ table, question }: Noted): readonly string[] {
+  const { preferences } = question;
+  if (preferences === null) return [];
+  const providers = Object.keys(table.providers);
+  const unknown = (["order", "only", "ignore"] as const).flatMap((member) => {
+    const name = preferences[member]?.find((provider) => !Object.hasOwn(table.providers, provider));
+    return name === undefined ? [] : [`${member} names a provider that does not exist; ${suggest(name, providers)}`];
+  });
+  const region = preferences.region?.find((name) => regionsNamed(table, name) === null);
+  if (region === undefined) return unknown;
+  const groups = Object.entries(table.regionGroups).flatMap(([group, regions]) => [group, ...regions]);
+  return [...unknown, `region names a region that does not exist; ${suggest(region, groups)}`];
+}
+
+/** What the vocabulary does not have, policies cannot see. */
+function keyNotes({ table, options: { sample } }: Noted): readonly string[] {
+  const { environments, workloads, owners = [], labels } = table.vocabulary;
+  const { key } = sample;
+  const label = key.labels.find((one) => !labels.includes(one));
+  return [
+    ...(environments.includes(key.environment)
+      ? []
+      : [
+          `policies see the key's environment as "other": the vocabulary does not have it; ${suggest(key.environment, environments)}`,
+        ]),
+    ...(key.workload === "" || workloads.includes(key.workload)
+      ? []
+      : [
+          `policies see the key's workload as "other": the vocabulary does not have it; ${suggest(key.workload, workloads)}`,
+        ]),
+    ...(key.owner === undefined || owners.includes(key.owner)
+      ? []
+      : [`policies see the key's owner as "other": the vocabulary does not have it; ${suggest(key.owner, owners)}`]),
+    ...(label === undefined
+      ? []
+      : [`policies do not see one of the key's labels: the vocabulary does not have it; ${suggest(label, labels)}`]),
+  ].map((note) => note.replace(/; $/, ""));
 }

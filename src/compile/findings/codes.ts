@@ -1,7 +1,6 @@
 import { error, warning, type CodeFacts } from "./code-facts.ts";
-import { FILE_CODES, PRESET_CODES } from "./file-codes.ts";
+import { FILE_CODES, PRESET_CODES, WORKLOAD_CODES } from "./further-codes.ts";
 import { TEXT_CODES } from "./text-codes.ts";
-import { WORKLOAD_CODES } from "./workload-codes.ts";
 
 /** Every finding of the compiler of routes.yaml. `docs/diagnostics.md` and the rules of a SARIF report are written from it, so each has a meaning and a fix. */
 export const ROUTE_CODES = {

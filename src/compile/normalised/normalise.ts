@@ -25,12 +25,9 @@ import type {
   AuthoredWorkspace,
   RoutesFile,
 } from "../routes-schema.ts";
-import { normaliseAuth } from "./auth.ts";
-import { normaliseConsole } from "./console.ts";
+import { normaliseAuth, normaliseLimits, normaliseConsole, normalisePromotion } from "./sections.ts";
 import * as defaults from "./defaults.ts";
 import { milliseconds } from "./durations.ts";
-import { normaliseLimits } from "./limits.ts";
-import { normalisePromotion } from "./promotion.ts";
 
 /**
  * The second stage: every default written out, durations in milliseconds, lists in their final order, region groups

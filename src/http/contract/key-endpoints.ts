@@ -1,7 +1,8 @@
 import { KEY_PAGE_QUERY } from "../control/service-keys/key-page.ts";
 import type { ControlEndpoint } from "./endpoint.ts";
-import { EXCHANGE_SCHEMA, EXCHANGED_TOKEN } from "./exchange-schema.ts";
 import {
+  EXCHANGE_SCHEMA,
+  EXCHANGED_TOKEN,
   CREATE_KEY_SCHEMA,
   CREATED_KEY,
   KEY_LIST,

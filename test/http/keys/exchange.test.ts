@@ -2,7 +2,7 @@ import OpenAI from "openai";
 import { beforeAll, describe, expect, it } from "vitest";
 
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
-import { EXCHANGED_TOKEN } from "../../../src/http/contract/exchange-schema.ts";
+import { EXCHANGED_TOKEN } from "../../../src/http/contract/key-schemas.ts";
 import { bodyValidator } from "../../../src/http/contract/validate.ts";
 import { startTestServer } from "../../support/server.ts";
 import { call, decisions, type Answered } from "./support.ts";

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
-import { EXCHANGED_TOKEN } from "../../../src/http/contract/exchange-schema.ts";
+import { EXCHANGED_TOKEN } from "../../../src/http/contract/key-schemas.ts";
 import { bodyValidator } from "../../../src/http/contract/validate.ts";
 import { startTestServer } from "../../support/server.ts";
 import {

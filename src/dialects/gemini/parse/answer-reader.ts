@@ -1,15 +1,15 @@
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { FinishReason, TokenLogprob } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
-import type { TokenUsage } from "../../../canon/generate/usage.ts";
+import { type TokenUsage, wholeInput } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import { AnswerEvents } from "../../answer-events.ts";
 import type { Target } from "../../dialect.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { readErrorFrame } from "../read-error.ts";
 import { markSignature, type SignedPart } from "../signed-parts.ts";
-import { readUsage } from "../usage.ts";
 import { AnswerCallIds, readCitations } from "./answer-call-ids.ts";
+import { readCount } from "../../answer-members.ts";
 
 /** Signatures have blocks of their own, so that none lands on a thought that stands before its part. */
 const SIGNATURE_BLOCK = "signature";
@@ -240,4 +240,26 @@ function readToken({ token, logProbability }: JsonObject): { readonly token: str
 
 function listOf(value: JsonValue | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+/**
+ * Reads `usageMetadata` (docs/protocols.md#gemini); `null` where it counts nothing. The prompt's count includes cached tokens; tokens of the provider's own
+ * tools are counted beside it, and thoughts beside the answer. Counts of zero are left out on the wire, so a missing output follows from the total where
+ * there is one.
+ */
+export function readUsage(metadata: JsonValue | undefined): TokenUsage | null {
+  if (!isJsonObject(metadata)) return null;
+  const prompt = readCount(metadata["promptTokenCount"]);
+  const cacheRead = readCount(metadata["cachedContentTokenCount"]);
+  const read = wholeInput(prompt, cacheRead);
+  const input = read === null ? null : read + (readCount(metadata["toolUsePromptTokenCount"]) ?? 0);
+  const answer = readCount(metadata["candidatesTokenCount"]);
+  const thoughts = readCount(metadata["thoughtsTokenCount"]);
+  const output = answer === null ? remainder(readCount(metadata["totalTokenCount"]), input) : answer + (thoughts ?? 0);
+  if (input === null && output === null && thoughts === null && cacheRead === null) return null;
+  return { input, output, cacheRead, cacheWrite: null, reasoning: thoughts };
+}
+
+function remainder(total: number | null, input: number | null): number | null {
+  return total === null || input === null || total < input ? null : total - input;
 }
