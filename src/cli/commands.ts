@@ -1,6 +1,7 @@
 import { EXIT, type CommandIo, type CommandTable } from "./terminal/command-io.ts";
 import { nearestName } from "../canon/nearest-name.ts";
 import { noArguments } from "./terminal/arguments.ts";
+import { asTyped } from "./terminal/as-typed.ts";
 import { runFlagCommand } from "./terminal/run.ts";
 import { readVersion } from "./terminal/version.ts";
 
@@ -75,9 +76,8 @@ export async function runCommands(argv: readonly string[], io: CommandIo): Promi
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) {
     const near = nearestName(name, Object.keys(COMMANDS));
-    io.stderr(
-      `signalbox: there is no command of that name${near === null ? "" : `; did you mean ${near}?`}\n\n${help()}`,
-    );
+    const meant = near === null ? "" : `; did you mean ${near}?`;
+    io.stderr(`signalbox: there is no command of that name${meant}${asTyped([name])}\n\n${help()}`);
     return EXIT.usage;
   }
   return (await command.load())(rest, io);

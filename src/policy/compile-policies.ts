@@ -103,7 +103,7 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
   const policies: CompiledPolicy[] = [];
   const compared: ComparedValue[] = [];
   for (const { file, facts } of read) {
-    const { later, diagnostics: waived } = readWaivers(file, facts);
+    const { later, diagnostics: waived } = readWaivers(file, facts, response.errors.length === 0);
     compared.push(...comparedValues(file, facts, later));
     diagnostics.push(...checkReferences(file, facts, libraryFacts), ...waived);
     if (file.kind !== "policy") continue;

@@ -33,8 +33,13 @@ describe("a slip of the finger", () => {
     const { code, stderr } = await runCommand(runCommands, ["sere"]);
     expect([code, stderr.split("\n")[0]]).toEqual([
       2,
-      "signalbox: there is no command of that name; did you mean serve?",
+      "signalbox: there is no command of that name; did you mean serve? (given: `sere`)",
     ]);
+  });
+
+  it("in a command is not repeated where it could be a key", async () => {
+    const { stderr } = await runCommand(runCommands, ["sbx_production_7Gk2"]);
+    expect(stderr.split("\n")[0]).toBe("signalbox: there is no command of that name");
   });
 
   it.each([

@@ -11,10 +11,15 @@ export interface Waivers {
   readonly diagnostics: readonly PolicyDiagnostic[];
 }
 
-/** Reads the comments that let a file name values which do not exist yet. They apply to their own file. */
+/**
+ * Reads the comments that let a file name values which do not exist yet. They apply to their own file.
+ *
+ * @param isComplete whether all comparisons are known: an error in any file leaves them out of all.
+ */
 export function readWaivers(
   file: PolicyFile,
   { path, comparisons, directives }: Pick<ModuleFacts, "path" | "comparisons" | "directives">,
+  isComplete: boolean,
 ): Waivers {
   const later = new Set<string>();
   const diagnostics: PolicyDiagnostic[] = [];
@@ -29,7 +34,7 @@ export function readWaivers(
     }
     for (const value of list.split(",").map((one) => one.trim())) {
       later.add(value);
-      if (compared.has(value)) continue;
+      if (compared.has(value) || !isComplete) continue;
       diagnostics.push(
         finding("POLICY_WAIVER", location, "the comment names a value that the file compares with nothing"),
       );
