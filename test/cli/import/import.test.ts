@@ -122,6 +122,7 @@ describe("what cannot be imported is an error with its line, and nothing is writ
   test.each([
     ["no file", null, "config.yaml: cannot be read"],
     ["an empty file", " \n", "config.yaml:1:1"],
+    ["a file of comments", "# nothing\n  # more\n", "name the right file"],
     ["no YAML", "model_list: [\n", "config.yaml:2:1"],
     ["a list", "- a\n", "the file must be a mapping of sections"],
     ["no model_list", "litellm_settings: { cache: true }\n", "model_list is missing"],
@@ -153,6 +154,15 @@ describe("what cannot be imported is an error with its line, and nothing is writ
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toContain(expected);
     expect(existsSync(join(folder, "new"))).toBe(false);
+  });
+
+  test("a line of a list that is no model id is named", async () => {
+    source("openai/gpt-5\n# mine\nnot a model\nx/y\n", "ids.txt");
+    const { code, stderr } = await run("openrouter", "ids.txt", "--out", "new");
+    expect([code, stderr.split("\n").slice(0, 2)]).toEqual([
+      1,
+      ["error WRONG_VALUE: this is no model id", " --> ids.txt:3:1"],
+    ]);
   });
 
   test("an included file has its own name in the message", async () => {

@@ -13,8 +13,8 @@ export interface PlannedProvider {
   /** Without what follows. */
   readonly row: JsonObject;
   readonly region: string;
-  /** What the rows of the source say, seconds; the longest is written. */
-  readonly totals: Set<number>;
+  /** What the rows of the source say, seconds; `null`: a row says nothing, and keeps the default. The longest is written. */
+  readonly totals: Set<number | null>;
   readonly firstTokens: Set<number>;
   readonly spots: Spot[];
 }

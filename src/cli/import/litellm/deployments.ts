@@ -262,12 +262,12 @@ const INFO_KEYS = [
 function readTimes(params: Fields, { provider }: Connection, imported: ImportedConfiguration): void {
   const total = params.number("timeout");
   const first = params.number("stream_timeout");
+  provider.totals.add(total !== null && total > 0 ? total : null);
   if (total !== null && total > 0) {
-    provider.totals.add(total);
     imported.report.add(
       "carried",
       params.spot("timeout"),
-      `\`timeouts.total\` of provider \`${provider.id}\`; the longest of its rows`,
+      `\`timeouts.total\` of provider \`${provider.id}\`; the longest of its rows, 10m for one that says nothing`,
     );
   }
   if (first !== null && first > 0) {

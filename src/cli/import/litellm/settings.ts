@@ -110,7 +110,7 @@ export function applyProviderSettings({ router, litellm, general }: Settings, im
   timeOf(litellm, "request_timeout", imported);
   const first = timeOf(router, "stream_timeout", imported);
   for (const provider of imported.providers) {
-    if (provider.totals.size === 0 && total !== null) provider.totals.add(total);
+    if (total !== null && (provider.totals.size === 0 || provider.totals.delete(null))) provider.totals.add(total);
     if (provider.firstTokens.size === 0 && first !== null) provider.firstTokens.add(first);
   }
   const health: Record<string, string | number> = {};

@@ -7,7 +7,7 @@ import { reportOthers } from "../report/known-keys.ts";
 import { Fields } from "../source/fields.ts";
 import { type ImportedFile, parseImported } from "../source/read-source.ts";
 import { labelCondition, modelCondition } from "./conditions.ts";
-import { addPlan, type Plan, planOf } from "./plan.ts";
+import { addPlan, type Plan, planOf, settingsOf } from "./plan.ts";
 import { TARGET_KEYS, timeoutOf } from "./target.ts";
 
 /** Label of keys whose callers check content themselves. */
@@ -87,20 +87,16 @@ function addConditional(
   imported: ImportedConfiguration,
 ): void {
   const { report, labels } = imported;
-  const timeout = timeoutOf(config, { timeout: null }, imported);
-  const plans = new Map<string, Plan>();
-  for (const row of config.rows("targets")) {
-    const name = row.text("name");
-    if (name === null) row.missing("name", "conditions name their targets");
-    else plans.set(name, planOf(row, { timeout }, imported, 1));
-  }
+  const plans = targetsOf(config, imported);
   const branches: Branch[] = [];
+  /** Routes of targets whose conditions labels cannot say. */
+  const named = new Map<Plan, string>();
   const parts: { readonly plan: Plan; readonly when: Branch["when"] }[] = [];
   for (const row of strategy.rows("conditions")) {
     const then = row.text("then");
     const query = row.fields("query");
     const plan = plans.get(then ?? "");
-    if (plan === undefined || query === null) {
+    if (plan === null || query === null) {
       report.add("decide", row, "its target is not among the targets");
       continue;
     }
@@ -109,10 +105,17 @@ function addConditional(
     if (models !== null) {
       for (const model of models) addNamed(plan, model, row, gathered, imported);
     } else if (when === null) {
+      const known = named.get(plan);
+      const route = known ?? imported.routeNames.take(`${id}/${asName(then ?? "", "branch")}`);
+      const isWritten = known !== undefined || addPlan(plan, route, false, row, imported).length > 0;
+      if (isWritten && known === undefined) {
+        named.set(plan, route);
+        guard(plan, route, gathered, imported);
+      }
       report.add(
         "decide",
         row,
-        "labels of keys cannot say this condition: write a policy (docs/writing-a-policy.md), or a route that callers name",
+        `labels of keys cannot say this condition: write a policy (docs/writing-a-policy.md)${isWritten ? `, or let callers name the route ${quote(route)}, which has its targets` : ""}`,
       );
     } else {
       for (const { label } of when.flat()) labels.add(label);
@@ -126,7 +129,7 @@ function addConditional(
   }
   const usual = strategy.text("default");
   const plan = plans.get(usual ?? "");
-  if (plan !== undefined) parts.push({ plan, when: null });
+  if (plan !== null) parts.push({ plan, when: null });
   else report.add("decide", strategy, "there is no default target: callers without the labels are denied");
   const [last] = parts.toReversed();
   const others = parts.filter((part) => part !== last);
@@ -141,8 +144,41 @@ function addConditional(
   if (last !== undefined && own.length > 0) branches.push({ when: last.when, endpoints: own });
   if (branches.some(({ when }) => when !== null)) gathered.branching.set(id, branches);
   for (const one of parts) guard(one.plan, id, gathered, imported);
+  plans.reportOthers();
   reportOthers(config, TARGET_KEYS, imported);
   reportOthers(strategy, {}, imported);
+}
+
+/** Targets by name. They are read when a condition leads to them: an endpoint that no route has is not carried over. */
+function targetsOf(config: Fields, imported: ImportedConfiguration) {
+  const timeout = timeoutOf(config, { timeout: null }, imported);
+  const { attempts, guardrails } = settingsOf(config, imported);
+  const rows = new Map<string, Fields>();
+  for (const row of config.rows("targets")) {
+    const name = row.text("name");
+    if (name === null) row.missing("name", "conditions name their targets");
+    else rows.set(name, row);
+  }
+  const plans = new Map<string, Plan>();
+  return {
+    get(name: string): Plan | null {
+      const known = plans.get(name);
+      const row = rows.get(name);
+      if (known !== undefined || row === undefined) return known ?? null;
+      const own = planOf(row, { timeout }, imported, 1);
+      const plan = {
+        ...own,
+        attempts: Math.max(own.attempts, attempts),
+        guardrails: [...guardrails, ...own.guardrails],
+      };
+      plans.set(name, plan);
+      return plan;
+    },
+    reportOthers(): void {
+      for (const [name, row] of rows)
+        if (!plans.has(name)) imported.report.add("left_out", row, "no condition leads to this target");
+    },
+  };
 }
 
 function addNamed(plan: Plan, model: string, row: Fields, gathered: Gathered, imported: ImportedConfiguration): void {

@@ -19,8 +19,8 @@ const HOOKS = ["input_guardrails", "output_guardrails", "before_request_hooks", 
 
 const DEEPEST = 8;
 
-export function planOf(fields: Fields, inherited: Inherited, imported: ImportedConfiguration, depth = 0): Plan {
-  const { report, findings } = imported;
+/** What a configuration or a target says of all calls below it. */
+export function settingsOf(fields: Fields, { report }: ImportedConfiguration): Pick<Plan, "attempts" | "guardrails"> {
   const guardrails = HOOKS.flatMap((name) => fields.item(name) ?? []);
   const retry = fields.fields("retry");
   const attempts = retry?.number("attempts") ?? 0;
@@ -32,6 +32,12 @@ export function planOf(fields: Fields, inherited: Inherited, imported: ImportedC
       fields.spot("retry"),
       "`max_attempts` of the route: the first call, retries and fallbacks together",
     );
+  return { attempts, guardrails };
+}
+
+export function planOf(fields: Fields, inherited: Inherited, imported: ImportedConfiguration, depth = 0): Plan {
+  const { report, findings } = imported;
+  const { attempts, guardrails } = settingsOf(fields, imported);
   const strategy = fields.fields("strategy");
   if (strategy === null && !fields.has("targets")) {
     const endpoint = endpointOf(fields, inherited, imported);

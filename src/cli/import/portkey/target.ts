@@ -47,7 +47,11 @@ export function endpointOf(
   const provider = (fields.text("provider") ?? (slugged === null ? null : `@${slugged[1]}`))?.replace(/^@/, "") ?? null;
   const key = fields.text("virtual_key");
   const slug = key ?? provider;
-  const preset = presetFor(provider, slug, imported);
+  const known = presetFor(provider, slug, imported);
+  const deployment = fields.text("deployment_id") ?? fields.text("azure_deployment_id");
+  const version = fields.text("api_version") ?? fields.text("azure_api_version");
+  // With a version in it, calls go to the path of the deployment.
+  const preset = known === "azure-openai" && version !== null ? "azure-openai-deployments" : known;
   if (preset === null) {
     const hint = "name it on the command line, such as --provider SLUG=openai";
     findings.add("MISSING_KEY", fields.at, "which provider this target is, is not said", hint);
@@ -63,9 +67,16 @@ export function endpointOf(
       fields,
       `taken for a provider of preset \`${preset}\` by its name; \`--provider SLUG=PRESET\` says otherwise`,
     );
+  for (const name of ["deployment_id", "azure_deployment_id"])
+    if (fields.item(name) !== null) report.add("carried", fields.spot(name), "`upstream_model` of the endpoint");
   const model =
-    slugged?.[2] ?? written ?? imported.answers.models[0] ?? presetOf(preset)?.sample.upstream_model ?? null;
-  if (written === null)
+    deployment ??
+    slugged?.[2] ??
+    written ??
+    imported.answers.models[0] ??
+    presetOf(preset)?.sample.upstream_model ??
+    null;
+  if (written === null && deployment === null)
     report.add(
       "decide",
       fields,
@@ -75,15 +86,17 @@ export function endpointOf(
     report.add("left_out", fields, "no model is said, and none is known: add `override_params.model`");
     return null;
   }
-  const operation = operationOf(modeOf(null, model));
+  // A deployment has a name of its own; the model says what it can do.
+  const base = deployment === null ? null : (slugged?.[2] ?? written);
+  const operation = operationOf(modeOf(null, base ?? model));
   if (operation === null) {
     report.add("left_out", fields, "this kind of call is not served; chat, vectors, rerank and moderations are");
     return null;
   }
-  const row = providerOf(fields, preset, slug, imported);
+  const row = providerOf(fields, preset, slug, version, imported);
   const timeout = timeoutOf(fields, inherited, imported);
-  if (timeout !== null) row.totals.add(timeout / 1000);
-  const made = imported.endpoint(row, { upstream: model, operation, spot: fields });
+  row.totals.add(timeout === null ? null : timeout / 1000);
+  const made = imported.endpoint(row, { upstream: model, base, operation, spot: fields });
   if (typeof made === "string") {
     report.add("left_out", fields, made);
     return null;
@@ -96,7 +109,11 @@ export function endpointOf(
 export function timeoutOf(fields: Fields, { timeout }: Inherited, { report }: ImportedConfiguration): number | null {
   const own = fields.number("request_timeout");
   if (own === null || own <= 0) return timeout;
-  report.add("carried", fields.spot("request_timeout"), "`timeouts.total` of the provider; the longest of its targets");
+  report.add(
+    "carried",
+    fields.spot("request_timeout"),
+    "`timeouts.total` of the provider; the longest of its targets, 10m for one that says nothing",
+  );
   return own;
 }
 
@@ -112,12 +129,23 @@ function presetFor(provider: string | null, slug: string | null, { answers }: Im
 /** Members that hold parts of a key of a cloud. */
 const CLOUD_KEYS = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "vertex_service_account_json"];
 
-function providerOf(fields: Fields, preset: string, slug: string | null, imported: ImportedConfiguration) {
+function providerOf(
+  fields: Fields,
+  preset: string,
+  slug: string | null,
+  version: string | null,
+  imported: ImportedConfiguration,
+) {
   const { report, secrets } = imported;
-  const host = fields.text("custom_host");
+  const named = fields.text("custom_host");
+  // There the path of Ollama is `/v1/chat/completions` below the host.
+  const host = named !== null && preset === "ollama" ? named.replace(/(?:\/v1)?\/*$/, "/v1") : named;
   const resource = fields.text("resource_name") ?? fields.text("azure_resource_name");
-  const named = resource !== null && /^[a-z0-9-]{1,63}$/i.test(resource);
-  const written = host ?? (named ? `https://${resource}.openai.azure.com/openai/v1` : null);
+  const isResource = resource !== null && /^[a-z0-9-]{1,63}$/i.test(resource);
+  const path = preset === "azure-openai-deployments" ? "/openai" : "/openai/v1";
+  const written = host ?? (isResource ? `https://${resource}.openai.azure.com${path}` : null);
+  for (const name of ["api_version", "azure_api_version"])
+    if (fields.item(name) !== null) report.add("carried", fields.spot(name), "`api_version` of the provider");
   const base =
     written === null ? null : baseUrlOf(written, host === null ? fields : fields.spot("custom_host"), imported);
   for (const name of ["resource_name", "azure_resource_name", "custom_host"])
@@ -139,7 +167,7 @@ function providerOf(fields: Fields, preset: string, slug: string | null, importe
   return imported.provider({
     preset,
     name: asId(slug ?? preset, preset),
-    row: { ...address, ...auth },
+    row: { ...address, ...(version !== null && { api_version: version }), ...auth },
     region: location.region,
     spot: fields,
   });

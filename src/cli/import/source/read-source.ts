@@ -36,7 +36,8 @@ export async function readImportedText(path: string, shown: string): Promise<Imp
 /** The tree of YAML or JSON, which is YAML too; `null` where it has been reported why there is none. */
 export function parseImported({ shown, text }: ImportedText, findings: Findings): ConfigNode | null {
   const lines = text.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n");
-  if (lines.trim() === "") {
+  // The compiler's own hint for an empty file is about routes.yaml.
+  if (lines.replaceAll(/^\s*#.*$/gm, "").trim() === "") {
     findings.add("WRONG_TYPE", { line: 1, column: 1, file: shown }, "the file is empty", "name the right file");
     return null;
   }

@@ -1,4 +1,6 @@
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+import { DEFAULT_TIMEOUTS } from "../../../compile/normalised/defaults.ts";
+import { milliseconds } from "../../../compile/normalised/durations.ts";
 import { approvable } from "../configuration/models.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { groupOf, OWN } from "../configuration/provider-location.ts";
@@ -31,6 +33,9 @@ export interface WrittenSections {
 }
 
 const LONGEST = 86_400;
+
+/** Seconds. */
+const DEFAULT_TOTAL = milliseconds(DEFAULT_TIMEOUTS.total) / 1_000;
 const DEFAULT_CONCURRENCY = 200;
 
 export function sectionsOf(imported: ImportedConfiguration): WrittenSections {
@@ -77,7 +82,7 @@ function providerRow(imported: ImportedConfiguration, provider: PlannedProvider)
     0,
     ...imported.endpoints.filter((row) => row.provider === provider).map(({ maxConcurrency }) => maxConcurrency ?? 0),
   );
-  const total = provider.totals.size === 0 ? null : Math.max(...provider.totals);
+  const total = longestTotal(provider);
   const firstToken = provider.firstTokens.size === 0 ? null : Math.max(...provider.firstTokens);
   return {
     ...(provider.preset === null ? {} : { preset: provider.preset }),
@@ -89,6 +94,12 @@ function providerRow(imported: ImportedConfiguration, provider: PlannedProvider)
     ...(Object.keys(imported.health).length === 0 ? {} : { health: imported.health }),
     ...(most > DEFAULT_CONCURRENCY ? { max_concurrency: most } : {}),
   };
+}
+
+/** One row of several must not make the calls of the others shorter than they were; `null` where no row has a time. */
+function longestTotal({ totals }: PlannedProvider): number | null {
+  if ([...totals].every((total) => total === null)) return null;
+  return Math.max(...[...totals].map((total) => total ?? DEFAULT_TOTAL));
 }
 
 /** No limit within an attempt is longer than the attempt. */
