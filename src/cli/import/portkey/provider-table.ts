@@ -26,6 +26,14 @@ export const PROVIDERS: Readonly<Record<string, string>> = {
   ollama: "ollama",
 };
 
+/** Presets of those whose calls go to the path of a deployment where a version is given, and that path. */
+export const VERSIONED: Readonly<Record<string, { readonly preset: string; readonly path: string }>> = {
+  "azure-openai": { preset: "azure-openai-deployments", path: "/openai" },
+};
+
+/** What their calls add to `custom_host`, by preset. */
+export const HOST_PATHS: Readonly<Record<string, string>> = { ollama: "/v1" };
+
 /** Words of virtual keys and slugs by which a provider is guessed; `azure-openai` is the first of its two words. */
 const GUESSES: readonly (readonly [string, string])[] = [
   ["azure", "azure-openai"],

@@ -10,7 +10,7 @@ import { providerLocation } from "../configuration/provider-location.ts";
 import type { PlannedEndpoint } from "../configuration/rows.ts";
 import type { KnownKeys } from "../report/known-keys.ts";
 import type { Fields } from "../source/fields.ts";
-import { guessPreset, PROVIDERS } from "./provider-table.ts";
+import { guessPreset, HOST_PATHS, PROVIDERS, VERSIONED } from "./provider-table.ts";
 
 /** What a target takes from the configuration around it. */
 export interface Inherited {
@@ -50,8 +50,9 @@ export function endpointOf(
   const known = presetFor(provider, slug, imported);
   const deployment = fields.text("deployment_id") ?? fields.text("azure_deployment_id");
   const version = fields.text("api_version") ?? fields.text("azure_api_version");
-  // With a version in it, calls go to the path of the deployment.
-  const preset = known === "azure-openai" && version !== null ? "azure-openai-deployments" : known;
+  const versioned =
+    known !== null && version !== null && Object.hasOwn(VERSIONED, known) ? VERSIONED[known] : undefined;
+  const preset = versioned?.preset ?? known;
   if (preset === null) {
     const hint = "name it on the command line, such as --provider SLUG=openai";
     findings.add("MISSING_KEY", fields.at, "which provider this target is, is not said", hint);
@@ -93,7 +94,7 @@ export function endpointOf(
     report.add("left_out", fields, "this kind of call is not served; chat, vectors, rerank and moderations are");
     return null;
   }
-  const row = providerOf(fields, preset, slug, version, imported);
+  const row = providerOf(fields, preset, slug, { version, path: versioned?.path ?? "/openai/v1" }, imported);
   const timeout = timeoutOf(fields, inherited, imported);
   row.totals.add(timeout === null ? null : timeout / 1000);
   const made = imported.endpoint(row, { upstream: model, base, operation, spot: fields });
@@ -133,16 +134,16 @@ function providerOf(
   fields: Fields,
   preset: string,
   slug: string | null,
-  version: string | null,
+  { version, path }: { readonly version: string | null; readonly path: string },
   imported: ImportedConfiguration,
 ) {
   const { report, secrets } = imported;
   const named = fields.text("custom_host");
-  // There the path of Ollama is `/v1/chat/completions` below the host.
-  const host = named !== null && preset === "ollama" ? named.replace(/(?:\/v1)?\/*$/, "/v1") : named;
+  const below = Object.hasOwn(HOST_PATHS, preset) ? (HOST_PATHS[preset] ?? "") : "";
+  const bare = named?.replace(/\/+$/, "");
+  const host = bare === undefined ? named : bare.endsWith(below) ? bare : `${bare}${below}`;
   const resource = fields.text("resource_name") ?? fields.text("azure_resource_name");
   const isResource = resource !== null && /^[a-z0-9-]{1,63}$/i.test(resource);
-  const path = preset === "azure-openai-deployments" ? "/openai" : "/openai/v1";
   const written = host ?? (isResource ? `https://${resource}.openai.azure.com${path}` : null);
   for (const name of ["api_version", "azure_api_version"])
     if (fields.item(name) !== null) report.add("carried", fields.spot(name), "`api_version` of the provider");
