@@ -13,7 +13,7 @@ export interface CredentialGap {
 
 /**
  * Looks whether the source of credentials is there, as far as that can be seen without a network call: a container's or a machine's own
- * service is asked at the first call. `null`: nothing is known to be missing.
+ * service is called with the first request. `null`: nothing is known to be missing.
  *
  * @param readFile gives the text of a file and may throw.
  */

@@ -152,7 +152,7 @@ export function regionsNamed(table: RoutingTable, name: string): readonly string
 
 /**
  * The order of trying: the caller's `order` first, then `sort`, otherwise the table's order. Stable; no candidate comes or goes unless the caller wants a
- * single place: then the first tier is left, of which dispatch tries one.
+ * single endpoint: then the first tier is left, of which dispatch tries one.
  *
  * `order` and a sort by price leave nothing to choose, so each candidate is a tier of its own. What a sort by latency or throughput chooses
  * among is a tier: within the caller's `order` all candidates, or (`partition: model`) those of one model.

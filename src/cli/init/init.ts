@@ -17,7 +17,7 @@ const DEFAULT_WORKSPACE = "demo";
 const INIT_HELP = `Usage: signalbox init [DIRECTORY] [options]
 
 Writes a commented routes.yaml with the providers chosen, schemas for editors, and three policies with their tests.
-On a terminal, asks for values that no flag gives. Overwrites nothing: if one of the files exists already, none is written
+On a terminal, prompts for values that no flag gives. Overwrites nothing: if one of the files exists already, none is written
 (an existing .gitignore is kept).
 
   DIRECTORY           where to write (default: .); made where it is missing
@@ -39,17 +39,17 @@ const FLAGS = {
   yes: { type: "boolean", default: false },
 } as const;
 
-/** Asks one question; gives the line. */
+/** Puts one question on the terminal; gives the line. */
 export type Ask = (question: string) => Promise<string>;
 
-/** `signalbox init`; gives the exit code. @param ask how questions are asked on a terminal (`io.terminal`). */
+/** `signalbox init`; gives the exit code. @param ask how questions are put on a terminal (`io.terminal`). */
 export function init(argv: readonly string[], io: CommandIo, ask: Ask = askOnTerminal): Promise<number> {
   return runFlagCommand({ name: "init", help: INIT_HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
     const [directory = ".", ...others] = positionals;
     if (others.length > 0) throw new UsageError(`DIRECTORY: give one folder at most${asTyped(positionals)}`);
-    const asks = io.terminal === true && !values.yes;
+    const isInteractive = io.terminal === true && !values.yes;
     const answer = async (given: string | undefined, question: string): Promise<string> =>
-      given ?? (asks ? (await ask(question)).trim() : "");
+      given ?? (isInteractive ? (await ask(question)).trim() : "");
     const known = `Providers, separated by commas (${PRESET_NAMES.join(", ")}): `;
     const plan = planInit(
       readAnswers({

@@ -43,18 +43,18 @@ interface Support extends JsonObject {
  * under the name that it has here; a name that both have (`image_input`, `code_execution`) says what the route has.
  */
 function capabilities({ serves, capabilities: known }: DescribedRoute): JsonObject {
-  const asks = (needs: readonly Capability[], ...features: readonly Feature[]): Support =>
+  const requires = (needs: readonly Capability[], ...features: readonly Feature[]): Support =>
     support(serves("messages", needs, features));
   const effort = {
-    low: asks(["reasoning"], "effort_low"),
-    medium: asks(["reasoning"], "effort_medium"),
-    high: asks(["reasoning"], "effort_high"),
-    xhigh: asks(["reasoning"], "effort_xhigh"),
-    max: asks(["reasoning"], "effort_max"),
+    low: requires(["reasoning"], "effort_low"),
+    medium: requires(["reasoning"], "effort_medium"),
+    high: requires(["reasoning"], "effort_high"),
+    xhigh: requires(["reasoning"], "effort_xhigh"),
+    max: requires(["reasoning"], "effort_max"),
   };
   const serverTools = {
-    web_search: asks(["web_search"], "native_messages"),
-    code_execution: asks(["code_execution"], "native_messages"),
+    web_search: requires(["web_search"], "native_messages"),
+    code_execution: requires(["code_execution"], "native_messages"),
   };
   return {
     batch: NO,
@@ -67,17 +67,17 @@ function capabilities({ serves, capabilities: known }: DescribedRoute): JsonObje
       compact_20260112: NO,
     },
     effort: { ...anyOf(effort), ...effort },
-    image_input: asks(["image_input"]),
-    pdf_input: asks(["file_input"]),
+    image_input: requires(["image_input"]),
+    pdf_input: requires(["file_input"]),
     server_tools: { ...anyOf(serverTools), ...serverTools },
-    structured_outputs: asks(["json_schema"]),
+    structured_outputs: requires(["json_schema"]),
     thinking: {
-      ...asks(["reasoning"]),
+      ...requires(["reasoning"]),
       types: {
-        adaptive: asks(["reasoning"]),
+        adaptive: requires(["reasoning"]),
         between_tools: NO,
-        disabled: asks([], "effort_none"),
-        enabled: asks(["reasoning"], "reasoning_budget"),
+        disabled: requires([], "effort_none"),
+        enabled: requires(["reasoning"], "reasoning_budget"),
       },
     },
     ...Object.fromEntries(known.map((name) => [name, support(true)])),

@@ -87,7 +87,7 @@ export class RemoteKeys {
     return Array.isArray(listed) ? finderOf(listed.slice(0, MOST_KEYS)) : "not_a_key_set";
   }
 
-  /** OpenID Connect Discovery §4: the document must name the issuer that was asked for, or another could speak for it. */
+  /** OpenID Connect Discovery §4: the document must name the requested issuer, or another could speak for it. */
   async #discover(
     issuer: string,
     network: "public" | "private",

@@ -36,7 +36,7 @@ const ALGORITHMS = [
 export interface AdmittedWorkload {
   /** Of the one rule that matches; it ends with the JWT. */
   readonly identity: Identity;
-  /** SHA-256 of issuer and subject, hexadecimal: an auditor who knows both finds the workload by it, and nobody reads them from it. */
+  /** SHA-256 of issuer and subject, hexadecimal: an auditor who knows both finds the workload by it, and the value does not reveal them. */
   readonly subject: string;
 }
 

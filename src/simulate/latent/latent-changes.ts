@@ -35,7 +35,7 @@ export type RuleLocation = (policy: string, rule: string) => SideLocation | null
 
 /**
  * What policies whose content or data changed would decide otherwise for rows that no file has yet: an endpoint with another retention, a workspace of
- * another tier. Each changed policy gets every combination of the values that it can tell apart, for one endpoint at a time, on both sides.
+ * another tier. Each changed policy gets every combination of the values that it can distinguish, for one endpoint at a time, on both sides.
  *
  * @returns `null` where no policy changed, or the table has no workspace that reaches an endpoint.
  */

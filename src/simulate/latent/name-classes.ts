@@ -5,7 +5,7 @@ import type { PolicyReads } from "./policy-reads.ts";
 /** The row of routes.yaml that a value stands in; `request`: it comes with each request, and a simulation tries them all. */
 export type LatentRow = "endpoint" | "workspace" | "route" | "request";
 
-/** A member of the input that a policy reads, with every value that it can tell apart. */
+/** A member of the input that a policy reads, with every value that it can distinguish. */
 export interface LatentField {
   /** As policies write it, with the name behind it for one value of a list: `candidates.retention`, `workspace.labels.eu`. */
   readonly path: string;
@@ -103,7 +103,7 @@ export function field<Value>({
   };
 }
 
-/** A field for each value that a list may have or not, of those that the policy tells apart. */
+/** A field for each value that a list may have or not, of those that the policy distinguishes. */
 export function memberships<Value extends string>(
   path: string,
   row: LatentRow,

@@ -8,7 +8,7 @@ export interface PolicyReads {
   readonly path: (path: string) => boolean;
   /** Whether a member of candidates is read: their reads name the list only, and the policy contains the member's name. */
   readonly ofCandidates: (member: string) => boolean;
-  /** Whether the policy may tell the name from every other one. */
+  /** Whether the policy may distinguish the name from every other one. */
   readonly tellsApart: (name: string) => boolean;
   /** Operations with the same text are the same to it. */
   readonly operationKey: (operation: Operation) => string;

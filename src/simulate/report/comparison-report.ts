@@ -112,7 +112,7 @@ function resultReport({ plan, denial, edits }: Outcome, hostOf: (provider: strin
 
 /**
  * The rule that denies now or denied before; the row that makes an endpoint another destination; otherwise the route. In base's files where head has it no more, or where a rule of base's goes on acting:
- * what head's file says in its place is another rule, whatever it is called.
+ * what head's file has instead is another rule, whatever it is called.
  */
 function locationOf(
   { kinds, base, head, example }: GroupTally,

@@ -34,7 +34,7 @@ export const VERSIONED: Readonly<Record<string, { readonly preset: string; reado
 /** What their calls add to `custom_host`, by preset. */
 export const HOST_PATHS: Readonly<Record<string, string>> = { ollama: "/v1" };
 
-/** Words of virtual keys and slugs by which a provider is guessed; `azure-openai` is the first of its two words. */
+/** Parts of virtual keys and slugs by which a provider is guessed; `azure-openai` is matched by its first part. */
 const GUESSES: readonly (readonly [string, string])[] = [
   ["azure", "azure-openai"],
   ["openai", "openai"],
@@ -55,7 +55,7 @@ const GUESSES: readonly (readonly [string, string])[] = [
   ["perplexity", "perplexity"],
 ];
 
-/** The preset that a slug's words name, the first row that fits; `null` where they name none. */
+/** The preset that a slug's parts name, the first row that fits; `null` where they name none. */
 export function guessPreset(slug: string): string | null {
   const text = `-${slug.toLowerCase()}-`;
   return GUESSES.find(([name]) => text.includes(`-${name}-`))?.[1] ?? null;

@@ -71,8 +71,8 @@ async function seenReport(
   const differences = reportDifferences(seen.json, own.json);
   if (differences.length === 0) return own.reference;
   const digest = approved.content.digest.slice(0, 12);
-  const words = ["policy", "simulate", approved.policy, "--digest", digest, "--format", "json=report.json"];
-  const said = `--report: is not the simulation of this promotion as the server computes it (${differences.join(", ")}); read the server's: ${commandText(words, server.flag)}`;
+  const argv = ["policy", "simulate", approved.policy, "--digest", digest, "--format", "json=report.json"];
+  const said = `--report: is not the simulation of this promotion as the server computes it (${differences.join(", ")}); read the server's: ${commandText(argv, server.flag)}`;
   if (report || assertions) throw new NotNowError(`${said}; nothing was done`);
   io.stderr(`signalbox policy approve: ${said}\n`);
   return seen.reference;
@@ -92,8 +92,8 @@ function approvedLines(view: PolicyView, content: Content, server: PolicyServer)
   const { id, candidate, requirements } = view;
   const isCandidate = candidate?.digest === content.digest;
   const missing = missingForOthers(view);
-  const command = (text: string, ...words: readonly string[]): Line => ({
-    ...line(0, span(text), span(commandText(["policy", ...words], server.flag), "cyan")),
+  const command = (text: string, ...argv: readonly string[]): Line => ({
+    ...line(0, span(text), span(commandText(["policy", ...argv], server.flag), "cyan")),
     whole: true,
   });
   const notSelf =

@@ -1,6 +1,6 @@
 /**
  * Which key has replaced a key: also of the rotations so far, the newest where one key was rotated several times. The row lock of `rotate_key` makes
- * rotations of one key wait for each other, whichever replica asks.
+ * rotations of one key wait for each other, whichever replica calls.
  */
 export const KEY_REPLACED = `
 ALTER TABLE signalbox.keys ADD COLUMN replaced_by text COLLATE "C";

@@ -2,7 +2,7 @@
 const ADVISORY_LOCK = 7_241_853_902_118;
 
 /**
- * The log of policies and their contents. A trigger computes each row's hash anew, so that a row that does not follow is refused whoever adds it: one that
+ * The log of policies and their contents. A trigger computes each row's hash anew, so that a row that does not follow is refused from every writer: one that
  * did not verify would end the log for every reader, for ever. The log begins with the numbers that policies had before, one record for each: evidence
  * speaks of them, so none may be given again. They are `ImportedRecord`s (`lifecycle/records.ts`) in the form of `canonicalJson`, in the order of policy and
  * number, the same that SQLite makes of the same tables.

@@ -56,8 +56,8 @@ export function personText({
 }
 
 /** A command line to paste. @param server as it was given by a flag; `null` where the environment names it. */
-export function commandText(words: readonly string[], server: string | null): string {
-  return explainCommand([...words, ...(server === null ? [] : ["--server", server])]);
+export function commandText(argv: readonly string[], server: string | null): string {
+  return explainCommand([...argv, ...(server === null ? [] : ["--server", server])]);
 }
 
 /** The enforced content of a policy, as a part of a sentence. */

@@ -124,7 +124,7 @@ const WAITING: ReadonlySet<string> = new Set(["soak", "decisions"]);
 /** @param server for the commands; `null` where the environment names it. */
 function nextStep(view: PolicyView, server: string | null): NextStep {
   const { id, candidate, enforced, missing, requirements } = view;
-  const command = (...words: readonly string[]): string => commandText(["policy", ...words], server);
+  const command = (...argv: readonly string[]): string => commandText(["policy", ...argv], server);
   if (candidate === null) return { text: "nothing to do: there is no candidate", command: null };
   if (candidate.held) {
     const digest = candidate.digest.slice(0, 12);

@@ -1,0 +1,172 @@
+import { describe, expect, it } from "vitest";
+import { filesBelow, shown, SOURCE, textOf } from "./support/imports.ts";
+
+/** A use of a private word that is right, with the reason. */
+interface Exception {
+  /** Of the file, from `src`. */
+  readonly path: RegExp;
+  /** Of the line; any unless given. */
+  readonly line?: RegExp;
+  readonly why: string;
+}
+
+interface PrivateWord {
+  readonly word: RegExp;
+  /** The field's term, for the failure's message. */
+  readonly write: string;
+  readonly exceptions?: readonly Exception[];
+}
+
+const COMMENT = /^\s*(?:\/?\*|\/\/)|\s\/\/\s/;
+/** A member or a variable, not a sentence. */
+const CODE = /^(?!\s*(?:\/?\*|\/\/))(?!.*\s\/\/\s)/;
+
+const REPORT = /^src\/(?:cli\/)?simulate\//;
+
+/** Words that this program used in senses of its own. Each has the term that readers would search for. */
+const WORDS: readonly PrivateWord[] = [
+  {
+    word: /\bplaces?\b/i,
+    write: "candidate, endpoint, location, position, or instead of",
+    exceptions: [
+      { path: REPORT, line: CODE, why: "member `place` of reports" },
+      { path: /^src\/simulate\/explain\//, line: /`place`/, why: "member `place` of explanations" },
+      { path: /^src\/cli\/explain\/format-explanation\.ts$/, line: /\["place"\]/, why: "the same" },
+      { path: /^src\/governance\//, line: /"place"|`place`/, why: "facet that summaries store" },
+      { path: /^src\/store\/(?:postgres|sqlite)\//, line: CODE, why: "names in statements that databases keep" },
+      { path: /./, line: /\bin place\b(?! of)/i, why: "to change a thing in place" },
+      {
+        path: /^src\/(?:dialects\/cohere-chat\/rerank\/schema|canon\/generate\/dropped-field)\.ts$/,
+        line: /"/,
+        why: "descriptions of the contract, whose digest they would change",
+      },
+      { path: /^src\/canon\/json\.ts$/, line: /in the same place/, why: "report of a fault of V8" },
+    ],
+  },
+  {
+    word: /\bwords?\b/i,
+    write: "value, enum value, name, code, text",
+    exceptions: [
+      { path: REPORT, line: CODE, why: "member `words` of reports" },
+      { path: /^src\/http\/contract\/policies\/policy-answers\.ts$/, line: /"words"/, why: "the same" },
+      { path: /^src\/cli\/policy\/lifecycle\/promotion-report\.ts$/, line: /"words"/, why: "the same" },
+      { path: /^src\/policy\/kept-content\.ts$/, line: CODE, why: "member of contents that the store keeps" },
+      { path: /^src\/policy\//, line: /words\.go/, why: "name of a file" },
+      { path: /^src\/policy\/contract\/waivers\.ts$/, why: "words between spaces" },
+      { path: /^src\/cli\/completion/, why: "words of a shell's command line" },
+      { path: /^src\/cli\/policy\/lifecycle\/text\/shadow-lines\.ts$/, why: "the same" },
+      { path: /^src\/cli\/terminal\/layout\.ts$/, why: "words of a text that is wrapped" },
+      { path: /^src\/cli\/simulate\/help\.ts$/, why: "the same" },
+      { path: /^src\/cli\/policy\/new\.ts$/, line: /kebab-case/, why: "words of a name" },
+      { path: /^src\/canon\/(?:nearest-name|errors\/error-row|reasons)\.ts$/, why: "words of a text" },
+      { path: /^src\/(?:server\/simulated-provider|server\/evidence)\.ts$/, why: "words of an answer" },
+      {
+        path: REPORT,
+        line: /\bin words\b|`words`|its words|without quotes|GitLab's words|words are not split/,
+        why: "words of a text, and the member `words`",
+      },
+      {
+        path: /^src\/http\/control\/policy-shadow\.ts$|^src\/simulate\/latent\//,
+        line: COMMENT,
+        why: "words of an answer",
+      },
+    ],
+  },
+  { word: /\b(?:asked|asks)\b/i, write: "requested, requires, evaluated" },
+  {
+    word: /\b(?:told|tells)\b/i,
+    write: "reported, distinguishes, emits",
+    exceptions: [
+      { path: /^src\/store\/postgres\/schema\/evidence\.ts$/, line: /^-- /, why: "statement of a migration" },
+    ],
+  },
+  {
+    word: /\b(?:whoever|nobody)\b/i,
+    write: "the noun that is meant",
+    exceptions: [
+      { path: /^src\/canon\/reasons\.ts$/, line: /\["nobody"\]/, why: "name of a provider that does not exist" },
+    ],
+  },
+  { word: /\bestates?\b/i, write: "imported configuration" },
+  {
+    word: /\bstanding\b/i,
+    write: "status",
+    exceptions: [{ path: /explanation\.ts$/, line: CODE, why: "member `standing` of explanations" }],
+  },
+  {
+    word: /\bstandpoints?\b/i,
+    write: "view",
+    exceptions: [
+      { path: REPORT, line: CODE, why: "member `standpoint` of reports" },
+      { path: /^src\/cli\/policy\/lifecycle\/promotion-report\.ts$/, line: CODE, why: "the same" },
+    ],
+  },
+  {
+    word: /\bwitness(?:es)?\b/i,
+    write: "example",
+    exceptions: [
+      { path: /./, line: /"witnesses"|\bwitnesses\??:/, why: "member and parameter `witnesses` of the contract" },
+    ],
+  },
+  {
+    word: /\bpassages?\b/i,
+    write: "exchange plan, translation",
+    exceptions: [
+      { path: /^src\/dialects\//, line: /retrieval\.passage/, why: "value of Jina's protocol" },
+      { path: /^src\/dialects\/cohere-chat\/rerank\//, why: "passages of a document" },
+    ],
+  },
+  {
+    word: /\bpeers?\b/i,
+    write: "load-balanced group",
+    exceptions: [
+      {
+        path: /^src\/(?:cli\/import|compile|dispatch|simulate)\//,
+        line: /`\\?peers|peers\\?`|\bpeers\b[\s\],.:);=}[]|\bpeers\?|"peers?"/,
+        why: "key `peers`",
+      },
+      { path: /^src\/store\/postgres\/pool\.ts$/, why: "the other end of a connection" },
+    ],
+  },
+  {
+    word: /\bliveness\b/i,
+    write: "unused rules",
+    exceptions: [{ path: /^src\/http\/contract\/service-schemas\.ts$/, why: "what Kubernetes calls the probe" }],
+  },
+  { word: /\b(?:extent|particulars)\b/i, write: "scope, details" },
+  {
+    word: /\b(?:strangers?|scenes?|ledgers?|rosters?|outlook|bearing|remed(?:y|ies)|mend(?:s|ed)?)\b/i,
+    write: "see the words of this list",
+  },
+];
+
+const sources = filesBelow(SOURCE)
+  .filter((path) => path.endsWith(".ts"))
+  .map((path) => ({ path: shown(path), lines: textOf(path).split("\n") }));
+
+describe("private words do not come back into src", () => {
+  it.each(WORDS.map((row) => [String(row.word), row] as const))("%s", (_, { word, write, exceptions = [] }) => {
+    const found = sources.flatMap(({ path, lines }) =>
+      lines.flatMap((line, index) => {
+        const isRight = exceptions.some((one) => one.path.test(path) && one.line?.test(line) !== false);
+        return word.test(line) && !isRight ? [`${path}:${index + 1}: write ${write}: ${line.trim()}`] : [];
+      }),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it("every exception is needed", () => {
+    const idle = WORDS.flatMap(({ word, exceptions = [] }) =>
+      exceptions
+        .filter(
+          ({ path: where, line: form }) =>
+            !sources.some(
+              ({ path, lines }) =>
+                where.test(path) && lines.some((line) => word.test(line) && form?.test(line) !== false),
+            ),
+        )
+        .map(({ path, why }) => `${word} ${path}: ${why}`),
+    );
+    expect(idle).toEqual([]);
+  });
+});
