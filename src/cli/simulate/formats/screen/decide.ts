@@ -8,14 +8,14 @@ import type { Effect, EffectTag } from "./effects.ts";
 import { processorText } from "./words.ts";
 
 /** What the question is about besides the cause. */
-export interface Asked {
+export interface QuestionSubject {
   readonly effects: readonly Effect[];
   readonly latent: readonly LatentChange[];
   readonly settings: readonly SettingChange[];
 }
 
 /** The question that a reviewer has to answer about a cause; empty where there is none. */
-export function questionOf(cause: CauseReport, { effects, latent, settings }: Asked): string {
+export function questionOf(cause: CauseReport, { effects, latent, settings }: QuestionSubject): string {
   const [first] = cause.entries;
   const [rename] = cause.renames;
   if (first === undefined) return "";
