@@ -7,6 +7,7 @@ import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { EvidenceFault } from "../evidence/fault.ts";
 import type { RequestObserver, BeginTrace } from "../evidence/observer.ts";
 import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { EndpointsHealth } from "./control/endpoints-health.ts";
 import type { SummarySource } from "./control/governance-summary.ts";
 import type { Console } from "./console/console-port.ts";
 import type { PolicyAdministration } from "./control/policies/administration.ts";
@@ -71,6 +72,8 @@ export interface Runtime {
   readonly simulationRate?: SimulationRate;
   /** What is known of endpoints from their calls. */
   readonly endpoints: EndpointTracker;
+  /** The same of the other processes of this server, those that answer in time; absent where there are none, or this one cannot ask them. */
+  readonly othersHealth?: () => Promise<readonly EndpointsHealth[]>;
   readonly stickyKeyOf: StickyKeyOf;
   /** Making and changing keys; a server without a store of keys has none. */
   readonly keys?: KeyManagement;

@@ -1,4 +1,5 @@
 import type { Diagnostic } from "../canon/diagnostic.ts";
+import type { EndpointsHealth } from "../http/control/endpoints-health.ts";
 import type { MetricsPage } from "../http/runtime.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
 import type { Store } from "../store/port.ts";
@@ -21,6 +22,8 @@ export interface RunningServer {
   watchPolicies(listener: PolicyListener): void;
   /** The page of `GET /metrics`. */
   metrics(accept: string | undefined): MetricsPage | Promise<MetricsPage>;
+  /** Endpoints, as the calls of this process show them. */
+  endpointsHealth(): EndpointsHealth;
   /** Goes on serving, not ready any more; every answer ends its connection. */
   retire(): void;
   /** Lets requests in flight end, writes the last records, closes everything. Safe to call twice. */

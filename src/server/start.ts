@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ConfigurationFiles } from "../compile/load.ts";
 import { ConnectionPools } from "../dispatch/connections.ts";
+import { endpointsHealth } from "../http/control/endpoints-health.ts";
 import { SnapshotHolder } from "../http/snapshot.ts";
 import type { Runtime } from "../http/runtime.ts";
 import type { ServerLimits } from "../http/capacity.ts";
@@ -206,7 +207,17 @@ async function open(
   const signInCode = servesConsole ? (console?.signInCode ?? null) : null;
   const own = { store, keys, built, policies: policies.administration, signInCode };
   const { metrics } = runtime;
-  const server = { url: main.url, adminUrl: admin?.url ?? "", ...own, reload, watchPolicies, metrics, retire, close };
+  const server = {
+    url: main.url,
+    adminUrl: admin?.url ?? "",
+    ...own,
+    reload,
+    watchPolicies,
+    metrics,
+    endpointsHealth: () => endpointsHealth(runtime.endpoints, Object.keys(snapshots.current.decider.table.endpoints)),
+    retire,
+    close,
+  };
   log.started(server, version);
   return { ok: true, server };
 }

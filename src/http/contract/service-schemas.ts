@@ -57,7 +57,11 @@ export const STATUS = {
     },
     workers: complete(
       {
-        worker: { type: "integer", minimum: 1, description: "The one that answers." },
+        worker: {
+          type: "integer",
+          minimum: 0,
+          description: "The one that answers; 0 is the first process, which has the admin listener.",
+        },
         configured: { type: "integer", minimum: 1, description: "Configured number." },
         ready: { type: "integer", minimum: 0, description: "Number that takes requests." },
       },
@@ -91,7 +95,8 @@ export const HEALTH = {
     object: { const: "health" },
     endpoints: {
       type: "array",
-      description: "Endpoints of the workspace's routes, as the calls of the answering process show them.",
+      description:
+        "Endpoints of the workspace's routes, as the calls of the answering process show them. On the admin listener of a server with workers: of all workers, with the worst state, the newest measurements and all calls in flight.",
       items: whole({
         id: TEXT,
         provider: TEXT,

@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../canon/json.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { EndpointTracker } from "../../dispatch/endpoint-tracker.ts";
+import { endpointFacts, joinedFacts } from "./endpoints-health.ts";
 import type { HealthAnswer } from "../contract/service-schemas.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Snapshot } from "../snapshot.ts";
@@ -11,29 +12,7 @@ export function statusFacts(endpoints: Pick<EndpointTracker, "status">, endpoint
   return facts;
 }
 
-function endpointFacts(endpoints: Pick<EndpointTracker, "status">, endpointId: string) {
-  const now = performance.now();
-  const { state, until, failure, consecutive_failures, latency, throughput, in_flight } = endpoints.status(
-    endpointId,
-    now,
-  );
-  return {
-    state,
-    retry_in_ms: until === null ? null : Math.max(Math.ceil(until - now), 0),
-    failure,
-    consecutive_failures,
-    latency_ms: {
-      p50: rounded(latency.p50),
-      p90: rounded(latency.p90),
-      recent: rounded(latency.recent),
-      age_ms: whole(latency.age),
-    },
-    tokens_per_second: { p50: rounded(throughput.p50), age_ms: whole(throughput.age) },
-    in_flight,
-  };
-}
-
-/** Health of the endpoints that the routes of some workspaces have, and of the process that answers. Figures of endpoints include other workspaces' calls. */
+/** Health of the endpoints that the routes of some workspaces have, and of the server that answers. Figures of endpoints include other workspaces' calls. */
 export async function healthAnswer(
   runtime: Runtime,
   { decider }: Snapshot,
@@ -41,13 +20,15 @@ export async function healthAnswer(
 ): Promise<HealthAnswer> {
   const { table, policies } = decider;
   const { state } = runtime.evidenceStatus();
+  const others = (await runtime.othersHealth?.()) ?? [];
   return {
     object: "health",
     endpoints: endpointsOf(table, workspaces).map(({ id, routes }) => {
       const row = table.endpoints[id];
       if (row === undefined) throw new Error(`health: the table has no endpoint ${id}`);
       const { provider, region, model, plaintext = false } = row;
-      return { id, provider, region, model, plaintext, routes, ...endpointFacts(runtime.endpoints, id) };
+      const known = [endpointFacts(runtime.endpoints, id), ...others.flatMap((other) => other[id] ?? [])] as const;
+      return { id, provider, region, model, plaintext, routes, ...joinedFacts(known) };
     }),
     evidence: { state },
     replicas: await replicasOf(runtime),
@@ -84,12 +65,4 @@ function endpointsOf(
     const using = own.filter(({ tiers }) => tiers.some((tier) => tier.endpoints.includes(id)));
     return using.length === 0 ? [] : [{ id, routes: using.map((route) => route.id) }];
   });
-}
-
-function whole(milliseconds: number | null): number | null {
-  return milliseconds === null ? null : Math.round(milliseconds);
-}
-
-function rounded(value: number | null): number | null {
-  return value === null ? null : Math.round(value * 10) / 10;
 }

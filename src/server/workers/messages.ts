@@ -1,4 +1,5 @@
 import type { ConfigurationFiles } from "../../compile/load.ts";
+import type { EndpointsHealth } from "../../http/control/endpoints-health.ts";
 import type { MetricsPage } from "../../http/runtime.ts";
 import type { Door } from "../../store/sqlite/shared/door.ts";
 import type { ServeOptions } from "../serve-options.ts";
@@ -34,6 +35,7 @@ export type ToWorkerProcess =
       readonly reloadFailed: boolean;
     }
   | { readonly type: "metrics"; readonly round: number; readonly accept: string | null }
+  | { readonly type: "health"; readonly round: number }
   /** Whether it turns its event loop: `alive` is the answer. */
   | { readonly type: "ask_alive" }
   | { readonly type: "retire" }
@@ -50,4 +52,5 @@ export type FromWorkerProcess =
   | { readonly type: "failed"; readonly message: string | null }
   | { readonly type: "reloaded"; readonly round: number; readonly ok: boolean }
   | { readonly type: "alive" }
-  | { readonly type: "metrics"; readonly round: number; readonly page: MetricsPage };
+  | { readonly type: "metrics"; readonly round: number; readonly page: MetricsPage }
+  | { readonly type: "health"; readonly round: number; readonly endpoints: EndpointsHealth };

@@ -63,6 +63,8 @@ export async function startWorkers(
         ...own,
         accepting: () => own.accepting() && pool.isReady,
         degraded: () => [...own.degraded(), ...(pool.isDegraded ? ["workers"] : [])],
+        workers: () => ({ worker: 0, ...pool.status }),
+        othersHealth: () => pool.endpointsHealth(),
         metrics: async (accept) => {
           const page = await own.metrics(accept);
           const { text } = formatExposition(poolMetrics(pool), accept);

@@ -43,6 +43,9 @@ process.on("message", (message: ToWorkerProcess) => {
     case "metrics":
       void metrics(message);
       break;
+    case "health":
+      void health(message);
+      break;
     case "ask_alive":
       send({ type: "alive" });
       break;
@@ -117,6 +120,11 @@ async function reload(message: Extract<ToWorkerProcess, { type: "reload" }>): Pr
 async function metrics({ round, accept }: Extract<ToWorkerProcess, { type: "metrics" }>): Promise<void> {
   const running = await server;
   if (running !== null) send({ type: "metrics", round, page: await running.metrics(accept ?? undefined) });
+}
+
+async function health({ round }: Extract<ToWorkerProcess, { type: "health" }>): Promise<void> {
+  const running = await server;
+  if (running !== null) send({ type: "health", round, endpoints: running.endpointsHealth() });
 }
 
 async function stop(): Promise<void> {

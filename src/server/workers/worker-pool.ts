@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ConfigurationFiles } from "../../compile/load.ts";
+import type { EndpointsHealth } from "../../http/control/endpoints-health.ts";
 import type { Listening } from "../../http/listen.ts";
 import type { LentThread } from "../../store/sqlite/shared/lent-thread.ts";
 import { StartError } from "../start-error.ts";
@@ -8,8 +9,8 @@ import type { WorkersStatus } from "./messages.ts";
 import type { ProcessPage } from "./worker-metrics.ts";
 import { WorkerProcess } from "./worker-process.ts";
 
-/** How long a worker may take to send its metrics, milliseconds. */
-const METRICS_PATIENCE = 2_000;
+/** How long a worker may take to send its metrics, or what it knows of endpoints, milliseconds. */
+const ANSWER_PATIENCE = 2_000;
 
 /** How long after the end of a drain's time a worker may take to write its evidence and end, milliseconds. */
 const END_PATIENCE = 10_000;
@@ -113,11 +114,17 @@ export class WorkerPool {
   async pages(accept: string | undefined): Promise<readonly ProcessPage[]> {
     const pages = await Promise.all(
       this.#slots.map(async ({ number, process, readySince }): Promise<readonly ProcessPage[]> => {
-        const page = readySince === null ? null : await process?.metrics(accept, METRICS_PATIENCE);
+        const page = readySince === null ? null : await process?.metrics(accept, ANSWER_PATIENCE);
         return page === null || page === undefined ? [] : [{ worker: String(number), page }];
       }),
     );
     return pages.flat();
+  }
+
+  /** What those that answer in time know of endpoints. */
+  async endpointsHealth(): Promise<readonly EndpointsHealth[]> {
+    const found = await Promise.all(this.#running().map((process) => process.endpointsHealth(ANSWER_PATIENCE)));
+    return found.filter((each) => each !== null);
   }
 
   /** Sends every worker the result of the newest reload for its /status. */

@@ -1,5 +1,6 @@
 import cluster, { type Worker } from "node:cluster";
 import { fileURLToPath } from "node:url";
+import type { EndpointsHealth } from "../../http/control/endpoints-health.ts";
 import type { MetricsPage } from "../../http/runtime.ts";
 import type { FromWorkerProcess, ToWorkerProcess } from "./messages.ts";
 
@@ -22,6 +23,7 @@ export class WorkerProcess {
   readonly #ended = Promise.withResolvers<void>();
   readonly #reloads = new Map<number, (ok: boolean) => void>();
   readonly #pages = new Map<number, (page: MetricsPage | null) => void>();
+  readonly #health = new Map<number, (endpoints: EndpointsHealth | null) => void>();
   #heartbeat: Heartbeat | null = null;
   #lastRound = 0;
 
@@ -58,6 +60,9 @@ export class WorkerProcess {
         case "metrics":
           this.#pages.get(message.round)?.(message.page);
           break;
+        case "health":
+          this.#health.get(message.round)?.(message.endpoints);
+          break;
       }
     });
     // `exit` follows; without a listener a process that cannot be started would end this one.
@@ -66,6 +71,7 @@ export class WorkerProcess {
       this.#heartbeat?.stop();
       for (const done of this.#reloads.values()) done(true);
       for (const done of this.#pages.values()) done(null);
+      for (const done of this.#health.values()) done(null);
       this.#ended.resolve();
       events.ended(signal ?? `exit code ${code ?? 0}`);
     });
@@ -97,18 +103,31 @@ export class WorkerProcess {
 
   /** Its page; `null` where it does not answer in time. @param patience milliseconds. */
   metrics(accept: string | undefined, patience: number): Promise<MetricsPage | null> {
+    return this.#ask(this.#pages, (round) => ({ type: "metrics", round, accept: accept ?? null }), patience);
+  }
+
+  /** What it knows of endpoints; `null` where it does not answer in time. @param patience milliseconds. */
+  endpointsHealth(patience: number): Promise<EndpointsHealth | null> {
+    return this.#ask(this.#health, (round) => ({ type: "health", round }), patience);
+  }
+
+  #ask<Answer>(
+    waiting: Map<number, (answer: Answer | null) => void>,
+    question: (round: number) => ToWorkerProcess,
+    patience: number,
+  ): Promise<Answer | null> {
     if (!this.#worker.isConnected()) return Promise.resolve(null);
     this.#lastRound += 1;
     const round = this.#lastRound;
     return new Promise((resolve) => {
       const timer = setTimeout(() => settle(null), patience);
-      const settle = (page: MetricsPage | null): void => {
+      const settle = (answer: Answer | null): void => {
         clearTimeout(timer);
-        this.#pages.delete(round);
-        resolve(page);
+        waiting.delete(round);
+        resolve(answer);
       };
-      this.#pages.set(round, settle);
-      this.send({ type: "metrics", round, accept: accept ?? null });
+      waiting.set(round, settle);
+      this.send(question(round));
     });
   }
 
