@@ -3,6 +3,7 @@ import { invalidRequest, serviceError, type ServiceError } from "../../canon/err
 import type { SessionHolder } from "../../canon/credentials/session.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { JsonObject } from "../../canon/json.ts";
+import { managementError } from "../control/policies/policy-call.ts";
 import { readBody } from "../read-body.ts";
 import type { Recorder } from "../recorder.ts";
 import type { Runtime } from "../runtime.ts";
@@ -149,11 +150,22 @@ function describe(
     workspaces: seats.map((seat) => seat.identity.workspace),
     roles,
     scopes: [...identity.scopes].toSorted(),
+    policies: policySeat(snapshot, seats),
     csrf: csrfToken(value),
     ends_at: new Date(session.endsAt).toISOString(),
     idle_ends_at: new Date(Math.min(session.endsAt, session.seenAt + idle)).toISOString(),
     build_id: runtime.build.id,
   };
+}
+
+/** As which workspace the page reads and changes policies: they are everybody's, and only some workspaces manage them. `null`: none of the holder's does. */
+function policySeat(snapshot: Snapshot, seats: SignedIn["seats"]): JsonObject | null {
+  const managing = seats.filter(({ identity }) => managementError({ snapshot }, identity) === null);
+  // The one where the holder may do most.
+  const [best] = managing.toSorted((left, right) => right.identity.scopes.size - left.identity.scopes.size);
+  return best === undefined
+    ? null
+    : { workspace: best.identity.workspace, scopes: [...best.identity.scopes].toSorted() };
 }
 
 function describeHolder({ holder }: Session): JsonObject {

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { freePort } from "../../support/ports.ts";
 import { addKey, startRunning, writeFixture } from "../../running/running-server.ts";
@@ -6,6 +7,8 @@ import { CLIENT, startIdentityProvider, type IdentityProvider } from "./identity
 import { ask, browserOf, type Answer, type Browser } from "./support.ts";
 
 interface SignedIn {
+  /** Path of routes.yaml. */
+  readonly config: string;
   readonly server: RunningServer;
   readonly idp: IdentityProvider;
   readonly origin: string;
@@ -18,17 +21,20 @@ const ROLES = [
 ];
 
 /** A server whose console knows a provider. */
-async function startOidc(edit: (console: object) => object = (own) => own): Promise<SignedIn> {
+async function startOidc(
+  edit: (console: object) => object = (own) => own,
+  more: (routes: object) => object = (own) => own,
+): Promise<SignedIn> {
   const adminPort = await freePort();
   const origin = `http://127.0.0.1:${adminPort}`;
   const idp = await startIdentityProvider(`${origin}/console/oidc/callback`);
   const oidc = { issuer: idp.issuer, client_id: CLIENT.id, client_secret: { env: "PROVIDER_KEY" }, label: "Example" };
   const fixture = writeFixture("http://127.0.0.1:9", (routes) => ({
-    ...routes,
+    ...more(routes),
     console: edit({ url: origin, oidc, roles: ROLES }),
   }));
   const server = await startRunning(fixture, { console: "admin", adminPort });
-  return { server, idp, origin };
+  return { config: fixture.config, server, idp, origin };
 }
 
 /** Cookies by name, as one browser has them for one host; ports share them. */
@@ -173,6 +179,109 @@ describe("signing in at an identity provider", () => {
     expect((await get(`/v1/decisions/${foreign}`)).status).toBe(404);
     expect((await get(`/v1/decisions/${foreign}?workspaces=all`)).status).toBe(200);
     expect((await get("/v1/decisions?workspaces=some")).json.error.param).toBe("workspaces");
+  });
+
+  it("lists the keys of all workspaces that it manages, in one order over pages", async () => {
+    const own = await startOidc((settings) => ({
+      ...settings,
+      roles: [...ROLES, { group: "two", role: "operator", workspaces: ["large", "small"] }],
+    }));
+    const ids: string[] = [];
+    for (const workspace of ["small", "metered", "large", "small", "large"]) {
+      const { id } = await addKey(own.server.store, workspace);
+      if (workspace !== "metered") ids.unshift(id);
+    }
+    own.idp.account = { subject: "b", groups: ["two", "readers"], name: "B" };
+    const { get } = await signIn(own);
+    const listed = async (query: string): Promise<readonly string[]> => {
+      const found: string[] = [];
+      for (let after = ""; ;) {
+        const { json } = await get(`/v1/keys?limit=1&${query}${after}`);
+        found.push(...json.data.map(({ id }: { readonly id: string }) => id));
+        if (json.has_more !== true) return found;
+        after = `&after=${json.last_id}`;
+      }
+    };
+    const order = await listed("workspaces=all");
+    expect(order.toSorted()).toEqual(ids.toSorted());
+    expect(await listed("workspaces=own")).toHaveLength(2);
+    const before = new Date(Date.now() + 3_600_000).toISOString();
+    expect((await listed(`workspaces=all&expires_before=${before}`)).toSorted()).toEqual(ids.toSorted());
+    const both = await get("/v1/keys?workspaces=all&workspace=large");
+    expect([both.status, both.json.error.param]).toEqual([400, "workspaces"]);
+  });
+
+  it("names the workspace as which policies are managed, where a role reaches one", async () => {
+    const own = await startOidc();
+    expect((await signIn(own)).answer.json.policies).toBeNull();
+    const managed = await startOidc(
+      (settings) => settings,
+      (routes) => ({ ...routes, policies: { managed_by: ["small", "large"] } }),
+    );
+    managed.idp.account = { subject: "b", groups: ["risk", "readers"], name: "B" };
+    const { json } = (await signIn(managed)).answer;
+    expect(json.policies).toEqual({ workspace: "large", scopes: expect.arrayContaining(["policies:approve"]) });
+  });
+
+  it("loses a role with the reload that takes it away, and the last one ends the session", async () => {
+    const own = await startOidc();
+    own.idp.account = { subject: "b", groups: ["sre", "readers"], name: "B" };
+    const { get, post } = await signIn(own);
+    expect((await get("/console/session")).json.roles).toEqual(["operator"]);
+    const change = async (groups: readonly string[]): Promise<void> => {
+      const routes = JSON.parse(readFileSync(own.config, "utf8"));
+      routes.console.roles = ROLES.filter(({ group }) => groups.includes(group));
+      writeFileSync(own.config, JSON.stringify(routes));
+      expect((await own.server.reload()).ok).toBe(true);
+    };
+    await change(["readers", "risk"]);
+    expect((await get("/console/session")).json).toMatchObject({ roles: ["viewer"], workspaces: ["small"] });
+    const made = await post("/v1/keys", { scopes: ["inference"], owner: "a", expires_in: 600 });
+    expect([made.status, made.json.error.code]).toEqual([403, "insufficient_scope"]);
+    await change(["risk"]);
+    expect((await get("/v1/governance/summary")).json.error.code).toBe("session_ended");
+    expect((await get("/console/session")).json.signed_in).toBe(false);
+  });
+
+  it("takes no address to go to from the request, and never leads elsewhere", async () => {
+    const own = await startOidc();
+    const jar: Jar = new Map();
+    const query = "?return_to=https://evil.example&next=//evil.example&redirect_uri=https://evil.example";
+    const start = await follow(`${own.origin}/console/oidc/start${query}`, jar);
+    const target = new URL(start.headers.get("location") ?? "");
+    expect(target.origin).toBe(own.idp.issuer);
+    expect(target.searchParams.get("redirect_uri")).toBe(`${own.origin}/console/oidc/callback`);
+    expect(target.searchParams.get("code_challenge_method")).toBe("S256");
+    expect(target.href).not.toContain("evil.example");
+    const returned = await atProvider(`${own.origin}/console/oidc/start`, jar);
+    const callback = await follow(`${returned}&return_to=https://evil.example`, jar);
+    expect([callback.status, callback.headers.get("location")]).toEqual([302, "/console/"]);
+    for (const path of ["//evil.example", "/\\evil.example", "/?to=//evil.example"]) {
+      const answer = await ask(`${own.origin}${path}`);
+      expect(answer.headers.get("location") ?? "/console/").toBe("/console/");
+    }
+  });
+
+  it("keeps no value of a session that a browser brought along", async () => {
+    const own = await startOidc();
+    const planted = "A".repeat(43);
+    const jar: Jar = new Map([["signalbox_session", planted]]);
+    const { answer } = await signIn(own, jar);
+    expect(answer.json.signed_in).toBe(true);
+    expect(jar.get("signalbox_session")).not.toBe(planted);
+    const other = await ask(`${own.origin}/v1/health`, { headers: { cookie: `signalbox_session=${planted}` } });
+    expect([other.status, other.json.error.code]).toEqual([401, "session_ended"]);
+  });
+
+  it.each([
+    { groups: [], says: "lists no groups" },
+    { groups: ["SRE", "sre ", "readers,sre"], says: "none of your groups has a role" },
+  ])("gives no role for $groups", async ({ groups, says }) => {
+    const own = await startOidc();
+    own.idp.account = { subject: "b", groups, name: "B" };
+    const { callback, answer } = await signIn(own);
+    expect([callback.status, callback.text]).toEqual([403, expect.stringContaining(says)]);
+    expect(answer.json.signed_in).toBe(false);
   });
 
   it("answers for the workspace that is asked about", async () => {

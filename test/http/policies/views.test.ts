@@ -208,6 +208,8 @@ describe("GET /v1/policies/{id}/content", () => {
       ["?digest=enforced", "first"],
       [`?digest=${digests.first}`, "first"],
       [`?digest=${digests.first.slice(0, 6)}`, "first"],
+      ["?revision=r1", "first"],
+      ["?revision=r2", "second"],
     ] as const) {
       const { status, json } = await fixture.get(reader, `/v1/policies/a/content${query}`);
       expect(status, query).toBe(200);
@@ -248,6 +250,10 @@ describe("GET /v1/policies/{id}/content", () => {
     ["digest=", 400],
     ["digest=enforced&digest=candidate", 400],
     ["slot=enforced", 400],
+    ["revision=r99", 404],
+    ["revision=1", 400],
+    ["revision=r0", 400],
+    ["revision=r1&digest=enforced", 400],
   ])("answers ?%s with %i", async (query, status) => {
     const { fixture, reader } = still;
     const answer = await fixture.get(reader, `/v1/policies/a/content?${query}`);

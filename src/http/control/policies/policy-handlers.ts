@@ -21,7 +21,7 @@ import {
   managementError,
 } from "./policy-call.ts";
 import { readCount } from "../query.ts";
-import { readDigest, readTransitionsPage } from "./policy-query.ts";
+import { readDigest, readRevision, readTransitionsPage } from "./policy-query.ts";
 import { stateOf, describeRules } from "./policy-view.ts";
 import { shadowReader } from "../../../governance/shadow-report.ts";
 import { policyShadow, SHADOW_QUERY } from "../policy-shadow.ts";
@@ -32,7 +32,12 @@ import { formatRevision } from "../../../canon/policy.ts";
 const policyContent = ofPolicy(async ({ url }, { administration, status }) => {
   const requested = readDigest(url.searchParams);
   if (requested !== null && typeof requested !== "string") return requested;
-  const content = contentNamed(status, requested);
+  const revision = readRevision(url.searchParams);
+  if (revision !== null && typeof revision !== "number") return revision;
+  const content =
+    revision === null
+      ? contentNamed(status, requested)
+      : (status.contents.values().find((each) => each.revision === revision) ?? null);
   if (content === null) return noSuchContent();
   const kept = content.content === "rules" ? await orUnavailable(administration.content(content.digest)) : null;
   if (kept !== null && "code" in kept) return kept;

@@ -13,6 +13,11 @@ export const CONTENT_QUERY = {
     description:
       "At least the first 6 digits of the content's digest, or its slot. Default: the candidate, or the enforced content if there is no candidate.",
   },
+  revision: {
+    type: "string",
+    pattern: "^r[1-9][0-9]{0,8}$",
+    description: "The content's revision instead, such as `r7`, as decisions name it.",
+  },
 } as const;
 
 export const SIMULATION_QUERY = {
@@ -34,6 +39,15 @@ export function readDigest(query: URLSearchParams): string | null | ServiceError
   if (written === null || /^(?:enforced|candidate|[0-9a-f]{6,64})$/.test(written)) return written;
   const message = "digest must be enforced, candidate, or 6 to 64 lower-case hexadecimal digits";
   return invalidRequest("invalid_value", message, "digest");
+}
+
+/** The revision whose content is requested; `null`: the content is named otherwise. */
+export function readRevision(query: URLSearchParams): number | null | ServiceError {
+  const written = query.get("revision");
+  if (written === null) return null;
+  if (query.has("digest")) return invalidRequest("invalid_value", "Give digest or revision, not both", "revision");
+  if (/^r[1-9]\d{0,8}$/.test(written)) return Number(written.slice(1));
+  return invalidRequest("invalid_value", "revision must be the letter r and a number, such as r7", "revision");
 }
 
 export function readTransitionsPage(

@@ -1,5 +1,5 @@
 import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
-import type { ServiceError } from "../../../canon/error.ts";
+import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { managesWorkspace, mayChangeKey } from "../../../canon/credentials/key-authority.ts";
@@ -7,6 +7,7 @@ import { PLATFORM_SCOPE } from "../../../canon/scope.ts";
 import { undeclaredValue } from "../../../canon/credentials/undeclared-value.ts";
 import { asIdentifier, type Identifier } from "../../../evidence/record.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "../control-call.ts";
+import { readWorkspaces } from "../covered-workspaces.ts";
 import { faultError, noSuchKey, noSuchWorkspace, notYours } from "./key-errors.ts";
 import { describeKey } from "./key-json.ts";
 import type { KeyFault, KeyManagement, NewKey, PreparedKey } from "../../../canon/credentials/key-management.ts";
@@ -28,11 +29,10 @@ export const KEY_HANDLERS = {
     return stored(call, prepared, body);
   },
   listKeys: async (call) => {
-    const { identity, keys } = parts(call);
-    const { searchParams } = call.url;
-    const workspace = managedWorkspace(call, searchParams.get("workspace") ?? identity.workspace);
-    if (typeof workspace !== "string") return workspace;
-    const page = await pageOfKeys(keys, workspace, searchParams, Date.now());
+    const { keys } = parts(call);
+    const workspaces = listedWorkspaces(call);
+    if ("code" in workspaces) return workspaces;
+    const page = await pageOfKeys(keys, workspaces, call.url.searchParams, Date.now());
     return "fault" in page ? faultError(page) : page;
   },
   retrieveKey: async (call) => {
@@ -123,6 +123,17 @@ async function managedKey(call: ControlCall): Promise<ServiceKey | ServiceError>
   const key = await keys.get(call.parameter);
   if ("fault" in key) return faultError(key);
   return managesWorkspace(identity, key.workspace) ? key : noSuchKey();
+}
+
+/** Whose keys a list is of. */
+function listedWorkspaces(call: ControlCall): readonly string[] | ServiceError {
+  const named = call.url.searchParams.get("workspace");
+  if (named === null) return readWorkspaces(call);
+  if (call.url.searchParams.has("workspaces")) {
+    return invalidRequest("invalid_value", "Give workspace or workspaces, not both", "workspaces");
+  }
+  const workspace = managedWorkspace(call, named);
+  return typeof workspace === "string" ? [workspace] : workspace;
 }
 
 /** The workspace that a request names, where the caller manages it and it exists. */

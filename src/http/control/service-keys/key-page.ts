@@ -5,11 +5,13 @@ import { readInstant } from "../../../governance/window.ts";
 import { readCount } from "../query.ts";
 import { describeKey } from "./key-json.ts";
 import type { KeyFault, KeyManagement } from "../../../canon/credentials/key-management.ts";
+import { WORKSPACES_QUERY } from "../covered-workspaces.ts";
 
 /** Query parameters of the list, for /openapi.json. */
 export const KEY_PAGE_QUERY = {
   limit: { type: "integer", minimum: 1, maximum: 100, default: 20, description: "Most keys." },
   workspace: { type: "string", description: "The workspace, for keys with `platform:manage`; their own unless given." },
+  workspaces: WORKSPACES_QUERY,
   expires_before: {
     type: "string",
     format: "date-time",
@@ -20,13 +22,13 @@ export const KEY_PAGE_QUERY = {
 } as const;
 
 /**
- * One page of a workspace's keys, newest first. Keys are never deleted, so a cursor stays good.
+ * One page of the keys of some workspaces, newest first. Keys are never deleted, so a cursor stays good.
  *
  * @param now milliseconds since the epoch.
  */
 export async function pageOfKeys(
   keys: Pick<KeyManagement, "get" | "page">,
-  workspace: string,
+  workspaces: readonly string[],
   query: URLSearchParams,
   now: number,
 ): Promise<{ readonly json: JsonObject } | KeyFault | ServiceError> {
@@ -44,14 +46,19 @@ export async function pageOfKeys(
   if (after !== null) {
     const known = await keys.get(after);
     if ("fault" in known && known.fault !== "absent") return known;
-    if ("fault" in known || known.workspace !== workspace) {
+    if ("fault" in known || !workspaces.includes(known.workspace)) {
       return invalidRequest("invalid_cursor", "after must be the id of a key of this workspace", "after");
     }
     last = known;
   }
-  const found = await keys.page({ workspace, expiring, after: last, limit: limit + 1 });
-  if ("fault" in found) return found;
-  const shown = found.slice(0, limit);
+  const found: ServiceKey[] = [];
+  for (const workspace of workspaces) {
+    // The cursor is a place in the order of all keys, so it is one in each workspace's, too.
+    const page = await keys.page({ workspace, expiring, after: last, limit: limit + 1 });
+    if ("fault" in page) return page;
+    found.push(...page);
+  }
+  const shown = found.toSorted(expiring === null ? newestFirst : soonestFirst).slice(0, limit);
   return {
     json: {
       object: "list",
@@ -61,4 +68,17 @@ export async function pageOfKeys(
       last_id: shown.at(-1)?.id ?? null,
     },
   };
+}
+
+/** The orders of the store's pages (`keys/key-store.ts`). */
+function newestFirst(left: ServiceKey, right: ServiceKey): number {
+  return right.createdAt - left.createdAt || compareIds(left, right);
+}
+
+function soonestFirst(left: ServiceKey, right: ServiceKey): number {
+  return left.expiresAt - right.expiresAt || compareIds(left, right);
+}
+
+function compareIds(left: ServiceKey, right: ServiceKey): number {
+  return left.id < right.id ? -1 : left.id > right.id ? 1 : 0;
 }
