@@ -26,6 +26,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     tag: "Models",
     summary: "Routes that the key can use with a plain request",
     scope: "catalogue:read",
+    isNeverStored: true,
     optionalQuery: ALL_QUERY,
     answer: MODEL_LIST,
   },
@@ -36,6 +37,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     tag: "Models",
     summary: "One route that the key's workspace may use",
     scope: "catalogue:read",
+    isNeverStored: true,
     answer: MODEL,
   },
   {
@@ -45,6 +47,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     tag: "Models",
     summary: "The same routes as the messages protocol lists models, in pages",
     scope: "catalogue:read",
+    isNeverStored: true,
     optionalQuery: { ...ALL_QUERY, ...PAGE_QUERY },
     answer: ANTHROPIC_MODEL_PAGE,
   },
@@ -55,6 +58,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     tag: "Models",
     summary: "One of them",
     scope: "catalogue:read",
+    isNeverStored: true,
     answer: ANTHROPIC_MODEL,
   },
   {
@@ -65,6 +69,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     tag: "Routing",
     summary: "The decision that a request would get, explained; calls no provider and reserves nothing",
     scope: "route:simulate",
+    isNeverStored: true,
     query: {
       operation: {
         enum: [...new Set(INFERENCE_ENDPOINTS.map(({ operation }) => operation))],
@@ -83,6 +88,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     tag: "Governance",
     summary: "Summary of the workspace's requests: counts, latencies, denials, policies; no content and no bill",
     scope: "governance:read",
+    isNeverStored: true,
     optionalQuery: SUMMARY_QUERY,
     answer: GOVERNANCE_SUMMARY,
   },
@@ -105,6 +111,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     summary:
       "What the workspace's requests cost, and its budgets: an estimate from list prices; CSV with Accept: text/csv",
     scope: "spend:read",
+    isNeverStored: true,
     optionalQuery: SPEND_QUERY,
     answer: SPEND,
     otherAnswerType: "text/csv",

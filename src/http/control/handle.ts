@@ -73,10 +73,13 @@ async function handleControl(
       endpoint.scope === null ? await answerVisit(visit, null, NO_CHANGE) : await answerKey(visit, response, recorder);
     if (answer === "aborted") return;
     if ("code" in answer) sendError(response, printerAt(endpoint.path), answer, requestId, headers());
-    else if ("page" in answer) sendText(response, 200, answer.page.text, headers(), answer.page.contentType);
     else {
-      const text = "text" in answer ? answer.text : JSON.stringify(answer.json);
-      sendText(response, 200, text, [...headers(), ...cacheHeaders(endpoint), ...(answer.headers ?? [])]);
+      const stored = [...headers(), ...cacheHeaders(endpoint)];
+      if ("page" in answer) sendText(response, 200, answer.page.text, stored, answer.page.contentType);
+      else {
+        const text = "text" in answer ? answer.text : JSON.stringify(answer.json);
+        sendText(response, 200, text, [...stored, ...(answer.headers ?? [])]);
+      }
     }
   } catch {
     const error = internalError();
