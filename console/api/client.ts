@@ -1,4 +1,4 @@
-import { session, signedOut } from "./session-state.ts";
+import { session, signedOut, workspaceFor } from "./session-state.ts";
 
 /** Why a call gave no answer. */
 export interface Failure {
@@ -18,12 +18,18 @@ export type Result<Value> =
   | { readonly ok: true; readonly value: Value; readonly etag: string | null }
   | { readonly ok: false; readonly failure: Failure };
 
+/** Readings that are answered 429 are tried again: so often, and where the server asks for no longer wait, seconds. */
+const MOST_TRIES = 4;
+const LONGEST_WAIT = 5;
+
 interface Options {
   readonly method?: "GET" | "POST";
   readonly body?: object;
   readonly ifMatch?: string;
   readonly accept?: string;
   readonly signal?: AbortSignal;
+  /** Another than the one that is shown. */
+  readonly workspace?: string;
 }
 
 /** Calls the API of this page's origin with the session's cookie. A 401 of a session that has ended shows the sign-in again. */
@@ -54,18 +60,26 @@ async function send(path: string, options: Options): Promise<Response | { readon
   if (body !== undefined) headers.set("content-type", "application/json");
   if (ifMatch !== undefined) headers.set("if-match", ifMatch);
   if (current?.signed_in === true) {
-    headers.set("x-signalbox-workspace", current.workspace);
+    headers.set("x-signalbox-workspace", options.workspace ?? workspaceFor(path) ?? current.workspace);
     if (method === "POST") headers.set("x-signalbox-csrf", current.csrf);
   }
+  const init: RequestInit = {
+    method,
+    headers,
+    credentials: "same-origin",
+    cache: "no-store",
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal !== undefined && { signal }),
+  };
   try {
-    return await fetch(path, {
-      method,
-      headers,
-      credentials: "same-origin",
-      cache: "no-store",
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      ...(signal !== undefined && { signal }),
-    });
+    for (let tries = 1; ; tries += 1) {
+      const response = await fetch(path, init);
+      const wait = Number(response.headers.get("retry-after") ?? 1);
+      // A workspace has so many summaries at once, and two people may look at one page.
+      const isBusy = method === "GET" && response.status === 429 && wait <= LONGEST_WAIT;
+      if (!isBusy || tries === MOST_TRIES) return response;
+      await new Promise((resolve) => setTimeout(resolve, wait * 1_000));
+    }
   } catch {
     const message = "The server was not reached. Check that it runs and that this machine reaches it, then try again.";
     return { failure: { status: 0, code: "unreachable", message, requestId: null, retryAfter: null, facts: {} } };

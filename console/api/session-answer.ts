@@ -20,6 +20,8 @@ export interface SignedIn {
   readonly workspaces: readonly string[];
   readonly roles: readonly string[];
   readonly scopes: readonly string[];
+  /** The workspace as which policies are read and changed; `null`: none of the session's workspaces manages them. */
+  readonly policies: { readonly workspace: string; readonly scopes: readonly string[] } | null;
   readonly csrf: string;
   readonly ends_at: string;
   readonly idle_ends_at: string;

@@ -15,6 +15,12 @@ export const inWorkspaces = (): { readonly workspaces: "all" | null } => ({
   workspaces: showsAll.value ? "all" : null,
 });
 
+/** Names what is shown, for keys of components; no workspace is called `*`. */
+export function workspaceShown(): string {
+  const current = session.value;
+  return showsAll.value ? "*" : current?.signed_in === true ? current.workspace : "";
+}
+
 /** A call was answered 401: shows the sign-in. */
 export function signedOut(message: string): void {
   if (session.value?.signed_in !== true) return;
@@ -27,8 +33,22 @@ export function hasScope(scope: string): boolean {
   return session.value?.signed_in === true && session.value.scopes.includes(scope);
 }
 
-/** Whether the session may change keys and policies. */
-export const mayManage = (): boolean => hasScope("operations:manage");
+/** Whether the session may change keys. */
+export const mayManageKeys = (): boolean => hasScope("operations:manage");
+
+/** Whether it may change policies. */
+export const mayManagePolicies = (): boolean => policyScopes().includes("operations:manage");
 
 /** Whether it may approve, and withdraw an approval. */
-export const mayApprove = (): boolean => mayManage() || hasScope("policies:approve");
+export const mayApprove = (): boolean => mayManagePolicies() || policyScopes().includes("policies:approve");
+
+function policyScopes(): readonly string[] {
+  return session.value?.signed_in === true ? (session.value.policies?.scopes ?? []) : [];
+}
+
+/** As which workspace a path of the API is asked for: policies are everybody's, so those are asked for as one that manages them. */
+export function workspaceFor(path: string): string | null {
+  if (session.value?.signed_in !== true) return null;
+  const { workspace, policies } = session.value;
+  return path.startsWith("/v1/policies") && policies !== null ? policies.workspace : workspace;
+}

@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import UPlot from "uplot";
-import { ABSENT } from "../format/amounts.ts";
 import { Time } from "../format/time.tsx";
 import { Table } from "./table.tsx";
 
@@ -134,10 +133,11 @@ function optionsOf(
     ],
     series: [
       {
-        label: "From",
+        // Without a label the legend has a time only where the pointer is.
+        label: "\u00A0",
         value: (_, time) =>
           time === null
-            ? ABSENT
+            ? ""
             : daily
               ? DAY_OF_UTC.format(new Date(time * 1_000))
               : new Date(time * 1_000).toLocaleString(),
@@ -148,7 +148,7 @@ function optionsOf(
         width: 1.6,
         points: { show: values.filter((value) => value !== null).length < 3, size: 5 },
         // Of a point only: uPlot also asks while the pointer is elsewhere.
-        value: (_: UPlot, value: number | null) => (value === null ? ABSENT : format(value)),
+        value: (_: UPlot, value: number | null) => (value === null ? "" : format(value)),
       })),
     ],
   };

@@ -43,10 +43,16 @@ export function Table<Row>(props: {
   );
 }
 
-/** Terms and their values, in as many columns as fit. */
-export function Facts({ rows }: { readonly rows: readonly (readonly [term: string, value: ComponentChildren])[] }) {
+/** Terms and their values, in as many columns as fit. @param wide for values that are longer than a number. */
+export function Facts({
+  rows,
+  wide = false,
+}: {
+  readonly rows: readonly (readonly [term: string, value: ComponentChildren])[];
+  readonly wide?: boolean;
+}) {
   return (
-    <dl class="facts">
+    <dl class={wide ? "facts wide" : "facts"}>
       {rows.map(([term, value]) => (
         <div key={term}>
           <dt>{term}</dt>

@@ -21,15 +21,19 @@ export function share(part: number, of: number): string {
   return of === 0 ? ABSENT : PER_CENT.format(part / of);
 }
 
+/** Less is not told apart, and is not nothing. */
+const SMALLEST = 0.000001;
+
 /** US dollars, with as many digits as small amounts need; `unknown` where the server knows no price. */
 export function dollars(value: number | null | undefined): string {
   if (value === null || value === undefined) return "unknown";
-  const digits = value !== 0 && Math.abs(value) < 1 ? 4 : 2;
+  if (value > 0 && value < SMALLEST) return `<$${SMALLEST.toFixed(6)}`;
+  const digits = value === 0 || value >= 1 ? 2 : value < 0.01 ? 6 : 4;
   return new Intl.NumberFormat("en", {
     style: "currency",
     currency: "USD",
     minimumFractionDigits: digits,
-    maximumFractionDigits: value !== 0 && Math.abs(value) < 0.01 ? 6 : digits,
+    maximumFractionDigits: digits,
   }).format(value);
 }
 

@@ -13,15 +13,37 @@ const PARTS = {
 const THIS_YEAR = new Intl.DateTimeFormat(undefined, PARTS);
 const OTHER_YEAR = new Intl.DateTimeFormat(undefined, { ...PARTS, year: "numeric" });
 
-/** A time as the reader's clock has it, with UTC on hover. @param at RFC 3339, or milliseconds since the epoch. */
-export function Time({ at, day = false }: { readonly at: string | number | null | undefined; readonly day?: boolean }) {
+const TODAY = new Intl.DateTimeFormat(undefined, {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+});
+
+/**
+ * A time as the reader's clock has it, with UTC on hover.
+ *
+ * @param at RFC 3339, or milliseconds since the epoch. @param day without the hour. @param short of today without the day.
+ */
+export function Time({
+  at,
+  day = false,
+  short = false,
+}: {
+  readonly at: string | number | null | undefined;
+  readonly day?: boolean;
+  readonly short?: boolean;
+}) {
   if (at === null || at === undefined) return <span class="absent">{ABSENT}</span>;
   const time = new Date(at);
   if (Number.isNaN(time.getTime())) return <bdi>{String(at)}</bdi>;
   const utc = time.toISOString();
+  const now = new Date();
+  const ofYear = time.getFullYear() === now.getFullYear() ? THIS_YEAR : OTHER_YEAR;
+  const isToday = time.toDateString() === now.toDateString();
   return (
     <time dateTime={utc} title={`${utc.replace("T", " ").replace(/\.\d+Z$/, "")} UTC`}>
-      {(day ? DAY : time.getFullYear() === new Date().getFullYear() ? THIS_YEAR : OTHER_YEAR).format(time)}
+      {(day ? DAY : short && isToday ? TODAY : ofYear).format(time)}
     </time>
   );
 }

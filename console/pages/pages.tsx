@@ -28,9 +28,9 @@ export const SECTIONS: readonly Section[] = [
   { path: "decisions", title: "Decisions", scopes: ["governance:read"], showsAll: true },
   { path: "policies", title: "Policies", scopes: ["governance:read", "operations:manage"] },
   { path: "spend", title: "Spend", scopes: ["spend:read"], showsAll: true },
-  { path: "routes", title: "Routes", scopes: ["catalogue:read"] },
+  { path: "routes", title: "Routes", scopes: ["catalogue:read"], showsAll: true },
   { path: "report", title: "Simulation report", scopes: [] },
-  { path: "keys", title: "Keys", scopes: ["operations:manage"] },
+  { path: "keys", title: "Keys", scopes: ["operations:manage"], showsAll: true },
 ];
 
 /** What an address shows. */

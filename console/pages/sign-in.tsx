@@ -63,7 +63,7 @@ export function SignIn({ offered }: { readonly offered: SignedOut }) {
           }}
         >
           <label class="field">
-            <span>Service key</span>
+            <span>{oidc === null ? "Service key" : "Or a service key"}</span>
             <input
               ref={input}
               type="password"
@@ -75,9 +75,8 @@ export function SignIn({ offered }: { readonly offered: SignedOut }) {
             />
           </label>
           <p id="key-hint" class="hint">
-            A key with at least one of <code>governance:read</code>, <code>catalogue:read</code>,{" "}
-            <code>route:simulate</code> and <code>operations:manage</code>. It is exchanged for a session of this
-            browser and not stored here.
+            A key with any scope but <code>inference</code>. It is exchanged for a session of this browser and not
+            stored here.
           </p>
           <button type="submit" class={oidc === null ? "primary" : undefined} disabled={busy}>
             {busy ? "Signing in…" : "Sign in"}

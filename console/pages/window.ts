@@ -1,3 +1,5 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+
 /** The time spans that figures are shown for. */
 export const WINDOWS = [
   ["1h", "1 h"],
@@ -23,6 +25,25 @@ export function windowOf(name: string | null, now: number): Window {
   const known = name !== null && Object.hasOwn(HOURS, name) ? name : "24h";
   const hours = HOURS[known] ?? 24;
   return { name: known, start: new Date(now - hours * HOUR).toISOString(), unit: hours > 168 ? "day" : "hour" };
+}
+
+/** Milliseconds. The API counts by the hour, so a window need not move sooner. */
+const STEP = 300_000;
+
+/** The present time, in steps of {@link STEP}: a page that stays open for a night must not show the windows of the evening. */
+export function useNow(): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), STEP);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
+/** The window of a name, which moves with the time. */
+export function useWindow(name: string | null): Window {
+  const now = useNow();
+  return useMemo(() => windowOf(name, now), [name, now]);
 }
 
 /** The seconds since the epoch at which a day (`2026-11-24`) or an hour of UTC begins. */

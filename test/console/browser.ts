@@ -29,6 +29,8 @@ export interface PageOptions {
   readonly width?: number;
   readonly height?: number;
   readonly dark?: boolean;
+  /** What the page's clock says; timers run. */
+  readonly now?: string;
 }
 
 export async function openStage(): Promise<Stage> {
@@ -54,6 +56,7 @@ export async function openStage(): Promise<Stage> {
     const page = await browser.newPage();
     await page.setViewportSize({ width: options.width ?? 1280, height: options.height ?? 900 });
     await page.emulateMedia({ colorScheme: options.dark === true ? "dark" : "light", reducedMotion: "reduce" });
+    if (options.now !== undefined) await page.clock.setFixedTime(options.now);
     page.on("console", (message) => {
       // Chromium reports each answer of 400 and more; tests ask for such answers.
       if (!/Failed to load resource/.test(message.text())) complaints.push(message.text());

@@ -7,6 +7,16 @@ import { SIGNED_IN } from "./answers/session.ts";
 import { fault, type Answers } from "./fake-server.ts";
 
 const KEYS: Answers = { "GET /v1/keys": { body: keyPage([serviceKey(0)], null, 50) } };
+const RULE = `package signalbox.policy.eu_residency
+
+pass.processed_in_eu if {
+	input.x
+}
+
+pass.other if true
+
+pass["processed_in_eu"] if true
+`;
 const LIST: Answers = { "GET /v1/decisions": { body: decisionList(8) } };
 
 describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeout: 120_000 }, () => {
@@ -118,6 +128,55 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
     await expect.poll(() => page.locator("tbody tr").count()).toBe(50);
   });
 
+  test("a filter that matches little is searched in several calls, and says how far it has come", async () => {
+    const asked: (string | null)[] = [];
+    const page = await stage.open("#/decisions?reason=RARE", {
+      "GET /v1/decisions": ({ query }) => {
+        const cursor = query.get("cursor");
+        asked.push(`${cursor} ${query.get("limit")}`);
+        const found = decisionList(cursor === "c3" ? 2 : 0, `c${asked.length + 1}`);
+        return { body: { ...found, searched_to: "2026-11-23T23:00:00.000Z" } };
+      },
+    });
+    await page.getByText("2 decisions, page 1, searched back to 24 Nov, 00:00:00").waitFor();
+    // Bounded: the server records each call.
+    expect(asked).toHaveLength(20);
+    expect(asked.slice(0, 4)).toEqual(["null 50", "c2 50", "c3 50", "c4 48"]);
+    await page.getByRole("button", { name: "Search on" }).click();
+    await expect.poll(() => asked.length).toBe(40);
+    expect(asked[20]).toBe("c21 50");
+  });
+
+  test("a denied decision shows the policy's lines of its own revision, with file and line", async () => {
+    const denied = {
+      ...DECISION,
+      outcome: "deny",
+      terminal: "denied",
+      policy: "eu-residency",
+      policy_revision: "r2",
+      constraint: "processed_in_eu",
+      reason: "OUTSIDE",
+      plan: [],
+      calls: [],
+      attempts: 0,
+      cost_usd: null,
+    };
+    const page = await stage.open(`#/decisions/${DECISION.id}`, {
+      [`GET /v1/decisions/${DECISION.id}/explanation`]: { body: { ...EXPLANATION, same_table: false } },
+      "GET /v1/decisions/*": { body: denied },
+      "GET /v1/policies/eu-residency/content": {
+        body: { ...content(null), sources: [{ package: "signalbox.policy.eu_residency", source: RULE }] },
+      },
+    });
+    await page.getByText("Denied before any provider was called: OUTSIDE.").waitFor();
+    await page.getByText("eu-residency.rego:3").waitFor();
+    const asked = stage.server.requests.find(({ path }) => path.endsWith("/content"));
+    expect(asked?.query.get("revision")).toBe("r2");
+    // It called no provider, so its cost is none and not unknown.
+    expect(await page.getByText("unknown").count()).toBe(0);
+    expect(stage.complaints).toEqual([]);
+  });
+
   test("a decision shows its attempts, verdicts in shadow and the command that repeats it", async () => {
     const page = await stage.open("#/decisions/req_1", { "GET /v1/decisions/*": decisionOf });
     await page.getByRole("heading", { name: "Candidates and attempts" }).waitFor();
@@ -139,7 +198,8 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
         body: {
           ...content(null),
           sources: [
-            { package: "p", source: "package p\n\npass.processed_in_eu if {\n\tinput.x\n}\n\npass.other if true\n" },
+            { package: "signalbox.lib.a", source: "package signalbox.lib.a\n\npass.processed_in_eu if true\n" },
+            { package: "signalbox.policy.eu_residency", source: RULE },
           ],
         },
       },
@@ -153,12 +213,19 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
     const rule = page.getByRole("region", { name: "Rule processed_in_eu" });
     await expect
       .poll(() => rule.locator("div").allTextContents())
-      .toEqual(["3pass.processed_in_eu if {", "4\tinput.x", "5}"]);
+      .toEqual(["3pass.processed_in_eu if {", "4\tinput.x", "5}", '9pass["processed_in_eu"] if true']);
+    await page.getByText("eu-residency.rego:3").waitFor();
     const other = await stage.open(`#/decisions/${DECISION.id}`, {
       ...answers,
       [path]: { body: { ...EXPLANATION, same_table: false, same_result: false } },
     });
     await other.getByText("The routing table changed since the decision.").waitFor();
+    // What the table of now says is not what happened: it is apart, and shown where it is asked for.
+    const happened = other.getByRole("region", { name: "Candidates and attempts", exact: true }).last();
+    expect(await happened.textContent()).not.toContain("deepseek-chat");
+    expect(await other.getByText("deepseek-chat").first().isVisible()).toBe(false);
+    await other.getByText("How the same request would be decided now").click();
+    await other.getByText("deepseek-chat").first().waitFor();
     expect(stage.complaints).toEqual([]);
   });
 
@@ -215,8 +282,9 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
     expect(one.map(({ query }) => query.get("workspaces"))).toEqual(["all", "all"]);
     await page.getByRole("link", { name: "Keys", exact: true }).click();
     await page.getByText("1 key, page 1").waitFor();
-    expect(await page.getByLabel("Workspace").inputValue()).toBe("search");
-    expect(stage.server.requests.at(-1)?.query.has("workspaces")).toBe(false);
+    expect(stage.server.requests.at(-1)?.query.get("workspaces")).toBe("all");
+    await page.getByRole("link", { name: "Policies", exact: true }).click();
+    await expect.poll(() => page.getByLabel("Workspace").inputValue()).toBe("search");
     expect(stage.complaints).toEqual([]);
   });
 

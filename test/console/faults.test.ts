@@ -111,7 +111,7 @@ describe.skipIf(CHROMIUM === null)(`the console over faults that happen${WITHOUT
     const { fixture, server, origin } = await startConsole();
     const page = await person(server, origin);
     const attention = page.getByRole("region", { name: "Needs attention" });
-    const lock = new DatabaseSync(fixture.database);
+    const lock = new DatabaseSync(fixture.database, { timeout: 10_000 });
     onTestFinished(() => lock.close());
     lock.exec("BEGIN IMMEDIATE");
     await attention.getByText("evidence store does not take records").waitFor({ timeout: 60_000 });

@@ -44,6 +44,55 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(stage.complaints).toEqual([]);
   });
 
+  test("a route that fails now is named, with the way to its requests", async () => {
+    const failing = summary("route", SHADOWS);
+    const page = await stage.open("#/", {
+      ...READS,
+      "GET /v1/governance/summary": ({ query }) => {
+        const start = Date.parse(query.get("start") ?? "");
+        if (query.get("group_by") !== "route" || Date.now() - start > 2 * 3_600_000) {
+          return { body: summary(query.get("group_by"), SHADOWS) };
+        }
+        const groups = failing.groups.map((group, at) =>
+          at === 1 && group.ended !== null
+            ? { ...group, ended: { ...group.ended, terminals: { ...group.ended.terminals, failed: 9_000 } } }
+            : group,
+        );
+        return { body: { ...failing, groups } };
+      },
+    });
+    const concern = page.getByRole("link", { name: "chat-small: 9,000 of 12,000 requests failed in the last hour" });
+    expect(await concern.getAttribute("href")).toBe("#/decisions?route=chat-small&terminal=failed&since=1");
+  });
+
+  test("a reading that is answered 429 is made again, and no error is shown meanwhile", async () => {
+    let refused = 0;
+    const page = await stage.open("#/", {
+      ...READS,
+      "GET /v1/governance/summary": ({ query }) => {
+        refused += 1;
+        return refused <= 3
+          ? { ...fault(429, "summary_busy", "Too many summaries."), headers: { "retry-after": "1" } }
+          : { body: summary(query.get("group_by"), SHADOWS) };
+      },
+    });
+    await page.getByRole("region", { name: "Traffic by route" }).waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
+  test("the time span moves on while the page stays open", async () => {
+    const page = await stage.open("#/spend", READS);
+    await page.getByText("will not last").waitFor();
+    const startOf = (): string =>
+      stage.server.requests.findLast(({ path }) => path === "/v1/spend")?.query.get("start") ?? "";
+    await page.clock.install();
+    await page.reload();
+    await page.getByText("will not last").waitFor();
+    const first = Date.parse(startOf());
+    await page.clock.runFor(3_600_000);
+    await expect.poll(() => Date.parse(startOf()) - first).toBeGreaterThanOrEqual(3_000_000);
+  });
+
   test("a lost replica and a degraded store come before everything else, also where the store answers nothing", async () => {
     const lost = { started_at: "2026-11-21T22:00:00.000Z", seen_at: "2026-11-24T01:40:00.000Z", state: "lost" };
     const degraded = { ...STATUS, degraded: ["evidence"], evidence: { state: "unavailable", cause: "log_behind" } };
@@ -118,8 +167,12 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
   });
 
   test("spend shows budgets, unknown costs as unknown, and the API's own CSV", async () => {
-    const page = await stage.open("#/spend", READS);
+    const page = await stage.open("#/spend", READS, { now: "2026-11-24T02:00:00Z" });
     await page.getByText("will not last").waitFor();
+    const budgets = page.getByRole("region", { name: "Budgets" }).locator("tbody tr");
+    // 196.28 of 237.38 dollars are left for 166 hours: spent after 137 of them.
+    expect(await budgets.first().textContent()).toContain("about 29 Nov, 20:15:31");
+    expect(await budgets.last().textContent()).toContain("not before it is renewed");
     const rows = await page.getByRole("region", { name: "Spend by route" }).locator("tbody tr").allTextContents();
     expect(rows[0]).toContain("$612.40");
     expect(rows.at(-1)).toContain("unknown");

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CREATED, keyPage, serviceKey } from "./answers/keys.ts";
 import { SIGNED_IN } from "./answers/session.ts";
 import { CHROMIUM, openStage, WITHOUT, type Stage } from "./browser.ts";
-import { fault, type Answers } from "./fake-server.ts";
+import { fault, type Answers, type FakeRequest } from "./fake-server.ts";
 
 const KEYS = Array.from({ length: 10_000 }, (_, at) => serviceKey(at));
 const LIST: Answers = {
@@ -24,6 +24,38 @@ describe.skipIf(CHROMIUM === null)(`keys in the console${WITHOUT}`, { timeout: 1
     expect(await page.locator("tbody tr").count()).toBe(50);
     await page.getByRole("button", { name: "Newer" }).click();
     await page.getByText("k00000000000").waitFor();
+  });
+
+  test("keys of all workspaces are listed together, and each is changed as one of its own workspace", async () => {
+    const changes: unknown[] = [];
+    const [first, second] = [serviceKey(0), { ...serviceKey(1), workspace: "support" }];
+    const changed = (request: FakeRequest) => {
+      changes.push([request.path, request.headers["x-signalbox-workspace"]]);
+      return { body: request.path.endsWith("/revoke") ? second : CREATED };
+    };
+    const page = await stage.open("#/keys", {
+      "GET /v1/keys": ({ query }) => ({
+        body: keyPage(query.get("workspaces") === "all" ? [first, second] : [first], null, 50),
+      }),
+      "POST /v1/keys": changed,
+      "POST /v1/keys/*": changed,
+    });
+    await page.getByText("1 key, page 1").waitFor();
+    await page.getByLabel("Workspace").selectOption({ label: "all workspaces" });
+    await page.getByText("2 keys, page 1").waitFor();
+    await page.getByRole("button", { name: `Revoke ${second.id}` }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
+    await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByLabel("Owner").fill("group:payments");
+    await page.getByLabel("Workspace of the key").selectOption("support");
+    await page.getByRole("button", { name: "Create", exact: true }).click();
+    await page.getByText(CREATED.key).waitFor();
+    expect(changes).toEqual([
+      [`/v1/keys/${second.id}/revoke`, "support"],
+      ["/v1/keys", "support"],
+    ]);
+    expect(stage.complaints).toEqual([]);
   });
 
   test("a new key is shown once, can be copied, and is gone after that", async () => {

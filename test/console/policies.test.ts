@@ -153,12 +153,13 @@ describe.skipIf(CHROMIUM === null)(`policies in the console${WITHOUT}`, { timeou
   });
 
   test("a viewer has no button that changes anything, an approver only those of approvals", async () => {
-    const viewer = { ...SIGNED_IN, roles: ["viewer"], scopes: ["governance:read"] };
+    const inPolicies = (scopes: readonly string[]) => ({ scopes, policies: { workspace: "search", scopes } });
+    const viewer = { ...SIGNED_IN, roles: ["viewer"], ...inPolicies(["governance:read"]) };
     const page = await stage.open("#/policies/tool-approval", { ...READS, "GET /console/session": { body: viewer } });
     await page.getByRole("heading", { name: "History" }).waitFor();
     const changing = /^(Approve|Promote|Roll back|Withdraw)/;
     expect(await page.getByRole("button", { name: changing }).count()).toBe(0);
-    const approver = { ...viewer, roles: ["approver"], scopes: ["governance:read", "policies:approve"] };
+    const approver = { ...viewer, roles: ["approver"], ...inPolicies(["governance:read", "policies:approve"]) };
     const other = await stage.open("#/policies/tool-approval", {
       ...READS,
       "GET /console/session": { body: approver },
@@ -168,6 +169,24 @@ describe.skipIf(CHROMIUM === null)(`policies in the console${WITHOUT}`, { timeou
       "Approve",
       "Withdraw my approval",
     ]);
+  });
+
+  test("policies are read and changed as a workspace that manages them, and without one the page says why there is no button", async () => {
+    const policies = { workspace: "support", scopes: ["governance:read", "operations:manage"] };
+    const page = await stage.open("#/policies/tool-approval", {
+      ...READS,
+      "GET /console/session": { body: { ...SIGNED_IN, scopes: ["governance:read"], policies } },
+    });
+    await page.getByRole("button", { name: "Promote" }).waitFor();
+    const asked = stage.server.requests.filter(({ path }) => path.startsWith("/v1/policies"));
+    expect(new Set(asked.map(({ headers }) => headers["x-signalbox-workspace"]))).toEqual(new Set(["support"]));
+    const other = await stage.open("#/policies/tool-approval", {
+      ...READS,
+      "GET /console/session": { body: { ...SIGNED_IN, policies: null } },
+    });
+    await other.getByText("Workspaces of this session do not manage policies").waitFor();
+    expect(await other.getByRole("button", { name: /^(Approve|Promote)/ }).count()).toBe(0);
+    expect(stage.complaints).toEqual([]);
   });
 
   test("a server without policies says how to begin", async () => {

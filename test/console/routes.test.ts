@@ -46,6 +46,28 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     expect(page.url()).toContain("region=us");
   });
 
+  test("all workspaces together show who reaches which region", async () => {
+    const page = await stage.open("#/routes", {
+      ...READS,
+      "GET /console/session": ({ headers }) => ({
+        body: { ...SIGNED_IN, workspace: headers["x-signalbox-workspace"] ?? "search" },
+      }),
+      "GET /v1/models": ({ headers }) => ({
+        body: headers["x-signalbox-workspace"] === "support" ? { ...MODELS, data: MODELS.data.slice(1, 2) } : MODELS,
+      }),
+    });
+    await page.getByLabel("Workspace").selectOption({ label: "all workspaces" });
+    const table = page.getByRole("region", { name: "Regions by workspace" });
+    await expect
+      .poll(() => table.locator("th").allTextContents())
+      .toEqual(["Workspace", "Routes", "eu", "eu-west", "us"]);
+    await expect.poll(() => table.locator("tbody tr").allTextContents()).toEqual(["search3221", "support111–"]);
+    await table.getByRole("button", { name: "support" }).click();
+    await page.getByRole("heading", { name: "Who may reach what" }).waitFor();
+    expect(await page.getByLabel("Workspace").inputValue()).toBe("support");
+    expect(stage.complaints).toEqual([]);
+  });
+
   test("a form asks how a request would be decided, and shows what denies it", async () => {
     const page = await stage.open("#/routes", READS);
     await page.getByLabel("Model").selectOption("claude");

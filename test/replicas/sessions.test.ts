@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { browserOf, ask, signIn } from "../http/console/support.ts";
-import { addKey, startRunning, writeEstate } from "../running/running-server.ts";
+import { addKey, startRunning, writeFixture } from "../running/running-server.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "../store/postgres/server.ts";
 
 const HEALTH = "/v1/health";
@@ -13,10 +13,10 @@ describe.skipIf(NO_POSTGRES !== null)(`sessions of two servers over one PostgreS
   afterAll(() => postgres.close());
 
   it("are good at both, and a sign-out or a revoked key ends them at both", { timeout: 120_000 }, async () => {
-    const estate = { ...writeEstate("http://127.0.0.1:9"), database: await postgres.database() };
+    const fixture = { ...writeFixture("http://127.0.0.1:9"), database: await postgres.database() };
     const [first, second] = [
-      await startRunning(estate, { console: "admin" }),
-      await startRunning(estate, { console: "admin" }),
+      await startRunning(fixture, { console: "admin" }),
+      await startRunning(fixture, { console: "admin" }),
     ];
     const key = await addKey(first.store, "large", ["governance:read"]);
     const here = await signIn(first.adminUrl, key.text);

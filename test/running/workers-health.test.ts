@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { openStore } from "../../src/server/open-store.ts";
 import { ask, chat } from "../replicas/clients.ts";
-import { addKey, writeEstate } from "./running-server.ts";
+import { addKey, writeFixture } from "./running-server.ts";
 import { SpawnedServer } from "./spawned-server.ts";
 
 describe("endpoints on the admin listener of a server with workers", () => {
   it("are ejected there when a worker has ejected them, although the first process calls none", async () => {
-    const estate = writeEstate("http://127.0.0.1:9");
-    const store = await openStore(estate.database);
+    const fixture = writeFixture("http://127.0.0.1:9");
+    const store = await openStore(fixture.database);
     const { text } = await addKey(store, "large", ["inference", "governance:read"]);
     await store.close();
-    const server = await SpawnedServer.start(estate, ["--workers", "2", "--no-watch", "--console", "admin"]);
+    const server = await SpawnedServer.start(fixture, ["--workers", "2", "--no-watch", "--console", "admin"]);
     const health = async () => {
       const headers = { authorization: `Bearer ${text}` };
       const answer = await fetch(`${server.adminUrl}/v1/health`, { headers });

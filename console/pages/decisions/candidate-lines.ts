@@ -3,6 +3,10 @@ import { endpointsOf, type RouteEndpoint } from "../routes/route-facts.ts";
 
 type Explanation = NonNullable<DecisionExplanation["explanation"]>;
 
+/** Whether what is explained now is what was decided then. */
+export const isExact = ({ same_table, same_policies, same_result }: DecisionExplanation): boolean =>
+  same_table && same_policies === true && same_result === true;
+
 /** A constraint that left a candidate out. */
 export interface Verdict {
   readonly policy: string;
@@ -60,11 +64,14 @@ function verdictsOf(explanation: Explanation | null, endpoint: string): readonly
 /** The enforced constraints of policies that left something out, each once; those of the table and of the caller have no text. */
 export function failedRules(explanation: Explanation): readonly Verdict[] {
   const failed = explanation.constraints.flatMap(({ slot, verdict, policy, constraint, reason }) =>
-    slot === "enforced" && (verdict === "fail" || verdict === "indeterminate") && !TABLE.has(policy)
+    slot === "enforced" && (verdict === "fail" || verdict === "indeterminate") && !isOfTable(policy)
       ? [{ policy, constraint, reason }]
       : [],
   );
   return [...new Map(failed.map((each) => [`${each.policy} ${each.constraint}`, each])).values()];
 }
 
+/** Whose constraints are those of the table and of the caller: they have no page and no text. */
 const TABLE: ReadonlySet<string> = new Set(["approvals", "preferences"]);
+
+export const isOfTable = (policy: string): boolean => TABLE.has(policy);

@@ -1,20 +1,25 @@
-import { member, withQuery } from "../../api/client.ts";
-import { inWorkspaces } from "../../api/session-state.ts";
-import { useResource } from "../../api/use-resource.ts";
+import { member } from "../../api/client.ts";
+import type { Resource } from "../../api/use-resource.ts";
 import type { Decision, DecisionExplanation } from "../../api/types.ts";
 import { ErrorBox, isUnavailable, Panel } from "../../components/panel.tsx";
 import { Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { milliseconds, whole, words } from "../../format/amounts.ts";
-import { candidateLines, failedRules, type CandidateLine } from "./candidate-lines.ts";
+import { SimulationAnswer } from "../routes/simulation-answer.tsx";
+import { candidateLines, failedRules, isExact, type CandidateLine } from "./candidate-lines.ts";
 import { RuleText } from "./rule-text.tsx";
 
 /** Candidates in order, why each was taken or passed over, and what became of it. */
-export function CandidatesPanel({ decision }: { readonly decision: Decision }) {
-  const isDecided = decision.outcome === "route" || decision.outcome === "deny";
-  const path = withQuery(`/v1/decisions/${encodeURIComponent(decision.id)}/explanation`, inWorkspaces());
-  const { value, failure, reload } = useResource<DecisionExplanation>(isDecided ? path : null);
-  const explanation = value?.explanation ?? null;
+export function CandidatesPanel({
+  decision,
+  explanation: { value, failure, reload },
+}: {
+  readonly decision: Decision;
+  readonly explanation: Resource<DecisionExplanation>;
+}) {
+  const explained = value?.explanation ?? null;
+  // Of another table, policies or result, the reasons of now may not be those of then: the record alone is shown.
+  const explanation = value !== null && isExact(value) ? explained : null;
   const lines = candidateLines(decision, explanation);
   return (
     <Panel title="Candidates and attempts">
@@ -30,11 +35,11 @@ export function CandidatesPanel({ decision }: { readonly decision: Decision }) {
             { head: "Endpoint", cell: ({ endpoint }) => <Name of={endpoint} /> },
             { head: "Result", cell: (line) => <Result line={line} /> },
             { head: "Why", cell: (line) => <Why line={line} /> },
+            { head: "Status", number: true, cell: ({ call }) => whole(call?.status) },
+            { head: "Duration", number: true, cell: ({ call }) => milliseconds(call?.duration_ms) },
             { head: "Provider", cell: ({ call, facts }) => <Name of={call?.provider ?? facts?.provider} /> },
             { head: "Region", cell: ({ call, facts }) => <Name of={call?.region ?? facts?.region} /> },
             { head: "Model", cell: ({ call, facts }) => <Name of={call?.model ?? facts?.model} /> },
-            { head: "Status", number: true, cell: ({ call }) => whole(call?.status) },
-            { head: "Duration", number: true, cell: ({ call }) => milliseconds(call?.duration_ms) },
           ]}
         />
       )}
@@ -42,14 +47,17 @@ export function CandidatesPanel({ decision }: { readonly decision: Decision }) {
       {value === null ? null : <Basis decision={decision} explained={value} />}
       {explanation === null
         ? null
-        : failedRules(explanation).map((rule) => (
-            <RuleText
-              key={`${rule.policy} ${rule.constraint}`}
-              policy={rule.policy}
-              constraint={rule.constraint}
-              digest={digestOf(explanation, rule.policy)}
-            />
-          ))}
+        : failedRules(explanation)
+            .filter(({ policy, constraint }) => policy !== decision.policy || constraint !== decision.constraint)
+            .map((rule) => (
+              <RuleText
+                key={`${rule.policy} ${rule.constraint}`}
+                policy={rule.policy}
+                constraint={rule.constraint}
+                content={{ digest: digestOf(explanation, rule.policy) }}
+              />
+            ))}
+      {explained === null || explanation !== null ? null : <DecidedNow answer={explained} />}
     </Panel>
   );
 }
@@ -62,21 +70,36 @@ function Basis({ decision, explained }: { readonly decision: Decision; readonly 
   if (explanation === null) {
     return <p class="hint">The record does not say enough to explain what was passed over.{rank}</p>;
   }
-  if (same_table && same_policies === true && same_result === true) {
+  if (isExact(explained)) {
     return (
       <p class="hint">Explained with the routing table and the policies that decided, with the same result.{rank}</p>
     );
   }
   const changed = [same_table ? [] : ["routing table"], same_policies === false ? ["policies"] : []].flat();
   return (
-    <p class="notice widen">
-      {changed.length === 0 ? "" : `The ${changed.join(" and the ")} changed since the decision. `}
-      {same_result === true
-        ? "Decided again now, the result is the same."
-        : `Decided again now, the result is another one (${explanation.outcome === "route" ? "routed" : "denied"}): what is passed over may differ from then.`}
-      {same_result === false && decision.token !== null ? " The limits of the caller’s token are not repeated." : ""}
-      {rank}
-    </p>
+    <>
+      <p class="notice widen">
+        {changed.length === 0
+          ? same_policies === null
+            ? "The record does not name the policies that decided."
+            : "Decided again, the result is another one."
+          : `The ${changed.join(" and the ")} changed since the decision.`}{" "}
+        Above is what the record says; why other endpoints were passed over then is not shown, because it may be
+        different now.
+        {same_result === false && decision.token !== null ? " The limits of the caller’s token are not repeated." : ""}
+      </p>
+      {rank === "" ? null : <p class="hint">{rank}</p>}
+    </>
+  );
+}
+
+/** The same request, decided with the table and policies of now; apart, so that nobody takes it for what happened. */
+function DecidedNow({ answer }: { readonly answer: NonNullable<DecisionExplanation["explanation"]> }) {
+  return (
+    <details>
+      <summary>How the same request would be decided now</summary>
+      <SimulationAnswer answer={answer} />
+    </details>
   );
 }
 

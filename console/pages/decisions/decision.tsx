@@ -1,18 +1,20 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Decision } from "../../api/types.ts";
+import type { Decision, DecisionExplanation } from "../../api/types.ts";
 import { withQuery } from "../../api/client.ts";
 import { inWorkspaces } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Empty, ErrorBox, isUnavailable, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
 import { Badge, Code, CopyButton, Name } from "../../components/text.tsx";
-import { dollars, milliseconds, whole, words } from "../../format/amounts.ts";
+import { milliseconds, whole, words } from "../../format/amounts.ts";
+import { printable } from "../../format/printable.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { CandidatesPanel } from "./candidates-panel.tsx";
 import { VerdictPanel } from "./verdict-panel.tsx";
-import { resultOf, toneOf } from "./wording.ts";
+import { sentenceOf } from "./sentence.ts";
+import { costOf, resultOf, toneOf } from "./wording.ts";
 
 /** Polls while the request runs. */
 const RUNNING = 5_000;
@@ -54,16 +56,26 @@ export function DecisionPage({ id }: { readonly id: string }) {
 
 function DecisionDetails({ decision }: { readonly decision: Decision }) {
   const result = resultOf(decision);
+  const isDecided = decision.outcome === "route" || decision.outcome === "deny";
+  const explanation = useResource<DecisionExplanation>(
+    isDecided ? withQuery(`/v1/decisions/${encodeURIComponent(decision.id)}/explanation`, inWorkspaces()) : null,
+  );
   return (
     <>
       <Panel title="What happened" aside={<Badge tone={toneOf(result)}>{result}</Badge>}>
+        <p>
+          <bdi>{printable(sentenceOf(decision))}</bdi>
+        </p>
         <Facts
           rows={[
             ["Arrived", <Time key="at" at={decision.at} />],
             ["Status", whole(decision.status)],
             ["Operation", decision.stream ? `${decision.operation}, streamed` : decision.operation],
             ["Route", <Name key="route" of={decision.route} />],
-            ["Answered by", <Name key="endpoint" of={decision.endpoint} />],
+            [
+              decision.terminal === "failed" ? "Last call" : "Answered by",
+              <Name key="endpoint" of={decision.endpoint} />,
+            ],
             ["Workspace", <Name key="workspace" of={decision.workspace} />],
             ["Key", <Code key="key" of={decision.key} />],
             ["Environment", <Name key="environment" of={decision.environment} />],
@@ -71,8 +83,10 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
           ]}
         />
       </Panel>
-      {decision.policy === null && decision.reason === null ? null : <VerdictPanel decision={decision} />}
-      <CandidatesPanel decision={decision} />
+      {decision.policy === null && decision.reason === null ? null : (
+        <VerdictPanel decision={decision} explained={explanation.value} />
+      )}
+      <CandidatesPanel decision={decision} explanation={explanation} />
       <Panel title="Time, tokens and cost">
         <Facts
           rows={[
@@ -83,7 +97,7 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
             ["Output tokens", whole(decision.output_tokens)],
             ["Read from cache", whole(decision.cache_read_tokens)],
             ["Reasoning", whole(decision.reasoning_tokens)],
-            ["Cost, by list price", dollars(decision.cost_usd)],
+            ["Cost, by list price", costOf(decision)],
             ["Prices of routing table", <Code key="prices" of={decision.table_revision} short={12} />],
           ]}
         />

@@ -1,16 +1,15 @@
 import { useState } from "preact/hooks";
-import { withQuery } from "../../api/client.ts";
-import type { DecisionLine, DecisionList } from "../../api/types.ts";
-import { inWorkspaces, showsAll } from "../../api/session-state.ts";
-import { useResource } from "../../api/use-resource.ts";
+import type { DecisionLine } from "../../api/types.ts";
+import { inWorkspaces, showsAll, workspaceShown } from "../../api/session-state.ts";
 import { Choice, TextFilter } from "../../components/form.tsx";
 import { Empty, Loaded } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
-import { ABSENT, compact, counted, dollars, milliseconds, whole } from "../../format/amounts.ts";
+import { ABSENT, compact, counted, milliseconds, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { address, go, link, replaceQuery } from "../../router.ts";
-import { KINDS, OUTCOMES, resultOf, TERMINALS, toneOf } from "./wording.ts";
+import { PAGE_SIZE, useSearch } from "./use-search.ts";
+import { costOf, KINDS, OUTCOMES, resultOf, TERMINALS, toneOf } from "./wording.ts";
 
 const FILTERS = ["since", "kind", "route", "outcome", "terminal", "policy", "reason", "key", "provider"] as const;
 type Filters = Readonly<Record<(typeof FILTERS)[number], string>>;
@@ -35,8 +34,8 @@ export function DecisionsPage() {
         <LookUp />
       </div>
       <FilterForm filters={filters} />
-      {/* Other filters begin at the first page. */}
-      <DecisionPages key={text} filters={filters} />
+      {/* Other filters, and other workspaces, begin at the first page. */}
+      <DecisionPages key={`${text} ${workspaceShown()}`} filters={filters} />
     </>
   );
 }
@@ -72,21 +71,26 @@ function LookUp() {
 function FilterForm({ filters }: { readonly filters: Filters }) {
   const set = (name: keyof Filters) => (value: string) => replaceQuery({ ...filters, [name]: value });
   const any = FILTERS.some((name) => filters[name] !== "");
+  // On a narrow screen they would fill it, and the list would be below.
+  const [isOpen] = useState(() => any || matchMedia("(min-width: 40rem)").matches);
   return (
-    <form class="filters" aria-label="Filter the decisions" onSubmit={(event) => event.preventDefault()}>
-      <Choice label="Time" value={filters.since} options={SPANS} onChange={set("since")} />
-      <Choice label="Requests" value={filters.kind} options={KINDS} onChange={set("kind")} />
-      <Choice label="Outcome" value={filters.outcome} options={OUTCOMES} onChange={set("outcome")} />
-      <Choice label="Ended" value={filters.terminal} options={TERMINALS} onChange={set("terminal")} />
-      <TextFilter label="Route" value={filters.route} onChange={set("route")} />
-      <TextFilter label="Provider" value={filters.provider} onChange={set("provider")} />
-      <TextFilter label="Policy" value={filters.policy} onChange={set("policy")} />
-      <TextFilter label="Reason" value={filters.reason} onChange={set("reason")} />
-      <TextFilter label="Key" value={filters.key} onChange={set("key")} />
-      <button type="button" class="small" disabled={!any} onClick={() => replaceQuery({})}>
-        Clear
-      </button>
-    </form>
+    <details class="fold" open={isOpen}>
+      <summary>Filters</summary>
+      <form class="filters" aria-label="Filter the decisions" onSubmit={(event) => event.preventDefault()}>
+        <Choice label="Time" value={filters.since} options={SPANS} onChange={set("since")} />
+        <Choice label="Requests" value={filters.kind} options={KINDS} onChange={set("kind")} />
+        <Choice label="Outcome" value={filters.outcome} options={OUTCOMES} onChange={set("outcome")} />
+        <Choice label="Ended" value={filters.terminal} options={TERMINALS} onChange={set("terminal")} />
+        <TextFilter label="Route" value={filters.route} onChange={set("route")} />
+        <TextFilter label="Provider" value={filters.provider} onChange={set("provider")} />
+        <TextFilter label="Policy" value={filters.policy} onChange={set("policy")} />
+        <TextFilter label="Reason" value={filters.reason} onChange={set("reason")} />
+        <TextFilter label="Key" value={filters.key} onChange={set("key")} />
+        <button type="button" class="small" disabled={!any} onClick={() => replaceQuery({})}>
+          Clear
+        </button>
+      </form>
+    </details>
   );
 }
 
@@ -97,46 +101,43 @@ function DecisionPages({ filters }: { readonly filters: Filters }) {
   // Once: a start that moved would be another list with each poll.
   const [start] = useState(() => (since === "" ? null : new Date(Date.now() - Number(since) * HOUR).toISOString()));
   const [cursors, setCursors] = useState<readonly (string | null)[]>([null]);
-  const cursor = cursors.at(-1) ?? null;
-  const path = withQuery("/v1/decisions", {
-    ...rest,
-    kind: kind === "" ? "inference" : kind === "all" ? null : kind,
-    start,
-    cursor,
-    limit: 50,
-    ...inWorkspaces(),
-  });
-  const resource = useResource<DecisionList>(path, cursor === null ? 10_000 : undefined);
+  const resource = useSearch(
+    { ...rest, kind: kind === "" ? "inference" : kind === "all" ? null : kind, start, ...inWorkspaces() },
+    cursors.at(-1) ?? null,
+  );
+  const isFiltered = Object.values(filters).some((value) => value !== "");
   return (
     <Loaded of={resource} lines={12}>
-      {({ data, next_cursor, searched_to }) => (
+      {({ data, nextCursor, searchedTo }) => (
         <>
-          {data.length === 0 ? (
-            <NoDecisions
-              searchedTo={next_cursor === null ? null : searched_to}
-              filtered={Object.values(filters).some((value) => value !== "")}
-            />
-          ) : (
+          {data.length > 0 ? (
             <Table
               label="Decisions"
               columns={showsAll.value ? COLUMNS_OF_ALL : COLUMNS}
               rows={data}
               keyOf={({ id }) => id}
             />
+          ) : resource.loading ? null : (
+            <NoDecisions searchedTo={nextCursor === null ? null : searchedTo} filtered={isFiltered} />
           )}
           <nav class="pager" aria-label="Pages of decisions">
             <button type="button" disabled={cursors.length < 2} onClick={() => setCursors(cursors.slice(0, -1))}>
               Newer
             </button>
-            <span>
+            <span role="status">
               {counted(data.length, "decision")}, page {whole(cursors.length)}
+              {nextCursor !== null && data.length < PAGE_SIZE ? (
+                <>
+                  , {resource.loading ? "searching; so far" : "searched"} back to <Time at={searchedTo} />
+                </>
+              ) : null}
             </span>
             <button
               type="button"
-              disabled={next_cursor === null || resource.loading}
-              onClick={() => setCursors([...cursors, next_cursor])}
+              disabled={nextCursor === null || resource.loading}
+              onClick={() => setCursors([...cursors, nextCursor])}
             >
-              {data.length === 0 ? "Search on" : "Older"}
+              {data.length < PAGE_SIZE && nextCursor !== null ? "Search on" : "Older"}
             </button>
           </nav>
         </>
@@ -149,7 +150,7 @@ function NoDecisions({ searchedTo, filtered }: { readonly searchedTo: string | n
   if (searchedTo !== null) {
     return (
       <Empty title="No decision matches so far">
-        The search has reached <Time at={searchedTo} />. Search on for older ones.
+        The search has reached <Time at={searchedTo} />. Search on for older ones, or choose a shorter time.
       </Empty>
     );
   }
@@ -162,17 +163,12 @@ function NoDecisions({ searchedTo, filtered }: { readonly searchedTo: string | n
   );
 }
 
-/** A request that called nobody has no cost; of one that did it may be unknown. */
-function costOf({ cost_usd, attempts, terminal }: DecisionLine): string {
-  return cost_usd === null && (attempts === 0 || terminal === null) ? ABSENT : dollars(cost_usd);
-}
-
 const COLUMNS: readonly Column<DecisionLine>[] = [
   {
     head: "Time",
     cell: ({ id, at }) => (
       <a href={link(["decisions", id])}>
-        <Time at={at} />
+        <Time at={at} short />
       </a>
     ),
   },
@@ -181,38 +177,35 @@ const COLUMNS: readonly Column<DecisionLine>[] = [
     cell: (line) => {
       const result = resultOf(line);
       return (
-        <>
+        <span class="together">
           <Badge tone={toneOf(result)}>{result}</Badge>
           {line.status === null ? null : <small> {line.status}</small>}
           {line.repeated > 1 ? <small> ×{whole(line.repeated)}</small> : null}
-        </>
+        </span>
       );
     },
   },
   { head: "Route", cell: ({ route }) => <Name of={route} /> },
-  { head: "Operation", cell: ({ operation }) => operation },
   {
-    head: "Answered by",
-    cell: ({ endpoint, attempts }) => (
-      <>
-        <Name of={endpoint} />
-        {attempts > 1 ? <small> {counted(attempts, "attempt")}</small> : null}
-      </>
-    ),
-  },
-  {
-    head: "Reason",
-    cell: ({ policy, reason }) => (
-      <>
-        <Code of={reason} />
-        {policy === null ? null : (
-          <small>
-            {" "}
-            <Name of={policy} />
-          </small>
-        )}
-      </>
-    ),
+    head: "Endpoint, or why none",
+    cell: ({ endpoint, attempts, reason, policy }) =>
+      endpoint === null ? (
+        <>
+          <Code of={reason} />
+          {policy === null ? null : (
+            <small>
+              {" "}
+              <Name of={policy} />
+            </small>
+          )}
+        </>
+      ) : (
+        <>
+          <Name of={endpoint} />
+          {attempts > 1 ? <small> {counted(attempts, "call")}</small> : null}
+          {reason === null ? null : <Code of={reason} />}
+        </>
+      ),
   },
   {
     head: "Tokens in / out",
@@ -222,13 +215,13 @@ const COLUMNS: readonly Column<DecisionLine>[] = [
   },
   { head: "Cost", number: true, cell: costOf },
   { head: "Took", number: true, cell: ({ total_ms }) => milliseconds(total_ms) },
+  { head: "Operation", cell: ({ operation }) => operation },
   { head: "Key", cell: ({ key }) => <Code of={key} /> },
 ];
 
-const [TIME, ...OTHERS] = COLUMNS;
-
 const COLUMNS_OF_ALL: readonly Column<DecisionLine>[] = [
-  ...(TIME === undefined ? [] : [TIME]),
+  ...COLUMNS.slice(0, 2),
   { head: "Workspace", cell: ({ workspace }) => <Name of={workspace} /> },
-  ...OTHERS,
+  // What the page of the decision says, too: without it the table fits a common screen.
+  ...COLUMNS.slice(2).filter(({ head }) => head !== "Operation"),
 ];

@@ -1,31 +1,58 @@
-import type { Decision } from "../../api/types.ts";
+import { member } from "../../api/client.ts";
+import type { Decision, DecisionExplanation } from "../../api/types.ts";
 import { Panel } from "../../components/panel.tsx";
 import { Facts } from "../../components/table.tsx";
 import { Code, Name } from "../../components/text.tsx";
+import { printable } from "../../format/printable.ts";
 import { link } from "../../router.ts";
+import { isExact, isOfTable } from "./candidate-lines.ts";
+import { RuleText } from "./rule-text.tsx";
 
-/** Which constraint denied the request, or why it was refused. */
-export function VerdictPanel({ decision }: { readonly decision: Decision }) {
+/** Which constraint denied the request, with the policy's lines as they were then; or why it was refused. */
+export function VerdictPanel({
+  decision,
+  explained,
+}: {
+  readonly decision: Decision;
+  readonly explained: DecisionExplanation | null;
+}) {
   const { policy, policy_revision, constraint, reason, outcome } = decision;
   const title = outcome === "deny" ? "Why it was denied" : outcome === "refuse" ? "Why it was refused" : "Reason";
+  // The sentence that the client got, where the same was decided again.
+  const message =
+    explained !== null && isExact(explained) ? member(member(explained.explanation, "error"), "message") : null;
+  const hasRule = policy !== null && policy_revision !== null && constraint !== null && !isOfTable(policy);
   return (
     <Panel title={title}>
+      {typeof message === "string" ? (
+        <p>
+          <bdi>{printable(message)}</bdi>
+        </p>
+      ) : null}
       <Facts
+        wide
         rows={[
           ["Reason", <Code key="reason" of={reason} />],
-          [
-            "Policy",
-            policy === null ? (
-              <Name key="policy" of={null} />
-            ) : (
-              <a key="policy" href={link(["policies", policy])}>
-                <Name of={policy} /> {policy_revision ?? ""}
-              </a>
-            ),
-          ],
-          ["Constraint", <Code key="constraint" of={constraint} />],
+          ...(policy === null
+            ? []
+            : [["Decided by", <Decider key="policy" of={policy} at={policy_revision} />] as const]),
+          ...(constraint === null ? [] : [["Constraint", <Code key="constraint" of={constraint} />] as const]),
         ]}
       />
+      {hasRule ? (
+        <RuleText policy={policy} constraint={constraint} content={{ revision: policy_revision }} open />
+      ) : null}
     </Panel>
+  );
+}
+
+/** The table's own approvals and the caller's preferences have no page of a policy. */
+function Decider({ of, at }: { readonly of: string; readonly at: string | null }) {
+  if (of === "approvals") return <>approvals of the workspace, in routes.yaml</>;
+  if (isOfTable(of)) return <>preferences of the caller</>;
+  return (
+    <a href={link(["policies", of])}>
+      <Name of={of} /> {at ?? ""}
+    </a>
   );
 }

@@ -1,6 +1,6 @@
 import type { Tone } from "../../components/text.tsx";
 import type { DecisionLine } from "../../api/types.ts";
-import { words } from "../../format/amounts.ts";
+import { ABSENT, dollars, words } from "../../format/amounts.ts";
 
 /** How a request ended, in a word. */
 export function resultOf({ outcome, terminal }: Pick<DecisionLine, "outcome" | "terminal">): string {
@@ -48,3 +48,12 @@ export const TERMINALS = [
   ["client_closed", "client closed"],
   ["unknown", "unknown"],
 ] as const;
+
+/** A request that called no provider has no cost; of one that did it may be unknown. */
+export function costOf({
+  cost_usd,
+  attempts,
+  terminal,
+}: Pick<DecisionLine, "cost_usd" | "attempts" | "terminal">): string {
+  return cost_usd === null && (attempts === 0 || terminal === null) ? ABSENT : dollars(cost_usd);
+}

@@ -38,7 +38,13 @@ export function RotateDialog({ of: key, onClose, onDone }: Props<RotatedKey>) {
           class="primary"
           disabled={busy}
           onClick={() =>
-            void run(() => call<RotatedKey>(`/v1/keys/${encodeURIComponent(key.id)}/rotate`, { method: "POST", body }))
+            void run(() =>
+              call<RotatedKey>(`/v1/keys/${encodeURIComponent(key.id)}/rotate`, {
+                method: "POST",
+                body,
+                workspace: key.workspace,
+              }),
+            )
           }
         >
           Rotate
@@ -66,7 +72,12 @@ export function RevokeDialog({ of: key, onClose, onDone }: Props<ServiceKey>) {
           class="danger"
           disabled={busy}
           onClick={() =>
-            void run(() => call<ServiceKey>(`/v1/keys/${encodeURIComponent(key.id)}/revoke`, { method: "POST" }))
+            void run(() =>
+              call<ServiceKey>(`/v1/keys/${encodeURIComponent(key.id)}/revoke`, {
+                method: "POST",
+                workspace: key.workspace,
+              }),
+            )
           }
         >
           Revoke

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client.ts";
 import type { CreatedKey, CreateKey } from "../../api/types.ts";
+import { session, showsAll } from "../../api/session-state.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Choice, Field } from "../../components/form.tsx";
@@ -39,10 +40,13 @@ export function CreateKeyDialog(props: { readonly onClose: () => void; readonly 
   const [days, setDays] = useState<string>(DAYS[0][0]);
   const [per, setPer] = useState<string>(PERIODS[0][0]);
   const [scopes, setScopes] = useState<readonly Scope[]>(["inference", "catalogue:read"]);
+  const current = session.value;
+  const workspaces = current?.signed_in === true && showsAll.value ? current.workspaces : [];
+  const [workspace, setWorkspace] = useState(current?.signed_in === true ? current.workspace : "");
   const { busy, failure, run } = useAction<CreatedKey>(props.onDone);
   const submit = (form: HTMLFormElement): void => {
     const body = bodyOf(new FormData(form), scopes, Number(days), per);
-    void run(() => call<CreatedKey>("/v1/keys", { method: "POST", body }));
+    void run(() => call<CreatedKey>("/v1/keys", { method: "POST", body, workspace }));
   };
   return (
     <Dialog title="Create a key" onClose={props.onClose}>
@@ -53,6 +57,14 @@ export function CreateKeyDialog(props: { readonly onClose: () => void; readonly 
         }}
       >
         {failure === null ? null : <ErrorBox failure={failure} />}
+        {workspaces.length === 0 ? null : (
+          <Choice
+            label="Workspace of the key"
+            value={workspace}
+            options={workspaces.map((name) => [name, name])}
+            onChange={setWorkspace}
+          />
+        )}
         <Field label="Owner" hint="A person or a group, such as group:payments">
           <input name="owner" required maxLength={128} autocomplete="off" />
         </Field>

@@ -1,14 +1,14 @@
 import { useMemo, useState } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
 import type { CreatedKey, KeyList, ServiceKey } from "../../api/types.ts";
-import { mayManage } from "../../api/session-state.ts";
+import { inWorkspaces, mayManageKeys, showsAll, workspaceShown } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Segments } from "../../components/form.tsx";
 import { Empty, Loaded } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { counted, whole } from "../../format/amounts.ts";
+import { compact, counted, dollars, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { address, replaceQuery } from "../../router.ts";
 import { CreateKeyDialog } from "./create-key.tsx";
@@ -19,9 +19,9 @@ const DAY = 86_400_000;
 /** A key that ends sooner than this is marked. */
 export const SOON_DAYS = 14;
 
-/** The end of that time, RFC 3339. */
-export function soonEnd(): string {
-  return new Date(Date.now() + SOON_DAYS * DAY).toISOString();
+/** The end of that time, RFC 3339. @param now milliseconds since the epoch. */
+export function soonEnd(now: number): string {
+  return new Date(now + SOON_DAYS * DAY).toISOString();
 }
 
 const SHOWN = [
@@ -34,17 +34,22 @@ type Asked = { readonly what: "create" } | { readonly what: "rotate" | "revoke";
 export function KeysPage() {
   const show = address.value.query.get("show") === "expiring" ? "expiring" : "";
   // Pages of one list are none of the other.
-  return <KeyPages key={show} show={show} />;
+  return <KeyPages key={`${show} ${workspaceShown()}`} show={show} />;
 }
 
 function KeyPages({ show }: { readonly show: "" | "expiring" }) {
   const isExpiring = show === "expiring";
-  const soon = useMemo(soonEnd, []);
+  const soon = useMemo(() => soonEnd(Date.now()), []);
   const [pages, setPages] = useState<readonly (string | null)[]>([null]);
   const [asked, setAsked] = useState<Asked | null>(null);
   const [made, setMade] = useState<CreatedKey | null>(null);
   const resource = useResource<KeyList>(
-    withQuery("/v1/keys", { limit: 50, after: pages.at(-1) ?? null, expires_before: isExpiring ? soon : null }),
+    withQuery("/v1/keys", {
+      limit: 50,
+      after: pages.at(-1) ?? null,
+      expires_before: isExpiring ? soon : null,
+      ...inWorkspaces(),
+    }),
   );
   const done = (key: CreatedKey | null): void => {
     setAsked(null);
@@ -52,13 +57,18 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
     resource.reload();
   };
   const close = (): void => setAsked(null);
-  const columns = [...COLUMNS, ...(mayManage() ? [actions(setAsked)] : []), ...FURTHER];
+  const columns = [
+    ...COLUMNS.slice(0, 2),
+    ...(showsAll.value ? [WORKSPACE] : []),
+    ...COLUMNS.slice(2),
+    ...(mayManageKeys() ? [actions(setAsked)] : []),
+  ];
   return (
     <>
       <div class="title">
         <h1>Keys</h1>
         <Segments label="Keys shown" value={show} options={SHOWN} onChange={(value) => replaceQuery({ show: value })} />
-        {mayManage() ? (
+        {mayManageKeys() ? (
           <button type="button" class="primary" onClick={() => setAsked({ what: "create" })}>
             Create a key
           </button>
@@ -109,32 +119,72 @@ function StatusBadge({ of: { status, expires_at, replaced_by } }: { readonly of:
 }
 
 const COLUMNS: readonly Column<ServiceKey>[] = [
-  { head: "Key", cell: ({ id }) => <Code of={id} /> },
+  {
+    head: "Key",
+    cell: ({ id, environment }) => (
+      <div class="lines">
+        <Code of={id} />
+        <small>
+          <Name of={environment} />
+        </small>
+      </div>
+    ),
+  },
   { head: "Status", cell: (key) => <StatusBadge of={key} /> },
-  { head: "Owner", cell: ({ owner }) => <Name of={owner} /> },
-  { head: "Scopes", cell: ({ scopes }) => <Names of={scopes} /> },
-  { head: "Labels", cell: ({ labels }) => <Names of={labels} /> },
-  { head: "Last used", cell: ({ last_used_at }) => <Time at={last_used_at} /> },
+  {
+    head: "Owner",
+    cell: ({ owner, workload, labels, created_by }) => (
+      <div class="lines">
+        <Name of={owner} />
+        {workload === "" || workload === null ? null : (
+          <small>
+            for <Name of={workload} />
+          </small>
+        )}
+        {labels.length === 0 ? null : (
+          <small>
+            labels <Name of={labels.join(", ")} />
+          </small>
+        )}
+        <small>
+          created by <Name of={created_by} />
+        </small>
+      </div>
+    ),
+  },
   { head: "Expires", cell: ({ expires_at }) => <Time at={expires_at} day /> },
+  {
+    head: "Last used",
+    cell: ({ last_used_at }) => (last_used_at === null ? <small>never</small> : <Time at={last_used_at} short />),
+  },
+  {
+    head: "Scopes and limits",
+    cell: ({ scopes, limits }) => (
+      <div class="lines">
+        <Name of={scopes.join(", ")} />
+        {limits === null ? null : (
+          <small>
+            <Name of={limitsOf(limits)} />
+          </small>
+        )}
+      </div>
+    ),
+  },
 ];
 
-const FURTHER: readonly Column<ServiceKey>[] = [
-  { head: "Environment", cell: ({ environment }) => <Name of={environment} /> },
-  { head: "Workload", cell: ({ workload }) => <Name of={workload} /> },
-  { head: "Created by", cell: ({ created_by }) => <Name of={created_by} /> },
-];
+const WORKSPACE: Column<ServiceKey> = { head: "Workspace", cell: ({ workspace }) => <Name of={workspace} /> };
 
-function Names({ of }: { readonly of: readonly string[] }) {
-  if (of.length === 0) return <Name of={null} />;
-  return (
-    <ul class="lines">
-      {of.map((each) => (
-        <li key={each}>
-          <Name of={each} />
-        </li>
-      ))}
-    </ul>
-  );
+/** Those of the key, which apply beside its workspace's; `null` where it has none. */
+function limitsOf(limits: ServiceKey["limits"]): string | null {
+  const { requests_per_minute: requests, tokens_per_minute: tokens, concurrency, budget } = limits ?? {};
+  const money = budget == null ? "" : "usd" in budget ? dollars(budget.usd) : `${compact(budget.tokens)} tokens`;
+  const parts = [
+    ...(budget == null ? [] : [`${money} a ${budget.per}`]),
+    ...(requests == null ? [] : [`${whole(requests)} requests a minute`]),
+    ...(tokens == null ? [] : [`${compact(tokens)} tokens a minute`]),
+    ...(concurrency == null ? [] : [`${whole(concurrency)} at once`]),
+  ];
+  return parts.length === 0 ? null : parts.join(", ");
 }
 
 function actions(ask: (asked: Asked) => void): Column<ServiceKey> {

@@ -2,11 +2,13 @@ import type { ComponentChildren } from "preact";
 import type { Health, KeyList, ServerStatus, Spend, Summary } from "../../api/types.ts";
 import { Panel } from "../../components/panel.tsx";
 import { Badge, Code, Name, type Tone } from "../../components/text.tsx";
-import { counted, dollars, milliseconds, whole, words } from "../../format/amounts.ts";
+import { counted, dollars, whole, words } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
-import { isWell } from "./health.tsx";
+import { groupLabel } from "../group-label.ts";
+import { isWell, troubleOf } from "./health.tsx";
 import { SOON_DAYS } from "../keys/keys.tsx";
+import { isSpent, lasts, runsOutAt } from "../spend/budgets.tsx";
 
 /** Something that a person should look at. */
 export interface Concern {
@@ -16,21 +18,32 @@ export interface Concern {
   readonly text: ComponentChildren;
 }
 
+/** Failed requests of a route in an hour that a person should see: fewer, or a smaller share, are for the charts. */
+const MANY_FAILED = 3;
+const MUCH_FAILED = 0.05;
+
 /** A budget is near its end where it would be spent before its window is over, or nearly is. */
 const NEARLY = 0.9;
 
-/** Of what has been read so far; the worst first. @param keys those that expire soon, the soonest first. */
-export function concernsOf(
-  status: ServerStatus | null,
-  health: Health | null,
-  summary: Summary | null,
-  spend: Spend | null,
-  keys: KeyList | null,
-): readonly Concern[] {
+/** What has been read so far; `null` for what has not. */
+export interface Known {
+  readonly status: ServerStatus | null;
+  readonly health: Health | null;
+  readonly summary: Summary | null;
+  /** By route. */
+  readonly lastHour: Summary | null;
+  readonly spend: Spend | null;
+  /** Those that expire soon, the soonest first. */
+  readonly keys: KeyList | null;
+}
+
+/** The worst first. */
+export function concernsOf({ status, health, summary, lastHour, spend, keys }: Known): readonly Concern[] {
   return [
     ...[...new Set([...(status?.degraded ?? []), ...(health?.degraded ?? [])])].map(ofDegraded),
     ...(health === null ? [] : ofHealth(health)),
-    ...(spend?.budgets ?? []).flatMap(ofBudget),
+    ...(lastHour?.groups ?? []).flatMap(ofRoute),
+    ...(spend?.budgets ?? []).flatMap((budget) => ofBudget(budget, Date.now())),
     ...(summary?.shadows ?? []).flatMap(ofShadow),
     ...(keys === null ? [] : ofKeys(keys)),
   ];
@@ -77,31 +90,42 @@ function ofHealth({ endpoints, replicas }: Health): readonly Concern[] {
     ...(replicas ?? []).filter(({ state }) => state === "lost").map(ofReplica),
     ...endpoints
       .filter((each) => !isWell(each))
-      .map(({ id, state, failure, retry_in_ms }) => ({
-        key: id,
+      .map((each) => ({
+        key: each.id,
         tone: "stop" as const,
-        kind: words(state),
+        kind: words(each.state),
         text: (
           <>
-            <Name of={id} />
-            {failure === null ? null : `: ${words(failure)}`}
-            {retry_in_ms === null ? null : `, tried again in ${milliseconds(retry_in_ms)}`}
+            <Name of={each.id} />: {troubleOf(each)}
           </>
         ),
       })),
   ];
 }
 
-function ofBudget({
-  name,
-  workspace,
-  limit_usd,
-  spent_usd,
-  projected_usd,
-  window_end,
-}: Spend["budgets"][number]): readonly Concern[] {
-  const isOver = spent_usd >= limit_usd;
-  if (!isOver && spent_usd < NEARLY * limit_usd && (projected_usd ?? 0) <= limit_usd) return [];
+function ofRoute({ group, requests, ended }: Summary["groups"][number]): readonly Concern[] {
+  const route = groupLabel(group, "route");
+  const failed = ended?.terminals.failed ?? 0;
+  if (route === null || failed < MANY_FAILED || failed < MUCH_FAILED * requests) return [];
+  return [
+    {
+      key: `route ${route}`,
+      tone: "stop",
+      kind: "failing",
+      text: (
+        <a href={link(["decisions"], { route, terminal: "failed", since: "1" })}>
+          <Name of={route} />: {whole(failed)} of {counted(requests, "request")} failed in the last hour
+        </a>
+      ),
+    },
+  ];
+}
+
+function ofBudget(budget: Spend["budgets"][number], now: number): readonly Concern[] {
+  const { name, workspace, limit_usd, spent_usd, window_end } = budget;
+  const end = runsOutAt(budget, now);
+  const isOver = isSpent(budget);
+  if (lasts(budget) && spent_usd < NEARLY * limit_usd) return [];
   return [
     {
       key: `budget ${workspace} ${name}`,
@@ -110,7 +134,20 @@ function ofBudget({
       text: (
         <a href={link(["spend"])}>
           <Name of={workspace} /> <Name of={name} />: {dollars(spent_usd)} of {dollars(limit_usd)}
-          {projected_usd === null ? null : `, ${dollars(projected_usd)} projected`} until <Time at={window_end} />
+          {isOver ? (
+            <>
+              , requests are refused until <Time at={window_end} />
+            </>
+          ) : end === null ? (
+            <>
+              {lasts(budget) ? ", renewed " : ", will not last until "}
+              <Time at={window_end} />
+            </>
+          ) : (
+            <>
+              , will be spent about <Time at={end} short />
+            </>
+          )}
         </a>
       ),
     },

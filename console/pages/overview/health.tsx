@@ -8,6 +8,17 @@ import { Time } from "../../format/time.tsx";
 
 export const isWell = ({ state }: Pick<EndpointHealth, "state">): boolean => state === "healthy";
 
+/** What is wrong with an endpoint, and when it gets calls again. */
+export function troubleOf({ state, failure, consecutive_failures, retry_in_ms }: EndpointHealth): string {
+  const times = consecutive_failures > 1 ? ` ${whole(consecutive_failures)} times in a row` : "";
+  const parts = [
+    ...(failure === null ? [] : [`${words(failure)}${times}`]),
+    ...(retry_in_ms !== null && retry_in_ms > 0 ? [`tried again in ${milliseconds(retry_in_ms)}`] : []),
+    ...(state === "half_open" ? ["the next call tries it again"] : []),
+  ];
+  return parts.join(", ");
+}
+
 /** Endpoints as this process sees them; those that are out come first. */
 export function HealthPanel({ health }: { readonly health: Resource<Health> }) {
   return (
@@ -23,22 +34,16 @@ export function HealthPanel({ health }: { readonly health: Resource<Health> }) {
               keyOf={({ id }) => id}
               columns={[
                 { head: "Endpoint", cell: ({ id }) => <Name of={id} /> },
-                { head: "Provider", cell: ({ provider }) => <Name of={provider} /> },
-                { head: "Routes", cell: ({ routes }) => <Name of={routes.join(", ")} /> },
-                { head: "Region", cell: ({ region }) => <Name of={region} /> },
                 {
                   head: "State",
                   cell: (each) => <Badge tone={isWell(each) ? "good" : "stop"}>{words(each.state)}</Badge>,
                 },
-                { head: "Why", cell: ({ failure }) => (failure === null ? <Name of={null} /> : words(failure)) },
-                {
-                  head: "Failures in a row",
-                  number: true,
-                  cell: ({ consecutive_failures }) => whole(consecutive_failures),
-                },
-                { head: "Tried again in", number: true, cell: ({ retry_in_ms }) => milliseconds(retry_in_ms) },
+                { head: "Why", cell: (each) => (isWell(each) ? <Name of={null} /> : troubleOf(each)) },
                 { head: "In flight", number: true, cell: ({ in_flight }) => whole(in_flight) },
                 { head: "First token", number: true, cell: ({ latency_ms }) => milliseconds(latency_ms.p50) },
+                { head: "Region", cell: ({ region }) => <Name of={region} /> },
+                { head: "Provider", cell: ({ provider }) => <Name of={provider} /> },
+                { head: "Routes", cell: ({ routes }) => <Name of={routes.join(", ")} /> },
               ]}
             />
           )

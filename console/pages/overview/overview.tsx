@@ -1,4 +1,3 @@
-import { useMemo } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
 import type { Health, KeyList, ServerStatus, Spend, Summary } from "../../api/types.ts";
 import { hasScope, inWorkspaces } from "../../api/session-state.ts";
@@ -9,7 +8,7 @@ import { Facts } from "../../components/table.tsx";
 import { compact, counted, dollars, milliseconds, share, whole } from "../../format/amounts.ts";
 import { address, replaceQuery } from "../../router.ts";
 import { soonEnd } from "../keys/keys.tsx";
-import { windowOf, WINDOWS } from "../window.ts";
+import { useNow, useWindow, windowOf, WINDOWS } from "../window.ts";
 import { AttentionPanel, concernsOf } from "./attention.tsx";
 import { HealthPanel, ServerPanel } from "./health.tsx";
 import { TrafficCharts } from "./traffic-charts.tsx";
@@ -17,8 +16,8 @@ import { TrafficTable } from "./traffic-table.tsx";
 
 export function OverviewPage() {
   const name = address.value.query.get("window");
-  const chosen = useMemo(() => windowOf(name, Date.now()), [name]);
-  const soon = useMemo(soonEnd, []);
+  const chosen = useWindow(name);
+  const now = useNow();
   const health = useResource<Health>(withQuery("/v1/health", inWorkspaces()), 5_000);
   const summary = useResource<Summary>(
     withQuery("/v1/governance/summary", { start: chosen.start, ...inWorkspaces() }),
@@ -29,10 +28,23 @@ export function OverviewPage() {
     60_000,
   );
   const keys = useResource<KeyList>(
-    hasScope("operations:manage") ? withQuery("/v1/keys", { limit: 100, expires_before: soon }) : null,
+    hasScope("operations:manage")
+      ? withQuery("/v1/keys", { limit: 100, expires_before: soonEnd(now), ...inWorkspaces() })
+      : null,
+  );
+  const lastHour = useResource<Summary>(
+    withQuery("/v1/governance/summary", { start: windowOf("1h", now).start, group_by: "route", ...inWorkspaces() }),
+    30_000,
   );
   const status = useResource<ServerStatus>("/status", 10_000);
-  const concerns = concernsOf(status.value, health.value, summary.value, spend.value, keys.value);
+  const concerns = concernsOf({
+    status: status.value,
+    health: health.value,
+    summary: summary.value,
+    lastHour: lastHour.value,
+    spend: spend.value,
+    keys: keys.value,
+  });
   return (
     <>
       <div class="title">
@@ -79,7 +91,7 @@ function Totals({ totals, cost }: { readonly totals: Summary["totals"]; readonly
     <Facts
       rows={[
         ["Requests", compact(requests)],
-        ["Denied by policy", `${whole(denied)} (${share(denied, requests)})`],
+        ["Denied", `${whole(denied)} (${share(denied, requests)})`],
         ["Refused", `${whole(refused)} (${share(refused, requests)})`],
         [
           "Failed",

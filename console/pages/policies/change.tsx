@@ -149,7 +149,10 @@ function factsOf({
     State: words(state),
     "Enforced revision": enforced?.revision ?? "none",
     "Candidate revision": candidate?.revision ?? "none",
-    Approvals: approvals.length === 0 ? "none" : approvals.map(({ by }) => by.key_id).join(", "),
+    Approvals:
+      approvals.length === 0
+        ? "none"
+        : approvals.map(({ by }) => by.person?.name ?? by.person?.subject ?? by.key_id).join(", "),
     "Missing requirements": missing === null ? "no candidate" : counted(missing.length, "requirement"),
     Held: held.map(({ revision }) => revision).join(", ") || "none",
     Withdrawn: withdrawn.map(({ revision }) => revision).join(", ") || "none",

@@ -15,7 +15,10 @@ const POLL = 30_000;
 
 export function PoliciesPage() {
   const policies = useResource<PolicyList>(withQuery("/v1/policies", { ended: "true" }), POLL);
-  const summary = useResource<Summary>(hasScope("governance:read") ? "/v1/governance/summary" : null, POLL);
+  const summary = useResource<Summary>(
+    hasScope("governance:read") ? withQuery("/v1/governance/summary", { workspaces: "all" }) : null,
+    POLL,
+  );
   const shadows = summary.value?.shadows ?? [];
   return (
     <>
@@ -39,7 +42,10 @@ export function PoliciesPage() {
           )
         }
       </Loaded>
-      <p class="hint">Shadow figures are of the last 24 hours in this workspace.</p>
+      <p class="hint">
+        Shadow figures are of the last 24 hours, in all workspaces of this session. A policy’s page counts from its
+        first hour in shadow, in every workspace.
+      </p>
     </>
   );
 }

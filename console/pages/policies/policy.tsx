@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Policy } from "../../api/types.ts";
-import { mayApprove, mayManage } from "../../api/session-state.ts";
+import { mayApprove, mayManagePolicies, session } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
@@ -64,20 +64,33 @@ function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
         </h1>
         <Actions policy={policy} ask={ask} />
       </div>
+      <NotManagedHere />
       <p class="lead">
         <bdi>{printable(title)}</bdi>{" "}
         <small>
           owned by <Name of={owners.join(", ")} />
         </small>
       </p>
-      <SlotsPanel policy={policy} />
       {candidate === null ? null : <PromotionPanel policy={policy} />}
-      <HeldPanel policy={policy} ask={ask} />
       {candidate === null ? null : <ShadowPanel id={id} revision={candidate.revision} />}
+      <HeldPanel policy={policy} ask={ask} />
       <DifferencePanel policy={policy} />
+      <SlotsPanel policy={policy} />
       <HistoryPanel id={id} etag={etag} />
       {asked === null ? null : <Asked {...asked} />}
     </>
+  );
+}
+
+/** Why there is no button, for somebody who may change policies elsewhere. */
+function NotManagedHere() {
+  const current = session.value;
+  if (current?.signed_in !== true || current.policies !== null) return null;
+  return (
+    <p class="hint">
+      Workspaces of this session do not manage policies (<code>policies.managed_by</code> in routes.yaml): you see what
+      concerns them, and change nothing here.
+    </p>
   );
 }
 
@@ -114,7 +127,7 @@ function Actions({ policy, ask }: { readonly policy: Policy; readonly ask: (ques
           )}
         </>
       ) : null}
-      {mayManage() && candidate !== null ? (
+      {mayManagePolicies() && candidate !== null ? (
         <>
           <button type="button" class="primary" onClick={() => ask({ what: "promote" })}>
             Promote
@@ -124,7 +137,7 @@ function Actions({ policy, ask }: { readonly policy: Policy; readonly ask: (ques
           </button>
         </>
       ) : null}
-      {mayManage() && can_roll_back ? (
+      {mayManagePolicies() && can_roll_back ? (
         <button type="button" class="danger" onClick={() => ask({ what: "roll back" })}>
           Roll back
         </button>
@@ -142,13 +155,16 @@ function PromotionPanel({ policy }: { readonly policy: Policy }) {
       aside={ready ? <Badge tone="good">ready</Badge> : <Badge tone="widen">requirements missing</Badge>}
     >
       {missing === null || ready ? (
-        <p>Nothing is missing. Whoever may manage policies can promote it.</p>
+        <p>Nothing is missing: somebody who may manage policies can promote it.</p>
       ) : (
-        <ul class="bullets">
-          {missing.map((each) => (
-            <li key={each.requirement}>{missingSentence(each)}</li>
-          ))}
-        </ul>
+        <>
+          <p>A promotion still needs</p>
+          <ul class="bullets">
+            {missing.map((each) => (
+              <li key={each.requirement}>{missingSentence(each)}</li>
+            ))}
+          </ul>
+        </>
       )}
       {approvals.length === 0 ? (
         <p class="hint">Nobody has approved this content yet.</p>
@@ -158,7 +174,7 @@ function PromotionPanel({ policy }: { readonly policy: Policy }) {
           rows={approvals}
           keyOf={({ by, at }) => `${by.key_id} ${at}`}
           columns={[
-            { head: "Approved by", cell: ({ by }) => <Code of={by.key_id} /> },
+            { head: "Approved by", cell: ({ by }) => <Approver of={by} /> },
             { head: "Workspace", cell: ({ by }) => <Name of={by.workspace} /> },
             { head: "Roles", cell: ({ by }) => <Name of={by.roles.join(", ")} /> },
             { head: "When", cell: ({ at }) => <Time at={at} /> },
@@ -168,6 +184,11 @@ function PromotionPanel({ policy }: { readonly policy: Policy }) {
       )}
     </Panel>
   );
+}
+
+/** The person, by the name that the provider gave; the key where no person signed in. */
+function Approver({ of: { person, key_id } }: { readonly of: Policy["approvals"][number]["by"] }) {
+  return person === undefined ? <Code of={key_id} /> : <Name of={person.name ?? person.subject} />;
 }
 
 function HeldPanel({ policy, ask }: { readonly policy: Policy; readonly ask: (question: Question) => void }) {
@@ -187,7 +208,7 @@ function HeldPanel({ policy, ask }: { readonly policy: Policy; readonly ask: (qu
               ["Why", why],
             ]}
           />
-          {mayManage() ? (
+          {mayManagePolicies() ? (
             <button type="button" class="small" onClick={() => ask({ what: "release", digest, revision })}>
               Release {revision}
             </button>

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { hasScope, session } from "../../api/session-state.ts";
+import { hasScope, session, showsAll } from "../../api/session-state.ts";
 import type { Health, Model, ModelList } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Choice } from "../../components/form.tsx";
@@ -9,18 +9,27 @@ import { Badge, Code, Name } from "../../components/text.tsx";
 import { counted } from "../../format/amounts.ts";
 import { address, replaceQuery } from "../../router.ts";
 import { Drawing } from "./drawing.tsx";
+import { ReachPanel } from "./reach.tsx";
 import type { RouteEndpoint, RouteFacts } from "./route-facts.ts";
 import { SimulateForm } from "./simulate-form.tsx";
 import { PAGE, useRoutes } from "./use-routes.ts";
 import { priceOf } from "./wording.ts";
 
 export function RoutesPage() {
-  const resource = useResource<ModelList>("/v1/models?all=true");
   return (
     <>
       <div class="title">
         <h1>Routes</h1>
       </div>
+      {showsAll.value ? <ReachPanel /> : <RoutesOfWorkspace />}
+    </>
+  );
+}
+
+function RoutesOfWorkspace() {
+  const resource = useResource<ModelList>("/v1/models?all=true");
+  return (
+    <>
       <Loaded of={resource} lines={10}>
         {({ data }) =>
           data.length === 0 ? (

@@ -1,19 +1,18 @@
-import { useMemo, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { callText, withQuery, type Failure } from "../../api/client.ts";
-import type { Budget, Spend } from "../../api/types.ts";
+import type { Spend } from "../../api/types.ts";
 import { inWorkspaces, showsAll } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Chart } from "../../components/chart.tsx";
 import { Segments } from "../../components/form.tsx";
 import { Empty, ErrorBox, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
-import { Badge, Name } from "../../components/text.tsx";
-import { printable } from "../../format/printable.ts";
-import { compact, counted, dollars, share, whole } from "../../format/amounts.ts";
-import { Time } from "../../format/time.tsx";
+import { Name } from "../../components/text.tsx";
+import { ABSENT, compact, counted, dollars, share, whole } from "../../format/amounts.ts";
 import { address, replaceQuery } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
-import { beginningOf, windowOf, WINDOWS } from "../window.ts";
+import { beginningOf, useWindow, WINDOWS } from "../window.ts";
+import { BudgetsPanel } from "./budgets.tsx";
 
 const DIMENSIONS = [
   ["workspace", "Workspace"],
@@ -36,7 +35,7 @@ export function SpendPage() {
   const chosenOnes = offered.filter(([value]) => wanted.includes(value));
   const dimensions = chosenOnes.length === 0 ? DIMENSIONS.filter(([value]) => value === "route") : chosenOnes;
   const by = dimensions.map(([value]) => value);
-  const chosen = useMemo(() => windowOf(name, Date.now()), [name]);
+  const chosen = useWindow(name);
   const path = withQuery("/v1/spend", { start: chosen.start, group_by: by.join(","), ...inWorkspaces() });
   const resource = useResource<Spend>(path, 30_000);
   return (
@@ -53,7 +52,7 @@ export function SpendPage() {
       <Loaded of={resource} lines={10}>
         {(spend) => (
           <>
-            <BudgetsPanel budgets={spend.budgets} />
+            <BudgetsPanel budgets={spend.budgets} now={Date.now()} />
             <Panel title="Estimate from list prices" aside={<Download path={path} />}>
               <Facts
                 rows={[
@@ -92,6 +91,8 @@ export function SpendPage() {
     </>
   );
 }
+
+const nameOf = (label: string | null) => (label === null ? <small>none</small> : <Name of={label} />);
 
 /** Providers are not counted by key and route. */
 const APART: Readonly<Record<string, readonly string[]>> = {
@@ -132,9 +133,15 @@ function Groups({ spend, dimensions }: { readonly spend: Spend; readonly dimensi
         columns={[
           ...dimensions.map(([dimension, title]) => ({
             head: title,
-            cell: ({ group }: Spend["groups"][number]) => <Name of={groupLabel(group, dimension)} />,
+            cell: ({ group }: Spend["groups"][number]) => nameOf(groupLabel(group, dimension)),
           })),
-          { head: "Cost", number: true, cell: ({ cost_usd }) => dollars(cost_usd) },
+          // Requests that called no provider cost nothing, and are not unknown.
+          {
+            head: "Cost",
+            number: true,
+            cell: ({ cost_usd, unpriced_requests }) =>
+              cost_usd === null && unpriced_requests === 0 ? ABSENT : dollars(cost_usd),
+          },
           {
             head: "Share",
             number: true,
@@ -153,52 +160,6 @@ function Groups({ spend, dimensions }: { readonly spend: Spend; readonly dimensi
           {whole(10_000)}.
         </p>
       ) : null}
-    </>
-  );
-}
-
-function BudgetsPanel({ budgets }: { readonly budgets: readonly Budget[] }) {
-  return (
-    <Panel title="Budgets">
-      {budgets.length === 0 ? (
-        <p class="hint">No budget in dollars applies. Set one in routes.yaml under limits, or when a key is created.</p>
-      ) : (
-        <ul class="budgets">
-          {budgets.map((budget) => (
-            <li key={`${budget.workspace} ${budget.name}`}>
-              <BudgetLine budget={budget} />
-            </li>
-          ))}
-        </ul>
-      )}
-    </Panel>
-  );
-}
-
-function BudgetLine({ budget }: { readonly budget: Budget }) {
-  const { name, workspace, limit_usd, spent_usd, projected_usd, window_end } = budget;
-  const isOver = spent_usd >= limit_usd;
-  const willBe = !isOver && projected_usd !== null && projected_usd > limit_usd;
-  return (
-    <>
-      <span class="strong">
-        <Name of={workspace} /> <Name of={name} />{" "}
-        {isOver ? <Badge tone="stop">spent</Badge> : willBe ? <Badge tone="widen">will not last</Badge> : null}
-      </span>
-      <meter
-        min={0}
-        max={limit_usd}
-        high={limit_usd * 0.9}
-        value={Math.min(spent_usd, limit_usd)}
-        aria-label={printable(`Spent of ${workspace} ${name}`)}
-      />
-      <span>
-        {dollars(spent_usd)} of {dollars(limit_usd)}
-        <small>
-          {projected_usd === null ? ", too early to project" : `, ${dollars(projected_usd)} projected`} until{" "}
-          <Time at={window_end} />
-        </small>
-      </span>
     </>
   );
 }

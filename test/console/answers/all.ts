@@ -11,7 +11,7 @@ export const ALL: Answers = {
   "GET /status": { body: STATUS },
   "GET /v1/governance/summary": ({ query }) => ({ body: summary(query.get("group_by"), SHADOWS) }),
   "GET /v1/spend": ({ query }) => ({ body: spend(query.get("group_by")) }),
-  "GET /v1/decisions": { body: decisionList(24, "c2") },
+  "GET /v1/decisions": { body: decisionList(24) },
   "GET /v1/decisions/*": decisionOf,
   "GET /v1/policies": { body: POLICIES },
   "GET /v1/policies/tool-approval": { body: POLICY, headers: { etag: POLICY.etag } },

@@ -10,6 +10,7 @@ export const SIGNED_IN: SignedIn = {
   workspaces: ["search", "support"],
   roles: ["operator"],
   scopes: ["governance:read", "catalogue:read", "route:simulate", "operations:manage", "spend:read"],
+  policies: { workspace: "search", scopes: ["governance:read", "operations:manage", "policies:approve"] },
   csrf: "csrf-of-the-session",
   ends_at: "2026-11-24T14:00:00Z",
   idle_ends_at: "2026-11-24T02:30:00Z",

@@ -1,0 +1,32 @@
+import type { Decision } from "../../api/types.ts";
+import { counted, words } from "../../format/amounts.ts";
+
+/** What became of a request, in a sentence. */
+export function sentenceOf(decision: Decision): string {
+  const { outcome, terminal, reason, calls, endpoint, finish } = decision;
+  const failed = calls.filter(({ failure }) => failure !== null);
+  const failures = [...new Set(failed.map((call) => `${call.endpoint}: ${words(call.failure ?? "")}`))].join("; ");
+  if (outcome === "deny") return `Denied before any provider was called: ${reason ?? "no reason is on record"}.`;
+  if (outcome === "refuse") return `Refused before a decision: ${reason ?? "no reason is on record"}.`;
+  if (outcome === "answer") return "The router answered by itself; no provider was called.";
+  switch (terminal) {
+    case null:
+      return "The request is still running.";
+    case "failed":
+      return failed.length === 0
+        ? "The request failed before a provider was called."
+        : `Failed: ${counted(failed.length, "call")} failed and no candidate was left (${failures}).`;
+    case "client_closed":
+      return "The client closed the connection before the answer was complete.";
+    case "unknown":
+      return "The process ended while the request ran; how the request ended is not known.";
+    case "incomplete":
+      return `${endpoint ?? "The endpoint"} answered in part${finish === null ? "" : `: ${words(finish)}`}.`;
+    case "completed":
+      return failed.length === 0
+        ? `${endpoint ?? "An endpoint"} answered.`
+        : `${endpoint ?? "An endpoint"} answered after ${counted(failed.length, "failed call")} (${failures}).`;
+    default:
+      return words(terminal);
+  }
+}
