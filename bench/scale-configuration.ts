@@ -100,6 +100,7 @@ const KINDS: readonly Kind[] = [
 	not "eu" in input.workspace.labels
 }
 
+# signalbox: later ${of(TIERS, round)}-${round}
 pass.resident contains c.id if {
 	some c in input.candidates
 	c.region in data.regions.eu
@@ -118,7 +119,7 @@ pass.separate if "vip" in input.key.labels`,
   (round) => [
     "short",
     "gate",
-    `pass.short if input.request.context in {"unspecified", "to_1k", "to_4k", "to_${of(["16k", "32k"], round)}"}
+    `pass.short if input.request.context in {"unspecified", "to_1k", "to_4k", "to_${of(["16k", "64k"], round)}"}
 
 pass.short if input.workspace.tier == "${of(TIERS, round)}"`,
   ],
