@@ -10,7 +10,7 @@ it("names times as the report does, whether or not somebody tells them apart", (
   if (own === undefined) throw new Error("no operation");
   const all = DAY_BUCKETS.flatMap((day) => HOUR_BUCKETS.map((hour) => `${day} ${hour}`)).toSorted();
   for (const sees of [() => false, (path: string) => path === "input.time.day"]) {
-    const eyes: Eyes = { sight: { sees, distinguishes: sees }, table: table({}) };
+    const eyes: Eyes = { sight: { sees, seesAllOf: sees, distinguishes: sees }, table: table({}) };
     const time = policyOnlyDimensions(universe, own, [eyes]).find(({ name }) => name === "time");
     expect(time?.blocks.flatMap(({ values }) => values).toSorted()).toEqual(all);
   }

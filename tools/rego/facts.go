@@ -65,7 +65,8 @@ type resultFacts struct {
 	Value    any  `json:"value"`
 }
 
-// referenceFacts is something read from outside of the module: `input.…` or `data.…`.
+// referenceFacts is something read from outside of the module: `input.…` or `data.…`. Below a list of the input stands the
+// word that is sought in it, where nothing else of the list is read.
 type referenceFacts struct {
 	position
 	Root string    `json:"root"`
@@ -116,13 +117,18 @@ func directivesOf(module *ast.Module) []directiveFacts {
 
 func (facts *moduleFacts) addReferences(module *ast.Module) {
 	for _, rule := range module.Rules {
+		sought := soughtIn(rule)
 		ast.WalkTerms(rule, func(term *ast.Term) bool {
 			reference, ok := term.Value.(ast.Ref)
 			if !ok {
 				return false
 			}
 			if root, ok := reference[0].Value.(ast.Var); ok && (root == "input" || root == "data") {
-				facts.References = append(facts.References, referenceFacts{at(term.Location), string(root), words(reference[1:])})
+				path := words(reference[1:])
+				if word, ok := sought[term]; ok {
+					path = append(path, &word)
+				}
+				facts.References = append(facts.References, referenceFacts{at(term.Location), string(root), path})
 			}
 			facts.addBuiltin(reference, term.Location)
 			return false
@@ -132,6 +138,34 @@ func (facts *moduleFacts) addReferences(module *ast.Module) {
 			return false
 		})
 	}
+}
+
+// soughtIn gives the word that is sought in a list of the input: of `"vip" in input.key.labels` the module reads no more
+// than whether the list has this one word.
+func soughtIn(rule *ast.Rule) map[*ast.Term]string {
+	found := map[*ast.Term]string{}
+	visit := func(terms []*ast.Term) {
+		if len(terms) != 3 || terms[0].Value.String() != ast.Member.Name {
+			return
+		}
+		word, isText := terms[1].Value.(ast.String)
+		list, isReference := terms[2].Value.(ast.Ref)
+		if isText && isReference && list.HasPrefix(ast.InputRootRef) && list.IsGround() {
+			found[terms[2]] = string(word)
+		}
+	}
+	ast.NewGenericVisitor(func(node any) bool {
+		switch node := node.(type) {
+		case *ast.Expr:
+			if terms, ok := node.Terms.([]*ast.Term); ok {
+				visit(terms)
+			}
+		case ast.Call:
+			visit(node)
+		}
+		return false
+	}).Walk(rule)
+	return found
 }
 
 // addBuiltin looks at every dotted name, called or not: a refused built-in as the target of `with` counts as well.

@@ -1,6 +1,6 @@
 import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
 import { REMEMBERED_MEMBERS } from "../../policy/modules/remembering-set.ts";
-import { readsPath } from "../../policy/modules/reads.ts";
+import { readsAllOf, readsPath } from "../../policy/modules/reads.ts";
 import type { SinglePolicy } from "../../policy/policy-set.ts";
 import type { Eyes, PolicyOnly } from "../space/blocks.ts";
 import type { Sight } from "../space/readers.ts";
@@ -20,6 +20,7 @@ const STATE_MEMBERS = REMEMBERED_MEMBERS.filter(
 );
 
 const NEEDS = "input.request.needs";
+const WORKSPACE_LABELS = "input.workspace.labels";
 
 /**
  * The needs of a request as one policy sees them. Those that it does not name are as good as each other where the same of its candidates have them
@@ -28,8 +29,10 @@ const NEEDS = "input.request.needs";
 function seenNeeds(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput) => string {
   const readsCandidates = readsPath(policy, "input.candidates");
   const readsApprovals = readsPath(policy, "data.approved.capabilities");
+  const seesOthers = readsAllOf(policy, NEEDS);
   return ({ request, candidates }) =>
     request.needs
+      .filter((need) => seesOthers || sight.distinguishes(NEEDS, need))
       .map((need) => {
         if (readsApprovals || sight.distinguishes(NEEDS, need)) return `=${need}`;
         if (!readsCandidates) return "~";
@@ -38,6 +41,21 @@ function seenNeeds(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput) 
       .toSorted()
       .join("\n");
 }
+
+/** The labels of a workspace as one policy sees them: where it only seeks some, the others do not matter. */
+function seenLabels(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput) => string {
+  const seesOthers = readsAllOf(policy, WORKSPACE_LABELS);
+  return ({ workspace }) =>
+    workspace.labels
+      .filter((label) => seesOthers || sight.distinguishes(WORKSPACE_LABELS, label))
+      .join("\n");
+}
+
+/** How one policy sees members that it may see less of than their whole value. */
+const SEEN_BY: Readonly<Record<string, (policy: SinglePolicy, eyes: Eyes) => (input: PolicyInput) => string>> = {
+  [NEEDS]: seenNeeds,
+  [WORKSPACE_LABELS]: seenLabels,
+};
 
 /** The answers of one policy, as a diagram over the members that it reads. Its leaves are evaluations, each made by the policy itself. */
 export class PolicyDiagrams {
@@ -65,8 +83,8 @@ export class PolicyDiagrams {
     this.#shared = shared;
     this.#evaluations = evaluations;
     this.#seen = shared.levels.map((level) => level.values.map((_, value) => level.seen(eyes, value)));
-    this.#members = STATE_MEMBERS.filter(([path]) => readsPath(policy, path)).map(([path, valueOf]) =>
-      path === NEEDS ? seenNeeds(policy, eyes) : valueOf,
+    this.#members = STATE_MEMBERS.filter(([path]) => readsPath(policy, path)).map(
+      ([path, valueOf]) => SEEN_BY[path]?.(policy, eyes) ?? valueOf,
     );
     const { sight } = eyes;
     this.#seesOrder = sight.seesOrder || policy.contract.constraints.some(({ reasons }) => reasons.length > 1);

@@ -51,6 +51,7 @@ export class SideDiagrams {
   readonly #policies: readonly PolicyDiagrams[];
   readonly #views: PairedLeaves;
   readonly #outcomes = new Numbered<SideOutcomes>();
+  readonly #results = new WeakMap<StateVerdicts, Node>();
   /** By the state's key and the results of both views. */
   readonly #decided = new Map<string, Node>();
   readonly #single = new Map<string, number>();
@@ -99,14 +100,8 @@ export class SideDiagrams {
   /** The root whose leaves are outcomes of the state's requests. @param verdicts `null` where the table denies them. */
   outcomesOf({ key, sample }: StateOfSide, verdicts: StateVerdicts | null): Node {
     if (verdicts === null) return leafOf(this.#decidedOutcome(key, sample));
-    const ids = verdicts.input.candidates.map(({ id }) => id);
-    const resultsOf = (acting: readonly number[]): Node =>
-      this.fold.results(
-        acting.map((index) => verdicts.policies[index] ?? 0),
-        ids,
-      );
-    const { declared, promoted } = this.acting;
-    const results = this.#views.of(resultsOf(declared), resultsOf(promoted));
+    let results = this.#results.get(verdicts);
+    if (results === undefined) this.#results.set(verdicts, (results = this.#resultsOf(verdicts)));
     const known = this.#decided.get(`${key}\n\n${results}`);
     if (known !== undefined) return known;
     const first = new Map(this.#shared.profiles.of(results).map(({ leaf, path }) => [leaf, path]));
@@ -115,6 +110,17 @@ export class SideDiagrams {
     ).of(results);
     this.#decided.set(`${key}\n\n${results}`, made);
     return made;
+  }
+
+  /** Of both views. */
+  #resultsOf({ input, policies }: StateVerdicts): Node {
+    const ids = input.candidates.map(({ id }) => id);
+    const among = (acting: readonly number[]): Node =>
+      this.fold.results(
+        acting.map((index) => policies[index] ?? 0),
+        ids,
+      );
+    return this.#views.of(among(this.acting.declared), among(this.acting.promoted));
   }
 
   requestAt(sample: SampleRequest, path: readonly number[]): SampleRequest {

@@ -40,6 +40,6 @@ function dimensionsOf(
   }));
   const path = "input.request.needs";
   const named = sight.sees(path) ? own.needs.filter((need) => sight.distinguishes(path, need)).length : 0;
-  const others = sight.sees(path) ? own.needs.length - named + 1 : 1;
+  const others = sight.seesAllOf(path) ? own.needs.length - named + 1 : 1;
   return [...open, { dimension: "needs", distinguished: 2 ** named * others }];
 }

@@ -2,12 +2,12 @@ import type { SampleRequest } from "../sample-request.ts";
 import type { ApprovalPart, ApprovalState, StateDetails } from "./approval-state.ts";
 import { alikeStarts, joinedAspects, plainness, type AlikeStarts, type Aspect, type Start } from "./approval-starts.ts";
 import { approvalSteps, type Step } from "./approval-steps.ts";
-import { ApprovalWalk, type Walked } from "./approval-walk.ts";
+import { ApprovalWalk, type StepSet, type Walked } from "./approval-walk.ts";
+import { AssertedNames } from "./asserted-names.ts";
 import { preferenceValues } from "./preference-effects.ts";
 import type { Sight } from "./readers.ts";
 import { startSide, stateKey, type SideState, type SideView } from "./side-state.ts";
 import { SideWalk, type NodeId } from "./side-walk.ts";
-import { StepSets } from "./step-sets.ts";
 import type { OperationUniverse } from "./universe.ts";
 import type { ViewedPreferences } from "./viewed-preferences.ts";
 
@@ -77,7 +77,6 @@ class StatesOfJob {
   readonly #assertions: JobAssertions;
   readonly #sides: readonly SideWalk[];
   readonly #beginnings: readonly Beginning[];
-  readonly #sets = new StepSets();
   readonly #parts = new Map<string, Part>();
   readonly #numbers = new Map<SideState, number>();
   readonly #numbersByKey = new Map<string, number>();
@@ -97,13 +96,15 @@ class StatesOfJob {
   }
 
   walk(steps: readonly Step[], check: () => void): void {
-    const walk = new ApprovalWalk(this.#sides, steps, this.#sets, check);
-    const members = this.#beginnings.flatMap((beginning) => this.#members(beginning, walk, check));
+    const asserted = new AssertedNames(steps, [...NO_FAMILIES, ...this.#universe.signatureFamilies], (own, families) =>
+      this.#assertions.ofRequirements({ ...this.#sample, ...namesOf(own), signatureFamilies: families }),
+    );
+    const walk = new ApprovalWalk(this.#sides, steps, asserted, check);
+    const members = this.#beginnings.flatMap((beginning) => this.#members(beginning, walk, asserted, check));
     // The order of the first requests: first those without the last steps, and of these in the order of preferences.
     members.sort(
       (left, right) =>
-        this.#sets.order(left.walked.first, right.walked.first) ||
-        (left.starts.all[0]?.order ?? 0) - (right.starts.all[0]?.order ?? 0),
+        compared(left.walked.first, right.walked.first) || (left.starts.all[0]?.order ?? 0) - (right.starts.all[0]?.order ?? 0),
     );
     for (const member of members) this.#add(member);
   }
@@ -161,7 +162,12 @@ class StatesOfJob {
     return [...found.values()];
   }
 
-  #members({ nodes, starts }: Beginning, walk: ApprovalWalk, check: () => void): readonly Member[] {
+  #members(
+    { nodes, starts }: Beginning,
+    walk: ApprovalWalk,
+    asserted: AssertedNames,
+    check: () => void,
+  ): readonly Member[] {
     const known = new Map<string, readonly AlikeStarts[]>();
     return walk.from(nodes).flatMap((walked) => {
       check();
@@ -173,12 +179,8 @@ class StatesOfJob {
         walked,
         steps,
         families: signatureFamilies,
-        aspects: this.#assertions.ofRequirements({
-          ...this.#sample,
-          ...this.#namesOf(walked.part, steps),
-          signatureFamilies,
-        }),
-        names: this.#sets.sizeOf(walked.part) + signatureFamilies.length,
+        aspects: asserted.aspects(walked.asserted, signatureFamilies),
+        names: walked.names + signatureFamilies.length,
       }));
       return alike.flatMap((own) =>
         families.map(({ names, ...family }): Member => ({
@@ -222,23 +224,15 @@ class StatesOfJob {
 
   #partOf({ walked, starts: { plainest }, families, steps }: Member): ApprovalPart {
     return {
-      ...this.#namesOf(walked.part, steps),
+      ...namesOf(stepsIn(walked.part, steps)),
       signatureFamilies: families,
       dimensions: plainest.dimensions,
       preferences: plainest.effect.preferences,
     };
   }
 
-  #namesOf(set: Walked["part"], steps: readonly Step[]): Pick<ApprovalPart, "needs" | "features"> {
-    const taken = this.#sets.at(set).map((index) => steps[index]);
-    return {
-      needs: taken.flatMap((step) => step?.need ?? []),
-      features: taken.flatMap((step) => step?.feature ?? []),
-    };
-  }
-
   #detailsOf(members: readonly Member[]): StateDetails {
-    const names = members.map(({ walked, steps }) => this.#namesOf(walked.common, steps));
+    const names = members.map(({ walked, steps }) => namesOf(stepsIn(walked.common, steps)));
     const [first = { needs: [], features: [] }] = names;
     const starts = new Set(members.flatMap((member) => member.starts.all));
     const taken = new Map<string, Set<string>>();
@@ -263,3 +257,18 @@ class StatesOfJob {
 /** The view of base that shows what callers can reach. */
 const REACHED = 2;
 const NO_FAMILIES: readonly (readonly string[])[] = [[]];
+
+function stepsIn(set: StepSet, steps: readonly Step[]): readonly Step[] {
+  return steps.filter((_step, index) => (set & (1n << BigInt(index))) !== 0n);
+}
+
+function namesOf(steps: readonly Step[]): Pick<ApprovalPart, "needs" | "features"> {
+  return {
+    needs: steps.flatMap(({ need }) => need ?? []),
+    features: steps.flatMap(({ feature }) => feature ?? []),
+  };
+}
+
+function compared(left: StepSet, right: StepSet): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}

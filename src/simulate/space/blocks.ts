@@ -29,7 +29,7 @@ export interface Dimension {
 
 /** What a reader sees of a key's attributes: a name outside the side's vocabulary reads `other`. */
 export interface Eyes {
-  readonly sight: Pick<Sight, "sees" | "distinguishes">;
+  readonly sight: Pick<Sight, "sees" | "seesAllOf" | "distinguishes">;
   readonly table: Pick<RoutingTable, "vocabulary">;
 }
 
@@ -196,7 +196,8 @@ export function joinedNames(text: string, name: string): string {
 /** What a reader sees of a name: nothing, that there is one, or which. */
 export function seenName(sight: Eyes["sight"], path: string, name: string): string {
   if (!sight.sees(path)) return "";
-  return sight.distinguishes(path, name) ? `=${name}` : "~";
+  if (sight.distinguishes(path, name)) return `=${name}`;
+  return sight.seesAllOf(path) ? "~" : "";
 }
 
 /** A name as a side's policies read it. */

@@ -192,7 +192,7 @@ export function eyesOf(
   return assertions === null ? sides : [...sides, ...space.sides.map(({ table }) => ({ table, sight: assertions }))];
 }
 
-const BLIND: Pick<Sight, "sees" | "distinguishes"> = { sees: () => false, distinguishes: () => false };
+const BLIND: Eyes["sight"] = { sees: () => false, seesAllOf: () => false, distinguishes: () => false };
 
 /** A request of a member and an operation that says nothing else. */
 export function startSample(

@@ -7,7 +7,7 @@ import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { RETENTIONS } from "../../canon/retention.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
-import { readsPath } from "../../policy/modules/reads.ts";
+import { readsAllOf, readsPath } from "../../policy/modules/reads.ts";
 import type { Distinctions } from "../sample-request.ts";
 import { OUTSIDE_VOCABULARY } from "./universe.ts";
 
@@ -94,6 +94,11 @@ export class Sight {
     const known = this.#seen.get(path) ?? this.#readers.some((reader) => readsPath(reader, path));
     this.#seen.set(path, known);
     return known;
+  }
+
+  /** Whether a reader sees more of a list than whether names that it contains are in it. */
+  seesAllOf(path: string): boolean {
+    return this.#readers.some((reader) => readsAllOf(reader, path));
   }
 
   /** Whether a reader contains the name, at any path. */

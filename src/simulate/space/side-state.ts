@@ -85,10 +85,11 @@ export function approveSide({ opened }: SideView, state: SideState, approvals: r
   return candidates === state.candidates ? state : { ...state, candidates };
 }
 
-/** What the policies of a side see of a capability: nothing, which one, or only its facts in the table. */
+/** What the policies of a side see of a capability: nothing, which one, or only its facts in the table. Nobody sees one that is not sought. */
 export function needToken({ table, sight, opened }: SideView, capability: Capability): string {
   if (opened === null || !sight.sees("input.request.needs")) return "";
   if (sight.distinguishes("input.request.needs", capability)) return `=${capability}`;
+  if (!sight.seesAllOf("input.request.needs")) return "";
   const supported = routeCandidates(table, opened.route).map(({ endpoint }) =>
     endpoint.capabilities.includes(capability),
   );
