@@ -62,6 +62,23 @@ describe("compilePolicies", () => {
     expect(modules.map(({ units }) => units.map(({ policy }) => policy.contract.id))).toEqual([["a", "b"]]);
   });
 
+  test.for<readonly [body: string, reads: readonly string[]]>([
+    ['"x" in input.key.labels', ["input.key.labels.x"]],
+    ['not "x" in input.key.labels\n  "y" in input.key.labels', ["input.key.labels.x", "input.key.labels.y"]],
+    ['count([1 | "tools" in input.request.needs]) == 1', ["input.request.needs.tools"]],
+    ['"x" in input.key.labels\n  count(input.key.labels) > 1', ["input.key.labels"]],
+    ['"x" in input.key.labels\n  some label in input.key.labels\n  label != "y"', ["input.key.labels"]],
+    ['some label in {"x", "y"}\n  label in input.key.labels', ["input.key.labels"]],
+    ['labels := input.key.labels\n  "x" in labels', ["input.key.labels"]],
+    // Of an object `in` looks at every value.
+    ['"x" in input.key', ["input.key"]],
+    ['"x" in input.candidates[0].capabilities', ["input.candidates"]],
+  ])("of a list in which names are sought alone, reads the names: %s", async ([body, reads]) => {
+    const source = policySource("a", gate, `# signalbox: later x, y\npass.gate if {\n  ${body}\n}`);
+    const { policies } = await compile([source]);
+    expect(policies.map((policy) => policy.reads)).toEqual([reads]);
+  });
+
   test("compiles nothing to nothing, without a toolchain", async () => {
     const broken = new Proxy(toolchain, { get: () => () => Promise.reject(new Error("used")) });
     const compiled = await compilePolicies([], { cache: null, toolchain: broken });

@@ -145,8 +145,14 @@ function requestOf(universe: Universe, drawn: readonly number[], preferences: Pr
     reasoningEffort: one(own.reasoningEffort),
     dimensions: null,
     preferences,
-    key: { environment: one(universe.environments), workload: one(universe.workloads), labels: some(universe.labels) },
+    key: {
+      environment: one(universe.environments),
+      workload: one(universe.workloads),
+      labels: some(universe.labels),
+      owner: one(universe.owners),
+    },
     time: one(universe.times),
+    budget: one(universe.budgets),
   };
 }
 
@@ -165,7 +171,7 @@ describe("requests with any preferences", () => {
   it("change only where a class does, and in the same way", async () => {
     const sums = { changed: 0, onlyPreferred: 0, ordered: 0 };
     const requests = fc.array(
-      fc.record({ drawn: fc.array(fc.nat(11), { minLength: 24, maxLength: 24 }), preferences: anyPreferences }),
+      fc.record({ drawn: fc.array(fc.nat(11), { minLength: 26, maxLength: 26 }), preferences: anyPreferences }),
       { minLength: 20, maxLength: 20 },
     );
     await fc.assert(

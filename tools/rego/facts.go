@@ -140,6 +140,9 @@ func (facts *moduleFacts) addReferences(module *ast.Module) {
 	}
 }
 
+// wordLists are the lists of words in the input. Of an object `in` looks at every value: `"batch" in input.key` reads them all.
+var wordLists = setOf("input.key.labels", "input.request.needs", "input.workspace.labels")
+
 // soughtIn gives the word that is sought in a list of the input: of `"vip" in input.key.labels` the module reads no more
 // than whether the list has this one word.
 func soughtIn(rule *ast.Rule) map[*ast.Term]string {
@@ -150,7 +153,7 @@ func soughtIn(rule *ast.Rule) map[*ast.Term]string {
 		}
 		word, isText := terms[1].Value.(ast.String)
 		list, isReference := terms[2].Value.(ast.Ref)
-		if isText && isReference && list.HasPrefix(ast.InputRootRef) && list.IsGround() {
+		if isText && isReference && wordLists[list.String()] {
 			found[terms[2]] = string(word)
 		}
 	}

@@ -46,9 +46,7 @@ function seenNeeds(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput) 
 function seenLabels(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput) => string {
   const seesOthers = readsAllOf(policy, WORKSPACE_LABELS);
   return ({ workspace }) =>
-    workspace.labels
-      .filter((label) => seesOthers || sight.distinguishes(WORKSPACE_LABELS, label))
-      .join("\n");
+    workspace.labels.filter((label) => seesOthers || sight.distinguishes(WORKSPACE_LABELS, label)).join("\n");
 }
 
 /** How one policy sees members that it may see less of than their whole value. */

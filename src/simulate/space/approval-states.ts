@@ -104,7 +104,8 @@ class StatesOfJob {
     // The order of the first requests: first those without the last steps, and of these in the order of preferences.
     members.sort(
       (left, right) =>
-        compared(left.walked.first, right.walked.first) || (left.starts.all[0]?.order ?? 0) - (right.starts.all[0]?.order ?? 0),
+        compared(left.walked.first, right.walked.first) ||
+        (left.starts.all[0]?.order ?? 0) - (right.starts.all[0]?.order ?? 0),
     );
     for (const member of members) this.#add(member);
   }
