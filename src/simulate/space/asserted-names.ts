@@ -17,7 +17,6 @@ const MOST_NAMES = 8;
 export class AssertedNames {
   readonly none: AssertedSet;
   readonly #aspectsOf: RequirementAspects;
-  readonly #families: readonly (readonly string[])[];
   /** A step of each name: assertions see all steps of a name alike. */
   readonly #examples: readonly Step[];
   readonly #indices: ReadonlyMap<string, number>;
@@ -34,7 +33,6 @@ export class AssertedNames {
     const byName = new Map(steps.flatMap((step) => (step.asserted === "" ? [] : [[step.asserted, step] as const])));
     this.#examples = [...byName.values()];
     this.#indices = new Map([...byName.keys()].map((name, index) => [name, index]));
-    this.#families = families;
     this.#aspectsOf = aspectsOf;
     if (byName.size <= MOST_NAMES) {
       for (let bits = 0; bits < 2 ** byName.size; bits += 1) {
