@@ -43,8 +43,6 @@ const SCALARS = {
   reasoningEffort: { name: "reasoning_effort", plain: "unspecified", values: REASONING_EFFORTS, varies: generates },
 } as const satisfies { readonly [Member in ScalarMember]: Scalar<Scalars[Member]> };
 
-export type ScalarName = (typeof SCALARS)[ScalarMember]["name"];
-
 type Make<Result> = (member: ScalarMember, scalar: Scalar<Scalars[ScalarMember]>) => Result;
 
 /** What is made of each member, in the order of reports. */

@@ -179,3 +179,14 @@ export function unroutedDeviations(
 export function requestFaults({ path, method }: Endpoint, body: unknown): readonly string[] {
   return faults(["paths", path, method.toLowerCase(), "requestBody", "content", "application/json", "schema"], body);
 }
+
+/** The types of an `eventUnion` with their components and descriptions, for readers. Empty where the events have no types. */
+export function eventTypes(events: JsonObject): readonly (readonly [string, JsonObject])[] {
+  const [known] = Array.isArray(events["anyOf"]) ? events["anyOf"] : [];
+  if (!isJsonObject(known) || !Array.isArray(known["oneOf"])) return [];
+  return known["oneOf"].filter(isJsonObject).flatMap((event) => {
+    const { properties } = event;
+    const type = isJsonObject(properties) && isJsonObject(properties["type"]) ? properties["type"]["const"] : undefined;
+    return typeof type === "string" ? [[type, event] as const] : [];
+  });
+}

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { eventTypes } from "../../src/dialects/contract/event-stream.ts";
 import {
   ROUTES,
   STARTING,
@@ -11,7 +10,7 @@ import {
   type Route,
   type Variant,
 } from "../clients/fixture.ts";
-import { deviations } from "./contract.ts";
+import { eventTypes, deviations } from "./contract.ts";
 
 // Streams of a real server: each surface over each dialect, with text, tool calls, refusals and broken upstreams.
 let fixture: Fixture;

@@ -1,3 +1,4 @@
+import { eventTypes } from "../contract/contract.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { errorsOf, errorSchemaOf } from "../../src/http/contract/document/error-answers.ts";
 import { DESCRIBED_ERRORS, type DescribedError } from "../../src/http/contract/document/error-rows.ts";
@@ -12,7 +13,7 @@ import {
   type Endpoint,
 } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { eventTypes, titleOf } from "../../src/dialects/contract/event-stream.ts";
+import { titleOf } from "../../src/dialects/contract/event-stream.ts";
 import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
 import { pathOf } from "../contract/served.ts";
 

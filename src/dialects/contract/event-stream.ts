@@ -1,5 +1,5 @@
 import { complete } from "../../canon/json/schema.ts";
-import { type JsonObject, isJsonObject } from "../../canon/json.ts";
+import { type JsonObject } from "../../canon/json.ts";
 
 /** An answer as a stream of server-sent events. */
 export interface EventStream {
@@ -64,15 +64,4 @@ export function eventUnion(name: string, byType: Readonly<Record<string, JsonObj
 /** Name of the component of a schema. */
 export function titleOf({ title }: JsonObject): string {
   return typeof title === "string" ? title : "";
-}
-
-/** The types of an {@link eventUnion} with their components and descriptions, for readers. Empty where the events have no types. */
-export function eventTypes(events: JsonObject): readonly (readonly [string, JsonObject])[] {
-  const [known] = Array.isArray(events["anyOf"]) ? events["anyOf"] : [];
-  if (!isJsonObject(known) || !Array.isArray(known["oneOf"])) return [];
-  return known["oneOf"].filter(isJsonObject).flatMap((event) => {
-    const { properties } = event;
-    const type = isJsonObject(properties) && isJsonObject(properties["type"]) ? properties["type"]["const"] : undefined;
-    return typeof type === "string" ? [[type, event] as const] : [];
-  });
 }

@@ -23,117 +23,120 @@ type Operation = DecisionRecord["operation"];
 export class RequestMetrics implements RequestObserver {
   readonly #inFlight = new Map<Operation, number>();
 
-  readonly #requests = new Counter({
-    name: "signalbox_requests",
-    help: "Requests that have ended, by how. Route none: the request named no route that its workspace may use.",
-    labels: ["operation", "route", "terminal", "status_class"],
-  });
-  readonly #workspaceRequests = new Counter({
-    name: "signalbox_workspace_requests",
-    help: "Requests that have ended, by workspace. No workspace: no key was accepted.",
-    labels: ["workspace", "terminal"],
-  });
-  readonly #decisions = new Counter({
-    name: "signalbox_decisions",
-    help: "Decisions: route, deny, refuse (before any decision) or answer (by the router itself).",
-    labels: ["operation", "outcome"],
-  });
-  readonly #denials = new Counter({
-    name: "signalbox_denials",
-    help: "Requests that were denied, by the constraint that failed first and its reason.",
-    labels: ["policy", "constraint", "reason"],
-  });
-  readonly #refusals = new Counter({
-    name: "signalbox_refusals",
-    help: "Requests that were refused before a decision, by error code.",
-    labels: ["operation", "code"],
-  });
-  readonly #unrouted = new Counter({
-    name: "signalbox_unrouted",
-    help: "Answers to requests that match no endpoint: an unknown path or method, a malformed URL. They leave no evidence.",
-    labels: ["status"],
-  });
-  readonly #wouldDeny = new Counter({
-    name: "signalbox_shadow_would_deny",
-    help: "Times that a constraint of a shadow slot would have denied or narrowed; signalbox_decisions_total is the denominator.",
-    labels: ["policy", "constraint", "reason", "verdict"],
-  });
-  readonly #obligations = new Counter({
-    name: "signalbox_obligations",
-    help: "Obligations that were applied, or would have been in a shadow slot.",
-    labels: ["policy", "obligation", "effect"],
-  });
-  readonly #attempts = new Counter({
-    name: "signalbox_attempts",
-    help: "Attempts at endpoints, by kind of failure; empty for those that went well.",
-    labels: ["provider", "endpoint", "failure"],
-  });
-  readonly #shed = new Counter({
-    name: "signalbox_shed",
-    help: "Attempts that found the limit reached and the queue full, or waited there in vain.",
-    labels: ["provider", "endpoint"],
-  });
-  readonly #fallbacks = new Counter({
-    name: "signalbox_fallbacks",
-    help: "Failed attempts that were followed by one at another endpoint, by the endpoint that failed.",
-    labels: ["route", "endpoint", "failure"],
-  });
-  readonly #tokens = new Counter({
-    name: "signalbox_tokens",
-    help: "Tokens as providers counted them. cache_read is a part of input, reasoning one of output.",
-    labels: ["route", "provider", "type"],
-  });
-  readonly #workspaceTokens = new Counter({
-    name: "signalbox_workspace_tokens",
-    help: "The same tokens by workspace.",
-    labels: ["workspace", "type"],
-  });
-  readonly #cost = new Counter({
-    name: "signalbox_cost_usd",
-    help: "US dollars by list price, of requests whose cost is known; no bill.",
-    labels: ["route", "provider"],
-  });
-  readonly #unpriced = new Counter({
-    name: "signalbox_unpriced_requests",
-    help: "Requests that a provider carried out and whose cost is unknown: no price, or no counts.",
-    labels: ["route", "provider"],
-  });
-  readonly #total = new Histogram(
-    {
-      name: "signalbox_request_duration_seconds",
-      help: "From a request's arrival to its end.",
-      labels: ["operation", "terminal"],
-      unit: "seconds",
-    },
-    DURATIONS,
-  );
-  readonly #firstByte = new Histogram(
-    {
-      name: "signalbox_first_byte_seconds",
-      help: "From a request's arrival to the first byte of its answer, where a provider gave one.",
-      labels: ["operation", "route"],
-      unit: "seconds",
-    },
-    DURATIONS,
-  );
-  readonly #router = new Histogram(
-    {
-      name: "signalbox_router_seconds",
-      help: "The router's own time before a request goes to a provider, or until it is answered without one.",
-      labels: ["operation"],
-      unit: "seconds",
-    },
-    OWN_TIMES,
-  );
-  readonly #attemptTime = new Histogram(
-    {
-      name: "signalbox_attempt_duration_seconds",
-      help: "From an attempt's start to its end; the longest where calls of a batch are reported together.",
+  /** Each holds a bounded number of series. */
+  readonly #of = {
+    requests: new Counter({
+      name: "signalbox_requests",
+      help: "Requests that have ended, by how. Route none: the request named no route that its workspace may use.",
+      labels: ["operation", "route", "terminal", "status_class"],
+    }),
+    workspaceRequests: new Counter({
+      name: "signalbox_workspace_requests",
+      help: "Requests that have ended, by workspace. No workspace: no key was accepted.",
+      labels: ["workspace", "terminal"],
+    }),
+    decisions: new Counter({
+      name: "signalbox_decisions",
+      help: "Decisions: route, deny, refuse (before any decision) or answer (by the router itself).",
+      labels: ["operation", "outcome"],
+    }),
+    denials: new Counter({
+      name: "signalbox_denials",
+      help: "Requests that were denied, by the constraint that failed first and its reason.",
+      labels: ["policy", "constraint", "reason"],
+    }),
+    refusals: new Counter({
+      name: "signalbox_refusals",
+      help: "Requests that were refused before a decision, by error code.",
+      labels: ["operation", "code"],
+    }),
+    unrouted: new Counter({
+      name: "signalbox_unrouted",
+      help: "Answers to requests that match no endpoint: an unknown path or method, a malformed URL. They leave no evidence.",
+      labels: ["status"],
+    }),
+    wouldDeny: new Counter({
+      name: "signalbox_shadow_would_deny",
+      help: "Times that a constraint of a shadow slot would have denied or narrowed; signalbox_decisions_total is the denominator.",
+      labels: ["policy", "constraint", "reason", "verdict"],
+    }),
+    obligations: new Counter({
+      name: "signalbox_obligations",
+      help: "Obligations that were applied, or would have been in a shadow slot.",
+      labels: ["policy", "obligation", "effect"],
+    }),
+    attempts: new Counter({
+      name: "signalbox_attempts",
+      help: "Attempts at endpoints, by kind of failure; empty for those that went well.",
+      labels: ["provider", "endpoint", "failure"],
+    }),
+    shed: new Counter({
+      name: "signalbox_shed",
+      help: "Attempts that found the limit reached and the queue full, or waited there in vain.",
       labels: ["provider", "endpoint"],
-      unit: "seconds",
-    },
-    DURATIONS,
-  );
+    }),
+    fallbacks: new Counter({
+      name: "signalbox_fallbacks",
+      help: "Failed attempts that were followed by one at another endpoint, by the endpoint that failed.",
+      labels: ["route", "endpoint", "failure"],
+    }),
+    tokens: new Counter({
+      name: "signalbox_tokens",
+      help: "Tokens as providers counted them. cache_read is a part of input, reasoning one of output.",
+      labels: ["route", "provider", "type"],
+    }),
+    workspaceTokens: new Counter({
+      name: "signalbox_workspace_tokens",
+      help: "The same tokens by workspace.",
+      labels: ["workspace", "type"],
+    }),
+    cost: new Counter({
+      name: "signalbox_cost_usd",
+      help: "US dollars by list price, of requests whose cost is known; no bill.",
+      labels: ["route", "provider"],
+    }),
+    unpriced: new Counter({
+      name: "signalbox_unpriced_requests",
+      help: "Requests that a provider carried out and whose cost is unknown: no price, or no counts.",
+      labels: ["route", "provider"],
+    }),
+    total: new Histogram(
+      {
+        name: "signalbox_request_duration_seconds",
+        help: "From a request's arrival to its end.",
+        labels: ["operation", "terminal"],
+        unit: "seconds",
+      },
+      DURATIONS,
+    ),
+    firstByte: new Histogram(
+      {
+        name: "signalbox_first_byte_seconds",
+        help: "From a request's arrival to the first byte of its answer, where a provider gave one.",
+        labels: ["operation", "route"],
+        unit: "seconds",
+      },
+      DURATIONS,
+    ),
+    router: new Histogram(
+      {
+        name: "signalbox_router_seconds",
+        help: "The router's own time before a request goes to a provider, or until it is answered without one.",
+        labels: ["operation"],
+        unit: "seconds",
+      },
+      OWN_TIMES,
+    ),
+    attemptTime: new Histogram(
+      {
+        name: "signalbox_attempt_duration_seconds",
+        help: "From an attempt's start to its end; the longest where calls of a batch are reported together.",
+        labels: ["provider", "endpoint"],
+        unit: "seconds",
+      },
+      DURATIONS,
+    ),
+  };
 
   readonly #leftOut = new Reading(
     "counter",
@@ -142,33 +145,11 @@ export class RequestMetrics implements RequestObserver {
       help: "Observations that would have begun one series too many of their metric.",
       labels: [],
     },
-    () => [[this.#bounded.reduce((sum, { leftOut }) => sum + leftOut, 0)] as const],
+    () => [[Object.values(this.#of).reduce((sum, { leftOut }) => sum + leftOut, 0)] as const],
   );
 
-  readonly #bounded = [
-    this.#requests,
-    this.#workspaceRequests,
-    this.#decisions,
-    this.#denials,
-    this.#refusals,
-    this.#unrouted,
-    this.#wouldDeny,
-    this.#obligations,
-    this.#attempts,
-    this.#shed,
-    this.#fallbacks,
-    this.#tokens,
-    this.#workspaceTokens,
-    this.#cost,
-    this.#unpriced,
-    this.#total,
-    this.#firstByte,
-    this.#router,
-    this.#attemptTime,
-  ];
-
   readonly families: readonly Family[] = [
-    ...this.#bounded,
+    ...Object.values(this.#of),
     new Reading(
       "gauge",
       { name: "signalbox_requests_in_flight", help: "Requests that have begun and not ended.", labels: ["operation"] },
@@ -192,7 +173,7 @@ export class RequestMetrics implements RequestObserver {
   }
 
   unrouted(status: number): void {
-    this.#unrouted.add(1, String(status));
+    this.#of.unrouted.add(1, String(status));
   }
 
   #countDecision({
@@ -204,32 +185,32 @@ export class RequestMetrics implements RequestObserver {
     wouldDeny,
     obligations = [],
   }: DecisionRecord): void {
-    this.#decisions.add(1, operation, outcome);
-    if (outcome === "deny") this.#denials.add(1, policy ?? "", constraint ?? "", reason ?? "");
-    if (outcome === "refuse") this.#refusals.add(1, operation, reason ?? "");
+    this.#of.decisions.add(1, operation, outcome);
+    if (outcome === "deny") this.#of.denials.add(1, policy ?? "", constraint ?? "", reason ?? "");
+    if (outcome === "refuse") this.#of.refusals.add(1, operation, reason ?? "");
     for (const shadow of wouldDeny) {
-      this.#wouldDeny.add(1, shadow.policy, shadow.constraint, shadow.reason ?? "", shadow.verdict);
+      this.#of.wouldDeny.add(1, shadow.policy, shadow.constraint, shadow.reason ?? "", shadow.verdict);
     }
-    for (const one of obligations) this.#obligations.add(1, one.policy, one.obligation, one.effect);
+    for (const one of obligations) this.#of.obligations.add(1, one.policy, one.obligation, one.effect);
   }
 
   #countOutcome({ operation, route, workspace }: DecisionRecord, outcome: OutcomeRecord): void {
     const { terminal, status, total, router, firstByte } = outcome;
-    this.#requests.add(1, operation, route ?? "", terminal, STATUS_CLASSES[Math.floor(status / 100)] ?? "");
-    this.#workspaceRequests.add(1, workspace ?? "", terminal);
-    this.#total.observe(total / MILLISECONDS, operation, terminal);
-    this.#router.observe(router / MILLISECONDS, operation);
-    if (firstByte !== null) this.#firstByte.observe(firstByte / MILLISECONDS, operation, route ?? "");
+    this.#of.requests.add(1, operation, route ?? "", terminal, STATUS_CLASSES[Math.floor(status / 100)] ?? "");
+    this.#of.workspaceRequests.add(1, workspace ?? "", terminal);
+    this.#of.total.observe(total / MILLISECONDS, operation, terminal);
+    this.#of.router.observe(router / MILLISECONDS, operation);
+    if (firstByte !== null) this.#of.firstByte.observe(firstByte / MILLISECONDS, operation, route ?? "");
   }
 
   #countAttempts(route: string, attempts: readonly AttemptRecord[]): void {
     for (const [index, { provider, endpoint, failure, duration, calls = 1 }] of attempts.entries()) {
-      this.#attempts.add(calls, provider, endpoint, failure ?? "");
-      this.#attemptTime.observe(duration / MILLISECONDS, provider, endpoint);
+      this.#of.attempts.add(calls, provider, endpoint, failure ?? "");
+      this.#of.attemptTime.observe(duration / MILLISECONDS, provider, endpoint);
       if (failure === null) continue;
-      if (failure === "saturated") this.#shed.add(calls, provider, endpoint);
+      if (failure === "saturated") this.#of.shed.add(calls, provider, endpoint);
       const next = attempts[index + 1];
-      if (next !== undefined && next.endpoint !== endpoint) this.#fallbacks.add(1, route, endpoint, failure);
+      if (next !== undefined && next.endpoint !== endpoint) this.#of.fallbacks.add(1, route, endpoint, failure);
     }
   }
 
@@ -239,13 +220,13 @@ export class RequestMetrics implements RequestObserver {
     const add = (type: string, count: number | null): void => {
       if (count === null) return;
       // One endpoint has it all; several share it.
-      if (ended.length <= 1) this.#tokens.add(count, route ?? "", ended[0]?.provider ?? "", type);
+      if (ended.length <= 1) this.#of.tokens.add(count, route ?? "", ended[0]?.provider ?? "", type);
       else {
         for (const [index, share] of shares(count, ended).entries()) {
-          this.#tokens.add(share, route ?? "", ended[index]?.provider ?? "", type);
+          this.#of.tokens.add(share, route ?? "", ended[index]?.provider ?? "", type);
         }
       }
-      this.#workspaceTokens.add(count, workspace ?? "", type);
+      this.#of.workspaceTokens.add(count, workspace ?? "", type);
     };
     add("input", inputTokens);
     add("output", outputTokens);
@@ -256,11 +237,11 @@ export class RequestMetrics implements RequestObserver {
 
   #countCost(route: string, ended: readonly AttemptRecord[], cost: number | null | undefined): void {
     const provider = ended[0]?.provider ?? "";
-    if (cost === null) this.#unpriced.add(1, route, provider);
-    else if (cost !== undefined && ended.length <= 1) this.#cost.add(cost / NANO, route, provider);
+    if (cost === null) this.#of.unpriced.add(1, route, provider);
+    else if (cost !== undefined && ended.length <= 1) this.#of.cost.add(cost / NANO, route, provider);
     else if (cost !== undefined) {
       for (const [index, share] of shares(cost, ended).entries()) {
-        this.#cost.add(share / NANO, route, ended[index]?.provider ?? "");
+        this.#of.cost.add(share / NANO, route, ended[index]?.provider ?? "");
       }
     }
   }

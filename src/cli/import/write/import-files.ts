@@ -1,4 +1,4 @@
-import { Document, isCollection, isMap, isNode, isPair, isScalar, type Node, type Pair, stringify } from "yaml";
+import { Document, isCollection, isMap, isNode, isPair, isScalar, type Node, type Pair } from "yaml";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { Spot } from "../source/fields.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
@@ -150,9 +150,4 @@ function removed(auth: JsonValue | undefined): JsonObject {
       .filter((key) => key !== "bearer")
       .map((key) => [key, null]),
   );
-}
-
-/** A value as one line of YAML, for reports. */
-export function oneLine(value: JsonValue): string {
-  return stringify(value, { ...STYLE, collectionStyle: "flow" }).trim();
 }
