@@ -3,6 +3,8 @@ import type { PolicyIdentity, PolicySet } from "../../src/canon/policy.ts";
 import type { ProviderPreferences } from "../../src/canon/preferences.ts";
 import type { EndpointRow, RoutingTable } from "../../src/canon/table.ts";
 import type { Assertion } from "../../src/simulate/assertions/assertion.ts";
+import { requestedRoute } from "../../src/decide/decide.ts";
+import { identityOf } from "../../src/simulate/decide-sample.ts";
 import { initialMode } from "../../src/policy/initial-mode.ts";
 import { policyData } from "../../src/policy/policy-data.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
@@ -18,6 +20,7 @@ import { compiledSides, type CompiledTree } from "../../src/simulate/side-conten
 import { SideDecider, type SideOutcomes } from "../../src/simulate/side-decider.ts";
 import { JobSpace } from "../../src/simulate/space/job-space.ts";
 import { comparedRequest } from "../../src/simulate/space/compared-request.ts";
+import { preferredSide } from "../../src/simulate/space/side-state.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
 import type { OperationUniverse, Universe } from "../../src/simulate/space/universe.ts";
 import { sideViews } from "../../src/simulate/views.ts";
@@ -265,7 +268,8 @@ export async function decideBothWays(
   const plain = await plainDeciders(base, head, relation);
   const destinations = { base: destinationsOf(base.table), head: destinationsOf(head.table) };
   const reachedBy = (sample: SampleRequest, left: SideOutcomes): SideOutcomes | null => {
-    const compared = comparedRequest(base.table, sample, left.declared.denial?.reason === "unknown_preference");
+    const isMisnamed = left.declared.denial?.reason === "unknown_preference";
+    const compared = comparedRequest(base.table, sample, isMisnamed, takenBy(head.table, sample));
     return compared === null ? null : plain.base.decide(compared);
   };
   const compare = (
@@ -385,4 +389,11 @@ function lineOf({ sample, declared, promoted }: ClassComparison, verdicts: reado
   const outcomes = [declared.base, declared.head, promoted.base, promoted.head].map(shown);
   const words = [declared.kinds, promoted.kinds];
   return JSON.stringify([words, sample.workspace, sample.model, sample.operation, outcomes, verdicts]);
+}
+
+/** Providers of the candidates that a table leaves of a request's preferences. */
+function takenBy(table: RoutingTable, sample: SampleRequest): readonly string[] {
+  const route = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
+  const { candidates } = preferredSide({ table, opened: "reason" in route ? null : route }, sample.preferences);
+  return candidates.map(({ endpoint }) => endpoint.provider);
 }

@@ -10,18 +10,24 @@ import type { SampleRequest } from "../sample-request.ts";
 const LISTS = ["order", "only", "ignore", "region"] as const;
 
 /**
- * The request whose reach in base is compared with the reach of a request in head: without names that base does not have. Where the caller takes no fallback
- * and has no order of its own that base knows, with every candidate: a route that is reordered gives it another candidate, and no more than it may reach
- * anyway. `null`: the request itself.
+ * The request whose reach in base is compared with the reach of a request in head: without names that base does not have. A caller who takes no fallback
+ * takes one candidate, and a route that is reordered gives it another one, which is no more than it may reach anyway: base is asked for the providers that
+ * head takes, since with every candidate a primary that lacks what the request needs would refuse it. `null`: the request itself.
+ *
+ * @param taken providers of the candidates that head leaves of the caller's preferences.
  */
-export function comparedRequest(table: RoutingTable, sample: SampleRequest, isMisnamed: boolean): SampleRequest | null {
+export function comparedRequest(
+  table: RoutingTable,
+  sample: SampleRequest,
+  isMisnamed: boolean,
+  taken: readonly string[],
+): SampleRequest | null {
   const takesOne = sample.preferences?.allow_fallbacks === false;
   if (!isMisnamed && !takesOne) return null;
-  const known = isMisnamed ? withKnownNames(table, sample) : sample;
-  // Base would take the same candidate first; with all of them the route's primary may lack what the request needs, which refuses it.
-  if (!takesOne || (isMisnamed && known.preferences?.order !== undefined)) return known;
+  if (!takesOne) return withKnownNames(table, sample);
   const { order: _order, sort: _sort, allow_fallbacks: _one, ...preferences } = sample.preferences ?? {};
-  return withKnownNames(table, { ...sample, preferences });
+  const only = taken.length === 0 ? {} : { only: [...new Set(taken)].toSorted() };
+  return withKnownNames(table, { ...sample, preferences: { ...preferences, ...only } });
 }
 
 /** The request without the providers and regions that a table does not have for it; a list of nothing else is left out. */

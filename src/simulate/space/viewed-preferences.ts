@@ -33,9 +33,10 @@ export function withReach(
 ): readonly ViewedPreferences[] {
   return all.map((one) => {
     const { preferences, sides } = one;
-    const [own] = sides;
+    const [own, after] = sides;
     if (own === undefined) return one;
-    const compared = comparedPreferences(base, start, own);
+    const taken = (after?.state.candidates ?? []).map(({ endpoint }) => endpoint.provider);
+    const compared = comparedPreferences(base, start, own, taken);
     if (compared === preferences) return { ...one, sides: [...sides, own] };
     return { ...one, sides: [...sides, { state: preferredSide(base, compared), preferences: compared }] };
   });
@@ -46,8 +47,9 @@ function comparedPreferences(
   { table }: SideView,
   start: SampleRequest,
   { state: { denied }, preferences }: PreferredSide,
+  taken: readonly string[],
 ): ProviderPreferences | null {
   const isMisnamed = denied?.endsWith("/unknown_preference") === true;
-  const compared = comparedRequest(table, { ...start, preferences }, isMisnamed);
+  const compared = comparedRequest(table, { ...start, preferences }, isMisnamed, taken);
   return compared === null ? preferences : compared.preferences;
 }

@@ -207,3 +207,36 @@ describe("an added provider and `no_new_access`", () => {
     expect(report.assertions?.results.map(({ status }) => status)).toEqual(["PASS"]);
   });
 });
+
+it("a caller's own order without fallbacks reaches nothing new where base serves the endpoint to others", async () => {
+  const kept = (retention: "none" | "days_30"): RoutingTable =>
+    table({
+      models: [model("m", { capabilities: [] }), model("n")],
+      providers: [provider("p"), provider("q", { retention }), provider("s")],
+      endpoints: [
+        endpoint("a", { capabilities: [] }),
+        endpoint("b", { provider: "q", model: "n" }),
+        endpoint("c", { provider: "s", model: "n" }),
+      ],
+      // The primary cannot do what a request with tools needs.
+      routes: [route("r", "a", ["b", "c"], { onGap: "narrow" })],
+      workspaces: [workspace("w", { providers: ["p", "q", "s"], capabilities: ["tools"] })],
+    });
+  const assertions = withAssertions([
+    {
+      kind: "no_new_access",
+      id: "nothing-new",
+      title: "",
+      for: {},
+      except: null,
+      to: {},
+      view: "both",
+      waiver: null,
+      may_be_empty: true,
+      location: { file: "policies/assertions.yaml", line: 1, column: 1 },
+    },
+  ]);
+  // With `order: [q, s]` and zdr, base takes q, and head s.
+  const report = await simulate(await sideOf(kept("none")), await sideOf(kept("days_30")), { assertions });
+  expect(report.assertions?.results).toMatchObject([{ status: "PASS", violations: 0 }]);
+});

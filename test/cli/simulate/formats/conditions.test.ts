@@ -83,4 +83,12 @@ describe("the conditions of a change", () => {
   ])("%s", (_, groups, text) => {
     expect(conditionsText(groups, REPORT)).toBe(text);
   });
+
+  it("name the environment of the example, where only other requests of the group have the usual one", () => {
+    const test = group({ conditions: [], example: { ...PLAIN, key: { ...PLAIN.key, environment: "test" } } });
+    const usual = group({ conditions: [], example: { ...PLAIN, key: { ...PLAIN.key, environment: "production" } } });
+    const model = modelOf(report({ declared: comparison("incomparable", [usual]) }));
+    expect(conditionsText([test], model)).toBe("; such as with environment test");
+    expect(conditionsText([usual], model)).toBe("");
+  });
 });

@@ -26,13 +26,25 @@ type Conditions = ReadonlyMap<string, readonly string[]>;
  * @param groups the first is described; all of them read the same but for their conditions.
  */
 export function conditionsText(groups: readonly ChangeGroup[], report: ReportModel): string {
-  const parts = [...joined(groups, report)].map(([dimension, values]) => partText(dimension, values, report));
+  const conditions = joined(groups, report);
+  const environment = groups[0]?.example.key.environment ?? "";
+  // The example has the most usual values that the group has.
+  const isUnusual = !conditions.has("environment") && environment !== USUAL && hasUsual(report);
+  const such = isUnusual && environment !== "" ? `; such as with environment ${environment}` : "";
+  const parts = [...conditions].map(([dimension, values]) => partText(dimension, values, report));
   return parts.length === 0
-    ? ""
+    ? such
     : `; ${parts
         .slice(0, 2)
         .join(", ")
         .replace(/(?<=^only .*), only (?=with )/, ", ")}`;
+}
+
+/** Comes first among environments, where the vocabulary has it. */
+const USUAL = "production";
+
+function hasUsual({ declared, promoted }: ReportModel): boolean {
+  return [...declared.groups, ...promoted.groups].some(({ example }) => example.key.environment === USUAL);
 }
 
 /** The conditions of the first group, joined with those that differ from it in one dimension. */
