@@ -54,9 +54,10 @@ async function wrongInCommand(words: readonly string[]): Promise<readonly string
   return [...found, ...unknown.map((flag) => `signalbox ${path.join(" ")} has no ${flag}`)];
 }
 
-/** Relative paths of files that a checkout would have. */
+/** Relative paths of files that a checkout would have; not those that the command writes. */
 function absentFiles(words: readonly string[]): readonly string[] {
   return words
+    .filter((_word, index) => words[index - 1] !== ">")
     .filter((word) => /^(?:\.\/)?[\w.-]+(?:\/[\w.-]+)+$/.test(word) && /\.[a-z]+$/.test(word))
     .filter((word) => !existsSync(join(ROOT, word)))
     .map((word) => `there is no ${word}`);
