@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { deadLinks } from "../../tools/site/check.ts";
-import { addressOf, anchorOf, destinationOf, sideBarOf } from "../../tools/site/pages.ts";
+import { addressOf, anchorOf, destinationOf, OUTSIDE, sideBarOf } from "../../tools/site/pages.ts";
 import { headingsOf } from "./markdown.ts";
 import { ROOT } from "./commands/blocks.ts";
 
@@ -55,6 +55,21 @@ describe("the site", () => {
     for (const target of ["absent.md", "../..", "../src", "#here", "https://example.com"]) {
       expect(destinationOf("docs/keys.md", target)).toBeNull();
     }
+  });
+
+  it("has a destination for every relative link of its pages; a folder is none", () => {
+    const names = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" });
+    const pages = [...OUTSIDE.keys(), ...names.map((name) => `docs/${name}`)];
+    const dead = pages
+      .filter((page) => page.endsWith(".md"))
+      .flatMap((page) => {
+        const text = readFileSync(join(ROOT, page), "utf8").replaceAll(/^( *)(`{3,})[^]*?^\1\2 *$|`[^`]*`/gm, "");
+        const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+        return targets
+          .filter((target) => !/^(#|\/|[a-z]+:)/.test(target) && destinationOf(page, target) === null)
+          .map((target) => `${page}: ${target}`);
+      });
+    expect(dead).toEqual([]);
   });
 });
 
