@@ -117,7 +117,8 @@ function optionsOf(
   return {
     width,
     height: HEIGHT,
-    padding: [8, 8, 0, 0],
+    // Half of the last label of the axis.
+    padding: [8, 20, 0, 0],
     ...(daily && { tzDate: (time: number) => UPlot.tzDate(new Date(time * 1_000), "Etc/UTC") }),
     cursor: { drag: { x: false, y: false }, points: { size: 6 } },
     scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },

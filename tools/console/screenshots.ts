@@ -17,7 +17,7 @@ const PICTURES = [
 
 const stage = await openStage();
 for (const [name, hash, width, height, dark] of PICTURES) {
-  const page = await stage.open(hash, ALL, { width, height, dark });
+  const page = await stage.open(hash, ALL, { width, height, dark, now: "2026-11-24T02:00:00Z" });
   await page.waitForLoadState("networkidle");
   await page.screenshot({ path: join(IMAGES, `console-${name}.png`), animations: "disabled" });
   if (stage.complaints.length > 0) throw new Error(stage.complaints.join("; "));

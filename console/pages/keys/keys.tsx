@@ -57,12 +57,7 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
     resource.reload();
   };
   const close = (): void => setAsked(null);
-  const columns = [
-    ...COLUMNS.slice(0, 2),
-    ...(showsAll.value ? [WORKSPACE] : []),
-    ...COLUMNS.slice(2),
-    ...(mayManageKeys() ? [actions(setAsked)] : []),
-  ];
+  const columns = mayManageKeys() ? [...COLUMNS, actions(setAsked)] : COLUMNS;
   return (
     <>
       <div class="title">
@@ -133,9 +128,14 @@ const COLUMNS: readonly Column<ServiceKey>[] = [
   { head: "Status", cell: (key) => <StatusBadge of={key} /> },
   {
     head: "Owner",
-    cell: ({ owner, workload, labels, created_by }) => (
+    cell: ({ owner, workspace, workload, labels, created_by }) => (
       <div class="lines">
         <Name of={owner} />
+        {showsAll.value ? (
+          <small>
+            in <Name of={workspace} />
+          </small>
+        ) : null}
         {workload === "" || workload === null ? null : (
           <small>
             for <Name of={workload} />
@@ -171,8 +171,6 @@ const COLUMNS: readonly Column<ServiceKey>[] = [
     ),
   },
 ];
-
-const WORKSPACE: Column<ServiceKey> = { head: "Workspace", cell: ({ workspace }) => <Name of={workspace} /> };
 
 /** Those of the key, which apply beside its workspace's; `null` where it has none. */
 function limitsOf(limits: ServiceKey["limits"]): string | null {

@@ -32,8 +32,11 @@ export function OverviewPage() {
       ? withQuery("/v1/keys", { limit: 100, expires_before: soonEnd(now), ...inWorkspaces() })
       : null,
   );
+  // After the first summary: a workspace has four at a time, and the others are this page's, too.
   const lastHour = useResource<Summary>(
-    withQuery("/v1/governance/summary", { start: windowOf("1h", now).start, group_by: "route", ...inWorkspaces() }),
+    summary.value === null
+      ? null
+      : withQuery("/v1/governance/summary", { start: windowOf("1h", now).start, group_by: "route", ...inWorkspaces() }),
     30_000,
   );
   const status = useResource<ServerStatus>("/status", 10_000);

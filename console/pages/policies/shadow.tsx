@@ -178,7 +178,7 @@ const WITNESS_COLUMNS: readonly Column<Witness>[] = [
       explain === null ? (
         <small>not with a command ({not_explained})</small>
       ) : (
-        <CopyButton text={`signalbox ${explain}`} label="Copy command" />
+        <CopyButton text={`signalbox ${explain}`} label="Copy" />
       ),
   },
 ];

@@ -31,8 +31,6 @@ export function BudgetsPanel({ budgets, now }: { readonly budgets: readonly Budg
   const rank = (budget: Budget): number =>
     isSpent(budget) ? 0 : lasts(budget) ? Number.MAX_SAFE_INTEGER : (runsOutAt(budget, now) ?? 1);
   const columns: readonly Column<Budget>[] = [
-    { head: "Workspace", cell: ({ workspace }) => <Name of={workspace} /> },
-    { head: "Budget", cell: ({ name }) => <Name of={name} /> },
     {
       head: "State",
       cell: (budget) => {
@@ -40,6 +38,8 @@ export function BudgetsPanel({ budgets, now }: { readonly budgets: readonly Budg
         return lasts(budget) ? <Badge tone="good">lasts</Badge> : <Badge tone="widen">will not last</Badge>;
       },
     },
+    { head: "Workspace", cell: ({ workspace }) => <Name of={workspace} /> },
+    { head: "Budget", cell: ({ name }) => <Name of={name} /> },
     {
       head: "Used",
       cell: ({ workspace, name, limit_usd, spent_usd }) => (
@@ -71,9 +71,9 @@ export function BudgetsPanel({ budgets, now }: { readonly budgets: readonly Budg
         return at === null ? (
           "before it is renewed"
         ) : (
-          <>
+          <span class="together">
             about <Time at={at} short />
-          </>
+          </span>
         );
       },
     },

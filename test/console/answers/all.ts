@@ -21,13 +21,15 @@ export const ALL: Answers = {
   "GET /v1/policies/eu-residency/content": { body: content(null) },
   "GET /v1/models": { body: MODELS },
   "POST /v1/route/simulate": ({ body }) => ({ body: simulation((body as { model: string }).model) }),
-  "GET /v1/keys": {
-    body: keyPage(
-      Array.from({ length: 16 }, (_, at) => serviceKey(at)),
-      null,
-      50,
-    ),
-  },
+  "GET /v1/keys": ({ query }) => ({
+    body: query.has("expires_before")
+      ? keyPage([{ ...serviceKey(3), expires_at: "2026-12-01T00:00:00.000Z" }], null, 50)
+      : keyPage(
+          Array.from({ length: 16 }, (_, at) => serviceKey(at)),
+          null,
+          50,
+        ),
+  }),
 };
 
 /** Addresses of the pages, and a heading or text that each has once it shows its answers. */
