@@ -127,13 +127,13 @@ if (mode === "--child") {
   if (found === undefined) throw new RangeError("bench: no such row");
   console.log(JSON.stringify(await measured(found)));
 } else {
-  const asked = mode === undefined || mode === "--quick" ? names : [mode, ...names];
+  const requested = mode === undefined || mode === "--quick" ? names : [mode, ...names];
   console.log(
     "| routes × workspaces × policies | complete | classes | shapes, 10^ | changed | compiling s | seconds | resident MB |",
   );
   console.log("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |");
   for (const [index, { name }] of ROWS.entries()) {
-    if (asked.length > 0 ? !asked.includes(name) : mode === "--quick" && index >= QUICK_ROWS) continue;
+    if (requested.length > 0 ? !requested.includes(name) : mode === "--quick" && index >= QUICK_ROWS) continue;
     const { complete, classes, shapes, changed, compiling, seconds, megabytes } = inOwnProcess(index);
     const cells = [name, complete, classes, shapes.length - 1, changed, compiling.toFixed(1), seconds.toFixed(1)];
     console.log(`| ${[...cells, megabytes.toFixed(0)].join(" | ")} |`);

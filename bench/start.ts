@@ -41,12 +41,12 @@ const roots = checkouts.length === 0 ? [HERE] : checkouts.map((path) => resolve(
 
 function isUp(port: number): Promise<boolean> {
   return new Promise((done) => {
-    const asked = request({ host: "127.0.0.1", port, path: "/status", agent: false }, (answer) => {
+    const requested = request({ host: "127.0.0.1", port, path: "/status", agent: false }, (answer) => {
       answer.resume();
       done(answer.statusCode === 200);
     });
-    asked.on("error", () => done(false));
-    asked.end();
+    requested.on("error", () => done(false));
+    requested.end();
   });
 }
 

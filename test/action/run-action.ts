@@ -98,7 +98,7 @@ export function writeComment(runner: Runner, body: string): void {
  * A checkout of the action whose Signalbox does as it is told: each command ends with its code and prints its text, and
  * simulate writes the files that it is asked for.
  */
-export function fakeCheckout(told: {
+export function fakeCheckout(reported: {
   readonly check?: number;
   readonly test?: number;
   readonly simulate: number;
@@ -112,7 +112,7 @@ export function fakeCheckout(told: {
   cpSync(ACTION, join(root, ".github/actions/simulate"), { recursive: true });
   const main = `
     import { appendFileSync, writeFileSync } from "node:fs";
-    const told = ${JSON.stringify(told)};
+    const told = ${JSON.stringify(reported)};
     const argv = process.argv.slice(2);
     appendFileSync(process.env.RUNNER_TEMP + "/calls.txt", JSON.stringify(argv) + "\\n");
     if (argv[0] === "check") process.exitCode = told.check ?? 0;

@@ -54,7 +54,7 @@ function branched(
 const FAILED = `${MARKER}\n## Signalbox simulation: more permissive\n\nbody\n`;
 
 /** A run of which Signalbox does as it is told. */
-async function told(
+async function reported(
   what: Parameters<typeof fakeCheckout>[0],
   { more = {}, files = {} }: { more?: Record<string, string>; files?: Record<string, string> } = {},
 ) {
@@ -118,7 +118,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
   });
 
   it("hands every input to Signalbox as one word, and keeps its cache out of the workspace", async () => {
-    const { calls, runner } = await told(
+    const { calls, runner } = await reported(
       { simulate: 0, markdown: FAILED },
       {
         more: {
@@ -179,7 +179,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     [3, { test: 1 }, "3", "`signalbox policy test` failed"],
   ] as const)("ends with what simulate %i and %o come to: %s", async (simulate, others, expected, said) => {
     const files = { "policies/x.rego": "" };
-    const { code, runner, comment } = await told({ simulate, markdown: FAILED, ...others }, { files });
+    const { code, runner, comment } = await reported({ simulate, markdown: FAILED, ...others }, { files });
     expect([code, outputsOf(runner)["exit-code"]]).toEqual([0, expected]);
     expect(comment.includes("body")).toBe(true);
     if (said === null) expect(comment).not.toContain("[!CAUTION]");
@@ -197,7 +197,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
         coverage: [{ what: "routes", status: "FAIL" }],
       },
     });
-    const { comment } = await told({ simulate: 3, markdown: FAILED, json });
+    const { comment } = await reported({ simulate: 3, markdown: FAILED, json });
     expect(comment).toContain(
       "> - Assertion `eu-stays` failed: `x� **y**�> - z`\n> - Coverage of `routes` is below its gate\n",
     );
@@ -206,7 +206,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
 
   it("begins the comment of each configuration and environment in its own way", async () => {
     const first = async (more: Record<string, string>) => {
-      const { comment } = await told({ simulate: 0, markdown: FAILED }, { more });
+      const { comment } = await reported({ simulate: 0, markdown: FAILED }, { more });
       expect(comment).toContain("body");
       return comment.split("\n")[0];
     };
@@ -226,7 +226,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
 
   it("keeps compiled policies where the workflow says, but never in the workspace", async () => {
     const kept = temporaryFolder();
-    const { calls } = await told({ simulate: 0, markdown: FAILED }, { more: { INPUT_CACHE_FOLDER: kept } });
+    const { calls } = await reported({ simulate: 0, markdown: FAILED }, { more: { INPUT_CACHE_FOLDER: kept } });
     expect(calls.map((call) => call.slice(-2))).toContainEqual(["--cache", join(kept, "signalbox-cache")]);
     const { folder, commits } = branched({ "routes.yaml": routes(true) });
     for (const inside of [folder, join(folder, "cache"), "cache"]) {
@@ -238,13 +238,16 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
   });
 
   it("takes no report for one where simulate had an error, and lets no error end its block", async () => {
-    const { runner, comment } = await told({ simulate: 1, stderr: "bad\n```\n# owned\n````x\n\u001b[31mred\u0007\n" });
+    const { runner, comment } = await reported({
+      simulate: 1,
+      stderr: "bad\n```\n# owned\n````x\n\u001b[31mred\u0007\n",
+    });
     expect(outputsOf(runner)).toMatchObject({ "exit-code": "1", digest: "" });
     expect(comment).toContain("`````text\nbad\n```\n# owned\n````x\nred�\n`````\n");
   });
 
   it("takes no file of the branch for a report", async () => {
-    const { runner, comment } = await told(
+    const { runner, comment } = await reported(
       { simulate: 1, stderr: "no" },
       { files: { "signalbox-simulation/simulation.md": FAILED, "simulation.md": FAILED } },
     );
@@ -276,7 +279,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
   });
 
   it("obeys no workflow command that a message repeats, and passes annotations on", async () => {
-    const { stdout } = await told({ simulate: 1, stdout: "::notice::from us\n", stderr: "::error::owned\n" });
+    const { stdout } = await reported({ simulate: 1, stdout: "::notice::from us\n", stderr: "::error::owned\n" });
     const [, token] = /::stop-commands::([0-9a-f-]{36})\n::error::owned\n/.exec(stdout) ?? [];
     expect(token).toBeDefined();
     expect(stdout).toContain(`::error::owned\n::${token}::\n`);
@@ -284,7 +287,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
   });
 
   it.each(["yes", "1", "True"])("refuses %s for an input that is true or false", async (value) => {
-    const { code, comment, runner } = await told({ simulate: 0 }, { more: { INPUT_DETAILED_EXITCODE: value } });
+    const { code, comment, runner } = await reported({ simulate: 0 }, { more: { INPUT_DETAILED_EXITCODE: value } });
     expect([code, outputsOf(runner)["exit-code"]]).toEqual([0, "1"]);
     expect(comment).toContain("The input detailed-exitcode must be true or false");
   });

@@ -21,7 +21,7 @@ function environmentOf(name: string): { environment: Record<string, string>; own
 }
 
 /** What threads and worker processes are told. */
-function toldOf(environment: Record<string, string | undefined>): string | undefined {
+function reportedOf(environment: Record<string, string | undefined>): string | undefined {
   keepCompiledCode(environment);
   return environment["NODE_COMPILE_CACHE"];
 }
@@ -44,7 +44,7 @@ describe("what Node compiled of the program", () => {
 
   it("is where threads and workers look too", () => {
     const { environment, code } = environmentOf("told");
-    expect(toldOf(environment)).toBe(code);
+    expect(reportedOf(environment)).toBe(code);
   });
 
   it("is not kept where others can write", () => {
@@ -52,25 +52,25 @@ describe("what Node compiled of the program", () => {
     mkdirSync(code, { recursive: true });
     chmodSync(own, 0o700);
     chmodSync(code, 0o770);
-    expect(toldOf(environment)).toBeUndefined();
+    expect(reportedOf(environment)).toBeUndefined();
     chmodSync(code, 0o700);
     chmodSync(own, 0o777);
-    expect(toldOf(environment)).toBeUndefined();
+    expect(reportedOf(environment)).toBeUndefined();
     chmodSync(own, 0o700);
-    expect(toldOf(environment)).toBe(code);
+    expect(reportedOf(environment)).toBe(code);
   });
 
   it("is not kept in a working tree, where it could have come with a checkout", () => {
     const { environment, own } = environmentOf("tree");
     mkdirSync(join(folder, "tree/.git"));
-    expect(toldOf(environment)).toBeUndefined();
+    expect(reportedOf(environment)).toBeUndefined();
     expect(existsSync(own)).toBe(false);
   });
 
   it("is not kept where no folder can be made, and the command runs without a word of it", () => {
     const { environment, own } = environmentOf("none");
     writeFileSync(own, "a file");
-    expect(toldOf({ ...environment })).toBeUndefined();
+    expect(reportedOf({ ...environment })).toBeUndefined();
     const { status, stderr } = spawnSync(process.execPath, [join(ROOT, "src/main.ts"), "help"], { env: environment });
     expect([status, stderr.toString()]).toEqual([0, ""]);
   });

@@ -11,7 +11,7 @@ describe("signalbox explain, against a server", () => {
     const test = await startTestServer();
     const key = await test.key("demo", ["route:simulate"]);
     const environment = { SIGNALBOX_KEY: key };
-    const asked = [
+    const requested = [
       "--operation",
       "chat.completions",
       "--model",
@@ -21,7 +21,7 @@ describe("signalbox explain, against a server", () => {
       "--server",
       test.server.url,
     ];
-    const said = await explained([...asked, "--context", "to_4k", "--time", "weekend/night", "--promoted"], {
+    const said = await explained([...requested, "--context", "to_4k", "--time", "weekend/night", "--promoted"], {
       environment,
     });
     const direct = await fetch(`${test.server.url}/v1/route/simulate?operation=chat.completions`, {
@@ -38,7 +38,7 @@ describe("signalbox explain, against a server", () => {
     const { notes, ...rest } = said;
     expect(notes).toEqual([]);
     expect(rest).toEqual(await direct.json());
-    expect((await explain(asked, { environment })).stdout).toMatch(
+    expect((await explain(requested, { environment })).stdout).toMatch(
       /^ROUTED to gpt-5-us, then gpt-5-eu, then mistral-large-eu\n/,
     );
 
@@ -46,7 +46,7 @@ describe("signalbox explain, against a server", () => {
     const files = await explained([...OF, "--workspace", "demo", "--model", "chat-large", "--needs", "tools"], {
       cwd: test.folder,
     });
-    const served = await explained([...asked, "--time", "weekday/night"], { environment });
+    const served = await explained([...requested, "--time", "weekday/night"], { environment });
     for (const member of ["outcome", "route", "shape", "time", "table_revision", "denial", "edits"]) {
       expect(files[member], member).toEqual(served[member]);
     }
@@ -97,22 +97,24 @@ describe("signalbox explain, against a server", () => {
 
   it("says what stands between a caller and an answer", async () => {
     const test = await startTestServer();
-    const asked = ["--operation", "chat.completions", "--model", "chat-large", "--server"];
-    const told = async (key: string, url = test.server.url, ...more: readonly string[]) => {
-      const { code, stdout, stderr } = await explain([...asked, url, ...more], { environment: { SIGNALBOX_KEY: key } });
+    const requested = ["--operation", "chat.completions", "--model", "chat-large", "--server"];
+    const reported = async (key: string, url = test.server.url, ...more: readonly string[]) => {
+      const { code, stdout, stderr } = await explain([...requested, url, ...more], {
+        environment: { SIGNALBOX_KEY: key },
+      });
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).not.toContain(key === "" ? "\0" : key);
       return stderr;
     };
     const key = await test.key("demo", ["route:simulate"]);
-    expect(await told("")).toContain("SIGNALBOX_KEY: is not set");
-    expect(await told("a\nb")).toContain("SIGNALBOX_KEY: holds characters that no key has");
-    expect(await told("sbx_wrong")).toContain("SIGNALBOX_KEY: the server does not accept the key");
-    expect(await told(await test.key("demo", ["inference"]))).toContain("--scopes route:simulate");
-    expect(await told(key, `http://127.0.0.1:${await freePort()}`)).toContain(
+    expect(await reported("")).toContain("SIGNALBOX_KEY: is not set");
+    expect(await reported("a\nb")).toContain("SIGNALBOX_KEY: holds characters that no key has");
+    expect(await reported("sbx_wrong")).toContain("SIGNALBOX_KEY: the server does not accept the key");
+    expect(await reported(await test.key("demo", ["inference"]))).toContain("--scopes route:simulate");
+    expect(await reported(key, `http://127.0.0.1:${await freePort()}`)).toContain(
       "--server: cannot be reached (ECONNREFUSED)",
     );
-    expect(await told(key, `${test.server.url}/proxy`)).toContain("--server: has no POST /v1/route/simulate (404)");
+    expect(await reported(key, `${test.server.url}/proxy`)).toContain("--server: has no POST /v1/route/simulate (404)");
     const time = { day: "weekday", hour: "night" };
     const sample = { ...PLAIN_SAMPLE, workspace: "acme-prod", model: "r", operation: "rerank", time };
     const other = await explain(["--server", test.server.url, "--point", JSON.stringify(sample)], {

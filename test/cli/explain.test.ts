@@ -75,19 +75,19 @@ describe("signalbox explain, against files", () => {
   });
 
   it("decides as the files say, or as if every candidate were promoted", async () => {
-    const asked = [...OF, "--workspace", "acme-prod", "--model", "chat-large-eu", "--needs", "tools"];
-    expect(await explained(asked)).toMatchObject({
+    const requested = [...OF, "--workspace", "acme-prod", "--model", "chat-large-eu", "--needs", "tools"];
+    expect(await explained(requested)).toMatchObject({
       outcome: "route",
       promoted: false,
       if_promoted: { outcome: "deny", denial: { policy: { id: "tool-approval" } } },
     });
-    expect(await explained([...asked, "--promoted"])).toMatchObject({
+    expect(await explained([...requested, "--promoted"])).toMatchObject({
       outcome: "deny",
       promoted: true,
       if_promoted: null,
       denial: { policy: { id: "tool-approval" } },
     });
-    expect((await explain(asked)).stdout).toContain(
+    expect((await explain(requested)).stdout).toContain(
       "if every candidate policy were promoted\n  DENIED by tool-approval/",
     );
   });
@@ -101,14 +101,14 @@ describe("signalbox explain, against files", () => {
     });
     const { path, write } = workplace();
     write("body.json", body);
-    const asked = [...OF, "--workspace", "demo", "--request"];
+    const requested = [...OF, "--workspace", "demo", "--request"];
     const [byFile, byInput] = [
-      await explained([...asked, join(path, "body.json")]),
-      await explained([...asked, "-"], { stdin: () => Promise.resolve(body) }),
+      await explained([...requested, join(path, "body.json")]),
+      await explained([...requested, "-"], { stdin: () => Promise.resolve(body) }),
     ];
     expect(byFile).toEqual(byInput);
     expect(byFile).toMatchObject({ route: "chat-small", shape: { needs: ["tools"], context: "to_1k" } });
-    const { stdout } = await explain([...asked, "-"], { stdin: () => Promise.resolve(body) });
+    const { stdout } = await explain([...requested, "-"], { stdin: () => Promise.resolve(body) });
     expect(stdout).toContain("sort: ordered at dispatch");
     expect(stdout).not.toContain("secret question");
   });

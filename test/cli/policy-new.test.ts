@@ -196,8 +196,8 @@ describe("signalbox policy", () => {
 
   test("a toolchain that does not run is told in its own words", async () => {
     const damaged = new ToolchainError("ARTEFACT_MISSING", "rego.wasm.br cannot be read; reinstall");
-    const told = usingToolchain(() => Promise.reject(damaged));
-    await expect(told).rejects.toThrow(
+    const reported = usingToolchain(() => Promise.reject(damaged));
+    await expect(reported).rejects.toThrow(
       new CommandError("the policy toolchain: rego.wasm.br cannot be read; reinstall"),
     );
     const bug = new TypeError("a bug");

@@ -87,7 +87,10 @@ it("a stream that its reader leaves early costs its input and what was sent", as
   const router = await startRouter({
     table: tableOver([upstream]),
     runtime: {
-      evidence: { decide: () => Promise.resolve(), settle: (record, told) => void settled.push([record, told]) },
+      evidence: {
+        decide: () => Promise.resolve(),
+        settle: (record, reported) => void settled.push([record, reported]),
+      },
     },
   });
   const response = await post(router, { ...hello, stream: true });
@@ -95,10 +98,12 @@ it("a stream that its reader leaves early costs its input and what was sent", as
   const first = await reader?.read();
   await reader?.cancel();
   await expect.poll(() => settled.length).toBe(1);
-  const [outcome, told] = settled[0] ?? [];
-  if (outcome === undefined || told === undefined) throw new Error("nothing was settled");
+  const [outcome, reported] = settled[0] ?? [];
+  if (outcome === undefined || reported === undefined) throw new Error("nothing was settled");
   expect(outcome).toMatchObject({ terminal: "client_closed", outputTokens: null });
-  expect(told.request).toBe(JSON.stringify({ ...hello, stream: true }).length);
-  expect(told.answer).toBeGreaterThanOrEqual(first?.value?.length ?? Infinity);
-  expect(spentTokens("chat.completions", outcome, told)).toBe(Math.ceil(told.request / 4) + Math.ceil(told.answer / 4));
+  expect(reported.request).toBe(JSON.stringify({ ...hello, stream: true }).length);
+  expect(reported.answer).toBeGreaterThanOrEqual(first?.value?.length ?? Infinity);
+  expect(spentTokens("chat.completions", outcome, reported)).toBe(
+    Math.ceil(reported.request / 4) + Math.ceil(reported.answer / 4),
+  );
 });

@@ -58,11 +58,11 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
         ...whole.responseMessages,
         { role: "user", content: "And tomorrow?" },
       ];
-      const asked = { model: model(session, route), maxOutputTokens: LIMIT, messages };
-      const next = await generateText({ ...asked, providerOptions: KEEPING_NOTHING });
+      const requested = { model: model(session, route), maxOutputTokens: LIMIT, messages };
+      const next = await generateText({ ...requested, providerOptions: KEEPING_NOTHING });
       expect(next.text).toMatch(/Simulated answer/);
       if (surface !== "responses") return;
-      const error = await thrownBy(generateText(asked));
+      const error = await thrownBy(generateText(requested));
       expect(error.message).toMatch(
         /input\[\d\] names an item kept at a provider.*send the item itself.*providerOptions\.openai\.store = false/,
       );
@@ -85,15 +85,15 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
 
     it("gets an object that satisfies its schema, whole and streamed", async () => {
       const session = openSession(fixture);
-      const asked = {
+      const requested = {
         model: model(session, route),
         maxOutputTokens: LIMIT,
         output: Output.object({ schema: z.object({ answer: z.int(), words: z.array(z.string()).min(1) }) }),
         prompt: "Answer.",
       };
-      const { output } = await generateText(asked);
+      const { output } = await generateText(requested);
       expect(output).toEqual({ answer: expect.any(Number), words: [expect.any(String)] });
-      expect(await streamText(asked).output).toEqual(output);
+      expect(await streamText(requested).output).toEqual(output);
     });
 
     it("is denied tools by the approvals once", async () => {

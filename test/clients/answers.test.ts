@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { CALLERS } from "./callers/all.ts";
-import { openSession, type Told } from "./callers/caller.ts";
+import { openSession, type Reported } from "./callers/caller.ts";
 import { ROUTES, STARTING, startFixture, variantOf, type Fixture, type Route } from "./fixture.ts";
 
 let fixture: Fixture;
@@ -10,7 +10,7 @@ beforeAll(async () => {
 }, STARTING);
 
 /** What the simulated providers count for one short question; the legacy protocol has no role to count. */
-const USAGE: Readonly<Record<Route, Told["usage"]>> = {
+const USAGE: Readonly<Record<Route, Reported["usage"]>> = {
   chat: [6, 8],
   legacy: [2, 8],
   responses: [6, 8],

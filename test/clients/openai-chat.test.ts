@@ -103,7 +103,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
 
   it("runs the library's own tool loop", async () => {
     const client = openaiClient(openSession(fixture));
-    const asked: unknown[] = [];
+    const requested: unknown[] = [];
     const runner = client.chat.completions.runTools({
       model: route,
       messages: question,
@@ -116,7 +116,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
             parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
             parse: JSON.parse,
             function: (city: unknown) => {
-              asked.push(city);
+              requested.push(city);
               return "rain";
             },
           },
@@ -124,7 +124,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
       ],
     });
     expect(await runner.finalContent()).toMatch(/the result of a tool/);
-    expect(asked).toEqual([{ city: expect.any(String) }]);
+    expect(requested).toEqual([{ city: expect.any(String) }]);
   });
 
   it("gets structured output through the parsing helper, whole and streamed", async () => {

@@ -11,11 +11,11 @@ beforeAll(async () => {
   fixture = await startFixture();
 }, STARTING);
 
-type Asked = Partial<OpenAI.CompletionCreateParamsNonStreaming>;
+type Requested = Partial<OpenAI.CompletionCreateParamsNonStreaming>;
 
 /** What one protocol alone can say, and the routes whose protocols cannot. */
 const OTHERS: readonly Route[] = ROUTES.filter((route) => route !== "legacy");
-const NATIVE: readonly (readonly [string, Asked, readonly Route[]])[] = [
+const NATIVE: readonly (readonly [string, Requested, readonly Route[]])[] = [
   ["prompt", { prompt: ["Hello", "Good evening"] }, OTHERS],
   ["prompt", { prompt: [1, 2, 3] }, OTHERS],
   ["suffix", { suffix: "the end" }, OTHERS],
@@ -41,9 +41,9 @@ describe.concurrent.each(ROUTES)("openai completions over the route %s", (route)
     expect(made.choices).toMatchObject([{ index: 0, finish_reason: "stop", text: expect.stringMatching(/\w/) }]);
   });
 
-  it.each(NATIVE)("takes or refuses %s by name: %j", async (param, asked, refusing) => {
+  it.each(NATIVE)("takes or refuses %s by name: %j", async (param, requested, refusing) => {
     const session = openSession(fixture);
-    const request = openaiClient(session).completions.create({ model: route, prompt: "Hello", ...asked });
+    const request = openaiClient(session).completions.create({ model: route, prompt: "Hello", ...requested });
     if (refusing.includes(route)) {
       const error = await thrownBy(request);
       expect(error).toBeInstanceOf(BadRequestError);

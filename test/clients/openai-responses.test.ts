@@ -202,7 +202,7 @@ describe("signed reasoning", () => {
     ["messages", "responses", { status: 403, code: "SIGNATURE_FAMILY_MISMATCH" }],
     ["responses", "messages", { status: 403, code: "SIGNATURE_FAMILY_MISMATCH" }],
     ["responses", "chat", { status: 403, code: "SIGNATURE_FAMILY_MISMATCH" }],
-  ] as const)("made over the route %s does not go to the route %s", async (from, to, told) => {
+  ] as const)("made over the route %s does not go to the route %s", async (from, to, reported) => {
     const session = openSession(fixture);
     const client = openaiClient(session);
     const more = { include: ["reasoning.encrypted_content" as const], reasoning: { effort: "low" as const } };
@@ -210,7 +210,7 @@ describe("signed reasoning", () => {
     expect(first.output.some((item) => item.type === "reasoning")).toBe(true);
     const input: ResponseInput = [...question, ...answered(first), { role: "user", content: "And tomorrow?" }];
     const error = await thrownBy(client.responses.create({ model: to, input, ...more }));
-    expect(error).toMatchObject(told);
+    expect(error).toMatchObject(reported);
     expect(session.sent).toHaveLength(2);
   });
 });

@@ -76,8 +76,8 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     await page.getByText("No endpoint of the route is in the EU.").waitFor();
     const table = page.getByRole("region", { name: "Constraints that do not pass" });
     expect(await table.textContent()).toContain("NO_EU_ENDPOINT");
-    const asked = stage.server.requests.findLast(({ path }) => path === "/v1/route/simulate");
-    expect(asked?.body).toEqual({ model: "claude", needs: ["tools"], stream: false });
+    const requested = stage.server.requests.findLast(({ path }) => path === "/v1/route/simulate");
+    expect(requested?.body).toEqual({ model: "claude", needs: ["tools"], stream: false });
     await page.getByLabel("Or a whole request, as JSON").fill("{");
     await page.getByRole("button", { name: "Simulate" }).click();
     expect(await page.getByRole("alert").textContent()).toContain("The request is not JSON");

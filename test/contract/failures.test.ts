@@ -33,7 +33,7 @@ const VARIANTS = [
   "unwilling",
 ] as const;
 
-interface Asked {
+interface Requested {
   readonly id: string;
   readonly model: string;
   readonly stream: boolean;
@@ -46,7 +46,7 @@ async function ask({
   model,
   stream,
   key,
-}: Asked): Promise<{ readonly problems: readonly string[]; readonly ended: string }> {
+}: Requested): Promise<{ readonly problems: readonly string[]; readonly ended: string }> {
   const endpoint = ENDPOINTS.find((row) => row.id === id);
   if (endpoint === undefined) throw new Error(`no endpoint ${id}`);
   const response = await fetch(`${fixture.url}${endpoint.path}`, {
@@ -67,13 +67,13 @@ describe("answers of providers that behave and that do not, as the contract says
     const models = ROUTES.flatMap((route) =>
       VARIANTS.map((variant) => (variant === null ? route : variantOf(route, variant))),
     );
-    const asked = models.flatMap((model) =>
-      [true, false].map((stream): Asked => ({ id, model, stream, key: fixture.key })),
+    const requested = models.flatMap((model) =>
+      [true, false].map((stream): Requested => ({ id, model, stream, key: fixture.key })),
     );
     const ends = new Map<string, number>();
     const problems: string[] = [];
     const workers = Array.from({ length: 8 }, async () => {
-      for (let next = asked.pop(); next !== undefined; next = asked.pop()) {
+      for (let next = requested.pop(); next !== undefined; next = requested.pop()) {
         const answer = await ask(next);
         problems.push(...answer.problems);
         ends.set(answer.ended, (ends.get(answer.ended) ?? 0) + 1);

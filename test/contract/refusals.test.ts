@@ -208,8 +208,8 @@ function codeOf(text: string): unknown {
 }
 
 describe("refusals that no generator comes upon, as the contract says", () => {
-  it.each(REFUSALS)("%s: %s %i %s", async (_, id, status, code, asked) => {
-    const answered = await asked();
+  it.each(REFUSALS)("%s: %s %i %s", async (_, id, status, code, requested) => {
+    const answered = await requested();
     expect([answered.status, codeOf(answered.text)]).toEqual([status, code]);
     expect(deviations(endpointOf(id), answered)).toEqual([]);
   });

@@ -75,12 +75,12 @@ describe("every event of a stream is as the contract describes it:", () => {
   it.each(cases)("%s over %s", { timeout: 60_000 }, async (id, route: Route, more) => {
     ran += 1;
     const [tools = {}] = more;
-    const asked: readonly (readonly [string, JsonObject])[] = [
+    const requested: readonly (readonly [string, JsonObject])[] = [
       [route, {}],
       ...more.map((members) => [route, members] as const),
       ...VARIANTS.map((variant) => [variantOf(route, variant), variant === "parallel" ? tools : {}] as const),
     ];
-    for (const [model, members] of asked) {
+    for (const [model, members] of requested) {
       expect([model, await problemsOf(id, model, members)]).toEqual([model, []]);
     }
   });

@@ -58,7 +58,8 @@ describe("ceilings of the workspace", () => {
       workspaces: [workspace("w", { providers: ["p", "q", "s"], ...approve })],
     });
   const preferring = (preferences: ProviderPreferences): Question => question({ preferences });
-  const decided = (of: ReturnType<typeof rows>, asked: Question) => decide(of, fakePolicies(), identity, asked, NOW);
+  const decided = (of: ReturnType<typeof rows>, requested: Question) =>
+    decide(of, fakePolicies(), identity, requested, NOW);
 
   it("lets the caller reach a provider that trains on data where the workspace has none", () => {
     expect(plan(decided(rows({}), preferring({ data_collection: "allow" })))).toEqual(["a", "b", "c"]);
@@ -157,16 +158,16 @@ describe("what the wire protocol of an endpoint can be told", () => {
       endpoints: [endpoint("a", { dialect: "anthropic-messages" })],
       routes: [route("r", "a", [])],
     });
-    const asked = ["mid_conversation_system"] as const;
-    const native = question({ shape: shape({ operation: "messages", features: asked }) });
-    const foreign = question({ shape: shape({ operation: "responses", features: asked }) });
+    const requested = ["mid_conversation_system"] as const;
+    const native = question({ shape: shape({ operation: "messages", features: requested }) });
+    const foreign = question({ shape: shape({ operation: "responses", features: requested }) });
     expect(plan(decide(rows, fakePolicies(), identity, native, NOW))).toEqual(["a"]);
     expect(reason(decide(rows, fakePolicies(), identity, foreign, NOW))).toBe("feature_not_supported");
   });
 });
 
 describe("a response schema where an endpoint has none", () => {
-  const asked = shape({ operation: "chat.completions", needs: ["json_schema"], features: ["conversation"] });
+  const requested = shape({ operation: "chat.completions", needs: ["json_schema"], features: ["conversation"] });
   const rows = (emulateSchema: boolean) =>
     table({
       endpoints: [endpoint("a", { dialect: "anthropic-messages", capabilities: ["tools"] })],
@@ -174,14 +175,14 @@ describe("a response schema where an endpoint has none", () => {
     });
 
   it("is refused unless the route declares the emulation", () => {
-    expect(reason(decide(rows(false), fakePolicies(), identity, question({ shape: asked }), NOW))).toBe(
+    expect(reason(decide(rows(false), fakePolicies(), identity, question({ shape: requested }), NOW))).toBe(
       "capability_not_supported",
     );
-    expect(plan(decide(rows(true), fakePolicies(), identity, question({ shape: asked }), NOW))).toEqual(["a"]);
+    expect(plan(decide(rows(true), fakePolicies(), identity, question({ shape: requested }), NOW))).toEqual(["a"]);
   });
 
   it("is refused together with reasoning or a forced tool, which the emulation would fight", () => {
-    const bound = shape({ ...asked, features: ["constrained_schema", "conversation"] });
+    const bound = shape({ ...requested, features: ["constrained_schema", "conversation"] });
     expect(reason(decide(rows(true), fakePolicies(), identity, question({ shape: bound }), NOW))).toBe(
       "capability_not_supported",
     );
@@ -304,11 +305,12 @@ describe("approvals of the table", () => {
         routes: [route("r", "a", [], { operations: ["embed"] })],
         workspaces: [workspace("w", { dimensions, contextWindow: 8_000 })],
       });
-    const asked = (dimensions: number | null) => question({ shape: shape({ operation: "embeddings", dimensions }) });
-    expect(plan(decide(rows([1024]), fakePolicies(), identity, asked(null), NOW))).toEqual(["a"]);
-    expect(reason(decide(rows([256]), fakePolicies(), identity, asked(null), NOW))).toBe("DIMENSIONS_NOT_APPROVED");
-    expect(plan(decide(rows([256]), fakePolicies(), identity, asked(256), NOW))).toEqual(["a"]);
-    expect(reason(decide(rows([256, 1024]), fakePolicies(), identity, asked(512), NOW))).toBe(
+    const requested = (dimensions: number | null) =>
+      question({ shape: shape({ operation: "embeddings", dimensions }) });
+    expect(plan(decide(rows([1024]), fakePolicies(), identity, requested(null), NOW))).toEqual(["a"]);
+    expect(reason(decide(rows([256]), fakePolicies(), identity, requested(null), NOW))).toBe("DIMENSIONS_NOT_APPROVED");
+    expect(plan(decide(rows([256]), fakePolicies(), identity, requested(256), NOW))).toEqual(["a"]);
+    expect(reason(decide(rows([256, 1024]), fakePolicies(), identity, requested(512), NOW))).toBe(
       "DIMENSIONS_NOT_APPROVED",
     );
   });
@@ -322,9 +324,9 @@ describe("approvals of the table", () => {
         routes: [route("r", "a", [], { operations: ["embed"] })],
         workspaces: [workspace("w", { dimensions, contextWindow: 8_000 })],
       });
-    const asked = question({ shape: shape({ operation: "embeddings", dimensions: null }) });
-    expect(plan(decide(rows([256]), fakePolicies(), identity, asked, NOW))).toEqual(["a"]);
-    expect(reason(decide(rows([1024]), fakePolicies(), identity, asked, NOW))).toBe("DIMENSIONS_NOT_APPROVED");
+    const requested = question({ shape: shape({ operation: "embeddings", dimensions: null }) });
+    expect(plan(decide(rows([256]), fakePolicies(), identity, requested, NOW))).toEqual(["a"]);
+    expect(reason(decide(rows([1024]), fakePolicies(), identity, requested, NOW))).toBe("DIMENSIONS_NOT_APPROVED");
   });
 
   it.each([
@@ -356,9 +358,9 @@ describe("approvals of the table", () => {
         routes: [route("r", "a", [], { operations: ["moderate"] })],
         workspaces: [workspace("w", {}, { defaultModerationRoute })],
       });
-    const asked = question({ model: "", shape: shape({ operation: "moderations" }) });
-    expect(plan(decide(rows("r"), fakePolicies(), identity, asked, NOW))).toEqual(["a"]);
-    expect(reason(decide(rows(null), fakePolicies(), identity, asked, NOW))).toBe("moderation_route_missing");
+    const requested = question({ model: "", shape: shape({ operation: "moderations" }) });
+    expect(plan(decide(rows("r"), fakePolicies(), identity, requested, NOW))).toEqual(["a"]);
+    expect(reason(decide(rows(null), fakePolicies(), identity, requested, NOW))).toBe("moderation_route_missing");
     const chat = question({ model: "", shape: shape({ operation: "chat.completions" }) });
     expect(reason(decide(rows("r"), fakePolicies(), identity, chat, NOW))).toBe("model_not_found");
   });
@@ -424,10 +426,10 @@ describe("preferences", () => {
           workspace("other", { routes: ["theirs"], providers: ["foreign"], regions: ["ap-south"] }),
         ],
       });
-      const asked = (name: string): Decision =>
+      const requested = (name: string): Decision =>
         decide(rows, fakePolicies(), identity, question({ preferences: { [member]: [name] } }), NOW);
-      const theirs = asked(member === "region" ? "ap-south" : "foreign");
-      expect(theirs).toEqual(asked("nobody"));
+      const theirs = requested(member === "region" ? "ap-south" : "foreign");
+      expect(theirs).toEqual(requested("nobody"));
       expect(theirs).toMatchObject({ outcome: "deny", denial: { reason: "unknown_preference", subject: member } });
     },
   );
@@ -480,7 +482,12 @@ describe("policies", () => {
       owner: "x",
     };
     decide(table(), policies, stranger, question(), NOW);
-    expect(policies.asked[0]?.key).toEqual({ environment: "other", workload: "other", owner: "other", labels: ["eu"] });
+    expect(policies.requested[0]?.key).toEqual({
+      environment: "other",
+      workload: "other",
+      owner: "other",
+      labels: ["eu"],
+    });
   });
 
   it("sees what is left of the budget where one of them reads it, and nothing left where nobody says", () => {
@@ -491,7 +498,7 @@ describe("policies", () => {
     ] as const) {
       const policies = { ...fakePolicies(), readsBudget };
       decide(table(), policies, identity, question({ budget }), NOW);
-      expect(policies.asked[0]?.budget).toEqual({ remaining: seen });
+      expect(policies.requested[0]?.budget).toEqual({ remaining: seen });
     }
   });
 
@@ -503,7 +510,7 @@ describe("policies", () => {
       decide(declared, policies, { ...identity, owner }, question(), NOW);
     }
     decide(declared, policies, identity, question(), NOW);
-    expect(policies.asked.map(({ key }) => key.owner)).toEqual(["group:payments", "other", "other"]);
+    expect(policies.requested.map(({ key }) => key.owner)).toEqual(["group:payments", "other", "other"]);
   });
 
   it.each([

@@ -32,10 +32,10 @@ const sensitive = () =>
 describe("the memo", () => {
   it("answers what the pure function answers, in any order of questions", () => {
     fc.assert(
-      fc.property(fc.array(questions, { maxLength: 20 }), (asked) => {
+      fc.property(fc.array(questions, { maxLength: 20 }), (requested) => {
         const rows = table();
         const decider = createDecider(rows, sensitive(), () => 0);
-        for (const question of asked) {
+        for (const question of requested) {
           expect(decider.decide(identity, question)).toEqual(decide(rows, sensitive(), identity, question, 0));
         }
       }),
@@ -49,7 +49,7 @@ describe("the memo", () => {
     const question = { model: "r", shape: shape(), preferences: null };
     const first = decider.decide(identity, question);
     expect(decider.decide({ ...identity }, question)).toBe(first);
-    expect(policies.asked).toHaveLength(1);
+    expect(policies.requested).toHaveLength(1);
   });
 
   it("tells identities apart by what policies may see of them, and by nothing else", () => {
@@ -58,9 +58,9 @@ describe("the memo", () => {
     const question = { model: "r", shape: shape(), preferences: null };
     decider.decide(identity, question);
     decider.decide({ ...identity, keyId: "k2" }, question);
-    expect(policies.asked).toHaveLength(1);
+    expect(policies.requested).toHaveLength(1);
     decider.decide({ ...identity, labels: ["eu"] }, question);
-    expect(policies.asked).toHaveLength(2);
+    expect(policies.requested).toHaveLength(2);
   });
 
   const question = { model: "r", shape: shape(), preferences: null };
@@ -72,7 +72,7 @@ describe("the memo", () => {
       throw new Error("asked");
     });
     expect(decider.decide(identity, question)).toBe(decider.decide(identity, question));
-    expect(policies.asked.map(({ time }) => time)).toEqual([{ day: "weekday", hour: "morning" }]);
+    expect(policies.requested.map(({ time }) => time)).toEqual([{ day: "weekday", hour: "morning" }]);
     expect(decide(table(), policies, identity, question, Number.NaN).outcome).toBe("route");
   });
 
@@ -84,7 +84,7 @@ describe("the memo", () => {
       decider.decide(identity, question);
       time += hours * HOUR;
     }
-    expect(policies.asked.map(({ time: { day, hour } }) => `${day} ${hour}`)).toEqual([
+    expect(policies.requested.map(({ time: { day, hour } }) => `${day} ${hour}`)).toEqual([
       "weekday afternoon",
       "weekday evening",
       "weekend night",

@@ -53,8 +53,8 @@ const fitting: fc.Arbitrary<readonly [ExchangeGrant, TokenRequest]> = grants.cha
       origin: grant.origins === null ? fc.constant(null) : fc.constantFrom(...grant.origins),
     })
     .map(
-      (asked) =>
-        [grant, { ...asked, scopes: null, lifetime: null, ceilings: { requests: null, tokens: null } }] as const,
+      (requested) =>
+        [grant, { ...requested, scopes: null, lifetime: null, ceilings: { requests: null, tokens: null } }] as const,
     ),
 );
 
@@ -70,14 +70,14 @@ function holderOf(parent: Identity, grant: TokenGrant): Identity {
 describe("narrow", () => {
   it("gives what is asked for and granted, or says which member is not, and nothing in between", () => {
     fc.assert(
-      fc.property(scopesOf, grants, requests, (scopes, grant, asked) => {
-        const given = narrow({ scopes }, grant, asked);
+      fc.property(scopesOf, grants, requests, (scopes, grant, requested) => {
+        const given = narrow({ scopes }, grant, requested);
         if ("field" in given) return;
         for (const scope of given.scopes) {
           expect(scopes.has(scope)).toBe(true);
           expect(TOKEN_SCOPES).toContain(scope);
         }
-        expect(new Set(given.scopes)).toEqual(new Set(asked.scopes ?? ["inference"]));
+        expect(new Set(given.scopes)).toEqual(new Set(requested.scopes ?? ["inference"]));
         for (const [name, list] of [
           ["operations", grant.operations],
           ["routes", grant.routes],
@@ -88,13 +88,13 @@ describe("narrow", () => {
             expect(got).not.toBeNull();
             for (const item of got ?? []) expect(granted).toContain(item);
           }
-          if (asked[name] !== null) expect(new Set(got)).toEqual(new Set(asked[name]));
+          if (requested[name] !== null) expect(new Set(got)).toEqual(new Set(requested[name]));
         }
         if (grant.origins !== null) expect(grant.origins).toContain(given.origin);
-        expect(given.origin).toBe(asked.origin);
+        expect(given.origin).toBe(requested.origin);
         expect(given.lifetime).toBeGreaterThanOrEqual(60);
         expect(given.lifetime).toBeLessThanOrEqual(grant.maximumLifetime);
-        expect(given.ceilings).toEqual(asked.ceilings);
+        expect(given.ceilings).toEqual(requested.ceilings);
         for (const ceiling of Object.values(given.ceilings)) if (ceiling !== null) expect(ceiling).toBeGreaterThan(0);
       }),
       { numRuns: 2_000 },
@@ -104,7 +104,7 @@ describe("narrow", () => {
   it("gives something to a request for what is granted", () => {
     fc.assert(
       fc.property(grants, (grant) => {
-        const asked = {
+        const requested = {
           scopes: null,
           operations: grant.operations,
           routes: grant.routes,
@@ -112,7 +112,7 @@ describe("narrow", () => {
           lifetime: null,
           ceilings: { requests: null, tokens: null },
         };
-        expect(narrow({ scopes: new Set(["inference"] as const) }, grant, asked)).toMatchObject({
+        expect(narrow({ scopes: new Set(["inference"] as const) }, grant, requested)).toMatchObject({
           lifetime: grant.maximumLifetime,
         });
       }),
@@ -143,9 +143,9 @@ describe("whoever holds a token", () => {
         fitting,
         fc.constantFrom(...OPERATIONS),
         fc.constantFrom(...ROUTES, "nowhere", ""),
-        ([grant, asked], operation, name) => {
+        ([grant, requested], operation, name) => {
           const parent: Identity = { ...identity, scopes: new Set(["inference", "catalogue:read"]) };
-          const given = narrow(parent, grant, asked);
+          const given = narrow(parent, grant, requested);
           if ("field" in given) throw new Error(`refused: ${given.field}`);
           const holder = holderOf(parent, given);
           const question = {
@@ -171,8 +171,8 @@ describe("whoever holds a token", () => {
 
   it("finds in the catalogue what its key finds, less what it was not made for", () => {
     fc.assert(
-      fc.property(fitting, ([grant, asked]) => {
-        const given = narrow(identity, grant, asked);
+      fc.property(fitting, ([grant, requested]) => {
+        const given = narrow(identity, grant, requested);
         if ("field" in given) throw new Error(`refused: ${given.field}`);
         const holder = holderOf(identity, given);
         const own = usableRoutes(TABLE, identity, OPERATIONS);

@@ -148,9 +148,9 @@ describe("over random routes and preferences", () => {
   it("preferences never widen: every place is one that the route has without them", () => {
     fc.assert(
       fc.property(fixtures, narrowing, ordering, fc.boolean(), (rows, fewer, order, allow) => {
-        const asked = shape({ needs: ["tools"] });
+        const requested = shape({ needs: ["tools"] });
         const ask = (preferences: ProviderPreferences | null) =>
-          decide(rows, fakePolicies(), identity, { model: "r", shape: asked, preferences }, 0);
+          decide(rows, fakePolicies(), identity, { model: "r", shape: requested, preferences }, 0);
         const wanted = ask({ ...fewer, ...order, allow_fallbacks: allow });
         for (const { endpoint: row } of planned(wanted)) {
           expect(row.capabilities).toContain("tools");

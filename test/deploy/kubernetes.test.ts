@@ -54,10 +54,10 @@ describe("the pods", () => {
   });
 
   it("have time for the balancers to hear of their end, and then for the drain", () => {
-    const told = container.lifecycle.preStop.sleep.seconds;
+    const reported = container.lifecycle.preStop.sleep.seconds;
     const { periodSeconds, failureThreshold } = container.readinessProbe;
-    expect(told).toBeGreaterThanOrEqual(periodSeconds * failureThreshold);
-    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(told + options.drain / 1_000);
+    expect(reported).toBeGreaterThanOrEqual(periodSeconds * failureThreshold);
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(reported + options.drain / 1_000);
   });
 
   it("run as nobody in particular, with nothing that they need not have", () => {

@@ -22,7 +22,7 @@ function place(dialect: GenerateDialect, more: Partial<ProviderRow>): Target {
   return { ...target, endpoint, provider: { ...target.provider, ...more } };
 }
 
-function passage(
+function exchange(
   surface: Surface,
   body: JsonObject,
   dialect: GenerateDialect,
@@ -103,12 +103,12 @@ describe("Azure's addresses", () => {
       "/responses?api-version=2024-05-01-preview",
     ],
   ])("%s", (_name, surface, body, dialect, more, path) => {
-    expect(passage(surface, body, dialect, more).path).toBe(path);
+    expect(exchange(surface, body, dialect, more).path).toBe(path);
   });
 
   it("change nothing but the path", () => {
-    const { path: _, stream: __, answer: ___, readError, ...plain } = passage(chatSurface, CHAT, "openai-chat", {});
-    const deployed = passage(chatSurface, CHAT, "openai-chat", DEPLOYED);
+    const { path: _, stream: __, answer: ___, readError, ...plain } = exchange(chatSurface, CHAT, "openai-chat", {});
+    const deployed = exchange(chatSurface, CHAT, "openai-chat", DEPLOYED);
     expect(deployed).toMatchObject(plain);
     const blocked = new TextEncoder().encode('{"error":{"code":"content_filter","message":"m"}}');
     expect(deployed.readError(400, blocked)).toEqual(readError(400, blocked));
@@ -122,7 +122,7 @@ describe("Azure's addresses", () => {
 
   it("say in the evidence what the provider's flags changed on a relay", () => {
     const body = { ...CHAT, messages: [{ role: "developer", content: "d" }], service_tier: "flex" };
-    const { dropped, stripped } = passage(chatSurface, body, "openai-chat", {
+    const { dropped, stripped } = exchange(chatSurface, body, "openai-chat", {
       flags: ["no_developer_role", "no_service_tier"],
     });
     expect(dropped).toEqual(["developer_as_system", "service_tier_changed"]);

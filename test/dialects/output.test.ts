@@ -315,10 +315,10 @@ describe.each(PROTOCOLS)("what our own printer says in $name", (protocol) => {
 
   it("is output for the relay as soon as it is for a translation", () => {
     fc.assert(
-      fc.property(answerEvents(protocol.signing.model.signatureFamily), (told) => {
+      fc.property(answerEvents(protocol.signing.model.signatureFamily), (reported) => {
         const context = contextFor(protocol);
         const renderer = spoken.surface.translation.renderStream(context);
-        const events = answerable(protocol, told).flatMap((event) => renderer.push(event));
+        const events = answerable(protocol, reported).flatMap((event) => renderer.push(event));
         const canonical = spoken.surface.translation.toCanon(context.request, "reject", NO_EDITS);
         if ("code" in canonical) throw new Error(canonical.message);
         const relayed = spoken.surface.relay.observe(context);

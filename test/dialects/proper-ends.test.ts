@@ -93,12 +93,12 @@ describe("tool calls in the answer to a prompt", () => {
   if ("code" in prepared) throw new Error(prepared.message);
   const context = contextOf(request);
   const options = { surface: completionsSurface, request, prepared, route: row, edits: NO_EDITS, context };
-  const passage = planExchange(options, target, chatUpstream);
+  const exchange = planExchange(options, target, chatUpstream);
   const call = { index: 0, id: "c", type: "function", function: { name: "f", arguments: "{}" } };
   const failure = { kind: "malformed", status: null, retryAfter: null, code: "unexpected_output_item" };
 
   it("are a failure and no end of a text, streamed", () => {
-    const stream = passage.stream();
+    const stream = exchange.stream();
     const delta = { choices: [{ index: 0, delta: { content: "a", tool_calls: [call] }, finish_reason: "tool_calls" }] };
     const sent = stream.push(encoder.encode(`data: ${JSON.stringify(delta)}\n\ndata: [DONE]\n\n`));
     const { ending, events } = stream.end();
@@ -109,7 +109,7 @@ describe("tool calls in the answer to a prompt", () => {
   it("are a failure and no end of a text, whole", () => {
     const message = { role: "assistant", content: "a", tool_calls: [call] };
     const answer = { choices: [{ index: 0, message, finish_reason: "tool_calls" }] };
-    expect(passage.answer(encoder.encode(JSON.stringify(answer))).ending).toMatchObject({ failure, finish: null });
+    expect(exchange.answer(encoder.encode(JSON.stringify(answer))).ending).toMatchObject({ failure, finish: null });
   });
 });
 

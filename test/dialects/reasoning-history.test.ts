@@ -20,7 +20,7 @@ const piece = (text: string, summary: boolean, signature: string | null): Reason
 });
 
 function eventsOf(blocks: readonly Reasoning[]): readonly InferenceEvent[] {
-  const told = blocks.flatMap(({ text, summary, signature }, index): readonly InferenceEvent[] => [
+  const reported = blocks.flatMap(({ text, summary, signature }, index): readonly InferenceEvent[] => [
     { type: "open", index, block: { kind: "reasoning", summary } },
     ...(text === "" ? [] : [{ type: "reasoning", index, text } as const]),
     ...(signature === null ? [] : [{ type: "signature", index, signature, family: "gpt" } as const]),
@@ -29,7 +29,7 @@ function eventsOf(blocks: readonly Reasoning[]): readonly InferenceEvent[] {
   const index = blocks.length;
   return [
     { type: "start", model: "m" },
-    ...told,
+    ...reported,
     { type: "open", index, block: { kind: "text" } },
     { type: "text", index, text: "hi", logprobs: [] },
     { type: "close", index },

@@ -19,7 +19,7 @@ const MANY = 150_000;
 const DEEP = 200_000;
 const deepJson = `{"a":${"[".repeat(DEEP)}${"]".repeat(DEEP)}}`;
 
-function told(json: string): readonly InferenceEvent[] {
+function reported(json: string): readonly InferenceEvent[] {
   return [
     { type: "start", model: "m" },
     { type: "open", index: 0, block: { kind: "tool_call", id: "c", name: "look_up" } },
@@ -35,14 +35,14 @@ describe.each(PROTOCOLS.filter(({ telling }) => telling.calls))("arguments neste
 
   it("are printed as the text that they are, streamed and whole", () => {
     const renderer = translation.renderStream(contextFor(protocol));
-    const sent = told(deepJson).flatMap((event) => renderer.push(event));
+    const sent = reported(deepJson).flatMap((event) => renderer.push(event));
     expect(sent.length).toBeGreaterThan(0);
-    const { body } = translation.renderAnswer(collectAnswer(told(deepJson)), contextFor(protocol));
+    const { body } = translation.renderAnswer(collectAnswer(reported(deepJson)), contextFor(protocol));
     expect(JSON.stringify(body)).toContain(JSON.stringify(deepJson));
   });
 
   it("as JSON of an answer are no answer", () => {
-    const { body } = translation.renderAnswer(collectAnswer(told("{}")), contextFor(protocol));
+    const { body } = translation.renderAnswer(collectAnswer(reported("{}")), contextFor(protocol));
     const whole = JSON.stringify({ ...body, unheard: "HERE" }).replace('"HERE"', deepJson);
     const events = protocol.upstream.parseAnswer(encoder.encode(whole), request, protocol.target);
     expect(events.at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed" } });
@@ -51,7 +51,7 @@ describe.each(PROTOCOLS.filter(({ telling }) => telling.calls))("arguments neste
 
   it("as JSON in a stream are no answer", () => {
     const renderer = translation.renderStream(contextFor(protocol));
-    const events = told("{}").flatMap((event) => renderer.push(event));
+    const events = reported("{}").flatMap((event) => renderer.push(event));
     const stream = events.map((event) => decoder.decode(event).replace(/^data: \{/m, `data: {"unheard":${deepJson},`));
     const parser = protocol.upstream.parseStream(request, protocol.target);
     const read = [...pushed(parser, stream.join("")), ...parser.end()];
@@ -63,9 +63,12 @@ describe.each(PROTOCOLS.filter(({ telling }) => telling.calls))("arguments neste
 });
 
 /** Bytes as they arrive from a socket. */
-function pushed<Told>(stream: { readonly push: (chunk: Uint8Array) => readonly Told[] }, stuff: string): Told[] {
+function pushed<Reported>(
+  stream: { readonly push: (chunk: Uint8Array) => readonly Reported[] },
+  stuff: string,
+): Reported[] {
   const bytes = encoder.encode(stuff);
-  const all: Told[] = [];
+  const all: Reported[] = [];
   for (let start = 0; start < bytes.length; start += CHUNK) {
     for (const one of stream.push(bytes.subarray(start, start + CHUNK))) all.push(one);
   }

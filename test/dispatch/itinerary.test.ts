@@ -102,13 +102,13 @@ describe("the way through a plan", () => {
   });
 
   it("keeps to what the provider asked for, within the deadline and half a minute", () => {
-    const asked = (retryAfter: number, deadline = FAR): Step | null =>
+    const requested = (retryAfter: number, deadline = FAR): Step | null =>
       new Itinerary(1, 10, deadline).next(failure("rate_limited", { retryAfter }), 0, 0.5);
-    expect(asked(700)).toEqual({ destination: 0, pause: 700 });
-    expect(asked(700, 700)).toBeNull();
-    expect(asked(700, 701)).toEqual({ destination: 0, pause: 700 });
-    expect(asked(30_000)).toEqual({ destination: 0, pause: 30_000 });
-    expect(asked(30_001)).toBeNull();
+    expect(requested(700)).toEqual({ destination: 0, pause: 700 });
+    expect(requested(700, 700)).toBeNull();
+    expect(requested(700, 701)).toEqual({ destination: 0, pause: 700 });
+    expect(requested(30_000)).toEqual({ destination: 0, pause: 30_000 });
+    expect(requested(30_001)).toBeNull();
   });
 
   it("goes first to the candidate that is ready first", () => {

@@ -82,7 +82,7 @@ describe("names that pages write exist", () => {
   });
 
   it("flags of every command, and variables that the program reads, are told of", async () => {
-    const told = pages().map(textOf).join("\n");
+    const reported = pages().map(textOf).join("\n");
     const policy = [
       "new",
       "check",
@@ -105,7 +105,7 @@ describe("names that pages write exist", () => {
     for (const command of [...commands, ...policy.map((name) => ["policy", name])]) {
       const { stdout } = await runCommand(runCommands, [...command, "--help"]);
       for (const [flag] of stdout.matchAll(/(?<=^ {2}(?:-h, )?)--[a-z][a-z-]+/gm)) {
-        if (!told.includes(flag)) silent.push(`${command.join(" ")} ${flag}`);
+        if (!reported.includes(flag)) silent.push(`${command.join(" ")} ${flag}`);
       }
     }
     expect(silent).toEqual([]);
@@ -113,7 +113,7 @@ describe("names that pages write exist", () => {
       .filter((path) => path.startsWith("src/"))
       .map((path) => readFileSync(join(ROOT, path), "utf8"));
     const read = new Set(source.join("\n").match(/\bSIGNALBOX_[A-Z_]+[A-Z]\b/g));
-    expect([...read].filter((name) => !told.includes(name))).toEqual([]);
+    expect([...read].filter((name) => !reported.includes(name))).toEqual([]);
   });
 
   it("variables, metrics and headers", () => {

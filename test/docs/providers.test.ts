@@ -187,8 +187,8 @@ describe("docs/providers.md", () => {
   });
 
   it("tells of the purpose of vectors only where the model makes others for it", () => {
-    const told = embedTargets().filter(({ endpoint }) => endpoint.features.includes("input_purpose"));
-    expect(told.map(({ endpoint }) => endpoint.id).toSorted()).toEqual([
+    const reported = embedTargets().filter(({ endpoint }) => endpoint.features.includes("input_purpose"));
+    expect(reported.map(({ endpoint }) => endpoint.id).toSorted()).toEqual([
       "cohere-embed-v4-bedrock-us",
       "cohere-embed-v4-cohere",
       "gemini-embedding-001-gemini-api",

@@ -125,9 +125,9 @@ it("docs/simulate.md has the sentence of every change (npm run generate writes i
 
 it("docs/simulate.md says of every flag what it is for, and of no other", () => {
   const section = /\n## Flags\n([^]*?)\n## /.exec(readFileSync(PATH, "utf8"))?.[1] ?? "";
-  const told = [...section.matchAll(/^\| `(--[a-z-]+)/gm)].map(([, flag = ""]) => flag);
+  const reported = [...section.matchAll(/^\| `(--[a-z-]+)/gm)].map(([, flag = ""]) => flag);
   const known = [...simulateHelp().matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, flag = ""]) => flag);
-  expect(told.toSorted()).toEqual([...new Set(known)].filter((flag) => flag !== "--help").toSorted());
+  expect(reported.toSorted()).toEqual([...new Set(known)].filter((flag) => flag !== "--help").toSorted());
 });
 
 it("README shows lines that docs/simulate.md shows", () => {

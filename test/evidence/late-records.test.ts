@@ -93,12 +93,12 @@ const KINDS = [
 describe("a request that reached a provider before its decision could be recorded", () => {
   it.each(KINDS)("%s: is in the log late, with what the provider answered", async (_, kind, path, body) => {
     const { upstream, router, queue, log, landing } = await start(kind, "at_once");
-    const asked = ask(router, path, body);
+    const requested = ask(router, path, body);
     await until(() => upstream.calls.length === 1);
     // The provider's answer is here before the store's.
     await new Promise((resolve) => setTimeout(resolve, 50));
     await landing(false);
-    const response = await asked;
+    const response = await requested;
     expect(response.status).toBe(503);
     expect((await errorOf(response)).code).toBe("evidence_unavailable");
     await landing(true);
@@ -123,9 +123,9 @@ describe("a request that reached a provider before its decision could be recorde
 
   it.each(KINDS)("%s: is given up where the provider has not answered", async (_, kind, path, body) => {
     const { upstream, router, log, landing } = await start(kind, "never");
-    const asked = ask(router, path, body, { "x-request-timeout-ms": "150" });
+    const requested = ask(router, path, body, { "x-request-timeout-ms": "150" });
     await until(() => upstream.calls.length === 1);
-    expect((await asked).status).toBe(503);
+    expect((await requested).status).toBe(503);
     await until(() => upstream.calls[0]?.lostAt !== null);
     await landing(true);
     await landing(true);

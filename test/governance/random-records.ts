@@ -62,9 +62,9 @@ const decision = fc
       { maxLength: 4 },
     ),
   })
-  .map(({ said, shadows: asked, repeated, ...members }): Partial<DecisionRecord> => {
+  .map(({ said, shadows: requested, repeated, ...members }): Partial<DecisionRecord> => {
     const wouldDeny = said.flatMap(({ of, ...one }) => {
-      const by = asked?.[of % (asked.length || 1)];
+      const by = requested?.[of % (requested.length || 1)];
       return by === undefined ? [] : [{ ...one, ...by }];
     });
     // One constraint of a revision speaks once.
@@ -72,7 +72,7 @@ const decision = fc
     return {
       ...members,
       wouldDeny: [...once.values()],
-      ...(asked === undefined ? {} : { shadows: asked }),
+      ...(requested === undefined ? {} : { shadows: requested }),
       ...(repeated === undefined ? {} : { repeated }),
     };
   });

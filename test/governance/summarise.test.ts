@@ -72,14 +72,14 @@ describe("a summary", () => {
         );
         const own = requests.filter(({ decision }) => decision.workspace === "acme");
         for (const { policy, revision, judged, would_deny, verdicts } of found.shadows) {
-          const asked = own.filter(({ decision }) =>
+          const requested = own.filter(({ decision }) =>
             (decision.shadows ?? []).some((one) => one.policy === policy && one.revision === revision),
           );
-          const said = asked.map(({ decision }) =>
+          const said = requested.map(({ decision }) =>
             decision.wouldDeny.filter((one) => one.policy === policy && one.revision === revision),
           );
           const denies = said.map((lines) => lines.filter(({ effect }) => effect === "would_deny").length);
-          expect(judged).toBe(asked.length);
+          expect(judged).toBe(requested.length);
           expect(would_deny).toBe(denies.filter((count) => count > 0).length);
           expect(verdicts.reduce((sum, verdict) => sum + verdict.would_deny, 0)).toBe(
             denies.reduce((sum, count) => sum + count, 0),

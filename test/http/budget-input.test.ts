@@ -49,14 +49,14 @@ describe("input.budget of a request", () => {
     reading = () => usedOfDay(1_000);
     later(60_000);
     expect((await post(router, hello)).status).toBe(200);
-    expect(policies.asked.map(({ budget }) => budget.remaining)).toEqual(["below_tenth", "exhausted"]);
+    expect(policies.requested.map(({ budget }) => budget.remaining)).toEqual(["below_tenth", "exhausted"]);
     expect(router.decisions.map(({ budget }) => budget)).toEqual(["below_tenth", "exhausted"]);
   });
 
   it("is neither looked up nor recorded where no policy reads it", async () => {
     const { router, policies, reads } = await routerWith(false);
     expect((await post(router, hello)).status).toBe(200);
-    expect(policies.asked.map(({ budget }) => budget.remaining)).toEqual(["unlimited"]);
+    expect(policies.requested.map(({ budget }) => budget.remaining)).toEqual(["unlimited"]);
     expect(router.decisions[0]).not.toHaveProperty("budget");
     expect(reads()).toBe(0);
   });
@@ -66,6 +66,6 @@ describe("input.budget of a request", () => {
     const { router, policies, upstream } = await routerWith(true);
     const refused = await post(router, hello);
     expect([refused.status, (await errorOf(refused)).code]).toEqual([503, "limits_unavailable"]);
-    expect([policies.asked, upstream.calls]).toEqual([[], []]);
+    expect([policies.requested, upstream.calls]).toEqual([[], []]);
   });
 });

@@ -268,9 +268,9 @@ describe("the catalogue and the decision", () => {
       }),
     );
   const routed = (made: RoutingTable, more: Parameters<typeof shape>[0]): readonly string[] | null => {
-    const asked = shape(more);
-    const features = asked.operation === "messages.count_tokens" ? (["count_tokens"] as const) : [];
-    const question = { model: "r", shape: { ...asked, features }, preferences: null };
+    const requested = shape(more);
+    const features = requested.operation === "messages.count_tokens" ? (["count_tokens"] as const) : [];
+    const question = { model: "r", shape: { ...requested, features }, preferences: null };
     const decision = decide(made, { ...fakePolicies(), policies: [] }, identity, question, 0);
     return decision.outcome === "route" ? decision.plan.map((place) => place.endpoint.id) : null;
   };

@@ -163,8 +163,8 @@ describe("the cost of a request in the evidence", () => {
         routes: [route("r", "e", [], { operations: ["rerank"] })],
       }),
     });
-    const asked = { model: "r", query: "q", documents: ["d"] };
-    expect((await call(router, "/v1/rerank", asked)).status).toBe(200);
+    const requested = { model: "r", query: "q", documents: ["d"] };
+    expect((await call(router, "/v1/rerank", requested)).status).toBe(200);
     expect(await onlyOutcome(router)).toMatchObject({ inputTokens: null, costNanoUsd: 6_000_000 });
   });
 });

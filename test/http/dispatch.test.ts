@@ -388,18 +388,18 @@ describe("balance", () => {
   it("keeps a conversation at one endpoint, whatever it is told by", async () => {
     const upstreams = [await answering(), await answering(), await answering()];
     const router = await startRouter({ table: routed(upstreams, tier(3, "sticky", [1, 1, 1])) });
-    const asked = async (body: object, headers: Record<string, string> = {}): Promise<string> =>
+    const requested = async (body: object, headers: Record<string, string> = {}): Promise<string> =>
       placeOf(await post(router, { ...hello, ...body }, headers));
     for (const [body, headers] of [
       [{ prompt_cache_key: "k1" }, {}],
       [{}, { "x-session-id": "s1" }],
       [{}, {}],
     ] as const) {
-      const first = await asked(body, headers);
-      for (let count = 0; count < 5; count += 1) expect(await asked(body, headers)).toBe(first);
+      const first = await requested(body, headers);
+      for (let count = 0; count < 5; count += 1) expect(await requested(body, headers)).toBe(first);
     }
     const places = new Set<string>();
-    for (let key = 0; key < 30; key += 1) places.add(await asked({ prompt_cache_key: `other ${key}` }));
+    for (let key = 0; key < 30; key += 1) places.add(await requested({ prompt_cache_key: `other ${key}` }));
     expect(places.size).toBe(3);
   });
 

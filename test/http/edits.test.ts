@@ -135,7 +135,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
-async function asked({ path, dialect, body, answer }: Case, upstreamModel = "upstream-a") {
+async function requested({ path, dialect, body, answer }: Case, upstreamModel = "upstream-a") {
   const upstream = await startUpstream(answer);
   const base = tableOver([upstream]);
   const embeds = path.includes("embeddings");
@@ -167,7 +167,7 @@ async function asked({ path, dialect, body, answer }: Case, upstreamModel = "ups
 
 describe("x-signalbox-edits names what was changed on the way:", () => {
   it.each(CASES)("$title", async (one) => {
-    const { response, text, outcome } = await asked(one);
+    const { response, text, outcome } = await requested(one);
     expect(response.status, text).toBe(200);
     const header = response.headers.get(HEADER) ?? "";
     expect(header).toMatch(PATTERN);
@@ -195,7 +195,7 @@ describe("x-signalbox-edits names what was changed on the way:", () => {
       answer: (out) => answerJson(out),
       edits: [],
     };
-    const { response, outcome } = await asked(one, "r");
+    const { response, outcome } = await requested(one, "r");
     expect(response.status).toBe(200);
     expect(response.headers.get(HEADER)).toBeNull();
     expect(outcome?.edits).toEqual([]);

@@ -25,24 +25,24 @@ function base64Of(text: string): string {
   return Buffer.from(Float32Array.from(vectorOf(text)).buffer).toString("base64");
 }
 
-interface Asked {
+interface Requested {
   readonly input: string | readonly string[];
   readonly encoding_format?: string;
   readonly [name: string]: unknown;
 }
 
-function askedOf(call: UpstreamCall): Asked {
+function requestedOf(call: UpstreamCall): Requested {
   return JSON.parse(call.body);
 }
 
 function inputsOf(call: UpstreamCall): readonly string[] {
-  const { input } = askedOf(call);
+  const { input } = requestedOf(call);
   return typeof input === "string" ? [input] : input;
 }
 
 /** What OpenAI would answer. */
 function embedded(call: UpstreamCall): object {
-  const base64 = askedOf(call).encoding_format === "base64";
+  const base64 = requestedOf(call).encoding_format === "base64";
   const data = inputsOf(call).map((text, index) => ({
     object: "embedding",
     index,
@@ -143,7 +143,7 @@ describe("embeddings", () => {
     if (call === undefined) throw new Error("no call");
     expect(await response.text()).toBe(JSON.stringify(embedded(call)));
     expect(call.path).toBe("/v1/embeddings");
-    expect(askedOf(call)).toEqual({ model: "upstream-e-p0", input: ["a", "b"] });
+    expect(requestedOf(call)).toEqual({ model: "upstream-e-p0", input: ["a", "b"] });
     expect(Object.fromEntries(response.headers)).toMatchObject({
       "x-signalbox-route": "r; endpoint=e-p0; provider=p0; region=eu-west",
       "x-signalbox-attempts": "1",
@@ -391,7 +391,7 @@ describe("embeddings", () => {
     const { decider } = current;
     const turned = {
       ...decider,
-      decide: (...asked: Parameters<typeof decider.decide>) => reversed(decider.decide(...asked)),
+      decide: (...requested: Parameters<typeof decider.decide>) => reversed(decider.decide(...requested)),
     };
     router.snapshots.swap({ ...current, decider: turned, release: () => Promise.resolve() });
     const second = embed(router, { input: "a" }, KEY);

@@ -161,8 +161,8 @@ describe("bodies that nobody reads", () => {
 
 describe("what was no request of an endpoint", () => {
   it("has no record, and is counted by its status; refused requests of an endpoint are not", async () => {
-    const told: number[] = [];
-    const observer = { began: () => {}, ended: () => {}, unrouted: (status: number) => void told.push(status) };
+    const reported: number[] = [];
+    const observer = { began: () => {}, ended: () => {}, unrouted: (status: number) => void reported.push(status) };
     const router = await plainRouter({ runtime: { observer: observers([null, observer]) } });
     for (const [method, path] of [
       ["GET", "/v1/nothing"],
@@ -172,7 +172,7 @@ describe("what was no request of an endpoint", () => {
       await (await fetch(`${router.url}${path}`, { method })).text();
     }
     expect((await fetch(`${router.url}/v1/models`)).status).toBe(401);
-    expect(told).toEqual([404, 404, 400]);
+    expect(reported).toEqual([404, 404, 400]);
     expect(router.decisions).toHaveLength(1);
   });
 });

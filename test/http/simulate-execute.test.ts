@@ -65,8 +65,8 @@ describe("simulate == execute", () => {
             chances.map((chance): readonly [number, number] => [chance, chance]),
             fc.tuple(chances, chances),
           ),
-          async (fixture, ruled, asked, learnt, chance) => {
-            for (const asking of asked) {
+          async (fixture, ruled, requested, learnt, chance) => {
+            for (const asking of requested) {
               // A fresh router each time: every failure changes what is known of the endpoints.
               const router = await startRouter({
                 table: tableOf(fixture, upstream.url),

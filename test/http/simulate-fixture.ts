@@ -171,9 +171,9 @@ export const askings: fc.Arbitrary<Asking> = fc
     limit: fc.constantFrom(undefined, 100, 5_000),
     mistake: mostly(false, fc.constant(true)),
   })
-  .map(({ operation, needs, stream, provider: preferred, model: asked, limit, mistake }) => {
+  .map(({ operation, needs, stream, provider: preferred, model: requested, limit, mistake }) => {
     const preference = preferred === null ? {} : { provider: preferred };
-    const common = { model: asked, stream, ...preference, ...(mistake ? { frobnicate: 1 } : {}) };
+    const common = { model: requested, stream, ...preference, ...(mistake ? { frobnicate: 1 } : {}) };
     const parameters = { type: "object", properties: {} };
     if (operation === "messages") {
       const tools = needs.includes("tools") ? { tools: [{ name: "f", input_schema: parameters }] } : {};

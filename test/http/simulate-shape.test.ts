@@ -34,7 +34,7 @@ describe("a simulation without a request", () => {
         provider: { zdr: true, data_collection: "allow" },
       });
       expect(said).toMatchObject({ shape: SHAPE, time });
-      expect(policies.asked.at(-1)).toMatchObject({
+      expect(policies.requested.at(-1)).toMatchObject({
         time,
         request: {
           needs: ["tools"],

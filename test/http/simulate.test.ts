@@ -56,9 +56,9 @@ describe("simulation", () => {
   it("says what a call does: same endpoint first, or same status, code and message", async () => {
     const upstreams = await twoUpstreams();
     await fc.assert(
-      fc.asyncProperty(rows, fc.array(requests, { minLength: 1, maxLength: 3 }), async (drawn, asked) => {
+      fc.asyncProperty(rows, fc.array(requests, { minLength: 1, maxLength: 3 }), async (drawn, requested) => {
         const router = await startRouter({ table: drawnTable(drawn, upstreams), policies: drawnPolicies(drawn) });
-        for (const { needs, provider, stream } of asked) {
+        for (const { needs, provider, stream } of requested) {
           const body = chatBody(needs, provider, stream);
           const said = await explained(router, { model: "r", request: body });
           for (const upstream of upstreams) upstream.calls.length = 0;

@@ -31,8 +31,8 @@ export async function explained(router: Router, body: unknown): Promise<JsonObje
 /** Well in both ways of answering: a document where a stream was asked for is a failure, and would be tried again. */
 export async function twoUpstreams(): Promise<readonly [Upstream, Upstream]> {
   const answer = (response: ServerResponse, { body }: UpstreamCall): void => {
-    const asked: JsonObject = JSON.parse(body);
-    if (asked["stream"] !== true) return answerJson(response);
+    const requested: JsonObject = JSON.parse(body);
+    if (requested["stream"] !== true) return answerJson(response);
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.end(sse(delta("hi", "stop")) + sse("[DONE]"));
   };

@@ -126,11 +126,11 @@ describe("KeyRing.takeUses", () => {
 });
 
 /** A store in which nobody is told of anything; `get` answers from `records`. */
-function silentStore(records: Map<string, KeyRecord>, asked: string[] = []): KeyStore {
+function silentStore(records: Map<string, KeyRecord>, requested: string[] = []): KeyStore {
   return {
     create: () => Promise.resolve(),
     get: (id) => {
-      asked.push(id);
+      requested.push(id);
       return Promise.resolve(records.get(id) ?? null);
     },
     list: () => Promise.resolve([]),
@@ -157,19 +157,19 @@ describe("openKeyRing, lookUp", () => {
   it("asks once in a second for a refused key, known or not, and never for text that is no key", async () => {
     vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
     try {
-      const asked: string[] = [];
+      const requested: string[] = [];
       const records = new Map<string, KeyRecord>();
       const { text, record } = make();
       const known = make();
       const ring = await openKeyRing({
-        ...silentStore(records, asked),
+        ...silentStore(records, requested),
         watch: (listener) => {
           listener([known.record]);
           return Promise.resolve(() => undefined);
         },
       });
       for (const one of [known.text, "constructor", `${text}x`, text, text]) expect(await ring.lookUp(one)).toBe(false);
-      expect(asked).toEqual([known.record.id, record.id]);
+      expect(requested).toEqual([known.record.id, record.id]);
       records.set(record.id, record);
       vi.advanceTimersByTime(999);
       expect(await ring.lookUp(text)).toBe(false);
@@ -184,13 +184,13 @@ describe("openKeyRing, lookUp", () => {
   it("asks the store at most twenty times in any second, however many strangers come", async () => {
     vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
     try {
-      const asked: string[] = [];
-      const ring = await openKeyRing(silentStore(new Map(), asked));
+      const requested: string[] = [];
+      const ring = await openKeyRing(silentStore(new Map(), requested));
       for (let count = 0; count < 200; count += 1) await ring.lookUp(make().text);
-      expect(asked).toHaveLength(20);
+      expect(requested).toHaveLength(20);
       vi.advanceTimersByTime(1_000);
       for (let count = 0; count < 200; count += 1) await ring.lookUp(make().text);
-      expect(asked).toHaveLength(40);
+      expect(requested).toHaveLength(40);
       await ring.close();
     } finally {
       vi.useRealTimers();

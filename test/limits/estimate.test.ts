@@ -40,7 +40,7 @@ describe("windows", () => {
   });
 });
 
-const asked = (more: Partial<EstimatedRequest> = {}): EstimatedRequest => ({
+const requested = (more: Partial<EstimatedRequest> = {}): EstimatedRequest => ({
   operation: "chat.completions",
   body: {},
   reader: CHAT_BODY,
@@ -52,7 +52,7 @@ const asked = (more: Partial<EstimatedRequest> = {}): EstimatedRequest => ({
 });
 
 const completion = (body: JsonObject): EstimatedRequest =>
-  asked({ operation: "completions", body, reader: COMPLETIONS_BODY });
+  requested({ operation: "completions", body, reader: COMPLETIONS_BODY });
 
 const cheap = endpoint("cheap", { price: { input: 1, output: 2, request: 0 } });
 const dear = endpoint("dear", { price: { input: 3, output: 15, request: 0.01 } });
@@ -62,15 +62,15 @@ const tokensOf = (request: EstimatedRequest, row = large): number =>
 
 describe("the most that a request may use", () => {
   it.each([
-    ["what it asks for", asked({ body: { max_tokens: 100 } }), 1_064 + 100],
-    ["the most of what it asks for", asked({ body: { max_tokens: 100, max_completion_tokens: 300 } }), 1_064 + 300],
-    ["what the model makes, where it asks for nothing", asked(), 1_064 + 4_000],
-    ["what the model makes, where it asks for more", asked({ body: { max_output_tokens: 1e9 } }), 1_064 + 4_000],
-    ["what a policy leaves", asked({ edits: { maxOutputTokens: 50, stripFields: [] } }), 1_064 + 50],
-    ["each of several answers", asked({ body: { n: 3, max_tokens: 100 } }), 1_064 + 300],
-    ["what providers say of tools", asked({ body: { tools: [], max_tokens: 1 } }), 1_064 + 1_024 + 1],
-    ["no more than the context window", asked({ bytes: 1e6, body: { max_tokens: 1 } }), 8_000 + 1],
-    ["only input, where nothing is generated", asked({ operation: "embeddings" }), 1_064],
+    ["what it asks for", requested({ body: { max_tokens: 100 } }), 1_064 + 100],
+    ["the most of what it asks for", requested({ body: { max_tokens: 100, max_completion_tokens: 300 } }), 1_064 + 300],
+    ["what the model makes, where it asks for nothing", requested(), 1_064 + 4_000],
+    ["what the model makes, where it asks for more", requested({ body: { max_output_tokens: 1e9 } }), 1_064 + 4_000],
+    ["what a policy leaves", requested({ edits: { maxOutputTokens: 50, stripFields: [] } }), 1_064 + 50],
+    ["each of several answers", requested({ body: { n: 3, max_tokens: 100 } }), 1_064 + 300],
+    ["what providers say of tools", requested({ body: { tools: [], max_tokens: 1 } }), 1_064 + 1_024 + 1],
+    ["no more than the context window", requested({ bytes: 1e6, body: { max_tokens: 1 } }), 8_000 + 1],
+    ["only input, where nothing is generated", requested({ operation: "embeddings" }), 1_064],
     ["an answer to each prompt of a list", completion({ prompt: ["a", "b", "c"], max_tokens: 100 }), 1_064 + 300],
     ["each of several answers to each prompt", completion({ prompt: ["a", "b"], n: 2, max_tokens: 10 }), 1_064 + 40],
     ["all that is generated to choose from", completion({ prompt: ["a", "b"], best_of: 5, n: 2 }), 1_064 + 40_000],
@@ -79,10 +79,10 @@ describe("the most that a request may use", () => {
     ["a context window for each prompt", { ...completion({ prompt: ["a", "b"], max_tokens: 1 }), bytes: 1e6 }, 16_002],
     [
       "the query once with each document",
-      asked({ operation: "rerank", reader: RERANK_BODY, body: { query: "four", documents: ["", "", ""] } }),
+      requested({ operation: "rerank", reader: RERANK_BODY, body: { query: "four", documents: ["", "", ""] } }),
       1_064 + 12,
     ],
-    ["nothing, where tokens are only counted", asked({ operation: "messages.count_tokens" }), 0],
+    ["nothing, where tokens are only counted", requested({ operation: "messages.count_tokens" }), 0],
   ])("is %s", (_, request, tokens) => {
     expect(tokensOf(request)).toBe(tokens);
   });
@@ -95,16 +95,16 @@ describe("the most that a request may use", () => {
       ],
     };
     const wide = { ...large, contextWindow: null };
-    expect(tokensOf(asked({ body, needs: ["image_input"] }), wide)).toBe(1_064 + 2 * 16_384 + 1);
+    expect(tokensOf(requested({ body, needs: ["image_input"] }), wide)).toBe(1_064 + 2 * 16_384 + 1);
   });
 
   it("is an allowance where neither says anything", () => {
-    expect(tokensOf(asked(), { ...large, contextWindow: null, maxOutputTokens: null })).toBe(1_064 + 16_384);
+    expect(tokensOf(requested(), { ...large, contextWindow: null, maxOutputTokens: null })).toBe(1_064 + 16_384);
   });
 
   it("costs what the dearest place costs, wherever it stands in the plan", () => {
     const places = [dear, cheap].map((each) => ({ endpoint: each, model: large }));
-    const request = asked({ body: { max_tokens: 100 }, calls: 2 });
+    const request = requested({ body: { max_tokens: 100 }, calls: 2 });
     const micro = 1_064 * 3 + 100 * 15 + 20_000;
     expect(estimateRequest(request, places).amounts.microUsd).toBe(micro);
     expect(estimateRequest(request, places.toReversed()).amounts.microUsd).toBe(micro);
@@ -205,7 +205,7 @@ describe("what a request has used", () => {
   it("of a cut stream is near that of the whole answer, not a token a byte", () => {
     const text = "The quick brown fox jumps over the lazy dog. ".repeat(4_500);
     const body = { messages: [{ role: "user", content: text }] };
-    const real = estimateRequest(asked({ body, bytes: JSON.stringify(body).length }), [
+    const real = estimateRequest(requested({ body, bytes: JSON.stringify(body).length }), [
       { endpoint: cheap, model: undefined },
     ]);
     const cut = { whole: false, attempts: [attempt("client_closed", 200)], usage: null, streamed: true };
@@ -224,7 +224,7 @@ describe("what a request has used", () => {
         (text, length, whole) => {
           const body = { max_tokens: 200, messages: [{ role: "user", content: text }] };
           const bytes = Buffer.byteLength(JSON.stringify(body));
-          const real = estimateRequest(asked({ body, bytes }), [{ endpoint: cheap, model: large }]);
+          const real = estimateRequest(requested({ body, bytes }), [{ endpoint: cheap, model: large }]);
           const attempts = [attempt(whole ? null : "client_closed", 200)];
           const used = usedBy(real, { whole, attempts, usage: null, outputCharacters: length, streamed: true });
           expect(used?.amounts.tokens).toBeLessThanOrEqual(real.amounts.tokens);
@@ -241,7 +241,7 @@ describe("what a request has used", () => {
     const body = { messages: [{ role: "user", content: [part] }] };
     const needs = ["image_input", "file_input"] as const;
     const bytes = JSON.stringify(body).length;
-    const real = estimateRequest(asked({ body, bytes, needs }), [{ endpoint: cheap, model: undefined }]);
+    const real = estimateRequest(requested({ body, bytes, needs }), [{ endpoint: cheap, model: undefined }]);
     expect(real.likelyInput()).toBeGreaterThan(allowance);
     expect(real.likelyInput()).toBeLessThan(allowance + 50);
   });
@@ -294,7 +294,7 @@ describe("what a request has used", () => {
   it("is no more than can be, whatever a provider says that it counted", () => {
     const absurd = [Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY, 1e300];
     const priced = endpoint("priced", { price: { input: 1e9, output: 1e9, request: 0 } });
-    const real = estimateRequest(asked(), [{ endpoint: priced, model: large }]);
+    const real = estimateRequest(requested(), [{ endpoint: priced, model: large }]);
     expect(real.most).toBeLessThanOrEqual(2 ** 40);
     for (const count of absurd) {
       const ended = {

@@ -579,12 +579,12 @@ describe("whatever happens, in whatever order", () => {
       fc.asyncProperty(
         fc.integer({ min: 1, max: 500 }),
         fc.array(fc.record({ quotas: fc.nat(2), amount: fc.integer({ min: 1, max: 200 }) }), { maxLength: 20 }),
-        async (ceiling, asked) => {
+        async (ceiling, requested) => {
           clock.at = TEN;
           const store = new MemoryLimitStore();
           const acme = workspace({ tokensPerMinute: ceiling });
           const ledgers = [quotasOver(store), quotasOver(store), quotasOver(store)];
-          for (const { quotas, amount } of asked) {
+          for (const { quotas, amount } of requested) {
             const owner = ledgers[quotas];
             const result = owner === undefined ? null : await reserve(owner, acme, tokens(amount));
             if (owner !== undefined && result !== null && isReservation(result)) owner.release(result);

@@ -4,7 +4,7 @@ import { countTokensSurface, messagesSurface } from "../../src/dialects/anthropi
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import type { ExchangePlan } from "../../src/dialects/translation/exchange-plan.ts";
 import type { MockServer } from "../../mock/server.ts";
-import { passageTo } from "../dialects/anthropic-messages/hosted.ts";
+import { exchangeTo } from "../dialects/anthropic-messages/hosted.ts";
 import { codec } from "../dialects/bedrock-converse/wire.ts";
 import { mockForTest, postTo } from "./start.ts";
 
@@ -14,20 +14,20 @@ const FLAGS = ["bedrock_invoke", "vertex_raw_predict"];
 const decoder = new TextDecoder();
 
 /** Sends what the router would send, and gives the client what the router would give. */
-async function travel(server: MockServer, passage: ExchangePlan, stream: boolean) {
+async function travel(server: MockServer, exchange: ExchangePlan, stream: boolean) {
   const headers: Record<string, string> = {};
-  for (let index = 0; index < passage.headers.length; index += 2)
-    headers[passage.headers[index] ?? ""] = passage.headers[index + 1] ?? "";
-  const response = await postTo(server, passage.path, passage.body, headers);
+  for (let index = 0; index < exchange.headers.length; index += 2)
+    headers[exchange.headers[index] ?? ""] = exchange.headers[index + 1] ?? "";
+  const response = await postTo(server, exchange.path, exchange.body, headers);
   const type = response.headers.get("content-type") ?? "";
   // A connection that breaks has still brought what it brought.
   const bytes = await received(response);
   if (response.status !== 200) return { status: response.status, type, text: decoder.decode(bytes), ending: null };
   if (!stream) {
-    const { ending, bytes: relayed } = passage.answer(bytes);
+    const { ending, bytes: relayed } = exchange.answer(bytes);
     return { status: 200, type, text: decoder.decode(relayed), ending };
   }
-  const machine = passage.stream();
+  const machine = exchange.stream();
   const events = [...machine.push(bytes)];
   const { failure } = machine;
   const end =
@@ -45,14 +45,14 @@ async function received(response: Response): Promise<Uint8Array> {
   return Buffer.concat(pieces);
 }
 
-const passageOf = (flag: string, more: JsonObject, words = "") =>
-  passageTo(flag, messagesSurface, { ...ASKED, ...more }, { upstreamModel: `claude${words}` });
+const exchangeOf = (flag: string, more: JsonObject, words = "") =>
+  exchangeTo(flag, messagesSurface, { ...ASKED, ...more }, { upstreamModel: `claude${words}` });
 
 describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
   test.each([false, true])("answers as the protocol's own provider does (stream: %s)", async (stream) => {
     const server = await mockForTest();
-    const direct = await travel(server, passageOf("", { stream }), stream);
-    const hosted = await travel(server, passageOf(flag, { stream }), stream);
+    const direct = await travel(server, exchangeOf("", { stream }), stream);
+    const hosted = await travel(server, exchangeOf(flag, { stream }), stream);
     expect(hosted.text.replaceAll("mock_2", "mock_1")).toBe(direct.text);
     expect(hosted.ending).toEqual(direct.ending);
     expect(hosted.ending).toMatchObject({ failure: null, finish: "stop" });
@@ -62,8 +62,8 @@ describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
   test("answers requests of another protocol", async () => {
     const server = await mockForTest();
     for (const stream of [false, true]) {
-      const passage = passageTo(flag, chatSurface, { model: "r", messages: MESSAGES, stream });
-      const { text, ending } = await travel(server, passage, stream);
+      const exchange = exchangeTo(flag, chatSurface, { model: "r", messages: MESSAGES, stream });
+      const { text, ending } = await travel(server, exchange, stream);
       expect(text).toContain("Simulated");
       expect(ending).toMatchObject({ failure: null, finish: "stop" });
     }
@@ -74,7 +74,7 @@ describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
     const tools = [{ name: "f", input_schema: { type: "object", properties: {} } }];
     const thinking = { type: "enabled", budget_tokens: 2_000 };
     const more = { tools, thinking, max_tokens: 4_000 };
-    const first = await travel(server, passageOf(flag, more), false);
+    const first = await travel(server, exchangeOf(flag, more), false);
     const { content, stop_reason } = JSON.parse(first.text);
     expect([stop_reason, content.map(({ type }: { type: string }) => type)]).toEqual([
       "tool_use",
@@ -82,15 +82,15 @@ describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
     ]);
     const result = { type: "tool_result", tool_use_id: content[1].id, content: "1" };
     const messages = [...MESSAGES, { role: "assistant", content }, { role: "user", content: [result] }];
-    const second = await travel(server, passageOf(flag, { ...more, messages }), false);
+    const second = await travel(server, exchangeOf(flag, { ...more, messages }), false);
     expect(second.ending).toMatchObject({ failure: null, finish: "stop" });
   });
 
   test("counts tokens, and counts as the protocol's own provider does", async () => {
     const server = await mockForTest();
     const body = { model: "r", messages: MESSAGES, thinking: { type: "enabled", budget_tokens: 2_000 } };
-    const direct = await travel(server, passageTo("", countTokensSurface, body), false);
-    const hosted = await travel(server, passageTo(flag, countTokensSurface, body), false);
+    const direct = await travel(server, exchangeTo("", countTokensSurface, body), false);
+    const hosted = await travel(server, exchangeTo(flag, countTokensSurface, body), false);
     expect(JSON.parse(hosted.text)).toEqual(JSON.parse(direct.text));
     expect(hosted.ending?.failure).toBeNull();
   });
@@ -100,7 +100,9 @@ describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
     const betas = ["context-management-2025-06-27"];
     const journey = { provider: { betas }, headers: { version: null, betas } };
     const body = { ...ASKED, context_management: { edits: [] } };
-    expect(await travel(server, passageTo(flag, messagesSurface, body, journey), false)).toMatchObject({ status: 200 });
+    expect(await travel(server, exchangeTo(flag, messagesSurface, body, journey), false)).toMatchObject({
+      status: 200,
+    });
     const [sent] = server.requests;
     expect([sent?.headers["anthropic-beta"], Object(sent?.body)["anthropic_beta"]]).toEqual(
       flag === "bedrock_invoke" ? [undefined, betas] : [betas.join(","), undefined],
@@ -115,7 +117,7 @@ describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
     ["error-frame=after-3", "error_frame"],
   ])("fails in the middle of a stream: %s", async (word, kind) => {
     const server = await mockForTest();
-    const { ending, text } = await travel(server, passageOf(flag, { stream: true }, `+${word}`), true);
+    const { ending, text } = await travel(server, exchangeOf(flag, { stream: true }, `+${word}`), true);
     expect(ending?.failure?.kind).toBe(kind);
     expect(text).not.toContain("message_stop");
     expect(text).not.toContain("Simulated failure");
@@ -130,9 +132,9 @@ describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
     [500, "server_error"],
   ])("refuses with status %i in the cloud's shape", async (status, kind) => {
     const server = await mockForTest();
-    const passage = passageOf(flag, {}, `+status=${status}`);
-    const { text } = await travel(server, passage, false);
-    expect(passage.readError(status, new TextEncoder().encode(text))).toMatchObject({ kind, status });
+    const exchange = exchangeOf(flag, {}, `+status=${status}`);
+    const { text } = await travel(server, exchange, false);
+    expect(exchange.readError(status, new TextEncoder().encode(text))).toMatchObject({ kind, status });
   });
 });
 
@@ -147,8 +149,8 @@ describe("what the clouds do in their own way", () => {
   });
 
   test("frames are those of the maintained codec, and the last holds Bedrock's measurements", async () => {
-    const passage = passageOf("bedrock_invoke", { stream: true });
-    const response = await postTo(await mockForTest(), passage.path, passage.body);
+    const exchange = exchangeOf("bedrock_invoke", { stream: true });
+    const response = await postTo(await mockForTest(), exchange.path, exchange.body);
     const bytes = new Uint8Array(await response.arrayBuffer());
     const events: JsonObject[] = [];
     for (let place = 0; place < bytes.length;) {
@@ -163,14 +165,14 @@ describe("what the clouds do in their own way", () => {
   });
 
   test.each(["cut=in-3", "close=in-2", "reset=in-4"])("half a frame is no frame: %s", async (word) => {
-    const passage = passageOf("bedrock_invoke", { stream: true }, `+${word}`);
-    const { ending } = await travel(await mockForTest(), passage, true);
+    const exchange = exchangeOf("bedrock_invoke", { stream: true }, `+${word}`);
+    const { ending } = await travel(await mockForTest(), exchange, true);
     expect(ending?.failure?.kind).toBe("truncated");
   });
 
   test("words for lines are refused where frames have none", async () => {
-    const passage = passageOf("bedrock_invoke", { stream: true }, "+keepalive");
-    const response = await postTo(await mockForTest(), passage.path, passage.body);
+    const exchange = exchangeOf("bedrock_invoke", { stream: true }, "+keepalive");
+    const response = await postTo(await mockForTest(), exchange.path, exchange.body);
     expect([response.status, JSON.parse(await response.text()).message]).toEqual([
       400,
       expect.stringContaining('no form for "keepalive"'),
@@ -181,9 +183,9 @@ describe("what the clouds do in their own way", () => {
     ["bedrock_invoke", 403],
     ["vertex_raw_predict", 401],
   ])("a call without credentials, where they are asked for: %s", async (flag, status) => {
-    const passage = passageOf(flag, {}, "+require-auth");
-    expect((await postTo(await mockForTest(), passage.path, passage.body)).status).toBe(status);
-    const answer = await postTo(await mockForTest(), passage.path, passage.body, { authorization: "Bearer k" });
+    const exchange = exchangeOf(flag, {}, "+require-auth");
+    expect((await postTo(await mockForTest(), exchange.path, exchange.body)).status).toBe(status);
+    const answer = await postTo(await mockForTest(), exchange.path, exchange.body, { authorization: "Bearer k" });
     expect(answer.status).toBe(200);
   });
 });

@@ -172,7 +172,7 @@ function nameOf(event: { readonly type?: unknown }): unknown {
 
 const text = (value: string): object => ({ type: "text", text: value });
 const manual = { thinking: { type: "enabled", budget_tokens: 1_024 } };
-const asked = { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }] };
+const requested = { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }] };
 const result = { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "1" }] };
 
 const variants: [string, object, string, object][] = [
@@ -206,13 +206,13 @@ const variants: [string, object, string, object][] = [
   ["thinking between tools, before any", { thinking: { type: "between_tools" } }, "", { content: [{ type: "text" }] }],
   [
     "thinking between tools",
-    { thinking: { type: "between_tools" }, messages: [...HELLO, asked, result] },
+    { thinking: { type: "between_tools" }, messages: [...HELLO, requested, result] },
     "",
     { content: [{ type: "thinking" }, { type: "text" }] },
   ],
   [
     "no manual thinking in a turn that began without",
-    { ...manual, messages: [...HELLO, asked, result] },
+    { ...manual, messages: [...HELLO, requested, result] },
     "",
     { content: [{ type: "text" }], usage: { output_tokens_details: { thinking_tokens: 0 } } },
   ],

@@ -55,8 +55,8 @@ describe.each(ways)("%s", (_, way) => {
     expect(valuesIn(way, usual)).toEqual(texts.map((text) => vectorOf(text, 1_536)));
     const worded = await (await ask(server, way, "m+dimensions=12", texts)).json();
     expect(valuesIn(way, worded)).toEqual(texts.map((text) => vectorOf(text, 12)));
-    const asked = await (await ask(server, way, "m+dimensions=12", texts, 8)).json();
-    expect(valuesIn(way, asked)).toEqual(texts.map((text) => vectorOf(text, 8)));
+    const requested = await (await ask(server, way, "m+dimensions=12", texts, 8)).json();
+    expect(valuesIn(way, requested)).toEqual(texts.map((text) => vectorOf(text, 8)));
   });
 });
 

@@ -94,22 +94,22 @@ const ajv = new Ajv2020({ allErrors: true });
 describe("the input of policies", () => {
   test("holds nothing that a client wrote, and nothing that the table's schema does not list", () => {
     const isInput = ajv.compile(policyInputSchema(rows));
-    let asked = 0;
+    let requested = 0;
     fc.assert(
       fc.property(bodies, identities, fc.integer({ min: 0, max: 4e12 }), (body, caller, at) => {
         const request = chatSurface.parse(body, JSON.stringify(body).length, NO_HEADERS);
         if ("code" in request) return;
         const policies = { ...fakePolicies(), readsTime: true };
         decide(rows, policies, caller, request, at);
-        for (const input of policies.asked) {
-          asked += 1;
+        for (const input of policies.requested) {
+          requested += 1;
           expect(JSON.stringify(input)).not.toContain(CANARY);
           expect(isInput(input), JSON.stringify(isInput.errors)).toBe(true);
         }
       }),
       { numRuns: 1_000 },
     );
-    expect(asked).toBeGreaterThan(200);
+    expect(requested).toBeGreaterThan(200);
   });
 
   test("no name of a client's making reaches a policy as a route", () => {
@@ -123,7 +123,7 @@ describe("the input of policies", () => {
         );
         if ("code" in request) throw new Error("refused");
         decide(rows, policies, identity, request, 0);
-        expect(policies.asked.map((input) => input.request.route)).toEqual(name === "r" ? ["r"] : []);
+        expect(policies.requested.map((input) => input.request.route)).toEqual(name === "r" ? ["r"] : []);
       }),
     );
   });
@@ -135,7 +135,7 @@ describe("the input of policies", () => {
     if ("code" in request) throw new Error("refused");
     const preferences = { data_collection: "allow" } as const;
     decide(rows, policies, { ...identity, labels: ["eu"] }, { ...request, preferences }, 0);
-    const [input] = policies.asked;
+    const [input] = policies.requested;
     if (input === undefined) throw new Error("the policies were not asked");
     return input;
   }

@@ -30,8 +30,8 @@ async function explained(
   const set = await createPolicySet({ modules: await buildModules(policies, toolchain) }, states, policyData(rows));
   const decider = createDecider(rows, set, () => at);
   const question = { model: "r", shape: shape(), preferences: null };
-  const asked = { table: rows, policies: set, identity, question, paths: null, time: null, promoted: false };
-  return explain(asked, decider.decide(identity, question), {
+  const requested = { table: rows, policies: set, identity, question, paths: null, time: null, promoted: false };
+  return explain(requested, decider.decide(identity, question), {
     isAvailable: () => true,
     statusOf: () => ({}),
     arrangementOf: () => null,

@@ -185,14 +185,14 @@ async function compile(sources: readonly Source[]): Promise<CompiledPolicies> {
 async function differing(
   modules: readonly PolicyModule[],
   data: PolicyData,
-  asked: readonly PolicyInput[],
+  requested: readonly PolicyInput[],
   p: Permutation,
 ): Promise<readonly string[]> {
   const [plain, permuted] = await Promise.all(
     [data, permutedData(data, p)].map(async (one) => await createPolicySet({ modules }, [], one)),
   );
   const found = new Set<string>();
-  for (const input of asked) {
+  for (const input of requested) {
     const expected = plain === undefined ? [] : summary(plain.evaluate(input), p);
     const actual = permuted === undefined ? [] : summary(permuted.evaluate(permutedInput(input, p)));
     expected.forEach((line, index) => {
@@ -225,8 +225,8 @@ describe("a policy that inspects nothing", () => {
           data,
           fc.array(input, { minLength: 30, maxLength: 30 }),
           permutation,
-          async (known, asked, p) => {
-            expect(await differing(modules, known, asked, p)).toEqual([]);
+          async (known, requested, p) => {
+            expect(await differing(modules, known, requested, p)).toEqual([]);
           },
         ),
         { numRuns: 8 },
@@ -253,8 +253,8 @@ describe("a policy that inspects something", () => {
       seed: 9,
     });
     const found = new Set<string>();
-    for (const [known, asked, p] of samples)
-      for (const id of await differing(compiled.modules, known, asked, p)) found.add(id);
+    for (const [known, requested, p] of samples)
+      for (const id of await differing(compiled.modules, known, requested, p)) found.add(id);
     expect([...found].toSorted()).toEqual(compiled.policies.map(({ contract: { id } }) => id));
   });
 });

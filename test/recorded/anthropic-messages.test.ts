@@ -277,10 +277,10 @@ describe.skipIf(recordings === null)("recorded messages (skipped where ../shared
         const last = events.findIndex((event) => parseSseEvent(event).data?.includes('"message_stop"') === true);
         expect(relayed, recording.id).toEqual(events.slice(0, last + 1));
         const parser = messagesUpstream.parseStream(generating, target);
-        const told = [...events.flatMap((event) => parser.push(event)), ...parser.end()];
-        expect(terminals(told), recording.id).toBe(1);
+        const reported = [...events.flatMap((event) => parser.push(event)), ...parser.end()];
+        expect(terminals(reported), recording.id).toBe(1);
         seen.passed += 1;
-        const answer = collectAnswer(told);
+        const answer = collectAnswer(reported);
         if (answer.failure !== null) {
           expect(answer.failure.code, recording.id).toBe("unexpected_output_item");
           seen.native += 1;
@@ -288,7 +288,7 @@ describe.skipIf(recordings === null)("recorded messages (skipped where ../shared
           expect(answer.usage, recording.id).toEqual(ending.usage);
           expect(answer.finish?.reason, recording.id).toBe(ending.finish);
           const renderer = messagesSurface.translation.renderStream(contextOf(plain));
-          const printed = told.flatMap((event) => renderer.push(event)).map((bytes) => decoder.decode(bytes));
+          const printed = reported.flatMap((event) => renderer.push(event)).map((bytes) => decoder.decode(bytes));
           expect(printed.at(-1)).toBe('event: message_stop\ndata: {"type":"message_stop"}\n\n');
         }
         for (const kept of placesToCut(last + 1, 8)) {
@@ -314,12 +314,12 @@ describe.skipIf(recordings === null)("recorded messages (skipped where ../shared
       const expected = [...whole.push(bytes), ...whole.end()];
       for (const size of [1, 7, 61]) {
         const parser = messagesUpstream.parseStream(generating, target);
-        const told: InferenceEvent[] = [];
+        const reported: InferenceEvent[] = [];
         for (let start = 0; start < bytes.length; start += size) {
-          told.push(...parser.push(bytes.subarray(start, start + size)));
+          reported.push(...parser.push(bytes.subarray(start, start + size)));
         }
-        told.push(...parser.end());
-        expect(told, `${recording.id} in pieces of ${size}`).toEqual(expected);
+        reported.push(...parser.end());
+        expect(reported, `${recording.id} in pieces of ${size}`).toEqual(expected);
       }
     }
   });

@@ -227,14 +227,14 @@ describe.skipIf(answers === null)("recorded Converse (skipped where ../shared/re
       const frames = framesOf(recording);
       const events = said(frames);
       const bytes = joined(frames);
-      const told = tell([bytes], request, target);
-      expect(brokenLaws(told), id).toEqual([]);
-      const { failure, usage, finish } = collectAnswer(told);
+      const reported = tell([bytes], request, target);
+      expect(brokenLaws(reported), id).toEqual([]);
+      const { failure, usage, finish } = collectAnswer(reported);
       if (failure === null) {
         const deltas = events.flatMap(({ body }) => (isJsonObject(body["delta"]) ? [body["delta"]] : []));
-        expect(understood(told, "text"), id).toBe(textsIn(deltas));
+        expect(understood(reported, "text"), id).toBe(textsIn(deltas));
         const thoughts = deltas.map((delta) => textAt(delta, "reasoningContent", "text"));
-        expect(understood(told, "reasoning"), id).toBe(thoughts.join(""));
+        expect(understood(reported, "reasoning"), id).toBe(thoughts.join(""));
         const metadata = events.find(({ type }) => type === "metadata");
         if (metadata !== undefined) checkUsage(id, metadata.body["usage"], usage);
         const stop = events.find(({ type }) => type === "messageStop");
@@ -251,7 +251,7 @@ describe.skipIf(answers === null)("recorded Converse (skipped where ../shared/re
         const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
           bytes.subarray(index * size, (index + 1) * size),
         );
-        expect(tell(pieces, request, target), `${id} in pieces of ${size}`).toEqual(told);
+        expect(tell(pieces, request, target), `${id} in pieces of ${size}`).toEqual(reported);
       }
     }
     tally.print(`bedrock-converse streams (${cuts} cuts)`, all.length);

@@ -5,7 +5,7 @@ import type { Surface } from "../../src/dialects/dialect.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import type { ExchangePlan } from "../../src/dialects/translation/exchange-plan.ts";
-import { passageTo } from "../dialects/anthropic-messages/hosted.ts";
+import { exchangeTo } from "../dialects/anthropic-messages/hosted.ts";
 import { codec } from "../dialects/bedrock-converse/wire.ts";
 import { joined } from "../dialects/laws/arbitrary/wire.ts";
 import { placesToCut } from "../support/long.ts";
@@ -39,12 +39,12 @@ function pathOf({ request }: Recording): string {
 }
 
 /** The request as a client of the protocol's own provider would have sent it, on its way to Bedrock. */
-function passageOf(recording: Recording, body: JsonObject, surface: Surface): ExchangePlan {
+function exchangeOf(recording: Recording, body: JsonObject, surface: Surface): ExchangePlan {
   const { model, operation } = modelOf(recording);
   const { anthropic_version: _version, anthropic_beta: betas, ...rest } = body;
   const names = Array.isArray(betas) ? betas.filter((beta) => typeof beta === "string") : [];
   const stream = operation === "invoke-with-response-stream" ? { stream: true } : {};
-  return passageTo(
+  return exchangeTo(
     "bedrock_invoke",
     surface,
     { ...rest, ...stream, model: "r" },
@@ -56,10 +56,15 @@ function passageOf(recording: Recording, body: JsonObject, surface: Surface): Ex
 const spelt = (path: string) => path.replaceAll(":", "%3A");
 
 /** The same request translated: only its answers matter. */
-function translatedPassage(recording: Recording): ExchangePlan {
+function translatedExchange(recording: Recording): ExchangePlan {
   const { model, operation } = modelOf(recording);
   const stream = operation === "invoke-with-response-stream";
-  return passageTo("bedrock_invoke", chatSurface, { model: "r", messages: MESSAGES, stream }, { upstreamModel: model });
+  return exchangeTo(
+    "bedrock_invoke",
+    chatSurface,
+    { model: "r", messages: MESSAGES, stream },
+    { upstreamModel: model },
+  );
 }
 
 function textOf(blocks: unknown): string {
@@ -68,14 +73,14 @@ function textOf(blocks: unknown): string {
     .join("");
 }
 
-function checkWhole(recording: Recording, passage: ExchangePlan): void {
+function checkWhole(recording: Recording, exchange: ExchangePlan): void {
   const { body } = recording.response;
   if (!isJsonObject(body)) throw new Error(recording.id);
   const bytes = encoder.encode(JSON.stringify(body));
-  const { ending, bytes: relayed } = passage.answer(bytes);
+  const { ending, bytes: relayed } = exchange.answer(bytes);
   expect(decoder.decode(relayed), recording.id).toBe(JSON.stringify(body));
   expect(ending.failure, recording.id).toBeNull();
-  const other = translatedPassage(recording).answer(bytes);
+  const other = translatedExchange(recording).answer(bytes);
   expect(other.ending, recording.id).toMatchObject({ failure: null, finish: ending.finish, usage: ending.usage });
   const answer = JSON.parse(decoder.decode(other.bytes));
   expect(answer.choices[0].message.content, recording.id).toBe(textOf(body["content"]));
@@ -93,8 +98,8 @@ function eventsOf(bytes: Uint8Array): readonly JsonObject[] {
   return events;
 }
 
-function play(passage: ExchangePlan, bytes: Uint8Array) {
-  const stream = passage.stream();
+function play(exchange: ExchangePlan, bytes: Uint8Array) {
+  const stream = exchange.stream();
   const events = [...stream.push(bytes)];
   const { failure, done } = stream;
   if (failure !== null) return { sent: joined(events), done, ending: { failure, finish: null } };
@@ -103,10 +108,10 @@ function play(passage: ExchangePlan, bytes: Uint8Array) {
 }
 
 /** Relays and translates a recorded stream, whole and cut; gives the number of cuts. */
-function checkStream(recording: Recording, passage: ExchangePlan): number {
+function checkStream(recording: Recording, exchange: ExchangePlan): number {
   const bytes = new Uint8Array(Buffer.from(String(recording.response.body), "base64"));
   const recorded = eventsOf(bytes);
-  const { sent, done, ending } = play(passage, bytes);
+  const { sent, done, ending } = play(exchange, bytes);
   expect([ending.failure, done], recording.id).toEqual([null, true]);
   const events = new SseFramer().push(sent).map(parseSseEvent);
   expect(
@@ -120,13 +125,13 @@ function checkStream(recording: Recording, passage: ExchangePlan): number {
     events.map(({ data }) => JSON.parse(data ?? "")),
     recording.id,
   ).toEqual(plain);
-  const translation = translatedPassage(recording);
-  const told = play(translation, bytes).ending;
-  expect(told, recording.id).toMatchObject({ failure: null, finish: ending.finish });
+  const translation = translatedExchange(recording);
+  const reported = play(translation, bytes).ending;
+  expect(reported, recording.id).toMatchObject({ failure: null, finish: ending.finish });
   const places = placesToCut(bytes.length, 100);
   for (const length of places) {
     const cut = bytes.subarray(0, length);
-    for (const way of [passage, translation]) {
+    for (const way of [exchange, translation]) {
       expect(play(way, cut).ending.failure?.kind, `${recording.id} cut at byte ${length}`).toBe("truncated");
     }
   }
@@ -158,12 +163,12 @@ describe.skipIf(recordings === null)("recorded InvokeModel (skipped where ../sha
           refused.set("another vendor's body", (refused.get("another vendor's body") ?? 0) + 1);
           continue;
         }
-        const passage = passageOf(recording, body, messagesSurface);
-        expect(passage.path, recording.id).toBe(spelt(pathOf(recording)));
+        const exchange = exchangeOf(recording, body, messagesSurface);
+        expect(exchange.path, recording.id).toBe(spelt(pathOf(recording)));
         const { [IDENTITY]: _user, ...said } = body;
-        expect(JSON.parse(passage.body), recording.id).toEqual(said);
-        if (recording.response.body_type === "aws-eventstream") cuts += checkStream(recording, passage);
-        else checkWhole(recording, passage);
+        expect(JSON.parse(exchange.body), recording.id).toEqual(said);
+        if (recording.response.body_type === "aws-eventstream") cuts += checkStream(recording, exchange);
+        else checkWhole(recording, exchange);
         passed += 1;
       }
       print("bedrock-invoke", recordings?.length ?? 0, passed, refused);
@@ -182,19 +187,19 @@ describe.skipIf(recordings === null)("recorded InvokeModel (skipped where ../sha
         continue;
       }
       const { max_tokens: _limit, [IDENTITY]: _user, ...said } = body;
-      const passage = passageOf(recording, said, countTokensSurface);
-      expect(passage.path, recording.id).toBe(spelt(pathOf(recording)));
-      const { input } = JSON.parse(passage.body);
+      const exchange = exchangeOf(recording, said, countTokensSurface);
+      expect(exchange.path, recording.id).toBe(spelt(pathOf(recording)));
+      const { input } = JSON.parse(exchange.body);
       const sent = JSON.parse(Buffer.from(input.invokeModel.body, "base64").toString());
       expect(sent, recording.id).toEqual({ ...said, max_tokens: 1 });
       const bytes = encoder.encode(JSON.stringify(recording.response.body));
       if (recording.status === 200) {
         const { inputTokens } = JSON.parse(decoder.decode(bytes));
-        const { ending, bytes: relayed } = passage.answer(bytes);
+        const { ending, bytes: relayed } = exchange.answer(bytes);
         expect(JSON.parse(decoder.decode(relayed)), recording.id).toEqual({ input_tokens: inputTokens });
         expect(ending, recording.id).toMatchObject({ failure: null, usage: { input: inputTokens } });
       } else {
-        expect(passage.readError(recording.status ?? 0, bytes), recording.id).toMatchObject({ kind: "rejected" });
+        expect(exchange.readError(recording.status ?? 0, bytes), recording.id).toMatchObject({ kind: "rejected" });
       }
       passed += 1;
     }

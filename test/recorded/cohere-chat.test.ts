@@ -131,7 +131,7 @@ function checkEnding(id: string, answer: Answer, ending: unknown): void {
   expect(answer.usage?.cacheRead ?? undefined, id).toBe(memberOf(ending, "usage", "cached_tokens"));
 }
 
-function told(pieces: readonly Uint8Array[]): readonly InferenceEvent[] {
+function reported(pieces: readonly Uint8Array[]): readonly InferenceEvent[] {
   const parser = cohereChatUpstream.parseStream(asking(), target);
   return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.end()];
 }
@@ -213,7 +213,7 @@ describe.skipIf(recordings === null)("recorded cohere-chat (skipped where ../sha
         const value: JsonValue = data === null || data === "[DONE]" ? null : JSON.parse(data);
         return isJsonObject(value) ? [value] : [];
       });
-      const events = told(frames);
+      const events = reported(frames);
       expect(brokenLaws(events), id).toEqual([]);
       expect(understood(collectAnswer(events)), id).toEqual(recorded(assembled(sent)));
       const last = datas.findIndex((data) => data?.includes('"type":"message-end"') === true);
@@ -227,7 +227,7 @@ describe.skipIf(recordings === null)("recorded cohere-chat (skipped where ../sha
       );
       for (let kept = 0; kept < last; kept += 1) {
         cuts += 1;
-        const partial = told(frames.slice(0, kept));
+        const partial = reported(frames.slice(0, kept));
         expect(brokenLaws(partial), `${id} cut after ${kept}`).toEqual([]);
         expect(partial.at(-1), `${id} cut after ${kept}`).toMatchObject({
           type: "failure",
@@ -239,7 +239,7 @@ describe.skipIf(recordings === null)("recorded cohere-chat (skipped where ../sha
         const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
           bytes.subarray(index * size, (index + 1) * size),
         );
-        expect(told(pieces), `${id} in pieces of ${size}`).toEqual(events);
+        expect(reported(pieces), `${id} in pieces of ${size}`).toEqual(events);
       }
       tally.passed += 1;
     }

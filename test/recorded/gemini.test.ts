@@ -78,10 +78,10 @@ function compare(id: string, pieces: readonly JsonObject[], events: readonly Inf
   const parts = partsOf(pieces);
   const joined = (wanted: boolean): string =>
     parts.map(({ text, thought }) => (typeof text === "string" && (thought === true) === wanted ? text : "")).join("");
-  const told = (kind: string): string =>
+  const reported = (kind: string): string =>
     answer.blocks.map((block) => (block.kind === kind && "text" in block ? block.text : "")).join("");
-  expect(told("text"), id).toBe(joined(false));
-  expect(told("reasoning"), id).toBe(joined(true));
+  expect(reported("text"), id).toBe(joined(false));
+  expect(reported("reasoning"), id).toBe(joined(true));
   const calls = answer.blocks.filter((block) => block.kind === "tool_call");
   expect(
     calls.map((block) => [block.name, JSON.parse(block.arguments)]),
@@ -235,9 +235,9 @@ describe.skipIf(recordings === null)("recorded generateContent (skipped where ..
       for (let kept = 0; kept < piecesOf(recording).length; kept += 1) {
         cuts += 1;
         const cut = geminiUpstream.parseStream(hello, target);
-        const told = [...events.slice(0, kept).flatMap((event) => cut.push(event)), ...cut.end()];
-        expect(brokenLaws(told), `${recording.id} cut after ${kept}`).toEqual([]);
-        expect(told.at(-1)?.type, `${recording.id} cut after ${kept}`).toBe("failure");
+        const reported = [...events.slice(0, kept).flatMap((event) => cut.push(event)), ...cut.end()];
+        expect(brokenLaws(reported), `${recording.id} cut after ${kept}`).toEqual([]);
+        expect(reported.at(-1)?.type, `${recording.id} cut after ${kept}`).toBe("failure");
       }
     }
     print(`gemini streams (${cuts} cuts)`, streams.length, seen);
@@ -250,12 +250,12 @@ describe.skipIf(recordings === null)("recorded generateContent (skipped where ..
       const expected = [...whole.push(bytes), ...whole.end()];
       for (const size of [1, 7, 61]) {
         const parser = geminiUpstream.parseStream(hello, target);
-        const told: InferenceEvent[] = [];
+        const reported: InferenceEvent[] = [];
         for (let start = 0; start < bytes.length; start += size) {
-          told.push(...parser.push(bytes.subarray(start, start + size)));
+          reported.push(...parser.push(bytes.subarray(start, start + size)));
         }
-        told.push(...parser.end());
-        expect(told, `${recording.id} in pieces of ${size}`).toEqual(expected);
+        reported.push(...parser.end());
+        expect(reported, `${recording.id} in pieces of ${size}`).toEqual(expected);
       }
     }
   });

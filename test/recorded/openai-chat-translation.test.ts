@@ -125,9 +125,9 @@ describe.skipIf(recordings === null)(
         let cuts = 0;
         for (const recording of streams) {
           const events = new SseFramer().push(encoder.encode(`${streamText(recording)}\n\n`));
-          const told = parseStream(events);
-          expect(brokenLaws(told), recording.id).toEqual([]);
-          const answer = collectAnswer(told);
+          const reported = parseStream(events);
+          expect(brokenLaws(reported), recording.id).toEqual([]);
+          const answer = collectAnswer(reported);
           tally(endings, answer.finish?.reason ?? `${answer.failure?.code ?? answer.failure?.kind}`);
           const data = events.map((event) => parseSseEvent(event).data ?? "");
           if (answer.finish !== null) expect(said(answer), recording.id).toBe(data.map(deltaText).join(""));

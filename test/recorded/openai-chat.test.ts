@@ -43,9 +43,9 @@ function jsonEvents(text: string): readonly unknown[] {
 /** The chunk that only reports usage, and `usage: null` in the others, belong to the router when the caller did not ask for them. */
 function expectedEvents(recording: Recording): readonly unknown[] {
   const options = bodyOf(recording)["stream_options"];
-  const asked = isJsonObject(options) && options["include_usage"] === true;
+  const requested = isJsonObject(options) && options["include_usage"] === true;
   const events = jsonEvents(streamText(recording)).map((event) => {
-    if (asked || !isJsonObject(event) || event["usage"] !== null) return event;
+    if (requested || !isJsonObject(event) || event["usage"] !== null) return event;
     const { usage: _, ...rest } = event;
     return rest;
   });
@@ -55,7 +55,7 @@ function expectedEvents(recording: Recording): readonly unknown[] {
       isJsonObject(event["usage"]) &&
       Array.isArray(event["choices"]) &&
       event["choices"].length === 0;
-    return asked || !onlyUsage;
+    return requested || !onlyUsage;
   });
 }
 

@@ -116,8 +116,8 @@ describe.skipIf(recordings === null)("recorded completions (needs ../shared/reco
       expect(ending, recording.id).toBeNull();
       expect(relayed, recording.id).toEqual(bytes);
       expect(terminal?.type, recording.id).toBe("finish");
-      const told = events.flatMap((event) => (event.type === "text" ? [event.text] : [])).join("");
-      expect(told, recording.id).toBe(recordedText(recording));
+      const reported = events.flatMap((event) => (event.type === "text" ? [event.text] : [])).join("");
+      expect(reported, recording.id).toBe(recordedText(recording));
       passed += 1;
     }
     process.stdout.write(

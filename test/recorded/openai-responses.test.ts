@@ -159,7 +159,7 @@ describe.skipIf(recordings === null)("recorded responses (skipped where ../share
 
   it("every stream is relayed as it was, and means what its whole answer means", () => {
     let relayed = 0;
-    let told = 0;
+    let reported = 0;
     for (const recording of streams) {
       const text = streamText(recording);
       if (BROKEN.test(recording.id)) continue;
@@ -186,11 +186,11 @@ describe.skipIf(recordings === null)("recorded responses (skipped where ../share
         if (response !== undefined) expectSame(response, original, recording.id);
       }
       relayed += 1;
-      told += meansItsWhole(recording, text, recorded[ended]?.["response"]) ? 1 : 0;
+      reported += meansItsWhole(recording, text, recorded[ended]?.["response"]) ? 1 : 0;
     }
-    process.stdout.write(`openai-responses streams: ${relayed} relayed as they were, ${told} told in canon\n`);
+    process.stdout.write(`openai-responses streams: ${relayed} relayed as they were, ${reported} told in canon\n`);
     expect(relayed).toBe(streams.length - 2);
-    expect(told).toBeGreaterThan(70);
+    expect(reported).toBeGreaterThan(70);
   });
 
   it(
@@ -223,10 +223,10 @@ describe.skipIf(recordings === null)("recorded responses (skipped where ../share
           const parser = responsesUpstream.parseStream(anyCanon, target);
           const given = Buffer.concat(events.slice(0, kept));
           observer.push(given);
-          const told = [...parser.push(given), ...parser.end()];
+          const reported = [...parser.push(given), ...parser.end()];
           if (textOf([given]).includes('"response.completed"')) continue;
           expect(observer.end().ending.failure, `${recording.id} cut after ${kept}`).not.toBeNull();
-          expect(told.at(-1), `${recording.id} cut after ${kept}`).toMatchObject({ type: "failure" });
+          expect(reported.at(-1), `${recording.id} cut after ${kept}`).toMatchObject({ type: "failure" });
           cuts += 1;
         }
       }

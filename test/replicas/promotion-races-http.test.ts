@@ -56,10 +56,10 @@ class Pair {
 
   /** Asks both replicas for promotions and rollbacks of what `view` shows and kills one of them. Gives the statuses that its survivor, and it, answered. */
   async race(view: View, victim: Replica, kinds: readonly ("promotions" | "rollbacks")[]): Promise<readonly number[]> {
-    const asked = this.#replicas.flatMap((replica) =>
+    const requested = this.#replicas.flatMap((replica) =>
       Array.from({ length: ASKED }, () => kinds.map((kind) => ({ replica, kind }))).flat(),
     );
-    const answers = asked.map(({ replica, kind }) => this.#change(replica, kind, view));
+    const answers = requested.map(({ replica, kind }) => this.#change(replica, kind, view));
     await delay(Math.random() * 100);
     await victim.kill();
     return (await Promise.all(answers)).map(({ status }) => status);

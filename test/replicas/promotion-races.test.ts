@@ -169,11 +169,11 @@ async function raceAndKill(
     if (won[0] !== undefined) expect(won[0].result).toBe(winner.kind);
     if (victims.length === 0) expect(won).toHaveLength(1);
     // Everybody else was told that it is not as they had seen it, and nothing else.
-    const lost = results.filter((result) => result.asked !== "approve" && !won.includes(result));
+    const lost = results.filter((result) => result.requested !== "approve" && !won.includes(result));
     expect(new Set(lost.map(({ result }) => result))).toEqual(new Set(["changed"]));
-    expect(results.filter(({ asked }) => asked !== "approve").length).toBeGreaterThanOrEqual(25);
+    expect(results.filter(({ requested }) => requested !== "approve").length).toBeGreaterThanOrEqual(25);
     // Approvals have no precondition: every one that was answered stands.
-    const approved = results.filter(({ asked }) => asked === "approve");
+    const approved = results.filter(({ requested }) => requested === "approve");
     expect(new Set(approved.map(({ result }) => result))).toEqual(new Set(["approved"]));
     expect(records.filter(({ kind }) => kind === "approved").length).toBeGreaterThanOrEqual(approved.length);
     winners.push(winner.kind);

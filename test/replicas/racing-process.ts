@@ -36,7 +36,7 @@ export type Said =
   | {
       readonly said: "result";
       readonly round: number;
-      readonly asked: "promote" | "rollBack" | "approve";
+      readonly requested: "promote" | "rollBack" | "approve";
       readonly result: string;
     }
   | { readonly said: "done"; readonly round: number };
@@ -61,7 +61,7 @@ say({
 async function change(
   lane: PolicyLifecycle,
   race: Race,
-  asked: Extract<Said, { said: "result" }>["asked"],
+  requested: Extract<Said, { said: "result" }>["requested"],
   who: string,
 ): Promise<void> {
   const by = actor(who);
@@ -72,25 +72,25 @@ async function change(
     return { since: 0, judged: 1, wouldDeny: 0, newlyDenied: 0, wouldNarrow: 0, indeterminate: 0 };
   };
   const answer =
-    asked === "promote"
+    requested === "promote"
       ? await lane.promote({ ...common, requirements: NOTHING_REQUIRED, figures })
-      : asked === "rollBack"
+      : requested === "rollBack"
         ? await lane.rollBack({ ...common, reason: "other" })
         : await lane.approve({ policy: POLICY, digest: race.candidate, by, report: null });
   const result = "fault" in answer ? answer.fault : (answer.record?.kind ?? "nothing");
-  say({ said: "result", round: race.round, asked, result });
+  say({ said: "result", round: race.round, requested, result });
 }
 
 for await (const text of createInterface({ input: process.stdin })) {
   const race = JSON.parse(text) as Race;
   const { round, promotions, rollbacks, approvals } = race;
-  const asked = [
+  const requested = [
     ...Array.from({ length: promotions }, () => "promote" as const),
     ...Array.from({ length: rollbacks }, () => "rollBack" as const),
     ...Array.from({ length: approvals }, () => "approve" as const),
   ].toSorted(() => Math.random() - 0.5);
   await Promise.all(
-    asked.map(async (what, index) => {
+    requested.map(async (what, index) => {
       const lane = lanes[index % LANES];
       if (lane !== undefined) await change(lane, race, what, `${name}-${round}-${index}`);
     }),

@@ -175,9 +175,9 @@ describe("heads and bodies", () => {
     });
     expect(answer.status).toBe(200);
     const said = JSON.stringify([[...answer.headers], await answer.text()]);
-    const told = JSON.stringify(upstream.calls);
+    const reported = JSON.stringify(upstream.calls);
     await server.store.evidence.flush();
     const kept = JSON.stringify(await server.store.evidence.read({ after: 0, limit: 10 }));
-    for (const text of [said, told, kept]) expect(text).not.toMatch(/203\.0\.113\.66|canary\.example|forwarded/);
+    for (const text of [said, reported, kept]) expect(text).not.toMatch(/203\.0\.113\.66|canary\.example|forwarded/);
   });
 });

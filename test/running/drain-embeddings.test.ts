@@ -22,10 +22,10 @@ it("embeddings in parts that are not there when the time is over are a 503, and 
       headers: { authorization: "Bearer good", "content-type": "application/json" },
       body: JSON.stringify({ model: "r", input }),
     });
-  const asked = ask(["a", "b", "c"]);
+  const requested = ask(["a", "b", "c"]);
   await until(() => upstream.calls.length === 2);
   stopOrder.give();
-  const response = await asked;
+  const response = await requested;
   expect(response.status).toBe(503);
   expect(response.headers.get("retry-after")).toBe("1");
   expect(await errorOf(response)).toMatchObject({ code: "server_stopping" });

@@ -25,11 +25,11 @@ describe("after a revocation no provider is called any more", () => {
     });
     const second = await startUpstream((response) => answerJson(response));
     const { router, revoke } = await revocable({ table: tableOver([first, second]) }, running);
-    const asked = post(router, hello);
+    const requested = post(router, hello);
     await until(() => first.calls.length === 1);
     revoke();
     fail.resolve();
-    await expectRevoked(asked);
+    await expectRevoked(requested);
     await router.settled(1);
     expect([first.calls.length, second.calls.length]).toEqual([1, 0]);
     expect(router.outcomes[0]).toMatchObject({
@@ -49,10 +49,10 @@ describe("after a revocation no provider is called any more", () => {
     });
     const twice = { ...tableOver([only]), routes: { r: route("r", "a", [], { maxAttempts: 2 }) } };
     const { router, revoke } = await revocable({ table: twice }, "finish");
-    const asked = post(router, hello);
+    const requested = post(router, hello);
     await until(() => ended);
     revoke();
-    await expectRevoked(asked);
+    await expectRevoked(requested);
     await router.settled(1);
     expect(only.calls).toHaveLength(1);
     expect(router.outcomes[0]).toMatchObject({ ended: "key_revoked", attempts: [{ failure: "overloaded" }] });
@@ -66,7 +66,7 @@ describe("after a revocation no provider is called any more", () => {
       const { router, revoke } = await revocable({ table: tableOver([only]) }, "finish");
       const begun = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
       const body = new ReadableStream<Uint8Array>({ start: (controller) => begun.resolve(controller) });
-      const asked = fetch(`${router.url}${path}`, {
+      const requested = fetch(`${router.url}${path}`, {
         method: "POST",
         headers: { authorization: "Bearer good", "content-type": "application/json" },
         body,
@@ -76,7 +76,7 @@ describe("after a revocation no provider is called any more", () => {
       controller.enqueue(new TextEncoder().encode(JSON.stringify(hello).slice(0, 10)));
       await until(() => router.snapshots.users === 1);
       revoke();
-      await expectRevoked(asked);
+      await expectRevoked(requested);
       await router.settled(1);
       expect(router.decisions[0]).toMatchObject({ outcome: "refuse", reason: "key_revoked" });
       expect(only.calls).toHaveLength(0);
@@ -117,10 +117,10 @@ describe("a batch of a key that is revoked", () => {
   it("ends with the calls that are under way; no further part is begun", async () => {
     const silent = await startUpstream(() => {});
     const { router, revoke } = await revocable({ table: batchTable([silent], null) }, "end");
-    const asked = embed(router, 20);
+    const requested = embed(router, 20);
     await until(() => silent.calls.length === 4);
     revoke();
-    await expectRevoked(asked);
+    await expectRevoked(requested);
     await until(() => silent.calls.every(({ lostAt }) => lostAt !== null));
     await router.settled(1);
     expect(silent.calls).toHaveLength(4);
@@ -139,11 +139,11 @@ describe("a batch of a key that is revoked", () => {
       answerJson(response, { object: "list", model: "m", data, usage: { prompt_tokens: 2, total_tokens: 2 } });
     });
     const { router, revoke } = await revocable({ table: batchTable([upstream], null) }, "finish");
-    const asked = embed(router, 20, { on_partial: "report" });
+    const requested = embed(router, 20, { on_partial: "report" });
     await until(() => upstream.calls.length === 4);
     revoke();
     finish.resolve();
-    const response = await asked;
+    const response = await requested;
     expect(response.status).toBe(200);
     const answer: { data: unknown[]; errors: { code: string }[] } = JSON.parse(await response.text());
     expect(answer.data).toHaveLength(8);

@@ -70,15 +70,15 @@ describe("Google credentials", () => {
   ])("of %s: nothing goes out without the order not to follow", async (_, file) => {
     const { JWT, UserRefreshClient } = await import("google-auth-library");
     const { prototype } = file.type === "service_account" ? JWT : UserRefreshClient;
-    const asked: unknown[] = [];
+    const requested: unknown[] = [];
     const spy = vi.spyOn(prototype, "getRequestHeaders").mockImplementation(function (this: typeof prototype) {
-      asked.push(this.transporter.defaults.redirect);
+      requested.push(this.transporter.defaults.redirect);
       return Promise.resolve(new Headers({ authorization: "Bearer x" }));
     });
     const credentials = { file: write("file.json", file) };
     await googleHeadersFrom({ kind: "google_oauth", scopes: ["x"], credentials, onMissing: "fail" }, {}, folder)();
     spy.mockRestore();
-    expect(asked).toEqual(["error"]);
+    expect(requested).toEqual(["error"]);
   });
 });
 

@@ -33,12 +33,12 @@ async function listening(): Promise<{ readonly port: number; readonly connection
 }
 
 /** Says that every name has these addresses, the first list at the first question and so on; the last for ever. */
-function names(...answers: readonly (readonly string[])[]): { readonly resolve: LookupFunction; asked: number } {
+function names(...answers: readonly (readonly string[])[]): { readonly resolve: LookupFunction; requested: number } {
   const book = {
-    asked: 0,
+    requested: 0,
     resolve: ((_name, options, callback) => {
-      const addresses = answers[Math.min(book.asked, answers.length - 1)] ?? [];
-      book.asked += 1;
+      const addresses = answers[Math.min(book.requested, answers.length - 1)] ?? [];
+      book.requested += 1;
       const found = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
       if (options.all === true) callback(null, found);
       else callback(null, found[0]?.address ?? "", found[0]?.family ?? 4);
@@ -111,7 +111,7 @@ describe("a name", () => {
     const book = names(addresses);
     const connection = connectionTo({ baseUrl: `http://provider.example:${inside.port}` }, book.resolve);
     expect(await call(connection)).toBe("address_refused");
-    expect(book.asked).toBe(1);
+    expect(book.requested).toBe(1);
     expect(inside.connections()).toBe(0);
   });
 
@@ -159,9 +159,9 @@ describe("a name", () => {
     const book = names(["127.0.0.1"], ["169.254.169.254"]);
     const connection = connectionTo({ baseUrl, network: "private" }, book.resolve);
     expect(await call(connection)).toBe("reset");
-    expect(book.asked).toBe(1);
+    expect(book.requested).toBe(1);
     expect(await call(connection)).toBe("address_refused");
-    expect(book.asked).toBe(2);
+    expect(book.requested).toBe(2);
     expect(inside.connections()).toBe(1);
   });
 

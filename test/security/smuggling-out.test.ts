@@ -276,8 +276,8 @@ describe("what a provider says of the length of its answer", () => {
     async (_, door) => {
       // Behind the answer to the first caller lies another, for whoever comes next on the connection.
       const poison = good(door).replaceAll("hi", "PO").replace(/0\.1/, "9.9");
-      let asked = 0;
-      const { router } = await routed(door, () => ((asked += 1) === 1 ? good(door) + poison : good(door)));
+      let requested = 0;
+      const { router } = await routed(door, () => ((requested += 1) === 1 ? good(door) + poison : good(door)));
       const texts: string[] = [];
       for (let count = 0; count < 4; count += 1) texts.push(await (await knock(router, door)).text());
       for (const text of texts) expect(text).not.toMatch(/PO|9\.9/);

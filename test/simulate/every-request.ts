@@ -39,9 +39,9 @@ export function* everyRequest(universe: Universe, sides: readonly CompiledTree[]
     for (const model of universe.models)
       for (const [operation, own] of universe.operations) {
         if (model === "" && operation !== "moderations") continue;
-        const asked = { workspace, model, operation };
+        const requested = { workspace, model, operation };
         for (const part of everyShape(own))
-          for (const preferences of everyPreference(universe, sides, asked))
+          for (const preferences of everyPreference(universe, sides, requested))
             for (const environment of universe.environments)
               for (const workload of universe.workloads)
                 for (const owner of universe.owners)
@@ -50,13 +50,13 @@ export function* everyRequest(universe: Universe, sides: readonly CompiledTree[]
                       const key = { environment, workload, labels, ...(owner !== "other" && { owner }) };
                       for (const budget of universe.budgets) {
                         const left = budget === "unlimited" ? {} : { budget };
-                        yield { ...asked, ...part, preferences, key, time, ...left };
+                        yield { ...requested, ...part, preferences, key, time, ...left };
                       }
                     }
       }
 }
 
-type Asked = Pick<SampleRequest, "workspace" | "model" | "operation">;
+type Requested = Pick<SampleRequest, "workspace" | "model" | "operation">;
 type Shape = Omit<SampleRequest, "workspace" | "model" | "operation" | "preferences" | "key" | "time">;
 
 function* everyShape(own: OperationUniverse): Generator<Shape> {
@@ -85,9 +85,9 @@ function everyScalar(own: OperationUniverse): readonly Scalars[] {
 function everyPreference(
   { preferences }: Universe,
   sides: readonly CompiledTree[],
-  asked: Asked,
+  requested: Requested,
 ): readonly ProviderPreferences[] {
-  const opened = sides.flatMap(({ table }) => openedOn(table, asked));
+  const opened = sides.flatMap(({ table }) => openedOn(table, requested));
   let all: readonly ProviderPreferences[] = [{}];
   const vary = (values: readonly ProviderPreferences[]): void => {
     all = all.flatMap((one) => values.map((value) => ({ ...one, ...value })));
@@ -133,7 +133,7 @@ interface Opened {
 }
 
 /** The route that a side gives a request; none where the side refuses every request. */
-function openedOn(table: RoutingTable, { workspace, model, operation }: Asked): readonly Opened[] {
+function openedOn(table: RoutingTable, { workspace, model, operation }: Requested): readonly Opened[] {
   const row = table.workspaces[workspace];
   const name = model === "" ? (row?.defaultModerationRoute ?? "") : model;
   const route = table.routes[name];

@@ -137,15 +137,15 @@ describe("the command line that explains a point", () => {
       fc.stringMatching(/^[0-9a-z][0-9a-z/._-]{0,20}$/),
     );
     fc.assert(
-      fc.property(points, tree, tree, (asked, base, head) => {
-        const [, ...argv] = explainArguments(asked, {
+      fc.property(points, tree, tree, (requested, base, head) => {
+        const [, ...argv] = explainArguments(requested, {
           base,
           head,
           config: "infra/routes.yaml",
           environment: "production",
         });
         const { source, sample: read } = readOptions(argv, 0);
-        expect(read).toEqual(asked);
+        expect(read).toEqual(requested);
         expect(source).toMatchObject({
           base: { name: base },
           head: { name: head },

@@ -175,7 +175,7 @@ describe("requests with any preferences", () => {
       { minLength: 20, maxLength: 20 },
     );
     await fc.assert(
-      fc.asyncProperty(twoSides, narrowings, requests, async (drawn, narrow, asked) => {
+      fc.asyncProperty(twoSides, narrowings, requests, async (drawn, narrow, requested) => {
         const none = { policies: [], modules: [] };
         const base = { table: drawn.base.table, policies: pool[drawn.base.policies] ?? none };
         const head = { table: drawn.head.table, policies: pool[drawn.head.policies] ?? none };
@@ -188,7 +188,7 @@ describe("requests with any preferences", () => {
         const seesOrder = [sides.base, sides.head].some(({ contents }) =>
           contents.some(({ contract }) => contract.id === "front"),
         );
-        for (const { drawn: places, preferences } of asked) {
+        for (const { drawn: places, preferences } of requested) {
           const sample = requestOf(universe, places, preferences);
           const pair = decided(deciders, sample);
           const isChange = deciders.kindsOf(pair).length > 0;

@@ -149,15 +149,15 @@ pass.budget contains c.id if {
 const CHANGED = [
   policySource(
     "region",
-    { near: "{effect: filter, reasons: [FAR, OUTSIDE]}", asked: "{effect: gate, reasons: [NOT_ASKED]}" },
+    { near: "{effect: filter, reasons: [FAR, OUTSIDE]}", requested: "{effect: gate, reasons: [NOT_ASKED]}" },
     `pass.near contains c.id if {
 	some c in input.candidates
 	c.region != "eu-west"
 }
 
-pass.asked if input.request.stream
+pass.requested if input.request.stream
 
-pass.asked if input.workspace.tier == "regulated"`,
+pass.requested if input.workspace.tier == "regulated"`,
   ),
   policySource(
     "few-needs",

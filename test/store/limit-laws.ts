@@ -92,8 +92,8 @@ export function limitLaws(store: () => Store): void {
   });
 
   it("grants no more than the ceiling to many who ask at once", async () => {
-    const asked = await Promise.all(Array.from({ length: 50 }, () => take(counter({ need: 1, want: 7 }))));
-    expect(asked.reduce((sum, [row]) => sum + (row?.[0] ?? 0), 0)).toBe(100);
+    const requested = await Promise.all(Array.from({ length: 50 }, () => take(counter({ need: 1, want: 7 }))));
+    expect(requested.reduce((sum, [row]) => sum + (row?.[0] ?? 0), 0)).toBe(100);
   });
 
   it("holds places as far as others leave them, renews them and gives them back", async () => {

@@ -13,13 +13,13 @@ const FULL: StoreReply = { kind: "failed", description: "the disk is full", refu
 it("ends the open requests of a worker that is gone once the store can write again, once", async () => {
   const replies = [APPENDED, FULL, FULL];
   /** Request ids of the batches, in order. */
-  const asked: string[][] = [];
+  const requested: string[][] = [];
   const answer = (request: StoreRequest): StoreReply => {
     if (request.operation !== "evidence.append") throw new Error("another request");
     const cursor = new FrameCursor(request.batch.bytes);
     const batch: string[] = [];
     while (cursor.next()) batch.push(`${cursor.kind} ${cursor.requestId}`);
-    asked.push(batch);
+    requested.push(batch);
     return replies.shift() ?? APPENDED;
   };
   const settings = newDoor();
@@ -35,14 +35,14 @@ it("ends the open requests of a worker that is gone once the store can write aga
     socket.write(settings.workerSecret);
     await new Promise((resolve) => socket.once("data", resolve));
     const batch = encodeBatch([1, requestId, "acme", JSON.stringify(decisionRecord(requestId))], []);
-    const before = asked.length;
+    const before = requested.length;
     socket.write(encodeMessage({ id: 1, request: { operation: "evidence.append", batch } } satisfies ToWorker));
-    await expect.poll(() => asked.length).toBe(before + 1);
+    await expect.poll(() => requested.length).toBe(before + 1);
     socket.destroy();
   };
   await worker("a");
   const end = ["outcome a"];
-  await expect.poll(() => asked, { timeout: 10_000 }).toEqual([["decision a"], end, end, end]);
+  await expect.poll(() => requested, { timeout: 10_000 }).toEqual([["decision a"], end, end, end]);
   await worker("b");
-  await expect.poll(() => asked.slice(4)).toEqual([["decision b"], ["outcome b"]]);
+  await expect.poll(() => requested.slice(4)).toEqual([["decision b"], ["outcome b"]]);
 });

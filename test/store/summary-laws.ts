@@ -41,15 +41,15 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
               const summary = await summarise((facet) => read({ workspace, facet, ...window }), groupingOf(names));
               expectAgreement(summary, countAll(requests, workspace, window, names));
             }
-            const asked = { policy: "eu-residency", revision: 1, firstSeen: FIRST_HOUR * HOUR };
+            const requested = { policy: "eu-residency", revision: 1, firstSeen: FIRST_HOUR * HOUR };
             const reader = { workspace: "acme", seesAll: true };
             const { judged, by_route } = await shadowCountReport(
               own.summary,
-              asked,
+              requested,
               reader,
               (FIRST_HOUR + HOURS) * HOUR,
             );
-            const counted = countShadowReport(requests, asked.policy, "r1", null);
+            const counted = countShadowReport(requests, requested.policy, "r1", null);
             expect([judged, new Set(by_route)]).toEqual([counted.judged, new Set(counted.by_route)]);
             const present = new Set(requests.map(({ decision }) => decision.workspace));
             expect(new Set(await own.summary.workspaces())).toEqual(present);

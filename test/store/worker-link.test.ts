@@ -54,8 +54,8 @@ describe("the death of the store's thread", () => {
     // While another connection holds the write lock, the thread cannot have answered when it dies.
     const other = new DatabaseSync(path);
     other.exec("BEGIN IMMEDIATE");
-    const asked = link.request({ operation: "keys.create", record: keyRecord("a") }, "done");
-    const complaint = asked.then(
+    const requested = link.request({ operation: "keys.create", record: keyRecord("a") }, "done");
+    const complaint = requested.then(
       () => "none",
       (error: unknown) => error,
     );

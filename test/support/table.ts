@@ -202,8 +202,8 @@ type FakeVerdict = Partial<Omit<PolicyVerdict, "policy">> & {
 /** A policy set that answers what it is told, and remembers what it was asked. */
 export function fakePolicies(
   verdicts: (input: PolicyInput) => readonly FakeVerdict[] = () => [],
-): PolicySet & { readonly asked: PolicyInput[] } {
-  const asked: PolicyInput[] = [];
+): PolicySet & { readonly requested: PolicyInput[] } {
+  const requested: PolicyInput[] = [];
   const contract: PolicyContract = {
     contract: 1,
     id: "fake",
@@ -214,13 +214,13 @@ export function fakePolicies(
     obligations: [],
   };
   return {
-    asked,
+    requested,
     id: "5e7".padEnd(16, "0"),
     policies: [{ identity: { id: "fake", revision: 1, digest: "d".repeat(64), slot: "enforced" }, contract }],
     readsTime: false,
     readsBudget: false,
     evaluate(input) {
-      asked.push(input);
+      requested.push(input);
       return {
         obligations: [],
         verdicts: verdicts(input).map(({ id, slot, ...verdict }) => ({

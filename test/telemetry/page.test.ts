@@ -41,10 +41,10 @@ describe("endpoints", () => {
       longestEjection: 1_000,
       probe: null,
     };
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const places = new EndpointTracker(
       () => settings,
-      (...change) => void told.push(change),
+      (...change) => void reported.push(change),
     );
     expect(places.ejections("a")).toBe(0);
     for (const now of [0, 200, 600]) {
@@ -54,7 +54,7 @@ describe("endpoints", () => {
     expect(places.ejections("a")).toBe(3);
     places.begin("a", 5_000);
     places.end("a", { failure: null, firstToken: null, tokensPerSecond: null }, 5_100);
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ["a", "ejected", 1],
       ["a", "ejected", 2],
       ["a", "ejected", 3],

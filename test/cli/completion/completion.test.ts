@@ -18,8 +18,8 @@ describe("signalbox completion", { timeout: 30_000 }, () => {
       const text = await script("bash");
       const offered = (...words: readonly string[]): readonly string[] => {
         const list = words.map((word) => `'${word}'`).join(" ");
-        const asked = `${text}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _signalbox; printf '%s\\n' "\${COMPREPLY[@]}"`;
-        return execFileSync("bash", ["-c", asked], { encoding: "utf8" }).trim().split("\n");
+        const requested = `${text}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _signalbox; printf '%s\\n' "\${COMPREPLY[@]}"`;
+        return execFileSync("bash", ["-c", requested], { encoding: "utf8" }).trim().split("\n");
       };
       expect(offered("signalbox", "")).toEqual(expect.arrayContaining(Object.keys(COMMANDS)));
       expect(offered("signalbox", "che")).toEqual(["check"]);

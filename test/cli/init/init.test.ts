@@ -120,17 +120,17 @@ describe("signalbox init", () => {
   });
 
   test("asks on a terminal for what no flag says, and nowhere else", async () => {
-    const asked: string[] = [];
+    const requested: string[] = [];
     const ask: Ask = async (question) => {
-      asked.push(question);
-      return ["anthropic", "", ""][asked.length - 1] ?? "";
+      requested.push(question);
+      return ["anthropic", "", ""][requested.length - 1] ?? "";
     };
     expect((await run((argv, io) => init(argv, io, ask), ["new"], true)).code).toBe(0);
-    expect(asked).toHaveLength(4);
+    expect(requested).toHaveLength(4);
     expect(readFileSync(join(folder, "new/routes.yaml"), "utf8")).toContain("  demo:\n");
     expect((await run((argv, io) => init(argv, io, ask), ["--providers", "openai", "--yes"], true)).code).toBe(0);
     expect((await run((argv, io) => init(argv, io, ask), ["other"])).stderr).toContain("--providers: is missing");
-    expect(asked).toHaveLength(4);
+    expect(requested).toHaveLength(4);
   });
 
   test("writes what was said of training, and says what it means for requests", async () => {
@@ -141,8 +141,8 @@ describe("signalbox init", () => {
     expect(word.stdout).not.toContain("data_collection");
     expect(readFileSync(join(folder, "word/routes.yaml"), "utf8")).toContain("    trains_on_data: false\n");
     const unclear: Ask = async (question) => (question.includes("train") ? "perhaps" : "");
-    const asked = await run((argv, io) => init(argv, io, unclear), ["x", "--providers", "openai"], true);
-    expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining("--no-training: answer yes or no") });
+    const requested = await run((argv, io) => init(argv, io, unclear), ["x", "--providers", "openai"], true);
+    expect(requested).toMatchObject({ code: 2, stderr: expect.stringContaining("--no-training: answer yes or no") });
   });
 
   test("writes the schemas that an editor of its files needs, and their paths are those of the documents", async () => {

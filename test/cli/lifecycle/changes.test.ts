@@ -41,7 +41,7 @@ describe("signalbox policy approve", () => {
         "",
       ].join("\n"),
     );
-    expect(server.asked.at(-1)).toMatchObject({ body: { digest: DIGESTS.r2 }, ifMatch: undefined });
+    expect(server.requested.at(-1)).toMatchObject({ body: { digest: DIGESTS.r2 }, ifMatch: undefined });
   });
 
   it("does not tell an approver that the approval was for nothing: it counts for whoever else promotes", async () => {
@@ -81,7 +81,7 @@ describe("signalbox policy approve", () => {
   it("takes a digest by its first digits, wherever the content stands", async () => {
     const server = await changing(view({ held: [{ revision: "r3", digest: DIGESTS.r3 }] }), "approvals", after);
     const said = await done(server, ["approve", "eu-residency", "--digest", "3c3c3c"]);
-    expect(server.asked.at(-1)?.body).toEqual({ digest: DIGESTS.r3 });
+    expect(server.requested.at(-1)?.body).toEqual({ digest: DIGESTS.r3 });
     expect(said).toContain("approved r3 (3c3c3c3c)\nnote: it is not the candidate now\n");
   });
 
@@ -91,7 +91,7 @@ describe("signalbox policy approve", () => {
     const rows = { body: { object: "list", data: [{ position: 4, record }], has_more: false } };
     const server = await changing(view(), "approvals", after, { [ROWS]: rows });
     await done(server, ["approve", "eu-residency", "--digest", "2b2b2b0"]);
-    expect(server.asked.at(-1)?.body).toEqual({ digest: old });
+    expect(server.requested.at(-1)?.body).toEqual({ digest: old });
     const { code, stderr } = await server.run(["approve", "eu-residency", "--digest", "2b2b2b"]);
     expect([code, stderr]).toEqual([
       1,
@@ -104,12 +104,12 @@ describe("signalbox policy approve", () => {
     [["--digest", "candidate"], 2, "6 to 64 digits"],
     [["--digest", "r2"], 2, "6 to 64 digits"],
     [["--digest", "ffffff"], 1, "the policy has no such content"],
-  ])("refuses %j", async (flags, code, told) => {
+  ])("refuses %j", async (flags, code, reported) => {
     const server = await changing(view(), "approvals", after);
     const ran = await server.run(["approve", "eu-residency", ...flags]);
     expect(ran.code).toBe(code);
-    expect(ran.stderr).toContain(told);
-    expect(server.asked.filter(({ line }) => line.startsWith("POST"))).toEqual([]);
+    expect(ran.stderr).toContain(reported);
+    expect(server.requested.filter(({ line }) => line.startsWith("POST"))).toEqual([]);
   });
 
   it("has nothing to approve without a candidate", async () => {
@@ -156,7 +156,7 @@ describe("signalbox policy approve --report", () => {
       cwd,
       environment: { SIGNALBOX_KEY: "k", SIGNALBOX_SERVER: server.url },
     });
-    return { ...ran, sent: server.asked.find(({ line }) => line.startsWith("POST"))?.body ?? null };
+    return { ...ran, sent: server.requested.find(({ line }) => line.startsWith("POST"))?.body ?? null };
   }
 
   it("sends the hash of the file's bytes, and the facts that it holds, gates of coverage among them", async () => {
@@ -244,11 +244,11 @@ describe("signalbox policy approve --report", () => {
       JSON.stringify(report({ promoted_policies: ["other"] })),
       "does not show the promotion of the policy",
     ],
-  ])("refuses %s, and sends nothing", async (_name, text, told) => {
+  ])("refuses %s, and sends nothing", async (_name, text, reported) => {
     const { code, stderr, sent } = await approveWith(text);
     expect([code, sent]).toEqual([2, null]);
     expect(stderr).toContain("--report: ");
-    expect(stderr).toContain(told);
+    expect(stderr).toContain(reported);
   });
 
   it("takes content that the files enforce as it is declared", async () => {
@@ -295,7 +295,7 @@ describe("signalbox policy rollback", () => {
         "",
       ].join("\n"),
     );
-    expect(server.asked[1]).toMatchObject({
+    expect(server.requested[1]).toMatchObject({
       ifMatch: ETAG,
       body: { expected: { candidate_revision: null, enforced_revision: "r2" }, reason: "wrong_denials" },
     });
@@ -308,25 +308,25 @@ describe("signalbox policy rollback", () => {
     const server = await changing(promoted, "rollbacks", back);
     const said = await done(server, ["rollback", "eu-residency", "--to", to]);
     expect(said).toContain(`rolling back r2 (2b2b2b2b) → ${shown}\n`);
-    expect(server.asked[1]?.body).toMatchObject({ to_revision: revision });
+    expect(server.requested[1]?.body).toMatchObject({ to_revision: revision });
   });
 
   it("leaves the target to the server unless told otherwise", async () => {
     const server = await changing(promoted, "rollbacks", back);
     await done(server, ["rollback", "eu-residency"]);
-    expect(Object.keys(server.asked[1]?.body as object)).toEqual(["expected"]);
+    expect(Object.keys(server.requested[1]?.body as object)).toEqual(["expected"]);
   });
 
   it.each([
     [["--to", "1"], 2, "--to: must be a revision such as r4, or none"],
     [["--reason", "wrong_denial"], 2, "--reason: "],
     [["--expect-enforced", "r1"], 3, "--expect-enforced: it is r2 now"],
-  ])("refuses %j", async (flags, code, told) => {
+  ])("refuses %j", async (flags, code, reported) => {
     const server = await changing(promoted, "rollbacks", back);
     const ran = await server.run(["rollback", "eu-residency", ...flags]);
     expect(ran.code).toBe(code);
-    expect(ran.stderr).toContain(told);
-    expect(server.asked.filter(({ line }) => line.startsWith("POST"))).toEqual([]);
+    expect(ran.stderr).toContain(reported);
+    expect(server.requested.filter(({ line }) => line.startsWith("POST"))).toEqual([]);
   });
 
   it.each([
@@ -335,12 +335,12 @@ describe("signalbox policy rollback", () => {
       { can_roll_back: false, rollback_to: null },
       /nothing was enforced before r\d \([0-9a-f]{8}\); change or delete the policy's file/,
     ],
-  ])("has nowhere to go, and says what there is to do: %j", async (more, told) => {
+  ])("has nowhere to go, and says what there is to do: %j", async (more, reported) => {
     const server = await changing(view({ ...more }), "rollbacks", back);
     const { code, stderr } = await server.run(["rollback", "eu-residency"]);
-    expect([code, server.asked.length]).toEqual([3, 1]);
+    expect([code, server.requested.length]).toEqual([3, 1]);
     expect(stderr).toContain("there is nothing to roll back to: ");
-    expect(stderr).toMatch(told);
+    expect(stderr).toMatch(reported);
   });
 });
 
@@ -352,7 +352,7 @@ describe("signalbox policy withdraw and release", () => {
     const said = await done(server, ["withdraw", "eu-residency"]);
     expect(said).toContain("withdrew the approval of r2 (2b2b2b2b)\n");
     expect(said).toContain("undo: signalbox policy approve eu-residency --digest 2b2b2b2b2b2b\n");
-    expect(server.asked[1]).toMatchObject({ ifMatch: undefined, body: { what: "approval", digest: DIGESTS.r2 } });
+    expect(server.requested[1]).toMatchObject({ ifMatch: undefined, body: { what: "approval", digest: DIGESTS.r2 } });
   });
 
   it("takes the candidate out, with the tag of what was seen", async () => {
@@ -366,7 +366,7 @@ describe("signalbox policy withdraw and release", () => {
         "",
       ].join("\n"),
     );
-    expect(server.asked[1]).toMatchObject({
+    expect(server.requested[1]).toMatchObject({
       ifMatch: ETAG,
       body: { what: "candidate", expected: { candidate_revision: "r2" } },
     });
@@ -375,7 +375,7 @@ describe("signalbox policy withdraw and release", () => {
   it("does not guess between a candidate and an approval", async () => {
     const server = await changing(view(), "withdrawals", none);
     const { code, stderr } = await server.run(["withdraw", "eu-residency", "--candidate", "--digest", "2b2b2b"]);
-    expect([code, server.asked]).toEqual([2, []]);
+    expect([code, server.requested]).toEqual([2, []]);
     expect(stderr).toContain("--candidate, --digest: give one of them");
   });
 
@@ -388,7 +388,7 @@ describe("signalbox policy withdraw and release", () => {
   ])("releases the one content that it can be about: %j", async (more, digest) => {
     const server = await changing({ ...none, ...more }, "releases", view({ candidate: slot(9, digest) }));
     const said = await done(server, ["release", "eu-residency"]);
-    expect(server.asked[1]).toMatchObject({ ifMatch: ETAG, body: { digest } });
+    expect(server.requested[1]).toMatchObject({ ifMatch: ETAG, body: { digest } });
     expect(said).toContain("undo: signalbox policy withdraw eu-residency --candidate\n");
   });
 
@@ -402,7 +402,7 @@ describe("signalbox policy withdraw and release", () => {
     expect(ran.code).toBe(2);
     expect(ran.stderr).toContain("give the digest of one of r2 (2b2b2b2b), r3 (3c3c3c3c)");
     await done(several, ["release", "eu-residency", "--digest", "3c3c3c"]);
-    expect(several.asked.at(-1)?.body).toEqual({ digest: DIGESTS.r3 });
+    expect(several.requested.at(-1)?.body).toEqual({ digest: DIGESTS.r3 });
     const nothing = await changing(none, "releases", view());
     expect((await nothing.run(["release", "eu-residency"])).code).toBe(3);
   });

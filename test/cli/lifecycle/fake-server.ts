@@ -7,7 +7,7 @@ import type { CommandIo } from "../../../src/cli/terminal/command-io.ts";
 import { runCommand, type Ran } from "../../keys/command.ts";
 
 /** What was asked of the fake. */
-export interface Asked {
+export interface Requested {
   /** `GET /v1/policies?ended=true` */
   readonly line: string;
   readonly authorization: string | undefined;
@@ -24,7 +24,7 @@ export interface Reply {
 
 export interface FakeServer {
   readonly url: string;
-  readonly asked: readonly Asked[];
+  readonly requested: readonly Requested[];
   /** Runs `signalbox policy …` against it. */
   run(argv: readonly string[], io?: Partial<CommandIo>): Promise<Ran>;
 }
@@ -33,14 +33,14 @@ export const KEY = "sbx_production_test_only";
 
 /** A server that speaks the design and knows nothing: answers by method and path, 404 for the rest. Gone when the test ends. */
 export async function fakeServer(replies: Readonly<Record<string, Reply | undefined>>): Promise<FakeServer> {
-  const asked: Asked[] = [];
+  const requested: Requested[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
       const text = Buffer.concat(chunks).toString("utf8");
       const line = `${request.method} ${request.url}`;
-      asked.push({
+      requested.push({
         line,
         authorization: request.headers.authorization,
         ifMatch: request.headers["if-match"],
@@ -63,7 +63,7 @@ export async function fakeServer(replies: Readonly<Record<string, Reply | undefi
   const url = `http://127.0.0.1:${port}`;
   return {
     url,
-    asked,
+    requested,
     run: (argv, io = {}) =>
       runCommand(policy, argv, { environment: { SIGNALBOX_KEY: KEY, SIGNALBOX_SERVER: url }, ...io }),
   };

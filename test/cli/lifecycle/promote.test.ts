@@ -26,8 +26,8 @@ describe("signalbox policy promote", () => {
         "",
       ].join("\n"),
     );
-    expect(server.asked.map(({ line }) => line)).toEqual([GET, POST]);
-    expect(server.asked[1]).toMatchObject({
+    expect(server.requested.map(({ line }) => line)).toEqual([GET, POST]);
+    expect(server.requested[1]).toMatchObject({
       ifMatch: '"v1-0123456789abcdef"',
       body: { expected: { candidate_revision: "r2", enforced_revision: "r1" } },
     });
@@ -37,7 +37,7 @@ describe("signalbox policy promote", () => {
     const headers = { etag: 'W/"v1-0123456789abcdef"' };
     const server = await fakeServer({ [GET]: { body: view(), headers }, [POST]: { body: PROMOTED } });
     expect((await server.run(["promote", "eu-residency"])).code).toBe(0);
-    expect(server.asked[1]?.ifMatch).toBe('"v1-0123456789abcdef"');
+    expect(server.requested[1]?.ifMatch).toBe('"v1-0123456789abcdef"');
   });
 
   it("says that a removal is a policy's end", async () => {
@@ -55,7 +55,7 @@ describe("signalbox policy promote", () => {
     const server = await fakeServer({ [GET]: { body: view({ enforced: null }) }, [POST]: { body: PROMOTED } });
     const { code, stdout } = await server.run(["promote", "eu-residency", "--expect-enforced", "none"]);
     expect([code, stdout.split("\n")[0]]).toEqual([0, "eu-residency: promoting nothing → r2 (2b2b2b2b)"]);
-    expect(server.asked[1]?.body).toEqual({ expected: { candidate_revision: "r2", enforced_revision: null } });
+    expect(server.requested[1]?.body).toEqual({ expected: { candidate_revision: "r2", enforced_revision: null } });
   });
 
   it.each([
@@ -63,18 +63,18 @@ describe("signalbox policy promote", () => {
     [["--expect-candidate", "none"], "--expect-candidate: it is r2 now"],
     [["--expect-enforced", "none"], "--expect-enforced: it is r1 now"],
     [["--expect-candidate", "r2", "--expect-enforced", "r2"], "--expect-enforced: it is r1 now"],
-  ])("does not promote what a pipeline did not mean: %j", async (flags, told) => {
+  ])("does not promote what a pipeline did not mean: %j", async (flags, reported) => {
     const server = await fakeServer({ [GET]: { body: view() }, [POST]: { body: PROMOTED } });
     const { code, stdout, stderr } = await server.run(["promote", "eu-residency", ...flags]);
     expect([code, stdout]).toEqual([3, ""]);
-    expect(stderr).toContain(told);
-    expect(server.asked).toHaveLength(1);
+    expect(stderr).toContain(reported);
+    expect(server.requested).toHaveLength(1);
   });
 
   it("asks for nothing where there is no candidate", async () => {
     const server = await fakeServer({ [GET]: { body: view({ candidate: null, missing: null }) } });
     const { code, stderr } = await server.run(["promote", "eu-residency"]);
-    expect([code, server.asked.length]).toEqual([3, 1]);
+    expect([code, server.requested.length]).toEqual([3, 1]);
     expect(stderr).toContain("there is no candidate");
   });
 

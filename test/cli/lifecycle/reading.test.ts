@@ -36,8 +36,8 @@ describe("signalbox policy list", () => {
       rolled-back   shadow    -              -                  r1 (1a1a1a1a)      2026-03-02T09:00Z  0 of 0     -           held
       "
     `);
-    expect(server.asked.map(({ line }) => line)).toEqual(["GET /v1/policies", "GET /v1/policies/eu-residency"]);
-    expect(server.asked[0]).toMatchObject({ authorization: `Bearer ${KEY}` });
+    expect(server.requested.map(({ line }) => line)).toEqual(["GET /v1/policies", "GET /v1/policies/eu-residency"]);
+    expect(server.requested[0]).toMatchObject({ authorization: `Bearer ${KEY}` });
   });
 
   it("asks for policies that have ended, and says where there is none", async () => {
@@ -154,7 +154,7 @@ describe("signalbox policy show", () => {
     expect(stdout).toContain("Candidate: r3 (edededed), the policy's removal\n");
     expect(stdout).toContain("    signalbox policy promote eu-residency\n");
     expect(stdout).not.toContain("In shadow");
-    expect(server.asked).toHaveLength(1);
+    expect(server.requested).toHaveLength(1);
   });
 
   it.each<[string, object, string]>([
@@ -217,12 +217,12 @@ describe("signalbox policy show", () => {
     [["candidate_not_in_files"], {}, ["the candidate r2", "signalbox policy withdraw eu-residency --candidate"]],
     [["not_in_files"], {}, ["do not have the policy", "SIGHUP"]],
     [["something_newer"], {}, ["something_newer"]],
-  ])("says of drift what it is and what resolves it, once: %j", async (drift, more, told) => {
+  ])("says of drift what it is and what resolves it, once: %j", async (drift, more, reported) => {
     const files = { revision: "r3", digest: DIGESTS.r3 };
     const server = await fakeServer(paths(view({ drift: [...drift], files, ...more })));
     const { stdout } = await server.run(["show", "eu-residency"]);
     const section = /\nDrift\n([^]*?)\n\n/.exec(stdout)?.[1] ?? "";
-    for (const words of told) expect(`${section}\n`).toContain(words);
+    for (const words of reported) expect(`${section}\n`).toContain(words);
     expect(section.match(/^ {2}\S/gm)).toHaveLength(1);
   });
 
@@ -251,8 +251,8 @@ describe("signalbox policy show", () => {
     ["explain"],
     `explain ${"a ".repeat(4_000)}`,
   ])("prints no command that would do more than explain: %j", async (explain) => {
-    const witness = { ...(shadow()["witnesses"] as object[])[0], explain };
-    const server = await fakeServer(paths(view(), shadow({ witnesses: [witness] as never })));
+    const example = { ...(shadow()["witnesses"] as object[])[0], explain };
+    const server = await fakeServer(paths(view(), shadow({ witnesses: [example] as never })));
     const { code, stdout } = await server.run(["show", "eu-residency"]);
     expect(code).toBe(0);
     expect(stdout).toContain("request req_01");

@@ -41,13 +41,13 @@ describe("a server that refuses", () => {
     ],
     ["an answer without an end", { body: `{"a":"${"x".repeat(8_100_000)}"}` }, "is not a policy answer of Signalbox"],
     ["half an answer", { body: '{"object":"policy",' }, "is not a policy answer of Signalbox"],
-  ])("is told in words: %s", async (_name, reply, told) => {
+  ])("is told in words: %s", async (_name, reply, reported) => {
     const server = await fakeServer({ [GET]: reply });
     const { code, stdout, stderr } = await server.run(["show", "eu-residency"]);
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toContain(told);
+    expect(stderr).toContain(reported);
     expect(stderr).not.toContain(KEY);
-    expect(server.asked).toHaveLength(1);
+    expect(server.requested).toHaveLength(1);
   });
 
   it.each<[string, Reply, number, string]>([
@@ -73,13 +73,13 @@ describe("a server that refuses", () => {
     ["200 without a policy", { body: {} }, 1, "the change may or may not have been made"],
     ["200 that breaks off", { body: '{"object":"po' }, 1, "the change may or may not have been made"],
     ["a redirection", { status: 307, body: "", headers: { location: "/elsewhere" } }, 1, "a key is not sent after it"],
-  ])("is told in words where something was to change: %s", async (_name, reply, exit, told) => {
+  ])("is told in words where something was to change: %s", async (_name, reply, exit, reported) => {
     const server = await fakeServer({ [GET]: { body: view() }, [POST]: reply });
     const { code, stderr } = await server.run(["promote", "eu-residency", "--format", "json"]);
     expect(code).toBe(exit);
-    expect(stderr).toContain(told);
+    expect(stderr).toContain(reported);
     expect(stderr.trim().split("\n")).toHaveLength(1);
-    expect(server.asked).toHaveLength(2);
+    expect(server.requested).toHaveLength(2);
   });
 
   it.each(["code", "message"])("cannot move the cursor with the %s of an error", async (member) => {
@@ -125,7 +125,7 @@ describe("a command line that cannot be used", () => {
   it.each(commands)("%s --help says its flags and exit codes, and asks nobody", async (command) => {
     const server = await fakeServer({});
     const { code, stdout, stderr } = await server.run([command, "--help"], { environment: {} });
-    expect([code, stderr, server.asked]).toEqual([0, "", []]);
+    expect([code, stderr, server.requested]).toEqual([0, "", []]);
     expect(stdout).toMatch(new RegExp(`^Usage: signalbox policy ${command} `));
     expect(stdout).toMatch(/\nExit codes: 0 /);
     expect(stdout.includes("3 not done")).toBe(
@@ -158,7 +158,7 @@ describe("a command line that cannot be used", () => {
       const { code, stderr } = await server.run([command, ...argv]);
       expect([code, stderr.startsWith(`signalbox policy ${command}: ID: `)], argv.join()).toEqual([2, true]);
     }
-    expect(server.asked).toEqual([]);
+    expect(server.requested).toEqual([]);
   });
 
   it.each<[readonly string[], Record<string, string>, number, string]>([
@@ -170,9 +170,9 @@ describe("a command line that cannot be used", () => {
     [["show", "eu", "--frobnicate"], { SIGNALBOX_KEY: "k" }, 2, "--frobnicate: there is no such flag"],
     [["promote", "eu", "--expect-candidate", "4"], { SIGNALBOX_KEY: "k" }, 2, "--expect-candidate: must be a revision"],
     [["frobnicate"], {}, 2, "give one of new, check, test, fmt, verify, list"],
-  ])("%j", async (argv, environment, exit, told) => {
+  ])("%j", async (argv, environment, exit, reported) => {
     const { code, stderr } = await (await fakeServer({})).run(argv, { environment });
     expect(code).toBe(exit);
-    expect(stderr).toContain(told);
+    expect(stderr).toContain(reported);
   });
 });

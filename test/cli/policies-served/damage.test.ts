@@ -96,18 +96,18 @@ describe("bytes that cannot be had", LONG, () => {
     tamper(replica, DAMAGE, former);
     // A rollback looks at the bytes first; these are damaged when it has looked.
     const sound = { ...policyLog, content: () => Promise.resolve(kept) };
-    const told: string[] = [];
+    const reported: string[] = [];
     other.server.watchPolicies({
-      swapped: ({ id }) => told.push(id),
-      failed: () => told.push("failed"),
-      recovered: () => told.push("recovered"),
+      swapped: ({ id }) => reported.push(id),
+      failed: () => reported.push("failed"),
+      recovered: () => reported.push("recovered"),
       differing: () => {},
       suspended: () => {},
     });
     // `replica` has the content in its files; `other` would need the store's.
     await expect(replica.rollBack()).rejects.toThrow("no_bytes");
     await replica.rollBack("gate", await openLifecycle(sound, Date.now));
-    await eventually(() => Promise.resolve(told.includes("failed")));
+    await eventually(() => Promise.resolve(reported.includes("failed")));
     expect((await replica.ask()).status).toBe(200);
     expect((await other.ask()).status).toBe(403);
     expect((await other.status())["degraded"]).toEqual(["policies"]);
@@ -115,7 +115,7 @@ describe("bytes that cannot be had", LONG, () => {
     await expect(other.server.policies.content(former)).rejects.toThrow("its module differs");
     tamper(replica, REPAIR, former);
     await eventually(async () => (await other.ask()).status === 200);
-    expect(told).toEqual(["failed", (await replica.status())["policy_set"], "recovered"]);
+    expect(reported).toEqual(["failed", (await replica.status())["policy_set"], "recovered"]);
     expect((await other.status())["degraded"]).toEqual([]);
   });
 });

@@ -17,10 +17,10 @@ test("a candidate without an end holds nobody's request, and is given up after t
   replica.write("endless");
   expect((await replica.server.reload()).ok).toBe(true);
   expect(await replica.slots()).toEqual({ enforced: "r1", candidate: "r2" });
-  for (const [asked, size] of SIZES.entries()) {
+  for (const [requested, size] of SIZES.entries()) {
     expect(suspended).toEqual([]);
     const began = performance.now();
-    const { status, requestId } = await replica.ask(asked === 2, size);
+    const { status, requestId } = await replica.ask(requested === 2, size);
     expect(status).toBe(200);
     // Without a bound the first one takes minutes.
     expect(performance.now() - began).toBeLessThan(5_000);

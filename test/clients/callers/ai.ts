@@ -2,7 +2,7 @@ import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, streamText, type LanguageModel, type LanguageModelUsage } from "ai";
-import { LIMIT, QUESTION, type Caller, type Session, type SurfaceName, type Told } from "./caller.ts";
+import { LIMIT, QUESTION, type Caller, type Session, type SurfaceName, type Reported } from "./caller.ts";
 
 /** One provider package of the library, as its users set it up. */
 export interface AiProvider {
@@ -72,6 +72,6 @@ function settings({ retries }: Session): { prompt: string; maxOutputTokens: numb
   return { prompt: QUESTION, maxOutputTokens: LIMIT, ...(retries === undefined ? {} : { maxRetries: retries }) };
 }
 
-function counts({ inputTokens, outputTokens }: LanguageModelUsage): Told["usage"] {
+function counts({ inputTokens, outputTokens }: LanguageModelUsage): Reported["usage"] {
   return inputTokens === undefined || outputTokens === undefined ? null : [inputTokens, outputTokens];
 }

@@ -1,5 +1,5 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { LIMIT, QUESTION, type Caller, type Session, type Told } from "./caller.ts";
+import { LIMIT, QUESTION, type Caller, type Session, type Reported } from "./caller.ts";
 
 export function anthropicClient({ url, key, fetch, retries }: Session, version?: string): Anthropic {
   return new Anthropic({
@@ -72,7 +72,7 @@ const older: Caller = {
 
 export const ANTHROPIC_CALLERS: readonly Caller[] = [raw, helper, older];
 
-function ofMessage({ content, stop_reason: finish, usage }: Anthropic.Message): Told {
+function ofMessage({ content, stop_reason: finish, usage }: Anthropic.Message): Reported {
   const text = content.map((block) => (block.type === "text" ? block.text : "")).join("");
   return { text, finish, usage: [usage.input_tokens, usage.output_tokens] };
 }

@@ -4,7 +4,7 @@ import type { Fixture } from "../fixture.ts";
 export type SurfaceName = "chat" | "completions" | "responses" | "messages";
 
 /** What a client tells the program that uses it, in the client's own words. */
-export interface Told {
+export interface Reported {
   readonly text: string;
   /** The reason that the answer ended; `null` where the client gives none. */
   readonly finish: string | null;
@@ -23,9 +23,9 @@ export interface Caller {
   /** The client passes the event of a failed stream over (`response.failed`): all that is left of it is that no reason to end is given. */
   readonly deafToFailures?: true;
   /** Rejects with what the client throws. */
-  readonly whole: (session: Session, model: string) => Promise<Told>;
+  readonly whole: (session: Session, model: string) => Promise<Reported>;
   /** Rejects with what the client throws, or with the error that it hands over in another way. */
-  readonly stream: (session: Session, model: string) => Promise<Told>;
+  readonly stream: (session: Session, model: string) => Promise<Reported>;
 }
 
 /** Where a client connects, and what it really sends. */
@@ -69,12 +69,12 @@ export function openSession(
 }
 
 /** A failure that a client hands over as a value and not by throwing. */
-export class ToldFailure extends Error {
-  readonly told: unknown;
+export class ReportedFailure extends Error {
+  readonly reported: unknown;
 
-  constructor(message: string, told: unknown) {
+  constructor(message: string, reported: unknown) {
     super(message);
-    this.told = told;
+    this.reported = reported;
   }
 }
 

@@ -2,7 +2,7 @@ import { ChatAnthropic } from "@langchain/anthropic";
 import type { AIMessageChunk } from "@langchain/core/messages";
 import { ChatOpenAI } from "@langchain/openai";
 import { isJsonObject } from "../../../src/canon/json.ts";
-import { LIMIT, QUESTION, type Caller, type Session, type SurfaceName, type Told } from "./caller.ts";
+import { LIMIT, QUESTION, type Caller, type Session, type SurfaceName, type Reported } from "./caller.ts";
 
 /** One chat model of the library, as its users set it up. */
 export interface LangchainProvider {
@@ -80,7 +80,12 @@ function openaiModel({ url, key, fetch, retries }: Session, route: string, useRe
 }
 
 /** Each protocol's reason stands somewhere else; streams of messages have it in other members than whole answers. */
-function ofMessage({ text, response_metadata: metadata, additional_kwargs: more, usage_metadata: usage }: Said): Told {
+function ofMessage({
+  text,
+  response_metadata: metadata,
+  additional_kwargs: more,
+  usage_metadata: usage,
+}: Said): Reported {
   const { status, incomplete_details: incomplete } = metadata;
   const finish: unknown =
     status === "incomplete"

@@ -1,5 +1,5 @@
 import OpenAI from "openai";
-import { QUESTION, ToldFailure, type Caller, type Session, type Told } from "./caller.ts";
+import { QUESTION, ReportedFailure, type Caller, type Session, type Reported } from "./caller.ts";
 
 export function openaiClient({ url, key, fetch, retries }: Session): OpenAI {
   return new OpenAI({
@@ -33,7 +33,7 @@ const chat: Caller = {
     });
     let text = "";
     let finish: string | null = null;
-    let usage: Told["usage"] = null;
+    let usage: Reported["usage"] = null;
     for await (const chunk of stream) {
       text += chunk.choices[0]?.delta.content ?? "";
       finish = chunk.choices[0]?.finish_reason ?? finish;
@@ -76,7 +76,7 @@ const completions: Caller = {
     });
     let text = "";
     let finish: string | null = null;
-    let usage: Told["usage"] = null;
+    let usage: Reported["usage"] = null;
     for await (const chunk of stream) {
       text += chunk.choices[0]?.text ?? "";
       finish = chunk.choices[0]?.finish_reason ?? finish;
@@ -96,15 +96,15 @@ const responses: Caller = {
   },
   stream: async (session, model) => {
     const stream = await openaiClient(session).responses.create({ model, input: QUESTION, stream: true });
-    let told: Told = { text: "", finish: null, usage: null };
+    let reported: Reported = { text: "", finish: null, usage: null };
     for await (const event of stream) {
-      if (event.type === "response.output_text.delta") told = { ...told, text: told.text + event.delta };
+      if (event.type === "response.output_text.delta") reported = { ...reported, text: reported.text + event.delta };
       if (event.type === "response.completed" || event.type === "response.incomplete") {
-        told = { ...ofResponse(event.response), text: told.text };
+        reported = { ...ofResponse(event.response), text: reported.text };
       }
       if (event.type === "response.failed") ofResponse(event.response);
     }
-    return told;
+    return reported;
   },
 };
 
@@ -118,19 +118,19 @@ const responsesHelper: Caller = {
 
 export const OPENAI_CALLERS: readonly Caller[] = [chat, chatHelper, completions, responses, responsesHelper];
 
-function ofChat({ choices, usage }: OpenAI.ChatCompletion): Told {
+function ofChat({ choices, usage }: OpenAI.ChatCompletion): Reported {
   const [choice] = choices;
   return { text: choice?.message.content ?? "", finish: choice?.finish_reason ?? null, usage: chatUsage(usage) };
 }
 
-function chatUsage(usage: OpenAI.CompletionUsage | null | undefined): Told["usage"] {
+function chatUsage(usage: OpenAI.CompletionUsage | null | undefined): Reported["usage"] {
   return usage === null || usage === undefined ? null : [usage.prompt_tokens, usage.completion_tokens];
 }
 
 /** The client gives a response that failed like any other: whoever uses it has to look at the status. */
-function ofResponse(response: OpenAI.Responses.Response): Told {
+function ofResponse(response: OpenAI.Responses.Response): Reported {
   const { status, error, usage, incomplete_details: incomplete } = response;
-  if (status === "failed") throw new ToldFailure(error?.message ?? "failed without an error", response);
+  if (status === "failed") throw new ReportedFailure(error?.message ?? "failed without an error", response);
   const finish = status === "incomplete" ? `incomplete: ${incomplete?.reason}` : (status ?? null);
   return {
     text: response.output_text,

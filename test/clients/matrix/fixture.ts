@@ -52,7 +52,7 @@ export async function askPlainly(url: string, key: string, model: string): Promi
 
 /** The answer's tokens are counted when it has ended, so the second request may come too early. */
 async function spend(url: string, key: string): Promise<void> {
-  for (let asked = 0; asked < 100; asked += 1) if ((await askPlainly(url, key, SPENDING)) === 402) return;
+  for (let requested = 0; requested < 100; requested += 1) if ((await askPlainly(url, key, SPENDING)) === 402) return;
   throw new Error("the budget was not spent");
 }
 

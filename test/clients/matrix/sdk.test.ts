@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { CALLERS } from "../callers/all.ts";
-import { everythingSaid, statusOf, thrownBy, type Caller, type Session, type Told } from "../callers/caller.ts";
+import { everythingSaid, statusOf, thrownBy, type Caller, type Session, type Reported } from "../callers/caller.ts";
 import { STARTING } from "../fixture.ts";
 import { askPlainly, startMatrixFixture, type MatrixFixture, type WorkspaceName } from "./fixture.ts";
 import type { Script } from "./scripted/provider.ts";
@@ -83,9 +83,9 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
       await other;
       while ((await askPlainly(fixture.url, key, route)) !== 200);
     });
-    const told: Told = await caller[mode](session, route);
+    const reported: Reported = await caller[mode](session, route);
     expect(statuses).toEqual([429, 200]);
-    expect(told.text).toContain("Everything has been written.");
+    expect(reported.text).toContain("Everything has been written.");
   });
 
   it.each(MODES)("meets three answers of a provider that is not available (%s)", async (mode) => {

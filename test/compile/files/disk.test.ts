@@ -110,10 +110,10 @@ describe("signalbox check over several files", () => {
 
 test("the watcher sees included files, new ones among them, and the overlay", { timeout: 30_000 }, async () => {
   write({ ...SPLIT, "routes.eu.yaml": "{}\n" });
-  let told = 0;
+  let reported = 0;
   let heard = () => {};
   const end = watchConfiguration(join(folder, "routes.yaml"), "eu", () => {
-    told += 1;
+    reported += 1;
     heard();
   });
   const change = async (name: string, text: string): Promise<void> => {
@@ -127,7 +127,7 @@ test("the watcher sees included files, new ones among them, and the overlay", { 
     await change("providers.yaml", "providers: {}\n");
     await change("teams/new.yaml", "vocabulary: {}\n");
     await change("routes.eu.yaml", "routes: {}\n");
-    expect(told).toBe(3);
+    expect(reported).toBe(3);
   } finally {
     end();
   }

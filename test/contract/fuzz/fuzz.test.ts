@@ -84,7 +84,7 @@ describe("requests made of the contract", () => {
         rows.some(
           (row) => row.method === method && new RegExp(`^${row.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path),
         );
-      const asked = fc
+      const requested = fc
         .record({
           method: fc.constantFrom("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"),
           path: fc.constantFrom(...paths),
@@ -93,7 +93,7 @@ describe("requests made of the contract", () => {
         })
         .filter(({ method, path, after }) => !isServed(method, `${path}${after}`));
       await fc.assert(
-        fc.asyncProperty(asked, async ({ method, path, after, body }) => {
+        fc.asyncProperty(requested, async ({ method, path, after, body }) => {
           const sent = ["GET", "HEAD"].includes(method) ? undefined : body;
           const answered = await served.ask(
             { listener: "public" },

@@ -9,17 +9,17 @@ import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import type { ExchangePlan } from "../../../src/dialects/translation/exchange-plan.ts";
 import { encodeFrame } from "../bedrock-converse/wire.ts";
 import { joined, pieces, someCuts } from "../laws/arbitrary/wire.ts";
-import { passageTo, sentBy, type Journey } from "./hosted.ts";
+import { exchangeTo, sentBy, type Journey } from "./hosted.ts";
 import { body, decoder, encoder, frame, hello } from "./place.ts";
 
 const FLAG = "bedrock_invoke";
 const CHAT: JsonObject = { model: "r", messages: [{ role: "user", content: "hello" }] };
 const COUNT: JsonObject = { model: "r", messages: hello["messages"] ?? [] };
 
-const relayed = (value: JsonObject = hello, journey: Journey = {}) => passageTo(FLAG, messagesSurface, value, journey);
+const relayed = (value: JsonObject = hello, journey: Journey = {}) => exchangeTo(FLAG, messagesSurface, value, journey);
 const counted = (value: JsonObject = COUNT, journey: Journey = {}) =>
-  passageTo(FLAG, countTokensSurface, value, journey);
-const translated = (more: JsonObject = {}) => passageTo(FLAG, chatSurface, { ...CHAT, ...more });
+  exchangeTo(FLAG, countTokensSurface, value, journey);
+const translated = (more: JsonObject = {}) => exchangeTo(FLAG, chatSurface, { ...CHAT, ...more });
 
 describe("a request to Bedrock's InvokeModel", () => {
   it("has the model in the path, and the version and the betas in the body", () => {
@@ -28,8 +28,8 @@ describe("a request to Bedrock's InvokeModel", () => {
       headers: { version: "2026-10-21", betas: ["a-1", "b-2", "c-3"] },
       provider: { betas: ["a-1", "c-3"] },
     };
-    const passage = relayed(body({ metadata: { user_id: "u" } }), journey);
-    expect(sentBy(passage)).toEqual({
+    const exchange = relayed(body({ metadata: { user_id: "u" } }), journey);
+    expect(sentBy(exchange)).toEqual({
       path: "/model/eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke",
       headers: [],
       body: {
@@ -40,7 +40,7 @@ describe("a request to Bedrock's InvokeModel", () => {
       },
       stripped: ["metadata", "anthropic-beta"],
     });
-    expect(passage.streamType).toBe("application/vnd.amazon.eventstream");
+    expect(exchange.streamType).toBe("application/vnd.amazon.eventstream");
   });
 
   it("says in the path that it streams, and not in the body", () => {
@@ -116,17 +116,17 @@ describe("a request to Bedrock's InvokeModel", () => {
 });
 
 /** The body that is counted, out of what is sent. */
-function countedBody(passage: ExchangePlan): JsonValue {
-  const { input } = JSON.parse(passage.body);
+function countedBody(exchange: ExchangePlan): JsonValue {
+  const { input } = JSON.parse(exchange.body);
   expect(Object.keys(input)).toEqual(["invokeModel"]);
   return JSON.parse(Buffer.from(input.invokeModel.body, "base64").toString());
 }
 
 describe("a count at Bedrock", () => {
   it("wraps the body that would be sent, with the limit that Bedrock demands", () => {
-    const passage = counted({ ...COUNT, system: "Größe 😀" });
-    expect(passage.path).toBe("/model/model/count-tokens");
-    expect(countedBody(passage)).toEqual({
+    const exchange = counted({ ...COUNT, system: "Größe 😀" });
+    expect(exchange.path).toBe("/model/model/count-tokens");
+    expect(countedBody(exchange)).toEqual({
       anthropic_version: "bedrock-2023-05-31",
       max_tokens: 1,
       messages: hello["messages"],
@@ -167,8 +167,8 @@ const exception = (type: string, message = "secret words") =>
   encodeFrame({ ":exception-type": type, ":message-type": "exception" }, { message });
 
 /** What the client gets, and how the answer ended. A stream that has failed is not asked for its end. */
-function play(passage: ExchangePlan, frames: readonly Uint8Array[]) {
-  const stream = passage.stream();
+function play(exchange: ExchangePlan, frames: readonly Uint8Array[]) {
+  const stream = exchange.stream();
   const events = frames.flatMap((bytes) => stream.push(bytes));
   const { failure, usage } = stream;
   if (failure !== null) return { text: textOf(events), failure, usage, finish: null, done: stream.done };
@@ -207,12 +207,12 @@ describe("a stream of Bedrock's InvokeModel", () => {
 
   it("is not whole when any byte of its end is missing, relayed and translated", () => {
     const bytes = joined(chunks(...ANSWER));
-    for (const passage of [streaming, translated({ stream: true })]) {
+    for (const exchange of [streaming, translated({ stream: true })]) {
       for (let length = 0; length < bytes.length; length += 1) {
-        const { failure, done } = play(passage, [bytes.subarray(0, length)]);
+        const { failure, done } = play(exchange, [bytes.subarray(0, length)]);
         expect([failure?.kind, done], String(length)).toEqual(["truncated", false]);
       }
-      expect(play(passage, [bytes])).toMatchObject({ failure: null, finish: "stop" });
+      expect(play(exchange, [bytes])).toMatchObject({ failure: null, finish: "stop" });
     }
   });
 

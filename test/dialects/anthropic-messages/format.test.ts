@@ -303,7 +303,7 @@ describe("a request as messages", () => {
 });
 
 describe("how much to think", () => {
-  const asked = (more: Partial<ReasoningRequest>): ReasoningRequest => ({
+  const requested = (more: Partial<ReasoningRequest>): ReasoningRequest => ({
     effort: "unspecified",
     budget: null,
     adaptive: false,
@@ -355,7 +355,7 @@ describe("how much to think", () => {
     ["how nothing is shown", { display: "auto" }, null, {}, ["reasoning_display_dropped"]],
   ])("%s", (_name, reasoning, model, expected, dropped) => {
     const { body, dropped: lost } = format(
-      { reasoning: asked(reasoning), maxOutputTokens: 10_000 },
+      { reasoning: requested(reasoning), maxOutputTokens: 10_000 },
       { reasoning: model },
     );
     const { thinking, output_config } = body;
@@ -364,20 +364,26 @@ describe("how much to think", () => {
   });
 
   it("a budget must fit: not below the protocol's least, and below the caller's limit", () => {
-    expect(refusal({ reasoning: asked({ budget: 1_023 }) })).toMatchObject({ code: "invalid_reasoning_budget" });
-    expect(refusal({ reasoning: asked({ budget: 2_000 }), maxOutputTokens: 2_000 })).toMatchObject({
+    expect(refusal({ reasoning: requested({ budget: 1_023 }) })).toMatchObject({ code: "invalid_reasoning_budget" });
+    expect(refusal({ reasoning: requested({ budget: 2_000 }), maxOutputTokens: 2_000 })).toMatchObject({
       code: "invalid_reasoning_budget",
       message: expect.not.stringMatching(/\d/),
     });
   });
 
   it("a limit that nobody asked for makes room, as far as the model goes", () => {
-    const roomy = format({ reasoning: asked({ budget: 9_000 }), maxOutputTokens: null }, { maxOutputTokens: 64_000 });
+    const roomy = format(
+      { reasoning: requested({ budget: 9_000 }), maxOutputTokens: null },
+      { maxOutputTokens: 64_000 },
+    );
     expect(roomy.body.max_tokens).toBe(13_096);
-    const tight = format({ reasoning: asked({ budget: 9_000 }), maxOutputTokens: null }, { maxOutputTokens: 10_000 });
+    const tight = format(
+      { reasoning: requested({ budget: 9_000 }), maxOutputTokens: null },
+      { maxOutputTokens: 10_000 },
+    );
     expect(tight.body.max_tokens).toBe(10_000);
     expect(
-      refusal({ reasoning: asked({ budget: 9_000 }), maxOutputTokens: null }, { maxOutputTokens: 9_000 }),
+      refusal({ reasoning: requested({ budget: 9_000 }), maxOutputTokens: null }, { maxOutputTokens: 9_000 }),
     ).toMatchObject({ code: "invalid_reasoning_budget" });
   });
 });

@@ -26,7 +26,7 @@ function targetOf(flag: string, { upstreamModel = "model", model, provider }: Jo
 }
 
 /** The way of a body to a provider with the flag, through whatever surface. */
-export function passageTo(flag: string, surface: Surface, body: JsonObject, journey: Journey = {}): ExchangePlan {
+export function exchangeTo(flag: string, surface: Surface, body: JsonObject, journey: Journey = {}): ExchangePlan {
   const { headers = NO_HEADERS, unknownFields = "reject" } = journey;
   const request = read(body, headers, surface);
   const target = targetOf(flag, journey);

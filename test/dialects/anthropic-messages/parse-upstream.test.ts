@@ -17,8 +17,8 @@ function tell(
   model: Partial<ModelRow> = {},
 ): readonly InferenceEvent[] {
   const parser = messagesUpstream.parseStream({ ...plain, ...request }, targetWith(model));
-  const told = events.flatMap((event) => parser.push(event instanceof Uint8Array ? event : frame(event)));
-  return [...told, ...parser.end()];
+  const reported = events.flatMap((event) => parser.push(event instanceof Uint8Array ? event : frame(event)));
+  return [...reported, ...parser.end()];
 }
 
 const start = {
@@ -109,18 +109,18 @@ describe("a stream of messages", () => {
       ended("end_turn"),
       stop,
     ];
-    const told = tell(events, {}, { signatureFamily: null });
-    expect(told).toContainEqual({ type: "dropped", field: "signature_dropped" });
-    expect(told.some(({ type }) => type === "signature")).toBe(false);
+    const reported = tell(events, {}, { signatureFamily: null });
+    expect(reported).toContainEqual({ type: "dropped", field: "signature_dropped" });
+    expect(reported.some(({ type }) => type === "signature")).toBe(false);
     expect(tell(events)).toContainEqual({ type: "signature", index: 0, signature: "EqoB", family: "anthropic" });
   });
 
   it("thinking is a summary where one was asked for", () => {
     const reasoning = { effort: "low", budget: null, adaptive: false, display: "auto" } as const;
-    const told = tell([start, open({ type: "thinking", thinking: "x" }), close(), ended("end_turn"), stop], {
+    const reported = tell([start, open({ type: "thinking", thinking: "x" }), close(), ended("end_turn"), stop], {
       reasoning,
     });
-    expect(told).toContainEqual({ type: "open", index: 0, block: { kind: "reasoning", summary: true } });
+    expect(reported).toContainEqual({ type: "open", index: 0, block: { kind: "reasoning", summary: true } });
   });
 
   it.each([
@@ -135,15 +135,15 @@ describe("a stream of messages", () => {
   });
 
   it("calls are calls, whatever word ended them", () => {
-    const told = tell([
+    const reported = tell([
       start,
       open({ type: "tool_use", id: "1", name: "f", input: { a: 1 } }),
       close(),
       ended("end_turn"),
       stop,
     ]);
-    expect(told).toContainEqual({ type: "arguments", index: 0, json: '{"a":1}' });
-    expect(told.at(-1)).toMatchObject({ reason: "tool_calls" });
+    expect(reported).toContainEqual({ type: "arguments", index: 0, json: '{"a":1}' });
+    expect(reported.at(-1)).toMatchObject({ reason: "tool_calls" });
   });
 
   const failing: readonly (readonly [string, readonly (Frame | Uint8Array)[], JsonObject])[] = [
@@ -185,10 +185,10 @@ describe("a stream of messages", () => {
   ];
 
   it.each(failing)("%s is a failure", (_name, events, failure) => {
-    const told = tell(events);
-    expect(told.at(-1)).toMatchObject({ type: "failure", failure });
-    expect(told.filter(({ type }) => type === "failure" || type === "finish")).toHaveLength(1);
-    expect(JSON.stringify(told)).not.toContain("secret");
+    const reported = tell(events);
+    expect(reported.at(-1)).toMatchObject({ type: "failure", failure });
+    expect(reported.filter(({ type }) => type === "failure" || type === "finish")).toHaveLength(1);
+    expect(JSON.stringify(reported)).not.toContain("secret");
   });
 
   it("a beginning that is said twice is one", () => {
@@ -218,15 +218,20 @@ describe("a whole message", () => {
       { type: "text", text: "see", citations: [{ url: "https://a.example" }] },
       { type: "tool_use", id: "toolu_1", name: "f", input: { a: 1 } },
     ];
-    const told = read({ model: "m", content, stop_reason: "tool_use", usage: { input_tokens: 1, output_tokens: 2 } });
+    const reported = read({
+      model: "m",
+      content,
+      stop_reason: "tool_use",
+      usage: { input_tokens: 1, output_tokens: 2 },
+    });
     const streamed = tell([
       { type: "message_start", message: { model: "m", content: [] } },
       ...content.flatMap((block, index) => [open(block, index), close(index)]),
       { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { input_tokens: 1, output_tokens: 2 } },
       stop,
     ]);
-    expect(collectAnswer(told)).toEqual(collectAnswer(streamed));
-    expect(told.at(-1)).toEqual({ type: "finish", reason: "tool_calls", stopSequence: null });
+    expect(collectAnswer(reported)).toEqual(collectAnswer(streamed));
+    expect(reported.at(-1)).toEqual({ type: "finish", reason: "tool_calls", stopSequence: null });
   });
 
   it.each([
@@ -238,12 +243,12 @@ describe("a whole message", () => {
   });
 
   it("nothing follows a block that nobody can have asked for", () => {
-    const told = read({
+    const reported = read({
       content: [{ type: "novelty" }, { type: "text", text: "x" }],
       stop_reason: "end_turn",
       usage: {},
     });
-    expect(told.map(({ type }) => type)).toEqual(["start", "failure"]);
+    expect(reported.map(({ type }) => type)).toEqual(["start", "failure"]);
   });
 
   it("a count is one with a count", () => {

@@ -15,7 +15,7 @@ const finish = (reason: FinishReason, stopSequence: string | null = null): Infer
 });
 
 /** An answer with one of everything. */
-const told: readonly InferenceEvent[] = [
+const reported: readonly InferenceEvent[] = [
   { type: "start", model: "m" },
   { type: "open", index: 0, block: { kind: "reasoning", summary: false } },
   { type: "reasoning", index: 0, text: "hm" },
@@ -50,7 +50,7 @@ const dataOf = (event: string | undefined) => JSON.parse(/^data: (.*)$/m.exec(ev
 
 describe("an answer as a stream of messages", () => {
   it("has every event in its place", () => {
-    const { text, dropped } = print(told);
+    const { text, dropped } = print(reported);
     const names = text.map((event) => /^event: (\w+)\ndata: \{"type":"\1"/.exec(event)?.[1]);
     expect(names.map((name) => name?.replace("content_block_", ""))).toEqual(
       [
@@ -142,14 +142,14 @@ function client(bytes: string, type = "text/event-stream"): Anthropic {
   });
 }
 
-const asked = { model: "r", max_tokens: 100, messages: [{ role: "user", content: "hello" }] } as const;
+const requested = { model: "r", max_tokens: 100, messages: [{ role: "user", content: "hello" }] } as const;
 
 describe("the official client", () => {
   it("collects the stream to the message that the whole answer is", async () => {
-    const message = await client(print(told).text.join(""))
-      .messages.stream({ ...asked, messages: [...asked.messages] })
+    const message = await client(print(reported).text.join(""))
+      .messages.stream({ ...requested, messages: [...requested.messages] })
       .finalMessage();
-    const whole = renderAnswer(collectAnswer(told), contextOf());
+    const whole = renderAnswer(collectAnswer(reported), contextOf());
     expect(JSON.parse(JSON.stringify(message))).toMatchObject(JSON.parse(JSON.stringify(whole.body)));
     expect(message.content).toMatchObject([
       { type: "thinking", thinking: "hm", signature: "sbx1.gpt.gAAA" },
@@ -162,8 +162,8 @@ describe("the official client", () => {
   });
 
   it("gives back reasoning that we can read again", async () => {
-    const message = await client(print(told).text.join(""))
-      .messages.stream({ ...asked, messages: [...asked.messages] })
+    const message = await client(print(reported).text.join(""))
+      .messages.stream({ ...requested, messages: [...requested.messages] })
       .finalMessage();
     const again = read(
       body({
@@ -198,11 +198,11 @@ describe("the official client", () => {
 
   it("throws where the stream fails, before anything was said and after", async () => {
     const error = codedError("upstream_truncated", "It broke off.");
-    for (const events of [[], told.slice(0, 13)]) {
+    for (const events of [[], reported.slice(0, 13)]) {
       const renderer = renderStream(contextOf());
       const bytes = [...events.flatMap((event) => renderer.push(event)), renderer.fail(error)];
       const text = bytes.map((one) => decoder.decode(one)).join("");
-      const stream = client(text).messages.stream({ ...asked, messages: [...asked.messages] });
+      const stream = client(text).messages.stream({ ...requested, messages: [...requested.messages] });
       await expect(stream.finalMessage()).rejects.toMatchObject({
         type: "api_error",
         error: { request_id: "req_1" },
@@ -219,7 +219,7 @@ describe("the official client", () => {
     const { body: count } = countTokensSurface.translation.renderAnswer(answer, contextOf());
     const counted = await client(JSON.stringify(count), "application/json").messages.countTokens({
       model: "r",
-      messages: [...asked.messages],
+      messages: [...requested.messages],
     });
     expect(counted.input_tokens).toBe(12);
   });

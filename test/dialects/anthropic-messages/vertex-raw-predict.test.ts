@@ -4,7 +4,7 @@ import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthr
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { joined } from "../laws/arbitrary/wire.ts";
-import { passageTo, sentBy, type Journey } from "./hosted.ts";
+import { exchangeTo, sentBy, type Journey } from "./hosted.ts";
 import { body, decoder, encoder, frame, hello } from "./place.ts";
 
 const FLAG = "vertex_raw_predict";
@@ -12,7 +12,7 @@ const CHAT: JsonObject = { model: "r", messages: [{ role: "user", content: "hell
 const upstreamModel = "claude-sonnet-4-5@20250929";
 
 const relayed = (value: JsonObject = hello, journey: Journey = {}) =>
-  passageTo(FLAG, messagesSurface, value, { upstreamModel, ...journey });
+  exchangeTo(FLAG, messagesSurface, value, { upstreamModel, ...journey });
 
 describe("a request to Vertex AI's rawPredict", () => {
   it("has the model in the path, the version in the body and the betas in their header", () => {
@@ -20,21 +20,21 @@ describe("a request to Vertex AI's rawPredict", () => {
       headers: { version: "2026-10-21", betas: ["a-1", "b-2", "c-3"] },
       provider: { betas: ["a-1", "c-3"] },
     };
-    const passage = relayed(body({ metadata: { user_id: "u" } }), journey);
-    expect(sentBy(passage)).toEqual({
+    const exchange = relayed(body({ metadata: { user_id: "u" } }), journey);
+    expect(sentBy(exchange)).toEqual({
       path: "/models/claude-sonnet-4-5@20250929:rawPredict",
       headers: ["anthropic-beta", "a-1,c-3"],
       body: { anthropic_version: "vertex-2023-10-16", max_tokens: 100, messages: hello["messages"] },
       stripped: ["metadata", "anthropic-beta"],
     });
-    expect(passage.streamType).toBe("text/event-stream");
+    expect(exchange.streamType).toBe("text/event-stream");
   });
 
   it("says twice that it streams", () => {
     const { path, headers, body: sent } = sentBy(relayed(body({ stream: true })));
     expect([path, headers, sent["stream"]]).toEqual(["/models/claude-sonnet-4-5@20250929:streamRawPredict", [], true]);
-    const { path: whole, body: asked } = sentBy(relayed(body({ stream: false })));
-    expect([whole, asked["stream"]]).toEqual(["/models/claude-sonnet-4-5@20250929:rawPredict", false]);
+    const { path: whole, body: requested } = sentBy(relayed(body({ stream: false })));
+    expect([whole, requested["stream"]]).toEqual(["/models/claude-sonnet-4-5@20250929:rawPredict", false]);
   });
 
   it("cannot leave its segment of the path", () => {
@@ -53,7 +53,7 @@ describe("a request to Vertex AI's rawPredict", () => {
   });
 
   it("is the same when it came in another protocol", () => {
-    expect(sentBy(passageTo(FLAG, chatSurface, { ...CHAT, stream: true }, { upstreamModel }))).toEqual({
+    expect(sentBy(exchangeTo(FLAG, chatSurface, { ...CHAT, stream: true }, { upstreamModel }))).toEqual({
       path: "/models/claude-sonnet-4-5@20250929:streamRawPredict",
       headers: [],
       body: {
@@ -68,15 +68,15 @@ describe("a request to Vertex AI's rawPredict", () => {
 
   it("is counted at a path of its own, where the body names the model", () => {
     const value: JsonObject = { model: "r", messages: hello["messages"] ?? [] };
-    const passage = passageTo(FLAG, countTokensSurface, value, { upstreamModel });
-    const { path, headers, body: sent } = sentBy(passage);
+    const exchange = exchangeTo(FLAG, countTokensSurface, value, { upstreamModel });
+    const { path, headers, body: sent } = sentBy(exchange);
     expect([path, headers]).toEqual(["/models/count-tokens:rawPredict", []]);
     expect(sent).toEqual({
       anthropic_version: "vertex-2023-10-16",
       model: upstreamModel,
       messages: hello["messages"],
     });
-    const { ending, bytes } = passage.answer(encoder.encode('{"input_tokens":5}'));
+    const { ending, bytes } = exchange.answer(encoder.encode('{"input_tokens":5}'));
     expect([decoder.decode(bytes), ending.usage?.input]).toEqual(['{"input_tokens":5}', 5]);
   });
 

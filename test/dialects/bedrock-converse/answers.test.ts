@@ -31,7 +31,7 @@ const TELLING: Telling = {
 };
 
 /** The protocol names no model, and gives no places in the text. */
-function asTold(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
+function asReported(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
   return events.map((event) => {
     if (event.type === "start") return { ...event, model: null };
     return event.type === "citation" ? { ...event, citation: { ...event.citation, start: null, end: null } } : event;
@@ -97,16 +97,16 @@ function opening(index: number, block: OpenBlock): readonly Event[] {
   ];
 }
 
-const arbitrary = answerEvents("family").map(asTold);
+const arbitrary = answerEvents("family").map(asReported);
 
 describe("an answer in frames", () => {
   it("says what was meant, however the bytes are cut", () => {
     fc.assert(
       fc.property(arbitrary, someCuts, (events, cuts) => {
-        const told = tell(pieces(joined(frames(written(events))), cuts), { ...withTools, stop: ["END"] });
-        expect(brokenLaws(told)).toEqual([]);
+        const reported = tell(pieces(joined(frames(written(events))), cuts), { ...withTools, stop: ["END"] });
+        expect(brokenLaws(reported)).toEqual([]);
         const none = new Set<never>();
-        expect(normalAnswer(collectAnswer(told), TELLING, none)).toEqual(
+        expect(normalAnswer(collectAnswer(reported), TELLING, none)).toEqual(
           normalAnswer(collectAnswer(events), TELLING, none),
         );
       }),
@@ -122,9 +122,9 @@ describe("an answer in frames", () => {
         // All but the counts.
         const stopped = bytes.length - (sent.at(-1)?.length ?? 0);
         for (let kept = 0; kept < bytes.length; kept += 1) {
-          const told = tell([bytes.subarray(0, kept)]);
-          expect(brokenLaws(told), `cut after ${kept} bytes`).toEqual([]);
-          expect(told.at(-1)?.type, `cut after ${kept} bytes`).toBe(kept < stopped ? "failure" : "finish");
+          const reported = tell([bytes.subarray(0, kept)]);
+          expect(brokenLaws(reported), `cut after ${kept} bytes`).toEqual([]);
+          expect(reported.at(-1)?.type, `cut after ${kept} bytes`).toBe(kept < stopped ? "failure" : "finish");
         }
       }),
       { numRuns: 15 },
@@ -147,9 +147,9 @@ describe("an answer in frames", () => {
         const bytes = joined(frames(written(events)));
         const bit = Math.floor(at * bytes.length * 8);
         bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-        const told = tell([bytes]);
-        expect(brokenLaws(told)).toEqual([]);
-        expect(told.at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed" } });
+        const reported = tell([bytes]);
+        expect(brokenLaws(reported)).toEqual([]);
+        expect(reported.at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed" } });
       }),
     );
   });

@@ -38,7 +38,7 @@ function textHeaders({ headers }: Message): Record<string, string> {
   );
 }
 
-const told = ({ headers, payload }: Frame) => ({ headers: Object.fromEntries(headers), payload: [...payload] });
+const reported = ({ headers, payload }: Frame) => ({ headers: Object.fromEntries(headers), payload: [...payload] });
 
 describe("frames of an event stream", () => {
   it("have the checksum that everybody computes", () => {
@@ -56,7 +56,9 @@ describe("frames of an event stream", () => {
         const written = joined(messages.map((one) => codec.encode(one)));
         const read = pieces(written, cuts).flatMap((piece) => reader.push(piece));
         expect(reader.fault).toBeNull();
-        expect(read.map(told)).toEqual(messages.map((one) => ({ headers: textHeaders(one), payload: [...one.body] })));
+        expect(read.map(reported)).toEqual(
+          messages.map((one) => ({ headers: textHeaders(one), payload: [...one.body] })),
+        );
       }),
     );
   });

@@ -415,7 +415,7 @@ describe("what the answer should be like", () => {
 });
 
 describe("how much to think", () => {
-  const asked = (more: Partial<ReasoningRequest>): ReasoningRequest => ({
+  const requested = (more: Partial<ReasoningRequest>): ReasoningRequest => ({
     effort: "unspecified",
     budget: null,
     adaptive: false,
@@ -452,7 +452,7 @@ describe("how much to think", () => {
     ],
     ["nothing", {}, null, {}, []],
   ])("%s", (_name, reasoning, model, expected, dropped) => {
-    const { body, dropped: lost } = format({ reasoning: asked(reasoning) }, { reasoning: model });
+    const { body, dropped: lost } = format({ reasoning: requested(reasoning) }, { reasoning: model });
     const { additionalModelRequestFields: fields, outputConfig } = body;
     expect(JSON.parse(JSON.stringify({ fields, effort: outputConfig?.effort }))).toEqual(expected);
     expect(lost).toEqual(dropped);
@@ -471,23 +471,23 @@ describe("how much to think", () => {
     ["reasoning_effort_field", { budget: 10_000 }, { reasoning_effort: "high" }, ["budget_as_effort"]],
     ["reasoning_effort_field", { budget: 1_100 }, { reasoning_effort: "high" }, ["budget_as_effort"]],
   ])("with %s, %j", (flag, reasoning, fields, dropped) => {
-    const made = format({ reasoning: asked(reasoning) }, { reasoning: table }, { flags: [flag] });
+    const made = format({ reasoning: requested(reasoning) }, { reasoning: table }, { flags: [flag] });
     expect(made.body.additionalModelRequestFields).toEqual(fields);
     expect([made.body.outputConfig, made.dropped]).toEqual([undefined, dropped]);
   });
 
   it("a budget that no word stands for is refused", () => {
-    const refused = refusal({ reasoning: asked({ budget: 2_000 }) }, {}, { flags: ["reasoning_effort_field"] });
+    const refused = refusal({ reasoning: requested({ budget: 2_000 }) }, {}, { flags: ["reasoning_effort_field"] });
     expect(refused).toMatchObject({ status: 400, code: "invalid_reasoning_budget" });
   });
 
   it("a budget must fit: not below the least, and below the caller's limit", () => {
-    expect(refusal({ reasoning: asked({ budget: 1_023 }) })).toMatchObject({ code: "invalid_reasoning_budget" });
-    expect(refusal({ reasoning: asked({ budget: 2_000 }), maxOutputTokens: 2_000 })).toMatchObject({
+    expect(refusal({ reasoning: requested({ budget: 1_023 }) })).toMatchObject({ code: "invalid_reasoning_budget" });
+    expect(refusal({ reasoning: requested({ budget: 2_000 }), maxOutputTokens: 2_000 })).toMatchObject({
       code: "invalid_reasoning_budget",
       message: expect.not.stringMatching(/\d/),
     });
-    expect(format({ reasoning: asked({ budget: 2_000 }), maxOutputTokens: 2_001 }).body.inferenceConfig).toEqual({
+    expect(format({ reasoning: requested({ budget: 2_000 }), maxOutputTokens: 2_001 }).body.inferenceConfig).toEqual({
       maxTokens: 2_001,
     });
   });
@@ -495,7 +495,7 @@ describe("how much to think", () => {
   it("a count has the fields of the model, and no configuration of the answer", () => {
     const { body } = format({
       purpose: "count",
-      reasoning: asked({ effort: "high" }),
+      reasoning: requested({ effort: "high" }),
       temperature: 1,
       topK: 3,
       format: { kind: "json_schema", name: null, description: null, schema: {}, strict: null },

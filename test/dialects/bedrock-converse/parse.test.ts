@@ -258,8 +258,12 @@ describe("a block that nobody closed before the end", () => {
     ["never", [start, text, stop("end_turn"), metadata]],
     ["after it", [start, text, stop("end_turn"), close(0), metadata]],
   ])("is closed by it: %s", (_, events) => {
-    const told = tell(frames(events));
-    expect(collectAnswer(told)).toMatchObject({ blocks: [{ text: "a" }], finish: { reason: "stop" }, failure: null });
+    const reported = tell(frames(events));
+    expect(collectAnswer(reported)).toMatchObject({
+      blocks: [{ text: "a" }],
+      finish: { reason: "stop" },
+      failure: null,
+    });
   });
 
   it("does not go on after it", () => {
@@ -293,7 +297,7 @@ describe("a call where no tool was offered", () => {
 
 describe("a whole answer", () => {
   it("says the same as its stream", () => {
-    const told = whole({
+    const reported = whole({
       output: {
         message: {
           role: "assistant",
@@ -315,8 +319,8 @@ describe("a whole answer", () => {
       usage: { inputTokens: 5, outputTokens: 9, cacheReadInputTokens: 3, cacheWriteInputTokens: 4 },
       trace: { guardrail: { modelOutput: ["canary"] } },
     });
-    expect(JSON.stringify(told)).not.toContain("canary");
-    expect(collectAnswer(told)).toMatchObject({
+    expect(JSON.stringify(reported)).not.toContain("canary");
+    expect(collectAnswer(reported)).toMatchObject({
       model: null,
       blocks: [
         { kind: "reasoning", text: "hm", signature: "EqoB", family: "family" },

@@ -50,19 +50,19 @@ const usage = {
 };
 const counts = { input: 508, output: 86, cacheRead: 144, cacheWrite: null, reasoning: 28 };
 
-function told(...bytes: readonly Uint8Array[]): readonly InferenceEvent[] {
-  return toldOf(request, bytes);
+function reported(...bytes: readonly Uint8Array[]): readonly InferenceEvent[] {
+  return reportedOf(request, bytes);
 }
 
-function toldOf(asked: typeof request, bytes: readonly Uint8Array[]): readonly InferenceEvent[] {
-  const parser = cohereChatUpstream.parseStream(asked, target);
+function reportedOf(requested: typeof request, bytes: readonly Uint8Array[]): readonly InferenceEvent[] {
+  const parser = cohereChatUpstream.parseStream(requested, target);
   const events = [...bytes.flatMap((piece) => parser.push(piece)), ...parser.end()];
   expect(brokenLaws(events)).toEqual([]);
   return events;
 }
 
-function whole(answer: unknown, asked = request): readonly InferenceEvent[] {
-  const events = cohereChatUpstream.parseAnswer(encoder.encode(JSON.stringify(answer)), asked, target);
+function whole(answer: unknown, requested = request): readonly InferenceEvent[] {
+  const events = cohereChatUpstream.parseAnswer(encoder.encode(JSON.stringify(answer)), requested, target);
   expect(brokenLaws(events)).toEqual([]);
   return events;
 }
@@ -99,7 +99,7 @@ const calling = [
 
 describe("a stream", () => {
   it("tells what was thought and said, in blocks of their own, and every count", () => {
-    expect(told(...thinking)).toEqual([
+    expect(reported(...thinking)).toEqual([
       { type: "start", model: null },
       { type: "open", index: 0, block: { kind: "reasoning", summary: false } },
       { type: "reasoning", index: 0, text: "h" },
@@ -115,7 +115,7 @@ describe("a stream", () => {
   });
 
   it("tells a plan as text, and calls with their arguments; one without any has an empty object", () => {
-    expect(answerOf(told(...calling))).toEqual({
+    expect(answerOf(reported(...calling))).toEqual({
       model: null,
       blocks: [
         { kind: "text", text: "I will look.", logprobs: [], citations: [] },
@@ -130,7 +130,7 @@ describe("a stream", () => {
 
   it("takes arguments that say null for none, however they are cut", () => {
     for (const fragments of [["null"], ["nu", "ll"], [" null "], ["n", "", "ull"]]) {
-      const events = told(
+      const events = reported(
         start,
         call(0, "a", "look_up"),
         ...fragments.map((fragment) => json(0, fragment)),
@@ -142,7 +142,7 @@ describe("a stream", () => {
   });
 
   it("tells calls that overlap one after the other", () => {
-    const events = told(
+    const events = reported(
       start,
       call(0, "a", "x"),
       call(1, "b", "y"),
@@ -162,13 +162,13 @@ describe("a stream", () => {
     ["MAX_TOKENS", "length"],
     ["TOOL_CALL", "tool_calls"],
   ])("that ends with %s ends with %s", (word, reason) => {
-    expect(answerOf(told(start, open(0, "text"), text(0, "a"), end(word))).finish?.reason).toBe(reason);
+    expect(answerOf(reported(start, open(0, "text"), text(0, "a"), end(word))).finish?.reason).toBe(reason);
   });
 
   it("that calls ends in calls whatever it says, unless it was cut", () => {
     const bytes = [start, call(0, "a", "x"), json(0, "{}"), called(0)];
-    expect(answerOf(told(...bytes, end("COMPLETE"))).finish?.reason).toBe("tool_calls");
-    expect(answerOf(told(...bytes, end("MAX_TOKENS"))).finish?.reason).toBe("length");
+    expect(answerOf(reported(...bytes, end("COMPLETE"))).finish?.reason).toBe("tool_calls");
+    expect(answerOf(reported(...bytes, end("MAX_TOKENS"))).finish?.reason).toBe("length");
   });
 
   it.each<[string, JsonObject, string, string | null]>([
@@ -180,7 +180,7 @@ describe("a stream", () => {
     ["constructor", {}, "malformed", "unknown_finish_reason"],
     ["", {}, "truncated", null],
   ])("that ends with %j and %j is a failure, never a stop", (word, more, kind, code) => {
-    const events = told(start, open(0, "text"), text(0, "half an"), end(word, { usage, ...more }), done);
+    const events = reported(start, open(0, "text"), text(0, "half an"), end(word, { usage, ...more }), done);
     expect(events.at(-1)).toEqual({ type: "failure", failure: { kind, code, status: null, retryAfter: null } });
     expect(answerOf(events).usage).toEqual(counts);
     expect(JSON.stringify(events)).not.toContain("secret");
@@ -210,13 +210,13 @@ describe("a stream", () => {
     ["an error without a name", [encoder.encode('data: {"message":"secret"}\n\n')], "error_frame", null],
     ["an object that is nothing", [encoder.encode("data: {}\n\n")], "malformed", null],
   ])("with %s is a failure", (_name, bytes, kind, code) => {
-    const events = told(...bytes);
+    const events = reported(...bytes);
     expect(failureOf(events)).toMatchObject({ kind, code });
     expect(JSON.stringify(events)).not.toContain("secret");
   });
 
   it("passes over events and comments that it does not know", () => {
-    const events = told(
+    const events = reported(
       encoder.encode(": keep-alive\n\n"),
       start,
       event("debug", { prompt: "x" }),
@@ -243,14 +243,16 @@ describe("a stream", () => {
 
   it("gives no counts that the provider did not give", () => {
     for (const nothing of [undefined, {}, { billed_units: usage.billed_units }, { tokens: { input_tokens: -1 } }]) {
-      expect(answerOf(told(start, end("COMPLETE", nothing === undefined ? {} : { usage: nothing }))).usage).toBeNull();
+      expect(
+        answerOf(reported(start, end("COMPLETE", nothing === undefined ? {} : { usage: nothing }))).usage,
+      ).toBeNull();
     }
   });
 
   it.each(Object.entries(DISGUISES))("says the same with %s, cut at every byte", (_name, disguise) => {
     for (const stream of [thinking, calling]) {
       const bytes = encoder.encode(disguise(new TextDecoder().decode(joined(stream))));
-      expect(told(...singleBytes(bytes))).toEqual(told(...stream));
+      expect(reported(...singleBytes(bytes))).toEqual(reported(...stream));
     }
   });
 
@@ -262,10 +264,10 @@ describe("a stream", () => {
         fc.double({ min: 0, max: 0.999, noNaN: true }),
         (stream, cuts, share) => {
           const bytes = joined(stream.slice(0, -1));
-          expect(told(...pieces(bytes, cuts))).toEqual(told(...stream));
+          expect(reported(...pieces(bytes, cuts))).toEqual(reported(...stream));
           // The last blank line may be missing, so the last two bytes prove nothing.
           const cut = bytes.subarray(0, Math.floor(share * (bytes.length - 2)));
-          expect(told(...pieces(cut, cuts)).at(-1)).toMatchObject({
+          expect(reported(...pieces(cut, cuts)).at(-1)).toMatchObject({
             type: "failure",
             failure: { kind: expect.stringMatching(/truncated|malformed/) },
           });
@@ -308,7 +310,7 @@ describe("citations", () => {
       text(1, "e"),
       end("COMPLETE"),
     ];
-    const { blocks } = answerOf(told(...bytes));
+    const { blocks } = answerOf(reported(...bytes));
     expect(blocks[1]).toMatchObject({
       text: "abcde",
       citations: [
@@ -316,7 +318,7 @@ describe("citations", () => {
         { url: "https://b.example", title: null, start: 1, end: 3 },
       ],
     });
-    expect(told(...bytes).filter(({ type }) => type === "dropped")).toEqual([]);
+    expect(reported(...bytes).filter(({ type }) => type === "dropped")).toEqual([]);
   });
 
   it.each<[string, JsonObject]>([
@@ -325,7 +327,7 @@ describe("citations", () => {
     ["a plan", cited({ type: "PLAN" }, source("https://a.example"))],
     ["another part", cited({ content_index: 7 }, source("https://a.example"))],
   ])("of %s are reported as dropped, once", (_name, citation) => {
-    const events = told(start, open(0, "text"), text(0, "abcd"), cite(citation), cite(citation), end("COMPLETE"));
+    const events = reported(start, open(0, "text"), text(0, "abcd"), cite(citation), cite(citation), end("COMPLETE"));
     expect(events.filter(({ type }) => type === "dropped")).toEqual([{ type: "dropped", field: "citations_dropped" }]);
     expect(answerOf(events).blocks).toEqual([{ kind: "text", text: "abcd", logprobs: [], citations: [] }]);
   });
@@ -348,7 +350,7 @@ describe("citations", () => {
 });
 
 describe("log probabilities", () => {
-  const asked = asking({ logprobs: 0 });
+  const requested = asking({ logprobs: 0 });
   const entry = (said: string, ...logprobs: readonly number[]): JsonObject => ({
     text: said,
     token_ids: logprobs.map(() => 1),
@@ -363,7 +365,7 @@ describe("log probabilities", () => {
       text(0, "cd", { logprobs: entry("cd", -1, -2) }),
       end("COMPLETE"),
     ];
-    const events = toldOf(asked, bytes);
+    const events = reportedOf(requested, bytes);
     expect(answerOf(events).blocks).toMatchObject([
       {
         text: "abcd",
@@ -374,7 +376,7 @@ describe("log probabilities", () => {
       },
     ]);
     expect(events.filter(({ type }) => type === "dropped")).toEqual([{ type: "dropped", field: "logprobs_coarser" }]);
-    expect(answerOf(told(...bytes)).blocks).toMatchObject([{ logprobs: [] }]);
+    expect(answerOf(reported(...bytes)).blocks).toMatchObject([{ logprobs: [] }]);
   });
 
   it("of a whole answer are those of its text, not those of what was thought before", () => {
@@ -387,13 +389,15 @@ describe("log probabilities", () => {
       finish_reason: "COMPLETE",
       logprobs: [entry("hm", -9), entry("a", -1), entry("b", -2)],
     };
-    expect(answerOf(whole(answer, asked)).blocks[1]).toMatchObject({
+    expect(answerOf(whole(answer, requested)).blocks[1]).toMatchObject({
       logprobs: [
         { token: "a", logprob: -1 },
         { token: "b", logprob: -2 },
       ],
     });
-    expect(answerOf(whole({ ...answer, logprobs: [entry("x", -1)] }, asked)).blocks[1]).toMatchObject({ logprobs: [] });
+    expect(answerOf(whole({ ...answer, logprobs: [entry("x", -1)] }, requested)).blocks[1]).toMatchObject({
+      logprobs: [],
+    });
   });
 });
 
@@ -408,14 +412,14 @@ describe("a whole answer", () => {
       ],
     };
     expect(answerOf(whole({ id: "1", message, finish_reason: "TOOL_CALL", usage }))).toEqual(
-      answerOf(told(...calling)),
+      answerOf(reported(...calling)),
     );
     const content = [
       { type: "thinking", thinking: "hm" },
       { type: "text", text: "Grüße 🚦" },
     ];
     expect(answerOf(whole({ id: "1", message: { content }, finish_reason: "COMPLETE", usage }))).toEqual(
-      answerOf(told(...thinking)),
+      answerOf(reported(...thinking)),
     );
   });
 

@@ -25,8 +25,8 @@ function stream(
   place = target,
 ): readonly InferenceEvent[] {
   const parser = geminiUpstream.parseStream({ ...hello, ...request }, place);
-  const told = pieces.flatMap((item) => parser.push(item instanceof Uint8Array ? item : frame(item)));
-  const events = [...told, ...parser.end()];
+  const reported = pieces.flatMap((item) => parser.push(item instanceof Uint8Array ? item : frame(item)));
+  const events = [...reported, ...parser.end()];
   expect(brokenLaws(events)).toEqual([]);
   return events;
 }

@@ -74,10 +74,10 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
         const answer = collectAnswer(events);
         const { body, dropped } = protocol.spoken.surface.translation.renderAnswer(answer, contextFor(protocol));
         const bytes = encoder.encode(JSON.stringify(body));
-        const told = protocol.upstream.parseAnswer(bytes, request, protocol.signing);
-        expect(brokenLaws(told)).toEqual([]);
+        const reported = protocol.upstream.parseAnswer(bytes, request, protocol.signing);
+        expect(brokenLaws(reported)).toEqual([]);
         const lost = new Set(dropped);
-        expect(normalAnswer(collectAnswer(told), telling, lost)).toEqual(normalAnswer(answer, telling, lost));
+        expect(normalAnswer(collectAnswer(reported), telling, lost)).toEqual(normalAnswer(answer, telling, lost));
         const streamed = print(protocol, events);
         expect(onceWhole(lost)).toEqual(onceWhole(streamed.dropped));
       }),
@@ -127,8 +127,8 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
       fc.property(arbitrary, (events) => {
         const { body } = print(protocol, events);
         for (let kept = 0; kept <= body.length; kept += 1) {
-          const told = read(protocol, request, body.slice(0, kept));
-          expect(told.at(-1), `cut after ${kept} of ${body.length}`).toMatchObject({ type: "failure" });
+          const reported = read(protocol, request, body.slice(0, kept));
+          expect(reported.at(-1), `cut after ${kept} of ${body.length}`).toMatchObject({ type: "failure" });
         }
       }),
       { numRuns: RUNS / 2 },
@@ -141,9 +141,9 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
         const { body, ending } = print(protocol, events);
         const bytes = joined([...body, ...ending]);
         const kept = bytes.subarray(0, Math.floor(share * bytes.length));
-        const told = read(protocol, request, pieces(kept, cuts));
+        const reported = read(protocol, request, pieces(kept, cuts));
         const whole = collectAnswer(read(protocol, request, [bytes]));
-        const answer = collectAnswer(told);
+        const answer = collectAnswer(reported);
         if (answer.finish === null) return;
         expect(kept.length).toBeGreaterThan(joined(body).length);
         // Counts may come after the reason, and a cut may take them; it must take nothing else.
@@ -168,8 +168,8 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
       fc.property(arbitrary, fc.nat(40), (events, place) => {
         const renderer = protocol.spoken.surface.translation.renderStream(contextFor(protocol));
         const sent = events.slice(0, Math.min(place, events.length - 1)).flatMap((event) => renderer.push(event));
-        const told = read(protocol, request, [...sent, renderer.fail(error)]);
-        expect(told.at(-1)).toMatchObject({ type: "failure" });
+        const reported = read(protocol, request, [...sent, renderer.fail(error)]);
+        expect(reported.at(-1)).toMatchObject({ type: "failure" });
       }),
       { numRuns: RUNS / 2 },
     );

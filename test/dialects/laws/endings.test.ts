@@ -166,7 +166,7 @@ const PAIRS = PROTOCOLS.flatMap((to) =>
 );
 
 /** The way to an endpoint of the dialect for the surface's smallest request, which offers no tools. */
-function passageFrom(from: GenerateDialect, surface: Surface, stream: boolean, answerId = "law"): ExchangePlan {
+function exchangeFrom(from: GenerateDialect, surface: Surface, stream: boolean, answerId = "law"): ExchangePlan {
   const { spoken } = PROTOCOLS.find(({ spoken: known }) => known.surface === surface) ?? {};
   if (spoken === undefined) throw new Error("no such surface");
   const request = spoken.read({ ...spoken.body, stream });
@@ -187,8 +187,8 @@ function passageFrom(from: GenerateDialect, surface: Surface, stream: boolean, a
 
 /** How the answer ends on the surface, whole and streamed, and what the client gets of it. */
 function endings(from: GenerateDialect, surface: Surface, wire: NonNullable<Wire>, answerId?: string) {
-  const whole = passageFrom(from, surface, false, answerId).answer(encoder.encode(JSON.stringify(wire.whole)));
-  const stream = passageFrom(from, surface, true, answerId).stream();
+  const whole = exchangeFrom(from, surface, false, answerId).answer(encoder.encode(JSON.stringify(wire.whole)));
+  const stream = exchangeFrom(from, surface, true, answerId).stream();
   const sent = wire.stream.flatMap((bytes) => stream.push(bytes));
   const { ending, events } = stream.end();
   const texts = [whole.bytes, Buffer.concat([...sent, ...events])].map((bytes) => Buffer.from(bytes).toString());

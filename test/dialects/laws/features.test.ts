@@ -139,11 +139,11 @@ describe.each(SURFACES)("the surface of $operation", (spoken) => {
   it.each(PLACES)("no leaf of any row disappears on the way to $name", ({ target }) => {
     const lost: string[] = [];
     for (const probe of probes) {
-      const asked = whole(spoken, probe);
-      const outcome = outcomeOf(spoken, asked, target);
+      const requested = whole(spoken, probe);
+      const outcome = outcomeOf(spoken, requested, target);
       if (outcome.kind === "refused") continue;
-      for (const path of leavesOf(asked.body)) {
-        const why = unnoticed(spoken, asked, path, target, outcome);
+      for (const path of leavesOf(requested.body)) {
+        const why = unnoticed(spoken, requested, path, target, outcome);
         if (why !== null) lost.push(`${probe.says}: ${why}`);
       }
     }
@@ -174,8 +174,8 @@ describe.each(SURFACES)("the surface of $operation", (spoken) => {
         fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
         (chosen, { target }, share) => {
           const body = together(spoken, chosen);
-          const asked = { body, headers: null };
-          const outcome = outcomeOf(spoken, asked, target);
+          const requested = { body, headers: null };
+          const outcome = outcomeOf(spoken, requested, target);
           const names = chosen.map(({ says }) => says).join(" + ");
           // A budget that leaves no room under a limit of another row is the caller's mistake, which printers find.
           const isUnfit = outcome.kind === "refused" && outcome.word === "invalid_reasoning_budget";
@@ -183,8 +183,8 @@ describe.each(SURFACES)("the surface of $operation", (spoken) => {
           const leaves = leavesOf(body);
           const path = leaves[Math.floor(share * leaves.length)] ?? [];
           // Two members may be lost under one word: then leaving one of them out changes nothing.
-          const isTold = outcome.kind === "refused" || outcome.dropped.length > 0;
-          expect(isTold || unnoticed(spoken, asked, path, target, outcome) === null, names).toBe(true);
+          const isReported = outcome.kind === "refused" || outcome.dropped.length > 0;
+          expect(isReported || unnoticed(spoken, requested, path, target, outcome) === null, names).toBe(true);
         },
       ),
       { numRuns: RUNS },

@@ -57,13 +57,13 @@ function relayed(carrier: Carrier, family: Family, signature: string, streamed: 
   const context = contextOf(request, family);
   const row = route("r", target.endpoint.id, []);
   const options = { surface: carrier.surface, request, prepared: null, route: row, edits: NO_EDITS, context };
-  const passage = planExchange(options, target, upstreamOf(target.endpoint.dialect));
+  const exchange = planExchange(options, target, upstreamOf(target.endpoint.dialect));
   if (!streamed) {
-    const { ending, bytes } = passage.answer(encoder.encode(JSON.stringify(carrier.answer(signature))));
+    const { ending, bytes } = exchange.answer(encoder.encode(JSON.stringify(carrier.answer(signature))));
     expect(ending.failure).toBeNull();
     return JSON.parse(new TextDecoder().decode(bytes));
   }
-  const stream = passage.stream();
+  const stream = exchange.stream();
   const events = carrier
     .events(signature)
     .flatMap(([name, data]) => [

@@ -79,10 +79,10 @@ describe.each(PAIRS)("answers from $names", ({ from, to }) => {
       fc.property(arbitrary, (events) => {
         const { body, ending: last } = provided({ from }, events);
         const { ending, sent } = passed(from, to, [...body, ...last]);
-        const told = collectAnswer(
+        const reported = collectAnswer(
           from.upstream.parseAnswer(encode(wholeOf(from, events)), requestFor(from), from.signing),
         );
-        const { body: answer } = to.spoken.surface.translation.renderAnswer(told, contextFor(to));
+        const { body: answer } = to.spoken.surface.translation.renderAnswer(reported, contextFor(to));
         const heard = collectAnswer(to.upstream.parseAnswer(encode(answer), requestFor(to), to.signing));
         const lost = new Set<DroppedField>(ending.dropped);
         const orderless = { ...telling, order: false };
@@ -122,11 +122,11 @@ function encode(value: unknown): Uint8Array {
 describe("the counts of one answer", () => {
   it("are the same on every surface", () => {
     fc.assert(
-      fc.property(answerEvents(null), (told) => {
-        const { usage } = collectAnswer(told);
+      fc.property(answerEvents(null), (reported) => {
+        const { usage } = collectAnswer(reported);
         if (usage === null) return;
         for (const protocol of PROTOCOLS) {
-          const events = answerable(protocol, told);
+          const events = answerable(protocol, reported);
           const { body, ending } = provided({ from: protocol }, events);
           expect(collectAnswer(understood(protocol, [...body, ...ending])).usage, protocol.name).toMatchObject({
             input: usage.input,

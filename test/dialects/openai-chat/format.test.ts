@@ -121,8 +121,8 @@ describe("a request for a chat provider", () => {
       undefined,
       ["hint_dropped", "reasoning_display_dropped"],
     ],
-  ])("says how much to think as a word: %j", (asked, table, word, dropped) => {
-    const formatted = format({ reasoning: asked }, [], table);
+  ])("says how much to think as a word: %j", (requested, table, word, dropped) => {
+    const formatted = format({ reasoning: requested }, [], table);
     expect(formatted.body["reasoning_effort"]).toBe(word);
     expect(formatted.dropped).toEqual(dropped);
   });

@@ -333,9 +333,11 @@ describe("a stream of a chat provider", () => {
     const lines = [
       { choices: [{ index: 0, delta: { content: "a" }, logprobs: { content: [entry, {}] }, finish_reason: "stop" }] },
     ];
-    const told = (logprobs: number | null) => collectAnswer(stream(lines, { logprobs })).blocks[0];
-    expect(told(1)).toMatchObject({ logprobs: [{ token: "a", logprob: -0.5, bytes: [97], top: [{ token: "b" }] }] });
-    expect(told(null)).toMatchObject({ logprobs: [] });
+    const reported = (logprobs: number | null) => collectAnswer(stream(lines, { logprobs })).blocks[0];
+    expect(reported(1)).toMatchObject({
+      logprobs: [{ token: "a", logprob: -0.5, bytes: [97], top: [{ token: "b" }] }],
+    });
+    expect(reported(null)).toMatchObject({ logprobs: [] });
   });
 
   it("tells citations", () => {

@@ -48,8 +48,8 @@ describe("the request on its way upstream", () => {
   });
 
   it("takes out what a flag forbids also where the caller sent it, and says so", () => {
-    const asked = { stream: true, store: false, stream_options: { include_usage: true } };
-    const { body, stripped } = edit(asked, ["no_store_field", "no_stream_options"]);
+    const requested = { stream: true, store: false, stream_options: { include_usage: true } };
+    const { body, stripped } = edit(requested, ["no_store_field", "no_stream_options"]);
     expect(Object.keys(body).toSorted()).toEqual(["messages", "model", "stream"]);
     expect(stripped.toSorted()).toEqual(["store", "stream_options"]);
     expect(edit({ stream: true }, ["no_store_field", "no_stream_options"]).stripped).toEqual([]);
@@ -85,8 +85,8 @@ describe("the request on its way upstream", () => {
       { max_completion_tokens: 5_000, max_tokens: 6_000 },
       { max_completion_tokens: 100, max_tokens: 100 },
     ],
-  ])("caps the output where the caller limits it, or sets the limit: %j", (asked, sent) => {
-    const { body } = edit(asked, [], "reject", { ...NO_EDITS, maxOutputTokens: 100 });
+  ])("caps the output where the caller limits it, or sets the limit: %j", (requested, sent) => {
+    const { body } = edit(requested, [], "reject", { ...NO_EDITS, maxOutputTokens: 100 });
     const limits = Object.entries(body).filter(([name]) => name.startsWith("max_"));
     expect(Object.fromEntries(limits)).toEqual(sent);
   });
@@ -155,8 +155,8 @@ describe("a relayed stream", () => {
 
   it("keeps the usage chunk to itself when the caller did not ask for it", () => {
     expect(observe([delta("a", "stop"), usage, done]).relayed).not.toContain("prompt_tokens");
-    const asked = { stream: true, stream_options: { include_usage: true } };
-    expect(observe([delta("a", "stop"), usage, done], asked).relayed).toContain("prompt_tokens");
+    const requested = { stream: true, stream_options: { include_usage: true } };
+    expect(observe([delta("a", "stop"), usage, done], requested).relayed).toContain("prompt_tokens");
   });
 
   it.each([
@@ -262,8 +262,8 @@ describe("a relayed stream", () => {
     const event = new TextEncoder().encode(`data: ${data}\n\n`);
     const unasked = '{"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}';
     expect(observe([event, done])).toMatchObject({ failure: null, relayed: `data: ${unasked}\n\ndata: [DONE]\n\n` });
-    const asked = { stream: true, stream_options: { include_usage: true } };
-    expect(observe([event, done], asked).relayed).toContain(data);
+    const requested = { stream: true, stream_options: { include_usage: true } };
+    expect(observe([event, done], requested).relayed).toContain(data);
   });
 
   it("keeps what only looks like `usage: null`, and big numbers", () => {

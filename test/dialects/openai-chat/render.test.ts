@@ -22,7 +22,7 @@ const usage: InferenceEvent = {
 
 /** Blocks with their deltas, opened and closed. */
 function story(...blocks: readonly (readonly [OpenBlock, ...(readonly string[])])[]): readonly InferenceEvent[] {
-  const told = blocks.flatMap(([block, ...deltas], index): readonly InferenceEvent[] => [
+  const reported = blocks.flatMap(([block, ...deltas], index): readonly InferenceEvent[] => [
     { type: "open", index, block },
     ...deltas.map((words): InferenceEvent => {
       if (block.kind === "tool_call") return { type: "arguments", index, json: words };
@@ -32,7 +32,7 @@ function story(...blocks: readonly (readonly [OpenBlock, ...(readonly string[])]
     }),
     { type: "close", index },
   ]);
-  return [{ type: "start", model: "m" }, ...told];
+  return [{ type: "start", model: "m" }, ...reported];
 }
 
 function render(events: readonly InferenceEvent[], more: JsonObject = {}) {
@@ -190,13 +190,13 @@ describe("a rendered stream", () => {
 
 describe("reasoning on the way out", () => {
   const signature = (index: number): InferenceEvent => ({ type: "signature", index, signature: "c2ln", family: "f" });
-  const told = story([reasoning, "a", "b"], [{ kind: "reasoning", summary: true }, "s"], [text, "x"]);
+  const reported = story([reasoning, "a", "b"], [{ kind: "reasoning", summary: true }, "s"], [text, "x"]);
   const events = [
-    ...told.slice(0, 4),
+    ...reported.slice(0, 4),
     signature(0),
-    ...told.slice(4, 7),
+    ...reported.slice(4, 7),
     signature(1),
-    ...told.slice(7),
+    ...reported.slice(7),
     finish("stop"),
   ];
 
@@ -230,7 +230,7 @@ describe("reasoning on the way out", () => {
   });
 
   it("is text alone where nobody signed it", () => {
-    const message = choiceOf(answerOf([...told, finish("stop")]).body)["message"];
+    const message = choiceOf(answerOf([...reported, finish("stop")]).body)["message"];
     expect(message).toMatchObject({ reasoning_content: "abs" });
     expect(message).not.toHaveProperty("reasoning_details");
   });

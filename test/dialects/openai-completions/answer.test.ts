@@ -192,7 +192,7 @@ describe("a provider's whole answer", () => {
 });
 
 /** What another protocol's provider might say to a request for text. */
-const told: readonly InferenceEvent[] = [
+const reported: readonly InferenceEvent[] = [
   { type: "start", model: "up-1" },
   { type: "open", index: 0, block: { kind: "reasoning", summary: false } },
   { type: "reasoning", index: 0, text: "hmm" },
@@ -221,7 +221,7 @@ const chunksOf = (text: string): readonly JsonObject[] =>
 
 describe("the client's answer", () => {
   it("is a stream of text chunks, one with the reason, and [DONE]", () => {
-    const { text, dropped } = print(told, contextFor({ stream: true }));
+    const { text, dropped } = print(reported, contextFor({ stream: true }));
     const envelope = { id: "cmpl-law", object: "text_completion", created: 1_700_000_000, model: "up-1" };
     expect(chunksOf(text)).toEqual([
       { ...envelope, choices: [{ text: "Hé", index: 0, logprobs: null, finish_reason: null }] },
@@ -234,7 +234,7 @@ describe("the client's answer", () => {
 
   it("has null usage on all chunks and the counts on a last one where that was asked for", () => {
     const place = contextFor({ stream: true, stream_options: { include_usage: true } });
-    const chunks = chunksOf(print(told, place).text);
+    const chunks = chunksOf(print(reported, place).text);
     expect(chunks.map((item) => item["usage"]).slice(0, -1)).toEqual([null, null, null]);
     expect(chunks.at(-1)).toMatchObject({
       choices: [],
@@ -248,7 +248,7 @@ describe("the client's answer", () => {
     });
     const unknown = chunksOf(
       print(
-        told.filter(({ type }) => type !== "usage"),
+        reported.filter(({ type }) => type !== "usage"),
         place,
       ).text,
     );
@@ -256,7 +256,7 @@ describe("the client's answer", () => {
   });
 
   it("says the same whole", () => {
-    const { body, dropped } = completionsSurface.translation.renderAnswer(collectAnswer(told), context);
+    const { body, dropped } = completionsSurface.translation.renderAnswer(collectAnswer(reported), context);
     expect(body).toEqual({
       id: "cmpl-law",
       object: "text_completion",
@@ -273,7 +273,7 @@ describe("the client's answer", () => {
     });
     expect(dropped.toSorted()).toEqual(["citations_dropped", "reasoning_dropped", "signature_dropped"]);
     const unknown = completionsSurface.translation.renderAnswer(
-      { ...collectAnswer(told), usage: null, model: null },
+      { ...collectAnswer(reported), usage: null, model: null },
       context,
     );
     expect(unknown.body).not.toHaveProperty("usage");
@@ -325,7 +325,7 @@ describe("the client's answer", () => {
 
   it("that cannot be finished ends with our error and [DONE], before any chunk too", () => {
     const error = codedError("upstream_truncated", "The answer broke off.");
-    for (const events of [[], told.slice(0, 7)]) {
+    for (const events of [[], reported.slice(0, 7)]) {
       const renderer = completionsSurface.translation.renderStream(context);
       for (const item of events) renderer.push(item);
       const text = new TextDecoder().decode(renderer.fail(error));

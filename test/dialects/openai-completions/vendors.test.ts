@@ -60,8 +60,8 @@ describe("vendors of legacy completions", () => {
       ...parser.push(encoder.encode(`data: ${chunk}\n\ndata: ${error}\n\ndata: [DONE]\n\n`)),
       ...parser.end(),
     ];
-    for (const told of [events, completionsUpstream.parseAnswer(encoder.encode(error), canon(), target)]) {
-      expect(told.at(-1)).toMatchObject({ type: "failure", failure: { kind: "error_frame" } });
+    for (const reported of [events, completionsUpstream.parseAnswer(encoder.encode(error), canon(), target)]) {
+      expect(reported.at(-1)).toMatchObject({ type: "failure", failure: { kind: "error_frame" } });
     }
   });
 });

@@ -289,8 +289,8 @@ describe("what a request needs and uses", () => {
     [{ text: { format: schema } }, "json_schema", "text.format"],
     [{ include: ["reasoning.encrypted_content", "x"] }, "native_responses", "include[1]"],
     [part({ type: "input_image", image_url: "https://x.example" }), "image_url", "input[0].content[0].image_url"],
-  ])("names the member: %j", (more, asked, path) => {
-    expect(Object.fromEntries(parse(more).paths)).toMatchObject({ [asked]: path });
+  ])("names the member: %j", (more, requested, path) => {
+    expect(Object.fromEntries(parse(more).paths)).toMatchObject({ [requested]: path });
   });
 
   it.each<[JsonObject, string, string]>([

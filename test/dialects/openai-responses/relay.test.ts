@@ -68,8 +68,8 @@ describe("the request on its way upstream", () => {
     [null, 100, 100],
     [100, 5, 16],
     [null, 5, 16],
-  ])("an output limit of %s under a cap of %s is %s", (asked, cap, sent) => {
-    const more = asked === null ? {} : { max_output_tokens: asked };
+  ])("an output limit of %s under a cap of %s is %s", (requested, cap, sent) => {
+    const more = requested === null ? {} : { max_output_tokens: requested };
     expect(edit(more, { maxOutputTokens: cap }).body["max_output_tokens"]).toBe(sent);
   });
 

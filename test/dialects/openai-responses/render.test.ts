@@ -147,14 +147,14 @@ describe("a printed stream", () => {
     fc.assert(
       fc.property(lawfulEvents, fc.integer({ min: 1, max: 50 }), (events, size) => {
         const stream = render(events, FULL);
-        const told = read(stream);
-        expect(breachOfOrder(told.events)).toBeNull();
-        expect(told.done).toBe(true);
+        const reported = read(stream);
+        expect(breachOfOrder(reported.events)).toBeNull();
+        expect(reported.done).toBe(true);
         const expected = collectAnswer(events);
         const back = collectAnswer(parseWire(stream, size));
         expect({ ...back, blocks: untagged(back.blocks) }).toEqual(expected);
         const whole = renderAnswer(expected, contextOf(parse(FULL))).body;
-        expect(whole).toEqual({ ...last(told.events), ...whole, output: last(told.events)["output"] });
+        expect(whole).toEqual({ ...last(reported.events), ...whole, output: last(reported.events)["output"] });
         const again = collectAnswer(responsesUpstream.parseAnswer(bytesOf(whole), generate(), TARGET));
         expect({ ...again, blocks: untagged(again.blocks) }).toEqual(expected);
       }),

@@ -248,8 +248,8 @@ describe("the other members in canon", () => {
     [100, 50, 50],
     [50, 100, 50],
     [null, 5, 5],
-  ])("a limit of %s under a cap of %s is %s", (asked, cap, expected) => {
-    const request = parse(asked === null ? {} : { max_output_tokens: asked });
+  ])("a limit of %s under a cap of %s is %s", (requested, cap, expected) => {
+    const request = parse(requested === null ? {} : { max_output_tokens: requested });
     expect(
       responsesSurface.translation.toCanon(request, "reject", { maxOutputTokens: cap, stripFields: [] }),
     ).toMatchObject({ request: { maxOutputTokens: expected } });

@@ -252,10 +252,10 @@ describe("a provider's stream", () => {
       false,
       "x",
     ],
-  ])("reasoning: %s", (_, events, told, summary, signature) => {
+  ])("reasoning: %s", (_, events, reported, summary, signature) => {
     const family = signature === null ? null : "family";
     expect(answer(...events, end("completed")).blocks).toEqual([
-      { kind: "reasoning", text: told, summary, signature, family },
+      { kind: "reasoning", text: reported, summary, signature, family },
     ]);
   });
 

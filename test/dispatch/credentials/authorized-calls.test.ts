@@ -33,7 +33,7 @@ const answering = () =>
     response.end('{"ok":true}');
   });
 
-function passage(more: Partial<ExchangePlan> = {}): ExchangePlan {
+function exchange(more: Partial<ExchangePlan> = {}): ExchangePlan {
   return {
     path: "/model/a%3Ab/converse",
     headers: ["x-protocol", "1"],
@@ -73,7 +73,7 @@ class Client implements ClientAnswer {
 }
 
 interface Options {
-  readonly passage?: ExchangePlan;
+  readonly exchange?: ExchangePlan;
   readonly stream?: boolean;
   readonly client?: Client;
 }
@@ -100,7 +100,7 @@ function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome>
     request: { shape: shape({ stream: options.stream ?? false }) } as InferenceRequest,
     plan,
     inService: plan.length,
-    exchangePlanFor: () => options.passage ?? passage(),
+    exchangePlanFor: () => options.exchange ?? exchange(),
     connections,
     deadline: performance.now() + 5_000,
     // Each place once: what is tried again is tested elsewhere.
@@ -244,21 +244,21 @@ describe("a call with credentials of its own", () => {
     const upstream = await answering();
     const late = Promise.withResolvers<readonly string[]>();
     const client = new Client();
-    let asked = false;
+    let requested = false;
     const outcome = ask(
       [
         [
           upstream,
           {},
           made(() => {
-            asked = true;
+            requested = true;
             return late.promise;
           }),
         ],
       ],
       { client },
     );
-    await until(() => asked);
+    await until(() => requested);
     client.close();
     late.resolve(["authorization", "Bearer late"]);
     expect((await outcome).terminal).toBe("client_closed");
@@ -287,14 +287,14 @@ describe("the way to credentials", () => {
   });
 
   it("is not for the simulated upstream", () => {
-    let asked = false;
+    let requested = false;
     const makeAuthorize = () => {
-      asked = true;
+      requested = true;
       return () => ["authorization", "real"];
     };
     const { connections } = acquire({ simulatedOrigin: "http://127.0.0.1:1", makeAuthorize });
     expect(connections.get("p")).not.toHaveProperty("authorize");
-    expect(asked).toBe(false);
+    expect(requested).toBe(false);
   });
 
   it("outlives a reload, so that good tokens do, and is new where its row or all its users have gone", async () => {
@@ -326,19 +326,21 @@ describe("the content type of a stream", () => {
     usage: null,
     fail: () => new Uint8Array(0),
   });
-  const binary = passage({ streamType: "application/vnd.amazon.eventstream", stream });
+  const binary = exchange({ streamType: "application/vnd.amazon.eventstream", stream });
 
   it("is what the dialect says, in any case and with parameters", async () => {
     const upstream = await streaming("Application/vnd.amazon.EventStream; charset=x");
     const client = new Client();
-    expect(kinds(await ask([[upstream, {}, {}]], { stream: true, passage: binary, client }))).toEqual(["answered"]);
+    expect(kinds(await ask([[upstream, {}, {}]], { stream: true, exchange: binary, client }))).toEqual(["answered"]);
     expect(client.text).toBe("frame");
   });
 
   it("is not another dialect's", async () => {
     const upstream = await streaming("text/event-stream");
-    expect(kinds(await ask([[upstream, {}, {}]], { stream: true, passage: binary }))).toEqual(["malformed"]);
+    expect(kinds(await ask([[upstream, {}, {}]], { stream: true, exchange: binary }))).toEqual(["malformed"]);
     const other = await streaming("application/vnd.amazon.eventstream");
-    expect(kinds(await ask([[other, {}, {}]], { stream: true, passage: passage({ stream }) }))).toEqual(["malformed"]);
+    expect(kinds(await ask([[other, {}, {}]], { stream: true, exchange: exchange({ stream }) }))).toEqual([
+      "malformed",
+    ]);
   });
 });

@@ -42,8 +42,8 @@ const token = (text: string) => ({
 
 describe("headers with a Google token", () => {
   it("of a file beside routes.yaml: asked for anew each time, with the scopes", async () => {
-    let asked = 0;
-    const server = await startTokenServer(() => token(`token-${(asked += 1)}`));
+    let requested = 0;
+    const server = await startTokenServer(() => token(`token-${(requested += 1)}`));
     const file = write("federated.json", federated(server.url));
     const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
     const fetch = googleHeadersFrom(oauth({ file }), {}, folder);
@@ -91,7 +91,7 @@ describe("headers with a Google token", () => {
       private_key: privateKey,
     });
     const { JWT } = await import("google-auth-library");
-    const asked = vi.spyOn(JWT.prototype, "getRequestHeaders").mockImplementation(function (
+    const requested = vi.spyOn(JWT.prototype, "getRequestHeaders").mockImplementation(function (
       this: typeof JWT.prototype,
     ) {
       this.credentials = { expiry_date: 42 };
@@ -100,7 +100,7 @@ describe("headers with a Google token", () => {
     });
     const { value, expiresAt } = await googleHeadersFrom(oauth({ file }), {}, folder)();
     expect([value, expiresAt]).toEqual([["authorization", "Bearer account"], 42]);
-    asked.mockRestore();
+    requested.mockRestore();
   });
 
   it.each([

@@ -13,11 +13,11 @@ afterEach(() => {
 
 /** A source whose every answer a test gives by hand. */
 function source() {
-  const asked: PromiseWithResolvers<Dated<string>>[] = [];
+  const requested: PromiseWithResolvers<Dated<string>>[] = [];
   const renewed = new Renewed<string>({
     fetch: () => {
       const answer = Promise.withResolvers<Dated<string>>();
-      asked.push(answer);
+      requested.push(answer);
       return answer.promise;
     },
     patience: 2_000,
@@ -25,14 +25,14 @@ function source() {
   });
   /** Answers the newest question, and lets what waits for it run. */
   const answer = async (value: string, expiresAt: number | null) => {
-    asked.at(-1)?.resolve({ value, expiresAt });
+    requested.at(-1)?.resolve({ value, expiresAt });
     await vi.advanceTimersByTimeAsync(0);
   };
   const refuse = async () => {
-    asked.at(-1)?.reject(new Error("the token service said: s3cr3t"));
+    requested.at(-1)?.reject(new Error("the token service said: s3cr3t"));
     await vi.advanceTimersByTimeAsync(0);
   };
-  return { asked, renewed, answer, refuse };
+  return { requested, renewed, answer, refuse };
 }
 
 /** What a value could not be had for; `undefined` where it could. */
@@ -54,49 +54,49 @@ async function filled() {
 
 describe("a value that is renewed", () => {
   it("is asked for at the first call, and once for all who wait", async () => {
-    const { asked, renewed, answer } = source();
-    expect(asked).toHaveLength(0);
+    const { requested, renewed, answer } = source();
+    expect(requested).toHaveLength(0);
     const calls = Array.from({ length: 50 }, () => Promise.resolve(renewed.get()));
-    expect(asked).toHaveLength(1);
+    expect(requested).toHaveLength(1);
     await answer("one", START + 60 * MINUTE);
     expect(new Set(await Promise.all(calls))).toEqual(new Set(["one"]));
     expect(renewed.get()).toBe("one");
-    expect(asked).toHaveLength(1);
+    expect(requested).toHaveLength(1);
   });
 
   it("is renewed four minutes before its end, while calls go on with the old one at once", async () => {
-    const { asked, renewed, answer } = await filled();
+    const { requested, renewed, answer } = await filled();
     vi.setSystemTime(START + 56 * MINUTE - 1);
     expect(renewed.get()).toBe("old");
-    expect(asked).toHaveLength(1);
+    expect(requested).toHaveLength(1);
     vi.setSystemTime(START + 56 * MINUTE);
     expect([renewed.get(), renewed.get()]).toEqual(["old", "old"]);
-    expect(asked).toHaveLength(2);
+    expect(requested).toHaveLength(2);
     await answer("new", START + 116 * MINUTE);
     expect(renewed.get()).toBe("new");
   });
 
   it("is not asked for at every call where the source still gives the old one", async () => {
-    const { asked, renewed, answer } = await filled();
+    const { requested, renewed, answer } = await filled();
     vi.setSystemTime(START + 57 * MINUTE);
     void renewed.get();
     await answer("old", START + 60 * MINUTE);
     vi.setSystemTime(START + 58.5 * MINUTE - 1);
     void renewed.get();
-    expect(asked).toHaveLength(2);
+    expect(requested).toHaveLength(2);
     vi.setSystemTime(START + 58.5 * MINUTE);
     void renewed.get();
-    expect(asked).toHaveLength(3);
+    expect(requested).toHaveLength(3);
   });
 
   it("serves the old value through failures until just before its end, and then nothing", async () => {
-    const { asked, renewed, refuse } = await filled();
+    const { requested, renewed, refuse } = await filled();
     vi.setSystemTime(START + 57 * MINUTE);
     expect(renewed.get()).toBe("old");
     await refuse();
     vi.setSystemTime(START + 60 * MINUTE - 10_001);
     expect(renewed.get()).toBe("old");
-    expect(asked).toHaveLength(3);
+    expect(requested).toHaveLength(3);
     await refuse();
     vi.setSystemTime(START + 60 * MINUTE - 9_000);
     const late = renewed.get();
@@ -106,21 +106,21 @@ describe("a value that is renewed", () => {
   });
 
   it("asks nobody for a second after a failure, and fails at once meanwhile", async () => {
-    const { asked, renewed, answer, refuse } = source();
+    const { requested, renewed, answer, refuse } = source();
     const outcome = failureOf(renewed.get());
     await refuse();
     expect(await outcome).toBeInstanceOf(CredentialsUnavailable);
     await expect(renewed.get()).rejects.toThrow(CredentialsUnavailable);
-    expect(asked).toHaveLength(1);
+    expect(requested).toHaveLength(1);
     vi.setSystemTime(START + 1_000);
     const next = renewed.get();
-    expect(asked).toHaveLength(2);
+    expect(requested).toHaveLength(2);
     await answer("one", START + 60 * MINUTE);
     expect(await next).toBe("one");
   });
 
   it("keeps no call longer than its patience; a late answer serves the next ones", async () => {
-    const { asked, renewed, answer } = source();
+    const { requested, renewed, answer } = source();
     let settled = false;
     const outcome = failureOf(renewed.get()).finally(() => {
       settled = true;
@@ -131,17 +131,17 @@ describe("a value that is renewed", () => {
     expect(await outcome).toBeInstanceOf(CredentialsUnavailable);
     await answer("late", START + 60 * MINUTE);
     expect(renewed.get()).toBe("late");
-    expect(asked).toHaveLength(1);
+    expect(requested).toHaveLength(1);
   });
 
   it("gives a question up that is never answered, and asks again", async () => {
-    const { asked, renewed } = source();
+    const { requested, renewed } = source();
     const outcome = failureOf(renewed.get());
     await vi.advanceTimersByTimeAsync(30_000);
     expect(await outcome).toBeInstanceOf(CredentialsUnavailable);
     await vi.advanceTimersByTimeAsync(1_000);
     void failureOf(renewed.get());
-    expect(asked).toHaveLength(2);
+    expect(requested).toHaveLength(2);
   });
 
   it.each([
@@ -156,15 +156,15 @@ describe("a value that is renewed", () => {
   });
 
   it("without an end is read again every five minutes and never ends", async () => {
-    const { asked, renewed, answer, refuse } = source();
+    const { requested, renewed, answer, refuse } = source();
     void renewed.get();
     await answer("static", null);
     vi.setSystemTime(START + 5 * MINUTE - 1);
     expect(renewed.get()).toBe("static");
-    expect(asked).toHaveLength(1);
+    expect(requested).toHaveLength(1);
     vi.setSystemTime(START + 5 * MINUTE);
     expect(renewed.get()).toBe("static");
-    expect(asked).toHaveLength(2);
+    expect(requested).toHaveLength(2);
     await refuse();
     vi.setSystemTime(START + 10_000 * MINUTE);
     expect(renewed.get()).toBe("static");
@@ -173,15 +173,15 @@ describe("a value that is renewed", () => {
   });
 
   it("that lives shorter than the time ahead is renewed in its second half", async () => {
-    const { asked, renewed, answer } = source();
+    const { requested, renewed, answer } = source();
     void renewed.get();
     await answer("short", START + 2 * MINUTE);
     vi.setSystemTime(START + MINUTE - 1);
     void renewed.get();
-    expect(asked).toHaveLength(1);
+    expect(requested).toHaveLength(1);
     vi.setSystemTime(START + MINUTE);
     void renewed.get();
-    expect(asked).toHaveLength(2);
+    expect(requested).toHaveLength(2);
   });
 
   it("says nothing of why it could not be had", async () => {

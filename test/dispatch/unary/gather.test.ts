@@ -257,8 +257,8 @@ describe("gathering parts", () => {
 
   it("goes on where both of two calls fail", async () => {
     const log = emptyCallLog();
-    let asked = 0;
-    const slowFailure = (): Reply => ((asked += 1) === 1 ? { kind: "slow", status: 500 } : ok);
+    let requested = 0;
+    const slowFailure = (): Reply => ((requested += 1) === 1 ? { kind: "slow", status: 500 } : ok);
     const stubs = [
       { id: "a", reply: slowFailure },
       { id: "b", reply: () => broken },
@@ -321,8 +321,8 @@ describe("under any faults", () => {
             }
           }
           for (const part of task.parts) {
-            const asked = log.calls.filter((call) => call.inputs[0] === inputs[part.first]);
-            expect(asked.length).toBeLessThanOrEqual(maxAttempts);
+            const requested = log.calls.filter((call) => call.inputs[0] === inputs[part.first]);
+            expect(requested.length).toBeLessThanOrEqual(maxAttempts);
           }
           expect(log.running).toBe(0);
           expect(gates.map(({ inFlight }) => inFlight)).toEqual(gates.map(() => 0));

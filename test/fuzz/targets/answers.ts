@@ -95,18 +95,18 @@ function samplesOf(dialect: GenerateDialect): { readonly stream: string | Uint8A
   const protocol = PROTOCOLS.find(({ name }) => name === dialect);
   if (protocol === undefined) throw new Error(`test/fuzz has no sample of ${dialect}`);
   const { translation } = protocol.spoken.surface;
-  const told = protocol.telling.calls
+  const reported = protocol.telling.calls
     ? TOLD
     : [...TOLD.slice(0, 4), { type: "finish", reason: "stop", stopSequence: null } as const];
   const renderer = translation.renderStream(contextFor(protocol));
   return {
-    stream: Buffer.concat(told.flatMap((event) => renderer.push(event))),
-    whole: json(translation.renderAnswer(collectAnswer(told), contextFor(protocol)).body),
+    stream: Buffer.concat(reported.flatMap((event) => renderer.push(event))),
+    whole: json(translation.renderAnswer(collectAnswer(reported), contextFor(protocol)).body),
   };
 }
 
 /** The way from a surface to a dialect and back, for a stream or for a whole answer; `null` where there is none. */
-function passageOf(spoken: Spoken, dialect: GenerateDialect, stream: boolean): ExchangePlan | null {
+function exchangeOf(spoken: Spoken, dialect: GenerateDialect, stream: boolean): ExchangePlan | null {
   const request = spoken.read({ ...spoken.body, ...(stream ? { stream: true } : {}) });
   if ("code" in request) throw new Error(request.message);
   const { surface } = spoken;
@@ -138,11 +138,11 @@ const TALKING = SURFACES.filter(({ operation }) => operation !== "messages.count
 
 export const ANSWERS: readonly FuzzTarget[] = DIALECT_NAMES.flatMap((dialect) => {
   const { stream, whole } = samplesOf(dialect);
-  const surfaces = TALKING.filter((spoken) => passageOf(spoken, dialect, true) !== null);
+  const surfaces = TALKING.filter((spoken) => exchangeOf(spoken, dialect, true) !== null);
   const open = (spoken: Spoken, streamed: boolean): ExchangePlan => {
-    const passage = passageOf(spoken, dialect, streamed);
-    if (passage === null) throw new Error(`${dialect} has no way for ${spoken.operation}`);
-    return passage;
+    const exchange = exchangeOf(spoken, dialect, streamed);
+    if (exchange === null) throw new Error(`${dialect} has no way for ${spoken.operation}`);
+    return exchange;
   };
   return [
     {

@@ -26,14 +26,16 @@ const FRAMES = [
 /** What the events say, and what is left. Where lines end with CR alone, a LF behind it may begin the next event; it says nothing there. */
 function framed(parts: readonly Uint8Array[]): {
   readonly bytes: string;
-  readonly told: unknown;
+  readonly reported: unknown;
   readonly rest: string;
 } {
   const framer = new SseFramer();
   const events = parts.flatMap((part) => [...framer.push(part)]);
-  const told = events.map((event) => parseSseEvent(event)).filter(({ event, data }) => event !== null || data !== null);
+  const reported = events
+    .map((event) => parseSseEvent(event))
+    .filter(({ event, data }) => event !== null || data !== null);
   const rest = Buffer.from(framer.end()).toString("latin1");
-  return { bytes: Buffer.concat(events).toString("latin1") + rest, told, rest: rest.replace(/^\n/, "") };
+  return { bytes: Buffer.concat(events).toString("latin1") + rest, reported, rest: rest.replace(/^\n/, "") };
 }
 
 function unframed(parts: readonly Uint8Array[]): {

@@ -45,8 +45,9 @@ const corsHeaders = ({ headers }: Response): string[] =>
 
 describe("a preflight", () => {
   it("is answered for origins that a good key's grant names, for what the official clients send", async () => {
-    const asked = "authorization,content-type,x-stainless-lang,x-stainless-retry-count,anthropic-version,cookie,x-evil";
-    const response = await preflight("/v1/chat/completions", ORIGIN, asked);
+    const requested =
+      "authorization,content-type,x-stainless-lang,x-stainless-retry-count,anthropic-version,cookie,x-evil";
+    const response = await preflight("/v1/chat/completions", ORIGIN, requested);
     expect(response.status).toBe(204);
     expect(Object.fromEntries(response.headers)).toMatchObject({
       "access-control-allow-origin": ORIGIN,

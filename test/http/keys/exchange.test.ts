@@ -32,11 +32,11 @@ async function makeKey(exchange: object | null = { maximum_lifetime: 600 }, more
   return json;
 }
 
-const ask = (key: string, asked: object = {}): Promise<Answered> =>
-  call(server, key, "POST", EXCHANGE, { grant_type: GRANT_TYPE, ...asked });
+const ask = (key: string, requested: object = {}): Promise<Answered> =>
+  call(server, key, "POST", EXCHANGE, { grant_type: GRANT_TYPE, ...requested });
 
-async function tokenOf(key: string, asked: object = {}): Promise<string> {
-  const { status, json } = await ask(key, asked);
+async function tokenOf(key: string, requested: object = {}): Promise<string> {
+  const { status, json } = await ask(key, requested);
   if (status !== 200) throw new Error(`no token: ${JSON.stringify(json)}`);
   return json.access_token;
 }
@@ -128,8 +128,8 @@ describe("POST /v1/credentials/exchange", () => {
       { routes: Array.from({ length: 250 }, (_, index) => `route-${index}-${"x".repeat(40)}`) },
       "routes",
     ],
-  ])("refuses %s by name", async (_, asked, param) => {
-    const answer = await ask(parent.key, asked);
+  ])("refuses %s by name", async (_, requested, param) => {
+    const answer = await ask(parent.key, requested);
     expect(answer).toMatchObject({ status: 400, json: { error_description: expect.stringContaining(param) } });
   });
 
@@ -145,7 +145,7 @@ describe("POST /v1/credentials/exchange", () => {
       { maximum_lifetime: 120, operations: ["embeddings"], routes: [model], origins: [ORIGIN] },
       { scopes: ["inference"] },
     );
-    for (const [asked, param] of [
+    for (const [requested, param] of [
       [{ origin: ORIGIN, operations: "chat.completions" }, "operations"],
       [{ origin: ORIGIN, operations: "embeddings chat.completions" }, "operations"],
       [{ origin: ORIGIN, routes: "another" }, "routes"],
@@ -155,7 +155,7 @@ describe("POST /v1/credentials/exchange", () => {
       [{}, "origin"],
     ] as const) {
       const description: string = expect.stringContaining(param);
-      expect(await ask(key, asked)).toMatchObject({ status: 400, json: { error_description: description } });
+      expect(await ask(key, requested)).toMatchObject({ status: 400, json: { error_description: description } });
     }
     expect((await ask(key, { origin: ORIGIN })).status).toBe(200);
   });

@@ -29,9 +29,9 @@ async function makeKey(scopes: readonly Scope[], workspace = "acme-prod", expire
 /** A well formed key with the public id of another: only its secret is wrong. */
 function withOtherSecret(text: string): string {
   const id = parseKeyText(text)?.publicId ?? "";
-  let asked = 0;
+  let requested = 0;
   const bytes = (size: number): Uint8Array =>
-    (asked += 1) === 1 ? Uint8Array.from(id, (digit) => BASE62.indexOf(digit)) : randomBytes(size);
+    (requested += 1) === 1 ? Uint8Array.from(id, (digit) => BASE62.indexOf(digit)) : randomBytes(size);
   const other = makeKeyText(bytes, "production").text;
   if (parseKeyText(other)?.publicId !== id || other === text) throw new Error("the test makes no such key");
   return other;

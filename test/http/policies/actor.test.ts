@@ -103,8 +103,8 @@ describe("the way from a key to its origin", () => {
   const keysOf = (records: readonly Partial<ServiceKey>[]) => {
     const known = new Map(records.map((record, index) => [id(index), { ...keyRecord(id(index)), ...record }]));
     return {
-      get: (asked: string): Promise<ServiceKey | { readonly fault: "absent" }> =>
-        Promise.resolve(known.get(asked) ?? { fault: "absent" }),
+      get: (requested: string): Promise<ServiceKey | { readonly fault: "absent" }> =>
+        Promise.resolve(known.get(requested) ?? { fault: "absent" }),
     };
   };
   const from = (index: number, records: readonly Partial<ServiceKey>[]) =>

@@ -189,7 +189,7 @@ describe("the order of a change", () => {
     await fixture.change(key, "a", "promotions");
     await fixture.observe({ a: "second" });
     const [digest, { etag }] = [digestOf("second"), (await fixture.get(key, "/v1/policies/a")).json];
-    const asked: readonly (readonly [string, object])[] = [
+    const requested: readonly (readonly [string, object])[] = [
       ["approvals", { digest }],
       ["promotions", { expected: { candidate_revision: "r2", enforced_revision: "r1" } }],
       ["rollbacks", { expected: { enforced_revision: "r1" } }],
@@ -197,7 +197,7 @@ describe("the order of a change", () => {
     ];
     const rows = fixture.log.rows.length;
     isFull = true;
-    for (const [path, body] of asked) {
+    for (const [path, body] of requested) {
       const answer = await fixture.post(key, `/v1/policies/a/${path}`, { body, ifMatch: etag });
       expect(answer, path).toMatchObject({ status: 503, json: { error: { code: "evidence_unavailable" } } });
       expect(answer.text).not.toContain("disk");

@@ -66,7 +66,7 @@ export interface MadeKey {
   readonly id: string;
 }
 
-interface Asked {
+interface Requested {
   readonly body?: unknown;
   readonly ifMatch?: string;
 }
@@ -215,8 +215,8 @@ export class Fixture {
     return this.#ask(key, "GET", path, {});
   }
 
-  async post(key: MadeKey, path: string, asked: Asked = {}): Promise<Answered> {
-    return this.#ask(key, "POST", path, asked);
+  async post(key: MadeKey, path: string, requested: Requested = {}): Promise<Answered> {
+    return this.#ask(key, "POST", path, requested);
   }
 
   /** Lets the server's own simulation of a content be what the body of an approval says of its report. */
@@ -235,7 +235,7 @@ export class Fixture {
     return this.post(key, `/v1/policies/${policy}/${what}`, { ifMatch: json.etag, body: { expected, ...body } });
   }
 
-  async #ask({ text }: MadeKey, method: "GET" | "POST", path: string, { body, ifMatch }: Asked): Promise<Answered> {
+  async #ask({ text }: MadeKey, method: "GET" | "POST", path: string, { body, ifMatch }: Requested): Promise<Answered> {
     const response = await fetch(`${this.router.url}${path}`, {
       method,
       headers: {
@@ -288,13 +288,13 @@ function keptContent(policy: string, digest: string): KeptContent {
 }
 
 async function* countedRows(
-  { workspace: asked, facet, from }: RollUpQuery,
+  { workspace: requested, facet, from }: RollUpQuery,
   counts: ReadonlyMap<string, Partial<Record<Counter, number>>>,
 ): AsyncGenerator<readonly RollUpRow[]> {
-  if (facet !== "shadow" || asked !== "acme") return;
+  if (facet !== "shadow" || requested !== "acme") return;
   yield [...counts].map(([name, amounts]) => {
     const cell = cellOf(amounts).encode();
-    return { workspace: asked, facet, hour: from, labels: JSON.stringify(name.split(" ")), cell };
+    return { workspace: requested, facet, hour: from, labels: JSON.stringify(name.split(" ")), cell };
   });
 }
 

@@ -94,7 +94,7 @@ describe("what a revision in shadow said", () => {
       by_constraint: [{ constraint: "region", reason: "REGION", would_deny: 2 }],
       looked_at: { decisions: 4, complete: true },
     });
-    expect(answer.by_route.map(({ route, judged: asked }) => [route, asked])).toEqual([
+    expect(answer.by_route.map(({ route, judged: requested }) => [route, requested])).toEqual([
       ["large", 2],
       ["fast", 1],
     ]);
@@ -110,7 +110,7 @@ describe("what a revision in shadow said", () => {
     await write([judged("r1", "acme", "fast"), judged("hidden", "beta", "secret-route")]);
     const answer = await ask({ reader: { workspace: "acme", seesAll: false } });
     expect(answer).toMatchObject({ judged: 2, looked_at: { decisions: 1 } });
-    expect(answer.by_workspace.map(({ workspace, judged: asked }) => [workspace, asked])).toEqual([
+    expect(answer.by_workspace.map(({ workspace, judged: requested }) => [workspace, requested])).toEqual([
       ["acme", 1],
       [null, 1],
     ]);

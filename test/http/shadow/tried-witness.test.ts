@@ -51,14 +51,14 @@ it(
       looked_at: { complete: true },
     });
     expect(report.witnesses).toHaveLength(1);
-    const [witness] = report.witnesses;
-    expect(witness).toMatchObject({
+    const [example] = report.witnesses;
+    expect(example).toMatchObject({
       requests: 2,
       newly_denied: 2,
       class: { route: "gpt-5", operation: "responses" },
     });
 
-    const [command, ...words] = (witness?.explain ?? "").split(" ");
+    const [command, ...words] = (example?.explain ?? "").split(" ");
     expect(command).toBe("explain");
     const explained = await runCommand(
       explainRequest,
@@ -72,8 +72,8 @@ it(
       promoted: true,
       denial: {
         policy: { id: "tool-approval" },
-        failed_constraint: witness?.constraint,
-        reason_code: witness?.reason,
+        failed_constraint: example?.constraint,
+        reason_code: example?.reason,
       },
     });
   },

@@ -53,7 +53,7 @@ describe("examples", () => {
               .map((one) => ({ decision, one })),
           );
           const classes = Map.groupBy(lines, ({ decision, one }) =>
-            JSON.stringify([one.constraint, one.reason, one.verdict, one.effect, whatIsAsked(decision)]),
+            JSON.stringify([one.constraint, one.reason, one.verdict, one.effect, whatIsRequested(decision)]),
           );
           expect(examples).toHaveLength(classes.size);
           const expected = [...classes.values()].map((group) => ({
@@ -277,7 +277,7 @@ describe("how far examples are looked for", () => {
 });
 
 /** What of a record a class holds. */
-function whatIsAsked(decision: DecisionRecord): unknown {
+function whatIsRequested(decision: DecisionRecord): unknown {
   const { workspace, route, operation, environment, at } = decision;
   const hour = Math.floor(at / 3_600_000);
   const day = Math.floor(hour / 24);

@@ -67,7 +67,7 @@ it("a example's command decides the request again, and the promoted revision say
   let tried = 0;
   let denied = 0;
   await fc.assert(
-    fc.asyncProperty(fc.array(points, { minLength: 1, maxLength: 12 }), objections, async (asked, objection) => {
+    fc.asyncProperty(fc.array(points, { minLength: 1, maxLength: 12 }), objections, async (requested, objection) => {
       const policies = fakePolicies(({ key, workspace: { id }, request, time }) => {
         const objects =
           (objection.workspace ?? id) === id &&
@@ -95,7 +95,7 @@ it("a example's command decides the request again, and the promoted revision say
         readsTime: true,
         policies: [acting, { identity: watched, contract: acting.contract }],
       };
-      const decisions = asked.map((sample, index) => {
+      const decisions = requested.map((sample, index) => {
         const at = instantOf(sample.time) + 400 * 7 * 86_400_000;
         const decided = decide(fixture, set, identityOf(sample), questionOf(sample), at);
         const head = { requestId: asIdentifier(`r${index}`), at, operation: sample.operation, retryCount: 0 };

@@ -198,11 +198,11 @@ describe("an added provider and `no_new_access`", () => {
       unchanged.table,
       await sideViews(compiledSides(unchanged, unchanged, true).base, () => false),
     );
-    const asked = { ...PLAIN_SAMPLE, workspace: "w", model: "r", needs: ["tools" as const], key };
+    const requested = { ...PLAIN_SAMPLE, workspace: "w", model: "r", needs: ["tools" as const], key };
     const own = { order: ["q"], allow_fallbacks: false };
     // Without its order the request is denied: the primary has no tools.
-    expect(decider.decide({ ...asked, preferences: null }).declared.plan).toEqual([]);
-    expect(decider.decide({ ...asked, preferences: own }).declared.plan).toHaveLength(1);
+    expect(decider.decide({ ...requested, preferences: null }).declared.plan).toEqual([]);
+    expect(decider.decide({ ...requested, preferences: own }).declared.plan).toHaveLength(1);
     const report = await simulate(unchanged, unchanged, { assertions });
     expect(report.assertions?.results.map(({ status }) => status)).toEqual(["PASS"]);
   });

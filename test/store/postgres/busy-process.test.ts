@@ -15,7 +15,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a process that is busy ${NO_POSTGRES ?? "
     onTestFinished(() => store.close());
     await store.policyLog.head();
     for (let attempt = 0; attempt < 3; attempt += 1) {
-      const asked = Promise.all([
+      const requested = Promise.all([
         store.policyLog.head(),
         store.keys.list(),
         store.policyLog.read({ after: 0, limit: 9 }),
@@ -23,7 +23,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a process that is busy ${NO_POSTGRES ?? "
       // The questions leave; then a start that loads much, or a container that has used up its share of the processor.
       await new Promise((left) => setImmediate(left));
       for (const end = performance.now() + 4_000; performance.now() < end;);
-      expect(await asked).toEqual([expect.objectContaining({ position: 0 }), [], []]);
+      expect(await requested).toEqual([expect.objectContaining({ position: 0 }), [], []]);
     }
   });
 });

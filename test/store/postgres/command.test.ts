@@ -88,9 +88,9 @@ describe.skipIf(NO_POSTGRES !== null)(`commands over PostgreSQL ${NO_POSTGRES ??
     expect(await runCommand(evidence, ["verify"], io)).toMatchObject({ code: 0 });
     const at = decisionRecord("req_1").at;
     const window = ["--start", new Date(at - 3_600_000).toISOString(), "--end", new Date(at + 3_600_000).toISOString()];
-    const asked = await runCommand(summary, ["--workspace", "acme-prod", "--format", "json", ...window], io);
-    expect(asked).toMatchObject({ code: 0, stderr: "" });
-    expect(asked.stdout).toMatch(/"requests": ?1\b/);
+    const requested = await runCommand(summary, ["--workspace", "acme-prod", "--format", "json", ...window], io);
+    expect(requested).toMatchObject({ code: 0, stderr: "" });
+    expect(requested.stdout).toMatch(/"requests": ?1\b/);
     const routes = join(import.meta.dirname, "../../../routes.yaml");
     expect(await runCommand(limits, ["--config", routes], io)).toMatchObject({ code: 0, stderr: "" });
     expect(readdirSync(io.cwd)).toEqual([]);

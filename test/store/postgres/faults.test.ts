@@ -47,29 +47,29 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
     };
 
     it("a batch whose answer is lost is written once, and acknowledged", async () => {
-      const [store, witness, proxy] = await behindProxy({ evidence: { maxWait: 15_000 } });
+      const [store, example, proxy] = await behindProxy({ evidence: { maxWait: 15_000 } });
       await store.evidence.decide(decisionRecord("before"));
       proxy.set("answer_lost");
       store.evidence.settle(outcomeRecord("before"));
       await store.evidence.decide(decisionRecord("during"));
       expect(proxy.lostAnswers()).toBe(1);
       await store.evidence.decide(decisionRecord("after"));
-      const rows = await readVerifiedLog(witness.evidence);
+      const rows = await readVerifiedLog(example.evidence);
       expect(requestIds(rows, "decision")).toEqual(["before", "during", "after"]);
       expect(requestIds(rows, "outcome")).toEqual(["before"]);
       expect(store.evidence.health()).toMatchObject({ state: "ok", refused: 0, lost: 0 });
     });
 
     it("a repeated request id is refused even when the first answer was lost", async () => {
-      const [store, witness, proxy] = await behindProxy({ evidence: { maxWait: 15_000 } });
+      const [store, example, proxy] = await behindProxy({ evidence: { maxWait: 15_000 } });
       await store.evidence.decide(decisionRecord("r1"));
       proxy.set("answer_lost");
       await expect(store.evidence.decide(decisionRecord("r1", { retryCount: 1 }))).rejects.toThrow("recorded already");
-      expect(await readVerifiedLog(witness.evidence)).toHaveLength(1);
+      expect(await readVerifiedLog(example.evidence)).toHaveLength(1);
     });
 
     it("a silent network refuses in bounded time, then at once, and heals by itself", async () => {
-      const [store, witness, proxy] = await behindProxy();
+      const [store, example, proxy] = await behindProxy();
       await store.evidence.decide(decisionRecord("before"));
       proxy.set("stalled");
       const startedAt = performance.now();
@@ -96,7 +96,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
       await expect.poll(() => store.evidence.health().state).toBe("ok");
       await store.evidence.decide(decisionRecord("after"));
       await store.evidence.flush();
-      const rows = await readVerifiedLog(witness.evidence);
+      const rows = await readVerifiedLog(example.evidence);
       // What was taken is written late; which of the later ones were depends on when the batch before was given up.
       const kept = requestIds(rows, "decision").filter((id) => !id.startsWith("refused"));
       expect(kept).toEqual(["before", "during", "after"]);
@@ -105,12 +105,12 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
     });
 
     it("a cut network is noticed at once, and watchers hear afterwards what they missed", async () => {
-      const [store, witness, proxy] = await behindProxy();
+      const [store, example, proxy] = await behindProxy();
       const seen: KeyRecord[] = [];
       await store.keys.watch((records) => seen.push(...records));
       proxy.set("cut");
       await expect.poll(() => works(store.keys.list())).toBe(false);
-      await witness.keys.create(keyRecord("a"));
+      await example.keys.create(keyRecord("a"));
       const startedAt = performance.now();
       await expect(store.evidence.decide(decisionRecord("during"))).rejects.toMatchObject({ reason: "failed" });
       expect(performance.now() - startedAt).toBeLessThan(3_000);
@@ -120,7 +120,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
     });
 
     it("an append of policies whose answer is lost is not known to be done, and is there once", async () => {
-      const [store, witness, proxy] = await behindProxy();
+      const [store, example, proxy] = await behindProxy();
       const first = rowsAfter(await store.policyLog.head(), [recordText("p")]);
       proxy.set("answer_lost");
       const append = store.policyLog.append(GENESIS, first);
@@ -129,17 +129,17 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
       await untilUsable(store);
       // Whoever reads on sees that it is there; whoever tries again does no harm.
       expect(await store.policyLog.append(GENESIS, first)).toBe(false);
-      expect(await readVerifiedPolicyLog(witness.policyLog)).toEqual(first);
+      expect(await readVerifiedPolicyLog(example.policyLog)).toEqual(first);
     });
 
     it("a listener of the policy log hears after an outage of what was added during it", async () => {
-      const [store, witness, proxy] = await behindProxy();
+      const [store, example, proxy] = await behindProxy();
       let heard = 0;
       const end = await store.policyLog.watch(() => (heard += 1));
       proxy.set("cut");
       await expect.poll(() => works(store.policyLog.head())).toBe(false);
       await expect(store.policyLog.watch(() => undefined)).rejects.toMatchObject({ name: "StoreUnavailableError" });
-      await appendOne(witness.policyLog, recordText("p"));
+      await appendOne(example.policyLog, recordText("p"));
       await delay(900);
       expect(heard).toBe(0);
       proxy.set("none");
@@ -197,12 +197,12 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
         killing,
         ...stores.flatMap((store, replica) => [0, 1, 2, 3].map((number) => lane(store, `${replica}-${number}`))),
       ]);
-      const witness = await open(url);
+      const example = await open(url);
       for (const store of stores) {
         await untilUsable(store);
         await expect.poll(() => works(store.evidence.flush())).toBe(true);
       }
-      const rows = await readVerifiedLog(witness.evidence);
+      const rows = await readVerifiedLog(example.evidence);
       const decided = requestIds(rows, "decision");
       expect(acknowledged.length).toBeGreaterThan(10);
       expect(new Set(decided).size).toBe(decided.length);

@@ -41,7 +41,7 @@ describe.skipIf(NO_POSTGRES !== null)(`counts over PostgreSQL ${NO_POSTGRES ?? "
     const url = await server.database();
     const proxy = await startFaultProxy(url);
     onTestFinished(() => proxy.close());
-    const [store, witness] = [await open(proxy.url), await open(url)];
+    const [store, example] = [await open(proxy.url), await open(url)];
     let written = 0;
     for (const after of numbers(6)) {
       const ids = numbers(3).map((index) => `r${after}-${index}`);
@@ -49,12 +49,12 @@ describe.skipIf(NO_POSTGRES !== null)(`counts over PostgreSQL ${NO_POSTGRES ?? "
       await write(store, ids);
       written += ids.length;
       // Refused where it is this one's answer that is lost; then asked again.
-      const asked = await counted(store).catch(() => null);
-      if (asked !== null) expect(asked.requests).toBe(written);
-      expect(await counted(witness)).toMatchObject({ requests: written, running: 0 });
+      const requested = await counted(store).catch(() => null);
+      if (requested !== null) expect(requested.requests).toBe(written);
+      expect(await counted(example)).toMatchObject({ requests: written, running: 0 });
     }
     expect(proxy.lostAnswers()).toBeGreaterThan(3);
-    expect(await counted(witness)).toMatchObject({ ended: { terminals: { completed: written } } });
+    expect(await counted(example)).toMatchObject({ ended: { terminals: { completed: written } } });
   });
 
   it("have each record once, whoever counts and reads meanwhile", async () => {

@@ -1,4 +1,4 @@
-import type { Asked, Turn } from "./turns.ts";
+import type { Requested, Turn } from "./turns.ts";
 
 /** Tokens that an answer says it used. */
 export interface Usage {
@@ -13,8 +13,8 @@ export interface Answer {
 }
 
 /** An answer in the protocol of the request. Texts come in two pieces, so that a stream can break after the first. */
-export function answerOf(asked: Asked, turn: Turn, usage: Usage, number: number): Answer {
-  return RENDERERS[asked.protocol]({ model: asked.model, turn, usage, id: String(number) });
+export function answerOf(requested: Requested, turn: Turn, usage: Usage, number: number): Answer {
+  return RENDERERS[requested.protocol]({ model: requested.model, turn, usage, id: String(number) });
 }
 
 interface Said {

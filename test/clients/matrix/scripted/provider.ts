@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { isJsonObject } from "../../../../src/canon/json.ts";
 import { answerJson, startSse, startUpstream } from "../../../support/router.ts";
 import { answerOf } from "./answers.ts";
-import { readAsked, type Asked, type Protocol, type Turn } from "./turns.ts";
+import { readRequested, type Requested, type Protocol, type Turn } from "./turns.ts";
 
 /** What goes wrong at the provider with the requests for one model. */
 export type Script =
@@ -60,10 +60,10 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     const body: unknown = JSON.parse(call.body);
     if (protocol === null || !isJsonObject(body)) return answerJson(response, { error: { message: "no" } }, 404);
     if (call.path.includes("/count_tokens")) return answerJson(response, { input_tokens: 100 });
-    const asked = readAsked(protocol, body);
-    const state = states.get(asked.model) ?? { ...HEALTHY, script: "plain", faults: 0 };
+    const requested = readRequested(protocol, body);
+    const state = states.get(requested.model) ?? { ...HEALTHY, script: "plain", faults: 0 };
     const { script } = state;
-    const isLast = state.toolless || asked.hasResult;
+    const isLast = state.toolless || requested.hasResult;
     calls += 1;
     if (script === "held") while (!state.isOver() && !response.destroyed) await moment();
     if (script === "unavailable" && !state.isOver()) return answerJson(response, { error: { message: "no" } }, 503);
@@ -71,10 +71,10 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       state.faults += 1;
       return answerJson(response, OVERFLOWS[protocol], 400);
     }
-    const turn = turnOf(asked);
+    const turn = turnOf(requested);
     const usage = { input: script === "expensive" ? 1_000_000 : 1_000, output: 20 };
-    const { events, whole } = answerOf(asked, turn, usage, calls);
-    if (!asked.stream) return answerJson(response, whole);
+    const { events, whole } = answerOf(requested, turn, usage, calls);
+    if (!requested.stream) return answerJson(response, whole);
     const isCut = isLast && (script === "cut-always" || (script === "cut-once" && state.faults === 0));
     if (isCut) state.faults += 1;
     return stream(response, events, isCut ? CUT_AFTER[protocol] : events.length);
@@ -98,7 +98,7 @@ function protocolOf(path: string): Protocol | null {
 }
 
 /** A command first, where a tool can run it; then words. Agents without tools take the file out of the words. */
-function turnOf({ shell, hasResult }: Asked): Turn {
+function turnOf({ shell, hasResult }: Requested): Turn {
   if (shell !== null && !hasResult) return shell(`echo ${PROOF.text} > ${PROOF.file}`);
   if (shell !== null) return { kind: "text", text: LAST_WORDS };
   return { kind: "text", text: `${LAST_WORDS}\n\n${PROOF.file}\n\`\`\`\n${PROOF.text}\n\`\`\`\n` };

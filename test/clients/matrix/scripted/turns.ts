@@ -11,7 +11,7 @@ export const PROTOCOLS = ["chat", "responses", "messages"] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
 /** A request as far as the script looks at it. */
-export interface Asked {
+export interface Requested {
   readonly protocol: Protocol;
   readonly model: string;
   readonly stream: boolean;
@@ -21,7 +21,7 @@ export interface Asked {
   readonly hasResult: boolean;
 }
 
-export function readAsked(protocol: Protocol, body: JsonObject): Asked {
+export function readRequested(protocol: Protocol, body: JsonObject): Requested {
   return {
     protocol,
     model: typeof body["model"] === "string" ? body["model"] : "",
@@ -35,7 +35,7 @@ export function readAsked(protocol: Protocol, body: JsonObject): Asked {
 const RESULTS = /"role":"tool"|"type":"tool_result"|"type":"(?:function_call|custom_tool_call)_output"/;
 
 /** Agents name their shell and its member differently: the first tool with a member for a command is taken. */
-function shellOf(tools: unknown): Asked["shell"] {
+function shellOf(tools: unknown): Requested["shell"] {
   for (const { name, schema } of toolsOf(tools)) {
     const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {};
     const member = Object.keys(properties).find((key) => /^(command|cmd|commands)$/.test(key));

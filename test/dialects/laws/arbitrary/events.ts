@@ -4,14 +4,14 @@ import type { TokenUsage } from "../../../../src/canon/generate/usage.ts";
 import { someText } from "./conversations.ts";
 
 /** A block of an answer before it has an index. */
-interface Told {
+interface Reported {
   readonly block: OpenBlock;
   readonly deltas: readonly InferenceEvent[];
 }
 
 const fragments = fc.array(someText, { minLength: 1, maxLength: 4 });
 
-const textBlock: fc.Arbitrary<Told> = fc
+const textBlock: fc.Arbitrary<Reported> = fc
   .tuple(
     fragments,
     fc.option(
@@ -30,12 +30,12 @@ const textBlock: fc.Arbitrary<Told> = fc
     ],
   }));
 
-const refusalBlock: fc.Arbitrary<Told> = fragments.map((texts) => ({
+const refusalBlock: fc.Arbitrary<Reported> = fragments.map((texts) => ({
   block: { kind: "refusal" },
   deltas: texts.map((text) => ({ type: "refusal", index: 0, text })),
 }));
 
-function reasoningBlock(family: string | null): fc.Arbitrary<Told> {
+function reasoningBlock(family: string | null): fc.Arbitrary<Reported> {
   const signature = family === null ? fc.constant(null) : fc.option(fc.base64String({ minLength: 8, maxLength: 16 }));
   return fc
     .tuple(fc.array(someText, { maxLength: 3 }), signature, fc.boolean())
@@ -52,7 +52,7 @@ function reasoningBlock(family: string | null): fc.Arbitrary<Told> {
 }
 
 /** The JSON text of an object, cut anywhere: inside names, numbers and escapes too. */
-const callBlock: fc.Arbitrary<Told> = fc
+const callBlock: fc.Arbitrary<Reported> = fc
   .tuple(
     fc.constantFrom("look_up", "send"),
     fc.dictionary(fc.string({ unit: "grapheme", maxLength: 4 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }),
@@ -85,7 +85,7 @@ const usage: fc.Arbitrary<TokenUsage> = fc
   }));
 
 /** Reasons that go with what was said: calls end in calls or at a limit, a refusal in itself. */
-function reasonFor(blocks: readonly Told[]): fc.Arbitrary<{ reason: FinishReason; stopSequence: string | null }> {
+function reasonFor(blocks: readonly Reported[]): fc.Arbitrary<{ reason: FinishReason; stopSequence: string | null }> {
   const kinds = new Set(blocks.map(({ block }) => block.kind));
   const plain = (...reasons: readonly FinishReason[]) =>
     fc.constantFrom(...reasons).map((reason) => ({ reason, stopSequence: null }));
@@ -112,7 +112,7 @@ export function answerEvents(family: string | null): fc.Arbitrary<readonly Infer
 }
 
 /** No answer both refuses and calls, and no protocol goes on after a refusal. */
-function soundBlocks(blocks: readonly Told[]): readonly Told[] {
+function soundBlocks(blocks: readonly Reported[]): readonly Reported[] {
   const refusal = blocks.findIndex(({ block }) => block.kind === "refusal");
   if (refusal === -1) return blocks;
   return [
@@ -122,7 +122,7 @@ function soundBlocks(blocks: readonly Told[]): readonly Told[] {
 }
 
 function sequence(
-  blocks: readonly Told[],
+  blocks: readonly Reported[],
   counts: TokenUsage | null,
   early: boolean,
   finish: { reason: FinishReason; stopSequence: string | null },

@@ -271,11 +271,11 @@ describe("requests for embeddings", () => {
     ["voyage", {}],
     ["bedrock-nova-embed", {}],
   ])("of %s say that texts must not be cut where the caller does not say, as where it says no", (dialect, place) => {
-    const asked = { ...ONE, purpose: "query" } as const;
-    const unsaid = formatted(dialect, asked, place);
+    const requested = { ...ONE, purpose: "query" } as const;
+    const unsaid = formatted(dialect, requested, place);
     expect(unsaid).toMatchObject({ dropped: [] });
-    expect(formatted(dialect, { ...asked, mayTruncate: false }, place)).toEqual(unsaid);
-    expect(formatted(dialect, { ...asked, mayTruncate: true }, place)).not.toEqual(unsaid);
+    expect(formatted(dialect, { ...requested, mayTruncate: false }, place)).toEqual(unsaid);
+    expect(formatted(dialect, { ...requested, mayTruncate: true }, place)).not.toEqual(unsaid);
   });
 
   it.each<[DialectName, Place, string]>([

@@ -163,33 +163,33 @@ describe("members that nobody knows", () => {
     [deep, "input[0].novel"],
     [deeper, "input[0].image_url.detail"],
     [{ input: [{ ...text, "two words": 1 }] }, "input[0].*"],
-  ])("are refused by name: %j", (asked, path) => {
-    if (path !== "input[0].*") expect(moderationsSurface.refuseUnknown(asked, "reject")?.param).toBe(path);
-    expect(tried(asked)).toMatchObject({ status: 400, code: "unknown_field", param: path });
+  ])("are refused by name: %j", (requested, path) => {
+    if (path !== "input[0].*") expect(moderationsSurface.refuseUnknown(requested, "reject")?.param).toBe(path);
+    expect(tried(requested)).toMatchObject({ status: 400, code: "unknown_field", param: path });
   });
 
-  it.each<JsonObject>([body, deep, deeper])("are stripped on record: %j", (asked) => {
-    expect(moderationsSurface.refuseUnknown(asked, "strip")).toBeNull();
-    const task = opened(asked, plainTarget, "strip");
+  it.each<JsonObject>([body, deep, deeper])("are stripped on record: %j", (requested) => {
+    expect(moderationsSurface.refuseUnknown(requested, "strip")).toBeNull();
+    const task = opened(requested, plainTarget, "strip");
     expect(task.stripped).toEqual(["unknown_field"]);
     expect(JSON.stringify(sent(task).body)).not.toMatch(/novel|detail/);
   });
 
   it("of the body are forwarded as they came", () => {
     const bytes = bytesOf('{"input":"a","novel":{"count":9007199254740993},"__proto__":{"x":1}}');
-    const asked = parseJsonBytes(bytes);
-    if (!isJsonObject(asked)) throw new Error("no object");
-    const call = opened(asked, plainTarget, "forward").parts[0]?.callTo(plainTarget);
+    const requested = parseJsonBytes(bytes);
+    if (!isJsonObject(requested)) throw new Error("no object");
+    const call = opened(requested, plainTarget, "forward").parts[0]?.callTo(plainTarget);
     expect(call?.body).toBe(
       '{"novel":{"count":9007199254740993},"__proto__":{"x":1},"model":"upstream-model","input":"a"}',
     );
   });
 
-  it.each<JsonObject>([deep, deeper])("of parts are forwarded as they came: %j", (asked) => {
-    expect(moderationsSurface.refuseUnknown(asked, "forward")).toBeNull();
-    const task = opened(asked, plainTarget, "forward");
+  it.each<JsonObject>([deep, deeper])("of parts are forwarded as they came: %j", (requested) => {
+    expect(moderationsSurface.refuseUnknown(requested, "forward")).toBeNull();
+    const task = opened(requested, plainTarget, "forward");
     expect(task).toMatchObject({ stripped: [], dropped: [] });
-    expect(sent(task).body).toEqual({ model: "upstream-model", ...asked });
+    expect(sent(task).body).toEqual({ model: "upstream-model", ...requested });
   });
 
   it("of parts are refused by an endpoint that is sent one text", () => {
@@ -198,8 +198,8 @@ describe("members that nobody knows", () => {
   });
 
   it("count as absent where they are null", () => {
-    const asked = { input: [{ ...text, novel: null }], other: null };
-    expect(sent(opened(asked)).body).toEqual({ model: "upstream-model", input: [text] });
+    const requested = { input: [{ ...text, novel: null }], other: null };
+    expect(sent(opened(requested)).body).toEqual({ model: "upstream-model", input: [text] });
   });
 });
 
