@@ -56,7 +56,7 @@ describe("the shape of the house", () => {
     }
   });
 
-  it("simulating a change serves nobody and opens no store", () => {
+  it("simulating a change serves no request and opens no store", () => {
     const reached = [...reachableFrom(join(SOURCE, "cli/simulate/simulate.ts"))].map(shown);
     expect(reached.length).toBeGreaterThan(1);
     expect(reached.filter((path) => /^src\/(http|store|telemetry)\//.test(path))).toEqual([]);

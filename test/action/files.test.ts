@@ -52,7 +52,7 @@ describe.each([...texts.keys()])("%s", (path) => {
     for (const script of scripts) expect(script).not.toMatch(/\beval\b|\$\{?GITHUB_(HEAD_REF|EVENT_PATH)/);
   });
 
-  it("never runs for strangers with a token that writes", () => {
+  it("never runs for anonymous callers with a token that writes", () => {
     const withoutComments = (texts.get(path) ?? "").replaceAll(/(^|\s)#.*$/gm, "");
     expect(withoutComments).not.toMatch(/pull_request_target|workflow_run|secrets\./);
   });

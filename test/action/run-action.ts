@@ -96,7 +96,7 @@ export function writeComment(runner: Runner, body: string): void {
 
 /**
  * A checkout of the action whose Signalbox does as it is told: each command ends with its code and prints its text, and
- * simulate writes the files that it is asked for.
+ * simulate writes the files that are requested.
  */
 export function fakeCheckout(reported: {
   readonly check?: number;

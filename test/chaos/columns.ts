@@ -88,7 +88,7 @@ const SURFACES = {
   },
 } as const satisfies Record<string, Surface>;
 
-/** What is asked of which upstream: one column of the matrix. */
+/** What is required of which upstream: one column of the matrix. */
 export interface Column {
   /** Such as `chat over gemini, streamed`; also what its endpoints are called after. */
   readonly id: string;

@@ -128,7 +128,7 @@ export const WAYS: readonly Way[] = [
   way(
     "two-answers",
     (socket, body, type) => {
-      // What nobody asked for must not become the answer to the next request on the connection.
+      // What was not requested must not become the answer to the next request on the connection.
       socket.write(`${sized(body, type)}${sized(body.replaceAll("answer", "smuggled"), type)}`);
     },
     { alone: always },

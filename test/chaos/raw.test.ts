@@ -19,7 +19,7 @@ const OVER_CHAT = COLUMNS.filter(
 /** Cells under way at once; most of them wait for a provider that says nothing. */
 const AT_ONCE = 96;
 
-/** A provider where nobody listens. */
+/** A provider without a listener. */
 const NOBODY = "nobody";
 const NAMES = [...WAYS.map(({ name }) => name), NOBODY];
 

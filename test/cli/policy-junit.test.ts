@@ -113,7 +113,7 @@ describe("JUnit XML", () => {
   });
 });
 
-test("the terminal's colours are its own: only where asked for, and never a policy's", () => {
+test("the terminal's colours are its own: only where requested, and never a policy's", () => {
   const run = runOf(outcome({ outcome: "fail", printed: ["\u001b[2J\u009b31m\u202e"], cases: ["\u001b]0;x\u0007"] }));
   const plain = formatRun(run, { colour: false, verbose: false });
   expect(plain.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);

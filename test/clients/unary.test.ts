@@ -41,7 +41,7 @@ describe.each(EMBED_ROUTES)("vectors over %s", (route) => {
     expect(one.data.map(({ embedding }) => embedding.map(Math.fround))).toEqual([expected[3]?.map(Math.fround)]);
   });
 
-  it("have the length asked for", async () => {
+  it("have the length requested", async () => {
     const { data } = await openai().embeddings.create({ model: route, input: "a", dimensions: 4 });
     expect(data[0]?.embedding).toHaveLength(4);
   });

@@ -27,7 +27,7 @@ interface Options {
   readonly only: string;
 }
 
-/** @returns the options, or what is wrong with them; `null` where help was asked for. */
+/** @returns the options, or what is wrong with them; `null` where help was requested. */
 function readOptions(argv: readonly string[]): Options | string | null {
   let parsed;
   try {

@@ -8,7 +8,7 @@ export const BINDINGS = "conformance/bindings";
 export const SETS = "conformance/sets";
 
 /**
- * What the compiler is asked for: the modules as they are, and a package that turns the query into rules. A comprehension
+ * What the compiler gets: the modules as they are, and a package that turns the query into rules. A comprehension
  * keeps "undefined" (an empty list) apart from every value.
  */
 export function questionOf({ modules, query, wanted }: ConformanceCase): BuildRequest {

@@ -208,7 +208,7 @@ describe("assessing a run", () => {
   });
   const wrong = { kind: "wrong", detail: "[]" } as const;
 
-  test("a wrong result that nobody listed is unexpected", () => {
+  test("a wrong result that is not listed is unexpected", () => {
     const assessment = assess([result("a", wrong), result("b", { kind: "right" })], {});
     expect(assessment.unexpected.map(({ testCase }) => testCase.note)).toEqual(["a"]);
     expect(isAsKnown(assessment)).toBe(false);

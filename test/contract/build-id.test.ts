@@ -42,7 +42,7 @@ describe("build_id", () => {
     expect(new Set([...ids, buildId(undefined, "1", renamed)]).size).toBe(files.length + 1);
   });
 
-  it("of this program is the same whenever it is asked for", () => {
+  it("of this program is the same whenever it is requested", () => {
     expect(buildId(undefined, "0.1.0")).toBe(buildId(undefined, "0.1.0"));
   });
 

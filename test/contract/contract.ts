@@ -158,7 +158,7 @@ export function exampleDeviations({ path, method }: Endpoint): readonly string[]
   );
 }
 
-/** What is wrong with the answer to what no endpoint is asked for: 400 or 404, in the shape of the path's family, with a request id. */
+/** What is wrong with the answer to a request for no endpoint: 400 or 404, in the shape of the path's family, with a request id. */
 export function unroutedDeviations(
   path: string,
   method: string,

@@ -490,7 +490,7 @@ describe("policies", () => {
     });
   });
 
-  it("sees what is left of the budget where one of them reads it, and nothing left where nobody says", () => {
+  it("sees what is left of the budget where one of them reads it, and nothing left where the input has none", () => {
     for (const [readsBudget, budget, seen] of [
       [true, "below_half", "below_half"],
       [true, undefined, "exhausted"],

@@ -68,7 +68,7 @@ function holderOf(parent: Identity, grant: TokenGrant): Identity {
 }
 
 describe("narrow", () => {
-  it("gives what is asked for and granted, or says which member is not, and nothing in between", () => {
+  it("gives what is requested and granted, or says which member is not, and nothing in between", () => {
     fc.assert(
       fc.property(scopesOf, grants, requests, (scopes, grant, requested) => {
         const given = narrow({ scopes }, grant, requested);

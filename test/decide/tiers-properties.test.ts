@@ -133,7 +133,7 @@ describe("over random routes and preferences", () => {
     );
   });
 
-  it("an order adds and takes no place, whoever asks for it", () => {
+  it("an order adds and takes no place, whichever caller requests it", () => {
     fc.assert(
       fc.property(fixtures, narrowing, ordering, preferring, filtering, (rows, fewer, order, regions, failing) => {
         const plain = decided(rows, fewer, policies([], failing));

@@ -72,7 +72,7 @@ describe("a relayed messages stream that stops without a reason", () => {
     expect(ending({}, beginning, changed, stop)).toMatchObject({ failure: null, finish: "stop" });
   });
 
-  it("has answered where nothing was asked for", () => {
+  it("has answered where nothing was requested", () => {
     expect(ending({ max_tokens: 0 }, beginning, stop)).toMatchObject({ failure: null, finish: null });
     const whole = encoder.encode(JSON.stringify({ type: "message", content: [], stop_reason: null }));
     const { relay } = messagesSurface;

@@ -236,7 +236,7 @@ describe("a response schema asked for as a tool", () => {
     expect(answer).toMatchObject({ finish: null, failure: { kind: "malformed" } });
   });
 
-  it("has output with the answer's first character, not with the call that we asked for", () => {
+  it("has output with the answer's first character, not with the call that we requested", () => {
     const [opened, said] = call(0, "json_response", "{}");
     if (opened === undefined || said === undefined) throw new Error("no call");
     const parser = emulateSchema(request, ENDPOINT).wrap(parserOf([[start, opened], [said]], []));

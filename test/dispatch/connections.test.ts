@@ -23,7 +23,7 @@ describe("the gate of a provider", () => {
     expect(first?.dispatcher).not.toBe(second?.dispatcher);
   });
 
-  it("outlives a reload that changes the limit, and is new when nobody used it any more", async () => {
+  it("outlives a reload that changes the limit, and is new when it is not used any more", async () => {
     const before = acquire([{ maxConcurrency: 5 }]);
     const after = acquire([{ maxConcurrency: 9 }]);
     const gate = before.connections.get("p0")?.limiter;
@@ -98,7 +98,7 @@ describe("the gates of a table's endpoints", () => {
   it.each([
     ["the provider's", 1, null],
     ["the endpoint's", 9, 1],
-  ])("are forgotten when nobody uses them any more: %s", async (_, limit, maxConcurrency) => {
+  ])("are forgotten when they are not used any more: %s", async (_, limit, maxConcurrency) => {
     const row = endpoint("a", { maxConcurrency });
     const rows = [provider("p", { maxConcurrency: limit })];
     const [first, second] = [acquireWith(rows, [row]), acquireWith(rows, [row])];

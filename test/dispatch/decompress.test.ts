@@ -67,7 +67,7 @@ describe("answers that come compressed", () => {
     expect(listen(encoding).machine).toBeNull();
   });
 
-  it.each(["zstd", "gzip, br", "compress"])("are refused in an encoding that nobody asked for: %s", (encoding) => {
+  it.each(["zstd", "gzip, br", "compress"])("are refused in an encoding that was not requested: %s", (encoding) => {
     expect(listen(encoding).machine).toBeUndefined();
   });
 });

@@ -153,7 +153,7 @@ describe("the deadline for the first output", () => {
     expect(took()).toBeLessThan(1_900);
   });
 
-  it("counts from when the request was sent, not from when its credentials were asked for", async () => {
+  it("counts from when the request was sent, not from when its credentials were requested", async () => {
     const access: Partial<Access> = {
       makeAuthorize: () => async () => {
         await pause(80);

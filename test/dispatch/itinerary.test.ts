@@ -101,7 +101,7 @@ describe("the way through a plan", () => {
     expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000, 5_000, 5_000]);
   });
 
-  it("keeps to what the provider asked for, within the deadline and half a minute", () => {
+  it("keeps to what the provider requested, within the deadline and half a minute", () => {
     const requested = (retryAfter: number, deadline = FAR): Step | null =>
       new Itinerary(1, 10, deadline).next(failure("rate_limited", { retryAfter }), 0, 0.5);
     expect(requested(700)).toEqual({ destination: 0, pause: 700 });

@@ -151,7 +151,7 @@ const family = fc.constantFrom(
   ["policy", "constraint", "reason_code"],
 );
 
-/** Groupings that can be asked for. */
+/** Groupings that can be requested. */
 export const groupings: fc.Arbitrary<readonly string[]> = family.chain((names) =>
   fc
     .tuple(fc.shuffledSubarray([...names]), fc.constantFrom("day", "hour", null))

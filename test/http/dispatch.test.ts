@@ -186,7 +186,7 @@ describe("the commit point", () => {
     expect(placeOf(response)).toBe("b");
   });
 
-  it("is the first text: after it a failure is said, and nobody else answers", async () => {
+  it("is the first text: after it a failure is said, and no other endpoint answers", async () => {
     const dying = await startUpstream(async (response) => {
       startSse(response);
       response.write(sse(delta("hi")));
@@ -337,7 +337,7 @@ describe("health", () => {
     expect(ill.calls).toHaveLength(2);
   });
 
-  it("is asked for by probes where the provider has one, with its credentials, and by nobody else meanwhile", async () => {
+  it("is requested by probes where the provider has one, with its credentials, and by no other request meanwhile", async () => {
     let isIll = true;
     const upstream = await startUpstream((response, { path }) => {
       if (path === "/v1/models") failing(isIll ? 503 : 200)(response);

@@ -135,7 +135,7 @@ describe("embeddings", () => {
     }
   });
 
-  it("go on byte for byte where the provider's answer is what was asked for", async () => {
+  it("go on byte for byte where the provider's answer is what was requested", async () => {
     const upstream = await startUpstream(answerVectors);
     const router = await startRouter({ table: vectorTable([upstream]) });
     const response = await embed(router, { input: ["a", "b"], user: "somebody" });
@@ -271,7 +271,7 @@ describe("embeddings", () => {
     expect(whole.errors).toEqual([]);
   });
 
-  it("are asked for once by two requests of one idempotency key", async () => {
+  it("are requested once by two requests of one idempotency key", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -374,7 +374,7 @@ describe("embeddings", () => {
     expect(router.outcomes.flatMap(({ attempts }) => attempts)).toMatchObject([{ failure: "client_closed", calls: 1 }]);
   });
 
-  it("are asked for anew by a duplicate that is decided otherwise", async () => {
+  it("are requested anew by a duplicate that is decided otherwise", async () => {
     const waiting: (() => void)[] = [];
     const held = async (response: ServerResponse, call: UpstreamCall): Promise<void> => {
       await new Promise<void>((resolve) => {
@@ -416,7 +416,7 @@ describe("embeddings", () => {
     expect((await hasty).status).toBe(504);
     expect(performance.now() - startedAt).toBeLessThan(1_900);
     expect((await first).status).toBe(504);
-    // What failed within the first one's time is asked for again within its own.
+    // What failed within the first one's time is requested again within its own.
     expect((await patient).status).toBe(200);
     expect(upstream.calls).toHaveLength(2);
     await router.settled(3);

@@ -17,7 +17,7 @@ async function drip(socket: Socket, text: string): Promise<void> {
   }
 }
 
-describe("interim answers that nobody asked for", () => {
+describe("interim answers that were not requested", () => {
   it.each([
     ["one 100", CONTINUE],
     ["100 with headers and without a reason", "HTTP/1.1 100\r\nx-a: 100\r\n\r\n"],
@@ -83,7 +83,7 @@ describe("a stream whose end only the end of the connection tells", () => {
     return { text, outcome: router.outcomes[0] };
   }
 
-  it("has failed where it ends after the finish without the counts that were asked for", async () => {
+  it("has failed where it ends after the finish without the counts that were requested", async () => {
     const { text, outcome } = await outcomeOf(said);
     expect(outcome?.terminal).toBe("failed");
     expect(outcome?.attempts.at(-1)?.failure).toBe("truncated");

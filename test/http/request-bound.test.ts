@@ -25,7 +25,7 @@ async function router(unrouted: number[] = [], onVerify: () => void = () => {}) 
 describe("one connection", () => {
   it("is closed after a thousand requests for nothing, and the last answer says so", async () => {
     const { url } = await router();
-    // Bytes that nobody reads reset the connection, and answers before them are lost; so there are none.
+    // Bytes that are not read reset the connection, and answers before them are lost; so there are none.
     const said = await sendRaw(url, get("/nowhere").repeat(BOUND), 2_000);
     expect(statusesOf(said)).toEqual(Array.from({ length: BOUND }, () => 404));
     expect(said.match(/connection: close/gi)).toHaveLength(1);

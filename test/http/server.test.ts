@@ -108,7 +108,7 @@ describe("answers to what never becomes a request", () => {
   });
 });
 
-describe("bodies that nobody reads", () => {
+describe("bodies that are not read", () => {
   const head = (length: string, token: string, type = "application/json"): string =>
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: ${type}\r\n${length}\r\n\r\n`;
   it.each([
@@ -196,7 +196,7 @@ async function readLate(url: string, pause: number): Promise<number> {
   return received;
 }
 
-describe("answers that nobody reads", () => {
+describe("answers that are not read", () => {
   it("are taken back after the write time", async () => {
     const limits = {
       bodyBytes: 1_000_000,

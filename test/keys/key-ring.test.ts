@@ -181,7 +181,7 @@ describe("openKeyRing, lookUp", () => {
     }
   });
 
-  it("asks the store at most twenty times in any second, however many strangers come", async () => {
+  it("asks the store at most twenty times in any second, however many anonymous callers come", async () => {
     vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
     try {
       const requested: string[] = [];

@@ -6,7 +6,7 @@ import { policyDigest } from "../../src/policy/digest.ts";
 import { storedContent } from "../../src/policy/kept-content.ts";
 import { POLICY } from "./policy-rows.ts";
 
-/** A content of a policy as servers keep it; its module is one that nobody can run. */
+/** A content of a policy as servers keep it; its module is one that cannot be run. */
 export function keptPolicy(letter: string, id = POLICY): StoredContent {
   const contract: PolicyContract = {
     contract: 1,

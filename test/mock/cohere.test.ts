@@ -185,7 +185,7 @@ describe("what the provider refuses", () => {
     },
   );
 
-  test("a key is asked for where the words say so", async () => {
+  test("a key is requested where the words say so", async () => {
     const server = await mockForTest();
     const body = { model: "m+require-auth", messages: HELLO };
     expect((await postTo(server, PATH, body)).status).toBe(401);

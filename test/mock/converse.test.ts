@@ -196,7 +196,7 @@ describe("what Bedrock refuses", () => {
     expect(await response.json()).toEqual({ message: expect.stringMatching(message) });
   });
 
-  test("says so in AWS's shape, with the status that was asked for", async () => {
+  test("says so in AWS's shape, with the status that was requested", async () => {
     const server = await mockForTest();
     const answer = await postTo(server, "/model/m%2B429%2Bretry-after%3D3/converse-stream", { messages: [spoken] });
     expect([answer.status, answer.headers.get("x-amzn-errortype"), answer.headers.get("retry-after")]).toEqual([

@@ -94,7 +94,7 @@ describe("a stream", () => {
     expect(events(gunzipSync(half.body))).toHaveLength(2);
   });
 
-  test("arrives in pieces of the size asked for", async () => {
+  test("arrives in pieces of the size requested", async () => {
     const server = await mockForTest();
     const { body, chunks, complete } = parts(await raw(server, "m+chunks=1", stream, "x-mock: split=1\r\n"));
     expect(complete).toBe(true);

@@ -207,7 +207,7 @@ test("tokens are counted, by each service in its own way", async () => {
   expect(await count(vertex, { contents, ...instruction })).toBe(18);
 });
 
-test("faults come where they are asked for", async () => {
+test("faults come where they are requested", async () => {
   const server = await mockForTest();
   const path = `${BASE}m:streamGenerateContent?alt=sse`;
   const get = (words: string) => rawTo(server, path, { contents }, `x-mock: chunks=2; ${words}\r\n`);

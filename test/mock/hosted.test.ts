@@ -182,7 +182,7 @@ describe("what the clouds do in their own way", () => {
   test.each([
     ["bedrock_invoke", 403],
     ["vertex_raw_predict", 401],
-  ])("a call without credentials, where they are asked for: %s", async (flag, status) => {
+  ])("a call without credentials, where they are requested: %s", async (flag, status) => {
     const exchange = exchangeOf(flag, {}, "+require-auth");
     expect((await postTo(await mockForTest(), exchange.path, exchange.body)).status).toBe(status);
     const answer = await postTo(await mockForTest(), exchange.path, exchange.body, { authorization: "Bearer k" });

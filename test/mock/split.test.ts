@@ -47,6 +47,6 @@ test("no piece holds a whole character of several bytes", () => {
   );
 });
 
-test("even cuts have the size asked for", () => {
+test("even cuts have the size requested", () => {
   expect(evenCuts(Buffer.from("abcde"), 2).map(String)).toEqual(["ab", "cd", "e"]);
 });

@@ -100,7 +100,7 @@ test("a hundred and one documents are two searches", async () => {
   expect(answer).toMatchObject({ meta: { billed_units: { search_units: 2 } } });
 });
 
-test("as many as are asked for, and no more than there are", async () => {
+test("as many as are requested, and no more than there are", async () => {
   const server = await mockForTest();
   for (const [numberOfResults, count] of [
     [3, 1],

@@ -167,7 +167,7 @@ const rows = table({
   workspaces: [workspace("w"), workspace("v", {}, { tier: "regulated" })],
 });
 
-/** Every class of the table that anything in the grammar tells apart. */
+/** Every class of the table that anything in the grammar distinguishes. */
 const classes: readonly { readonly caller: typeof identity; readonly question: Question; readonly at: number }[] = [
   "w",
   "v",

@@ -193,7 +193,7 @@ describe.skipIf(recordings === null)("recorded messages (skipped where ../shared
     },
   );
 
-  it("every count is asked for and answered", () => {
+  it("every count is requested and answered", () => {
     const seen = tally();
     for (const recording of counts ?? []) {
       const body = sentBody(recording);

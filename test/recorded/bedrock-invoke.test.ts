@@ -177,7 +177,7 @@ describe.skipIf(recordings === null)("recorded InvokeModel (skipped where ../sha
     },
   );
 
-  it("counts are asked for and answered as was recorded", () => {
+  it("counts are requested and answered as was recorded", () => {
     let passed = 0;
     const refused = new Map<string, number>();
     for (const recording of counts ?? []) {

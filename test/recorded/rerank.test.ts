@@ -61,7 +61,7 @@ function expectedRequest(body: JsonObject, name: PlaceName): unknown {
   const present = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null));
   const limit = topN ?? topK ?? null;
   const count = Array.isArray(documents) ? documents.length : 0;
-  // Never more results than documents are asked for: some providers refuse that.
+  // Never more results than documents are requested: some providers refuse that.
   const bound = limit === null ? {} : { [name === "voyage" ? "top_k" : "top_n"]: Math.min(Number(limit), count) };
   return { ...ADDED[name], ...present, documents, ...bound };
 }

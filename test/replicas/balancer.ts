@@ -48,7 +48,7 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
   };
 }
 
-/** `null` where nobody listens. */
+/** `null` without a listener. */
 function connected(port: number): Promise<Socket | null> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");

@@ -17,7 +17,7 @@ import { fixture } from "./fixture.ts";
 import { startProvider } from "./provider.ts";
 import { Replica } from "./replica.ts";
 
-/** Promotions, and as many rollbacks, that each replica is asked for at once. */
+/** Promotions, and as many rollbacks, requested of each replica at once. */
 const ASKED = 10;
 
 interface View {

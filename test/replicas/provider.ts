@@ -7,7 +7,7 @@ export const WORDS = Array.from({ length: 20 }, (_, index) => `word${index} `);
 
 export interface Provider {
   readonly url: string;
-  /** How many requests it has answered to the end, by the name of the model asked for. */
+  /** How many requests it has answered to the end, by the name of the model requested. */
   readonly answered: ReadonlyMap<string, number>;
 }
 

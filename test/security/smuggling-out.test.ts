@@ -272,7 +272,7 @@ describe("what a provider says of the length of its answer", () => {
   });
 
   it.each(DOORS.map((door) => [door.name, door] as const))(
-    "an answer that nobody asked for is nobody's: %s",
+    "an answer that was not requested is nobody's: %s",
     async (_, door) => {
       // Behind the answer to the first caller lies another, for whoever comes next on the connection.
       const poison = good(door).replaceAll("hi", "PO").replace(/0\.1/, "9.9");

@@ -144,7 +144,7 @@ describe("workspaces and routes that look alike", () => {
     workspaces: [workspace("w", { routes: ["r", "t", "u"] }), workspace("v", { routes: ["r"] })],
   };
 
-  it("are told apart by a policy that counts what the workspace approves", async () => {
+  it("are distinguished by a policy that counts what the workspace approves", async () => {
     const base = await sideOf(tableWith(rows));
     const head = await sideOf(tableWith(rows), [
       gate("many", "pass.is_so if count(data.approved.routes[input.workspace.id]) > 2"),
@@ -154,7 +154,7 @@ describe("workspaces and routes that look alike", () => {
     expect(changed).toBeGreaterThan(0);
   });
 
-  it("are told apart by whether an endpoint of another name is the same place", async () => {
+  it("are distinguished by whether an endpoint of another name is the same place", async () => {
     const before = {
       routes: [route("r", "a", []), route("t", "b", [])],
       endpoints: [endpoint("a", { upstreamModel: "x" }), endpoint("b", { upstreamModel: "y" })],

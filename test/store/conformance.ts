@@ -145,7 +145,7 @@ function keyLaws(store: () => Store): void {
     }
   });
 
-  it("counts the good keys of a workspace, up to as many as are asked for", async () => {
+  it("counts the good keys of a workspace, up to as many as are requested", async () => {
     for (const id of ["a", "b", "c"]) await store().keys.create(keyRecord(id));
     await store().keys.create(keyRecord("expired", { expiresAt: 1_200_000 }));
     await store().keys.create(keyRecord("other", { workspace: "beta" }));

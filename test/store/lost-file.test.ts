@@ -204,7 +204,7 @@ describe("a log on disk that is not what the process wrote", () => {
     await store.close().catch(() => undefined);
   });
 
-  it("is told apart by position and hash", () => {
+  it("is distinguished by position and hash", () => {
     const known = { position: 5, hash: "a" };
     expect(judge(known, null, { position: 4, hash: "b" })).toBe("log_behind");
     expect(judge(known, { position: 5, hash: "b" }, { position: 9, hash: "c" })).toBe("log_differs");

@@ -159,7 +159,7 @@ describe("metrics of requests", () => {
     await until(() => router.snapshots.users === 0);
   });
 
-  it("make no series of what strangers name", async () => {
+  it("make no series of what anonymous callers name", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
     const metrics = new RequestMetrics();
     const router = await startRouter({ table: tableOver([upstream]), runtime: { observer: metrics } });

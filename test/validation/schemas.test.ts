@@ -132,7 +132,7 @@ describe("a check", () => {
     expect(compiled).toBe(1);
   });
 
-  it("refuses a schema with words that nobody knows", () => {
+  it("refuses a schema with unknown keywords", () => {
     expect(() => new Validator(() => ({ schema: { typo: 1 } })).accepts(1)).toThrow(/unknown keyword/);
     const annotated = new Validator(() => ({ schema: { typo: 1 }, annotations: ["typo"] }));
     expect(annotated.accepts(1)).toBe(true);

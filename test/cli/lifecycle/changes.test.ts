@@ -44,7 +44,7 @@ describe("signalbox policy approve", () => {
     expect(server.requested.at(-1)).toMatchObject({ body: { digest: DIGESTS.r2 }, ifMatch: undefined });
   });
 
-  it("does not tell an approver that the approval was for nothing: it counts for whoever else promotes", async () => {
+  it("does not tell an approver that the approval was for nothing: it counts for other promoters", async () => {
     const requirements = { approvals: 1, roles: ["privacy"], assertions: true };
     const missing = [
       { requirement: "approvals", have: 0, need: 1 },

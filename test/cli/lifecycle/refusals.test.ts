@@ -122,7 +122,7 @@ describe("a command line that cannot be used", () => {
     "history",
   ];
 
-  it.each(commands)("%s --help says its flags and exit codes, and asks nobody", async (command) => {
+  it.each(commands)("%s --help says its flags and exit codes, and prompts for nothing", async (command) => {
     const server = await fakeServer({});
     const { code, stdout, stderr } = await server.run([command, "--help"], { environment: {} });
     expect([code, stderr, server.requested]).toEqual([0, "", []]);

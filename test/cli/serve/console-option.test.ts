@@ -25,7 +25,7 @@ describe("--console", () => {
     expect(() => consoleOf("--console", "both")).toThrow("--console: must be one of admin, public, off");
   });
 
-  it("lets no key be pasted into a page of another machine in clear, unless that is asked for", () => {
+  it("lets no key be pasted into a page of another machine in clear, unless that is requested", () => {
     const exposed = ["--console", "admin", "--admin-host", "0.0.0.0"];
     expect(() => consoleOf(...exposed)).toThrow("--console: --admin-host is reached from other machines");
     expect(consoleOf(...exposed, "--behind-proxy")).toBe("admin");

@@ -25,7 +25,7 @@ function refusal(more: Partial<GenerateRequest>, model: Partial<ModelRow> = {}) 
 }
 
 describe("a request as messages", () => {
-  it("has nothing that nobody asked for", () => {
+  it("has nothing that was not requested", () => {
     expect(format({})).toEqual({
       path: "/v1/messages",
       body: {
@@ -263,7 +263,7 @@ describe("a request as messages", () => {
     expect(format({ toolChoice: { mode: "auto" } }).body.tool_choice).toBeUndefined();
   });
 
-  it("a schema is asked for beside the effort", () => {
+  it("a schema is requested beside the effort", () => {
     const schema = { type: "object" };
     const { body, dropped } = format({
       format: { kind: "json_schema", name: "n", description: null, schema, strict: true },
@@ -371,7 +371,7 @@ describe("how much to think", () => {
     });
   });
 
-  it("a limit that nobody asked for makes room, as far as the model goes", () => {
+  it("a limit that was not requested makes room, as far as the model goes", () => {
     const roomy = format(
       { reasoning: requested({ budget: 9_000 }), maxOutputTokens: null },
       { maxOutputTokens: 64_000 },

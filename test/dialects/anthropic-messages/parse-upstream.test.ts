@@ -101,7 +101,7 @@ describe("a stream of messages", () => {
     ]);
   });
 
-  it("a signature that nobody can read later is dropped and that is said", () => {
+  it("a signature that cannot be read later is dropped and that is said", () => {
     const events = [
       start,
       open({ type: "thinking", thinking: "x", signature: "EqoB" }),
@@ -115,7 +115,7 @@ describe("a stream of messages", () => {
     expect(tell(events)).toContainEqual({ type: "signature", index: 0, signature: "EqoB", family: "anthropic" });
   });
 
-  it("thinking is a summary where one was asked for", () => {
+  it("thinking is a summary where one was requested", () => {
     const reasoning = { effort: "low", budget: null, adaptive: false, display: "auto" } as const;
     const reported = tell([start, open({ type: "thinking", thinking: "x" }), close(), ended("end_turn"), stop], {
       reasoning,

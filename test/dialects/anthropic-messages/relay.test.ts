@@ -89,7 +89,7 @@ describe("the request on its way to a provider of the same protocol", () => {
     expect(edit(hello, {}, {}, headers).headers).toEqual(["anthropic-version", "2023-06-01"]);
   });
 
-  it("takes the tags off signatures, and leaves reasoning out that nobody signed", () => {
+  it("takes the tags off signatures, and leaves unsigned reasoning out", () => {
     const text = { type: "text", text: "x" };
     const value = answered(
       { type: "thinking", thinking: "a", signature: "sbx1.anthropic.EqoB" },

@@ -244,7 +244,7 @@ describe("a body in canon", () => {
     ]);
   });
 
-  it("signatures come bare, with their family; reasoning that nobody signed has none", () => {
+  it("signatures come bare, with their family; reasoning without a signature has none", () => {
     const { turns } = canon(
       answered(
         { type: "thinking", thinking: "", signature: "sbx1.gpt.gAAA" },

@@ -28,7 +28,7 @@ function refusal(more: Partial<GenerateRequest>, model: Partial<ModelRow> = {}, 
 }
 
 describe("a request for Converse", () => {
-  it("has nothing that nobody asked for, and names the model in its path", () => {
+  it("has nothing that was not requested, and names the model in its path", () => {
     expect(format({})).toEqual({
       path: "/model/eu.vendor.model-v1%3A0/converse",
       body: { messages: [{ role: "user", content: [{ text: "hello" }] }] },
@@ -286,7 +286,7 @@ describe("tools", () => {
     }),
   };
 
-  it("are sent with their whole schema, strictness where it is asked for, and marks", () => {
+  it("are sent with their whole schema, strictness where it is requested, and marks", () => {
     const parameters = { $defs: { x: {} }, properties: { a: { $ref: "#/$defs/x" } }, additionalProperties: false };
     const { body } = format({
       tools: [

@@ -222,7 +222,7 @@ describe("a stream", () => {
     expect(tell([huge.subarray(0, 12)]).at(-1)).toMatchObject({ failure: { kind: "too_large" } });
   });
 
-  it("a signature that nobody could read back is left out, and that is said once", () => {
+  it("a signature that cannot be read back is left out, and that is said once", () => {
     const events = tell(
       frames([
         start,
@@ -251,7 +251,7 @@ describe("a stream", () => {
   });
 });
 
-describe("a block that nobody closed before the end", () => {
+describe("a block that was not closed before the end", () => {
   const text = delta(0, { text: "a" });
 
   it.each([

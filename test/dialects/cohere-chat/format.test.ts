@@ -34,7 +34,7 @@ function messagesOf(more: Partial<GenerateRequest>, place: Target = target): unk
 }
 
 describe("a request", () => {
-  it("goes to one path, with the members that were asked for and no others", () => {
+  it("goes to one path, with the members that were requested and no others", () => {
     expect(printed({})).toEqual({
       path: "/v2/chat",
       headers: [],
@@ -341,7 +341,7 @@ describe("the form of the answer", () => {
     expect(dropped).toEqual(["schema_name_dropped"]);
   });
 
-  it("cannot be asked for together with tools", () => {
+  it("cannot be requested together with tools", () => {
     const request = asking({ tools: [tool("look_up")], format: { kind: "json_object" } });
     expect(cohereChatUpstream.format(request, target)).toMatchObject({ status: 400, code: "unsupported_combination" });
   });

@@ -21,7 +21,7 @@ const system = (authority: "system" | "developer", value: string): Turn => ({
 });
 
 describe("a request", () => {
-  it("has nothing that nobody asked for", () => {
+  it("has nothing that was not requested", () => {
     expect(format({})).toEqual({
       path: "/models/gemini-x:generateContent",
       body: { contents: [{ role: "user", parts: [{ text: "hello" }] }] },

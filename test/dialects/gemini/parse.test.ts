@@ -124,7 +124,7 @@ describe("a stream", () => {
     ]);
   });
 
-  it("has log probabilities where they were asked for", () => {
+  it("has log probabilities where they were requested", () => {
     const token = { token: "a", logProbability: -0.5, tokenId: 7 };
     const result = {
       logprobsResult: { chosenCandidates: [token], topCandidates: [{ candidates: [token, { token: "b" }] }] },

@@ -18,7 +18,7 @@ import { PROTOCOLS } from "./table.ts";
 type Wire = { readonly whole: JsonValue; readonly stream: readonly Uint8Array[] } | null;
 
 interface Wires {
-  /** A tool call, which nobody asked for, and a proper end. */
+  /** A tool call, which was not requested, and a proper end. */
   readonly call: Wire;
   /** Reasoning, and a proper end. */
   readonly thought: Wire;

@@ -26,7 +26,7 @@ test.each(SURFACES)("no two rows of $operation are called the same", (spoken) =>
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
 });
 
-test.each(SURFACES)("every row of $operation is a body that can be told apart from the smallest one", (spoken) => {
+test.each(SURFACES)("every row of $operation is a body that can be distinguished from the smallest one", (spoken) => {
   for (const { says, body, headers } of probesOf(spoken)) {
     const outcomes = DIALECT_NAMES.map((name) =>
       outcomeOf(spoken, { body: { ...spoken.body, ...body }, headers }, targetOf(name)),

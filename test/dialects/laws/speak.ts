@@ -31,7 +31,7 @@ export function requestFor(protocol: Protocol, more: JsonObject = {}): GenerateR
 }
 
 /**
- * An answer that the protocol's callers may get. One with calls that nobody asked for is a failure where it ends properly
+ * An answer that the protocol's callers may get. One with calls that were not requested is a failure where it ends properly
  * (`Translation.impossibleEnds`); cut off, it is an answer still.
  */
 export function answerable({ spoken }: Protocol, events: readonly InferenceEvent[]): readonly InferenceEvent[] {

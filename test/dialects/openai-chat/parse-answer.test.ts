@@ -328,7 +328,7 @@ describe("a stream of a chat provider", () => {
     expect(finishOf([...parser.push(new TextEncoder().encode(text)), ...parser.end()])).toBe("stop");
   });
 
-  it("tells log probabilities where they were asked for, and only there", () => {
+  it("tells log probabilities where they were requested, and only there", () => {
     const entry = { token: "a", logprob: -0.5, bytes: [97], top_logprobs: [{ token: "b" }] };
     const lines = [
       { choices: [{ index: 0, delta: { content: "a" }, logprobs: { content: [entry, {}] }, finish_reason: "stop" }] },

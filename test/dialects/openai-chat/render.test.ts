@@ -229,7 +229,7 @@ describe("reasoning on the way out", () => {
     expect(canonical.dropped).toEqual([]);
   });
 
-  it("is text alone where nobody signed it", () => {
+  it("is text alone without a signature", () => {
     const message = choiceOf(answerOf([...reported, finish("stop")]).body)["message"];
     expect(message).toMatchObject({ reasoning_content: "abs" });
     expect(message).not.toHaveProperty("reasoning_details");
@@ -237,7 +237,7 @@ describe("reasoning on the way out", () => {
 });
 
 describe("a whole answer", () => {
-  it("is one completion, without counts where nobody gave any", () => {
+  it("is one completion, without counts where none were given", () => {
     expect(answerOf([...story([text, "a"]), finish("stop")]).body).toEqual({
       id: "chatcmpl-law",
       object: "chat.completion",

@@ -232,7 +232,7 @@ describe("the client's answer", () => {
     expect(dropped).toEqual(["reasoning_dropped", "signature_dropped", "citations_dropped"]);
   });
 
-  it("has null usage on all chunks and the counts on a last one where that was asked for", () => {
+  it("has null usage on all chunks and the counts on a last one where that was requested", () => {
     const place = contextFor({ stream: true, stream_options: { include_usage: true } });
     const chunks = chunksOf(print(reported, place).text);
     expect(chunks.map((item) => item["usage"]).slice(0, -1)).toEqual([null, null, null]);
@@ -344,7 +344,7 @@ describe("a relayed stream", () => {
     return { ending, text: [...sent, ...events].map((item) => new TextDecoder().decode(item)).join("") };
   };
 
-  it("goes on as it came, but for the usage that only we asked for", () => {
+  it("goes on as it came, but for the usage that only we requested", () => {
     const body = `${chunk("a", null, { extra: 1 })}${chunk("", "stop")}`;
     const counted = `${body}${event({ choices: [], usage })}${event("[DONE]")}`;
     expect(relayed({}, counted).text).toBe(`${body}${event("[DONE]")}`);

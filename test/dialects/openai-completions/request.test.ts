@@ -165,7 +165,7 @@ function parsed(text: string): JsonObject {
   return value;
 }
 
-describe("members that nobody knows", () => {
+describe("unknown members", () => {
   it("are refused with the nearest name, and never quoted where they look like text", () => {
     expect(completionsSurface.refuseUnknown({ ...minimal, temprature: 1 }, "reject")).toMatchObject({
       code: "unknown_field",

@@ -161,7 +161,7 @@ describe("a call with credentials of its own", () => {
     expect(outcome.terminal).toBe("completed");
   });
 
-  it("is a 502 of the operator's where nobody else can answer, and says nothing of the reason", async () => {
+  it("is a 502 of the operator's where no other endpoint can answer, and says nothing of the reason", async () => {
     const outcome = await ask([
       [await answering(), {}, made(() => Promise.reject(new Error("s3cr3t in /run/secrets/token")))],
     ]);

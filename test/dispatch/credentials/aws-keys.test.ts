@@ -109,7 +109,7 @@ describe("keys of a container", () => {
     expect(warned).not.toHaveBeenCalled();
   });
 
-  it("are never asked for over http from a host that is not the machine's own", async () => {
+  it("are never requested over http from a host that is not the machine's own", async () => {
     const fetch = keys(signing("container"), { AWS_CONTAINER_CREDENTIALS_FULL_URI: "http://keys.example/" });
     await expect(fetch()).rejects.toThrow("URL not accepted");
   });
@@ -131,7 +131,7 @@ describe("keys of a machine", () => {
     });
   });
 
-  it("are not asked for from version 1, where version 2 is not there", async () => {
+  it("are not requested from version 1, where version 2 is not there", async () => {
     const server = await startTokenServer(({ method }) =>
       method === "PUT" ? { status: 404, body: "" } : { type: "text/plain", body: "role" },
     );

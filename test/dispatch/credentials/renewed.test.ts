@@ -53,7 +53,7 @@ async function filled() {
 }
 
 describe("a value that is renewed", () => {
-  it("is asked for at the first call, and once for all who wait", async () => {
+  it("is requested at the first call, and once for all who wait", async () => {
     const { requested, renewed, answer } = source();
     expect(requested).toHaveLength(0);
     const calls = Array.from({ length: 50 }, () => Promise.resolve(renewed.get()));
@@ -76,7 +76,7 @@ describe("a value that is renewed", () => {
     expect(renewed.get()).toBe("new");
   });
 
-  it("is not asked for at every call where the source still gives the old one", async () => {
+  it("is not requested at every call where the source still gives the old one", async () => {
     const { requested, renewed, answer } = await filled();
     vi.setSystemTime(START + 57 * MINUTE);
     void renewed.get();
@@ -105,7 +105,7 @@ describe("a value that is renewed", () => {
     expect(await outcome).toBeInstanceOf(CredentialsUnavailable);
   });
 
-  it("asks nobody for a second after a failure, and fails at once meanwhile", async () => {
+  it("calls no server for a second after a failure, and fails at once meanwhile", async () => {
     const { requested, renewed, answer, refuse } = source();
     const outcome = failureOf(renewed.get());
     await refuse();

@@ -137,7 +137,7 @@ describe("latency", () => {
     expect(idsOf(orderTier(tier(["a", "b"], { balance: "latency" }), faded))).toEqual(["b", "a"]);
   });
 
-  it("takes what nobody has measured for as good as the best, and spreads it", () => {
+  it("takes an endpoint without measurements for as good as the best, and spreads it", () => {
     const at = { a: { firstToken: 500 }, b: { firstToken: 200, inFlight: 1 } };
     const random = seeded(5);
     const mixed = firsts(tier(["a", "b", "new"], { balance: "latency" }), 3_000, () => circumstances(at, { random }));
@@ -155,7 +155,7 @@ describe("throughput and calls in flight", () => {
     expect(idsOf(orderTier(tier(["a", "b", "c"], { balance: "throughput" }), at))).toEqual(["b", "c", "a"]);
   });
 
-  it("what nobody has measured shares with the fastest", () => {
+  it("an endpoint without measurements shares with the fastest", () => {
     const random = seeded(11);
     const counts = firsts(tier(["slow", "fast", "new"], { balance: "throughput" }), 3_000, () =>
       circumstances({ slow: { throughput: 10 }, fast: { throughput: 90 } }, { random }),

@@ -28,7 +28,7 @@ describe("a limiter", () => {
     expect(gate.inFlight).toBe(1);
   });
 
-  it("gives a free slot whatever the deadline, and queues nobody whose deadline has passed", async () => {
+  it("gives a free slot whatever the deadline, and queues no request whose deadline has passed", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
     placed(await gate.enter(performance.now() - 1));
     expect(await gate.enter(performance.now() - 1)).toBeNull();
@@ -47,13 +47,13 @@ describe("a limiter", () => {
     expect([gate.inFlight, gate.waiting]).toEqual([0, 0]);
   });
 
-  it("queues nobody where its size is 0", async () => {
+  it("queues no request where its size is 0", async () => {
     const gate = new ConcurrencyLimiter(1, queue({ size: 0 }));
     placed(await gate.enter(NEVER));
     expect(await gate.enter(NEVER)).toBeNull();
   });
 
-  it("lets nobody overtake: a slot goes to who waits before anybody can ask for it", async () => {
+  it("lets no request overtake: a slot goes to who waits before anybody can ask for it", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
     const leave = placed(gate.tryEnter());
     const waiting = gate.enter(NEVER);
@@ -108,7 +108,7 @@ describe("a reload of a limiter's limits", () => {
     await Promise.all(waiting.slice(0, 2));
   });
 
-  it("lets nobody in before the calls under way are fewer than a lowered limit", async () => {
+  it("lets no request in before the calls under way are fewer than a lowered limit", async () => {
     const gate = new ConcurrencyLimiter(3, queue());
     const leaves = [1, 2, 3].map(() => placed(gate.tryEnter()));
     const waiting = gate.enter(NEVER);
@@ -123,7 +123,7 @@ describe("a reload of a limiter's limits", () => {
     expect(gate.inFlight).toBe(0);
   });
 
-  it("changes the queue for those who come from now on, and sends away nobody who waits", async () => {
+  it("changes the queue for those who come from now on, and rejects no waiting request", async () => {
     const gate = new ConcurrencyLimiter(1, queue({ size: 2 }));
     const leave = placed(gate.tryEnter());
     const waiting = [gate.enter(NEVER), gate.enter(NEVER)];

@@ -181,7 +181,7 @@ describe("gathering parts", () => {
     expect(log.running).toBe(0);
   });
 
-  it("gives everything up when nobody waits", async () => {
+  it("gives everything up when no caller waits", async () => {
     const log = emptyCallLog();
     const gathering = new Gathering(jobOf([{ id: "a", reply: () => ({ kind: "never" }) }], log));
     const ended = gathering.run();
@@ -291,7 +291,7 @@ describe("under any faults", () => {
     ),
   );
 
-  it("every part comes back as it was asked for, or the request fails; nothing is left running", () =>
+  it("every part comes back as it was requested, or the request fails; nothing is left running", () =>
     fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 12 }),

@@ -230,7 +230,7 @@ describe("a session", () => {
     }
   });
 
-  it("is asked for before anything else, and says how to sign in", async () => {
+  it("is requested before anything else, and says how to sign in", async () => {
     const { origin } = await startConsole();
     const answer = await ask(`${origin}/console/session`);
     expect([answer.status, answer.json]).toEqual([200, { signed_in: false, sign_in: { key: true, oidc: null } }]);

@@ -202,7 +202,7 @@ describe("GET /v1/keys", () => {
 });
 
 describe("keys of others", () => {
-  it("look like keys that do not exist, whatever is asked of them", async () => {
+  it("look like keys that do not exist, whatever is required of them", async () => {
     const { json } = await create();
     const answers = await Promise.all(
       [json.id, "nobodysKey12", "constructor", "..%2f", `${json.key}`].flatMap((id) => [

@@ -152,7 +152,7 @@ describe("GET /v1/policies/{id}", () => {
 });
 
 describe("GET /v1/policies", () => {
-  it("lists policies by id, ended ones last and only when asked for", async () => {
+  it("lists policies by id, ended ones last and only when requested", async () => {
     const { fixture, reader, manager } = await open();
     await fixture.observe({ a: "a1", b: "b1", c: "c1" }, "start", "enforce");
     await fixture.observe({ b: "b1", c: "c2" });

@@ -22,7 +22,7 @@ function silentStore() {
   return { store, reads: () => reads };
 }
 
-it("finds an issuer that was published a moment ago, also just after strangers have asked for others", async () => {
+it("finds an issuer that was published a moment ago, also just after anonymous callers have asked for others", async () => {
   const { store } = silentStore();
   const ring = new IssuerRing(store, Date.now);
   await ring.open();
@@ -31,7 +31,7 @@ it("finds an issuer that was published a moment ago, also just after strangers h
   expect(await ring.find("new")).not.toBeNull();
 });
 
-it("reads the store at most five times a second, however many strangers come, and never for one it knows", async () => {
+it("reads the store at most five times a second, however many anonymous callers come, and never for one it knows", async () => {
   const { store, reads } = silentStore();
   await store.publish({ kid: "known", publicKey: x, expiresAt: Date.now() + 60_000 });
   const ring = new IssuerRing(store, Date.now);

@@ -7,7 +7,7 @@ import { assertionsOf, comparisonOf, fileWith, pairOf, pointWith, resultOf, rout
 
 const of = (lines: string): Distinctions => distinctionsOf(assertionsOf(fileWith(lines)), { base: TABLE, head: TABLE });
 
-describe("what must be told apart", () => {
+describe("what must be distinguished", () => {
   test.for([
     ["kind: always_routable", [], ["preferences.narrowed"]],
     [
@@ -116,7 +116,7 @@ describe("what must be told apart", () => {
     expect(new Set(paths.flat()).size).toBe(Object.keys(selector).length);
   });
 
-  test("two requests that differ in nothing told apart are meant alike", () => {
+  test("two requests that differ in nothing distinguished are meant alike", () => {
     const needs = ["tools", "mcp", "reasoning", "prefill"] as const;
     const least = fc.uniqueArray(fc.constantFrom(...needs), { minLength: 1 });
     const some = fc.uniqueArray(fc.constantFrom(...needs));

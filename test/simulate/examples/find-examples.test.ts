@@ -121,7 +121,7 @@ describe("examples", () => {
     );
   });
 
-  it("keep apart what only one dimension tells apart", async () => {
+  it("keep apart what only one dimension distinguishes", async () => {
     const others: Partial<DecisionRecord>[] = [
       {},
       { workspace: asIdentifier("other") },

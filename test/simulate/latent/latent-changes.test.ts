@@ -164,7 +164,7 @@ describe("latent changes", () => {
     expect(await lines([cheap(5)], [cheap(50)])).toEqual(["cheap/ok weaker promoted: candidates.price.output 27.5 50"]);
   });
 
-  it("what a policy sees of workspaces and requests is told apart", async () => {
+  it("what a policy sees of workspaces and requests is distinguished", async () => {
     const base = passes(
       'input.workspace.tier == "regulated"\n\t"tools" in input.request.needs\n\tcandidate.retention == "none"',
     );

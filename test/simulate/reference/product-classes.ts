@@ -27,7 +27,7 @@ export interface RequestClass {
   readonly describe: () => ClassDetails;
 }
 
-/** The engine before decision diagrams: the product of all values that anybody tells apart, each decided on both sides. The classes of one job: first what the table makes of requests, then what only policies and assertions look at. */
+/** The engine before decision diagrams: the product of all values that anybody distinguishes, each decided on both sides. The classes of one job: first what the table makes of requests, then what only policies and assertions look at. */
 export class JobClasses {
   readonly #start: SampleRequest;
   readonly #states: readonly ApprovalState[];

@@ -36,7 +36,7 @@ function row(record: string, kind: "decision" | "outcome" = "decision"): string 
 
 const decision = (changes: object = {}): string => row(JSON.stringify({ ...DECISION, ...changes }));
 
-/** Two workspaces and routes that nothing tells apart; head has a fallback more. */
+/** Two workspaces and routes that nothing distinguishes; head has a fallback more. */
 const same = (fallbacks: readonly string[], workspaces = ["v", "w"]) =>
   table({
     endpoints: ["a", "c"].flatMap((id) => [endpoint(id), endpoint(`${id}-us`, { provider: "q", region: "us-east" })]),

@@ -126,7 +126,7 @@ describe("assertions that fail", () => {
     return report.assertions?.results.map(({ status, fails_in_base: known }) => [status, known]);
   };
 
-  it("are told apart by whether base fails them too", async () => {
+  it("are distinguished by whether base fails them too", async () => {
     expect(await failing(await sideOf(alone))).toEqual([["FAIL", false]]);
     expect(await failing(await sideOf(wide))).toEqual([["FAIL", true]]);
   });

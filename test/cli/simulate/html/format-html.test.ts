@@ -26,7 +26,7 @@ const REPORTS = {
 describe.each(Object.entries(REPORTS))("the page of a report, %s", (_name, value) => {
   const text = FORMATS.html(value, CONTEXT);
 
-  test("asks nobody for anything", () => {
+  test("requests nothing from a network", () => {
     expect(text).not.toMatch(/https?:|url\(|@import|\/\/[a-z]|<link|<img|<iframe|fetch\(|XMLHttpRequest|sendBeacon/i);
     expect(valuesOf(text, "src")).toEqual([]);
     expect(valuesOf(text, "href").filter((href) => !href.startsWith("#"))).toEqual([]);

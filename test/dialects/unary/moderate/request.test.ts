@@ -153,7 +153,7 @@ describe("what goes upstream", () => {
   });
 });
 
-describe("members that nobody knows", () => {
+describe("unknown members", () => {
   const body = { input: "a", novel: { deep: [1] } };
   const deep = { input: [{ ...text, novel: 1 }] };
   const deeper = { input: [{ type: "image_url", image_url: { url: "data:,", detail: "high" } }] };

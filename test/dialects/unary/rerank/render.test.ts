@@ -75,7 +75,7 @@ describe("the answer", () => {
     },
   );
 
-  it("has a count for Voyage's client, which reads it unasked, and says that nobody counted", () => {
+  it("has a count for Voyage's client, which reads it unasked, and says that no count was reported", () => {
     const { answer, body } = answered({ ...BODY, top_k: null }, "bedrock", answerOf("bedrock", RANKED));
     expect(body["usage"]).toEqual({ total_tokens: 0 });
     expect(body["meta"]).toEqual({ api_version: { version: "2" } });

@@ -110,7 +110,7 @@ describe("what rerank takes", () => {
   });
 });
 
-describe("members that nobody knows", () => {
+describe("unknown members", () => {
   const body = { ...BODY, return_document: true };
 
   it("are refused with the name that was meant", () => {
