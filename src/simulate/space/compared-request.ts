@@ -11,7 +11,7 @@ const LISTS = ["order", "only", "ignore", "region"] as const;
 
 /**
  * The request whose reach in base is compared with the reach of a request in head: without names that base does not have. A caller who takes no fallback
- * takes one candidate, and a route that is reordered gives it another one, which is no more than it may reach anyway: base is asked for the providers that
+ * takes one candidate, and a route that is reordered gives it another one, which is no more than it may reach anyway: base is evaluated for the providers that
  * head takes, since with every candidate a primary that lacks what the request needs would refuse it. `null`: the request itself.
  *
  * @param taken providers of the candidates that head leaves of the caller's preferences.

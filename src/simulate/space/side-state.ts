@@ -85,7 +85,7 @@ export function approveSide({ opened }: SideView, state: SideState, approvals: r
   return candidates === state.candidates ? state : { ...state, candidates };
 }
 
-/** What the policies of a side see of a capability: nothing, which one, or only its facts in the table. Nobody sees one that is not sought. */
+/** What the policies of a side see of a capability: nothing, which one, or only its facts in the table. A capability that is not sought is not seen. */
 export function needToken({ table, sight, opened }: SideView, capability: Capability): string {
   if (opened === null || !sight.sees("input.request.needs")) return "";
   if (sight.distinguishes("input.request.needs", capability)) return `=${capability}`;

@@ -53,7 +53,7 @@ export async function pageOfKeys(
   }
   const found: ServiceKey[] = [];
   for (const workspace of workspaces) {
-    // The cursor is a place in the order of all keys, so it is one in each workspace's, too.
+    // The cursor is a position in the order of all keys, so it is one in each workspace's, too.
     const page = await keys.page({ workspace, expiring, after: last, limit: limit + 1 });
     if ("fault" in page) return page;
     found.push(...page);
