@@ -13,7 +13,7 @@ export interface Series {
 /** Pixels. */
 const HEIGHT = 170;
 
-/** Lines over time, and the same numbers as a table for whoever cannot see them. */
+/** Lines over time, and the same numbers as a table for people who cannot see them. */
 export function Chart({
   title,
   times,

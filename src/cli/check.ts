@@ -40,7 +40,7 @@ Exit codes: 0 no errors, 1 errors (or warnings with --strict), 2 usage.
 
 interface CheckOptions {
   readonly config: string;
-  /** Whose overlay is laid upon it; `null` for none. */
+  /** The environment whose overlay is merged over it; `null` for none. */
   readonly environment: string | null;
   readonly format: ReportFormat;
   readonly strict: boolean;

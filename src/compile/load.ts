@@ -44,7 +44,7 @@ export function allSources(files: ConfigurationFiles): readonly Source[] {
  *
  * @param path of routes.yaml.
  * @param shown the same path as messages print it; the other files' paths begin with its folder.
- * @param environment whose overlay is laid upon it; `null` for none.
+ * @param environment whose overlay is merged over it; `null` for none.
  */
 export function loadConfiguration(
   path: string,

@@ -22,7 +22,7 @@ export interface ServeOptions {
   readonly config: string;
   /** `config` is the example that comes with Signalbox, because a demo was requested where there is no routes.yaml. */
   readonly example?: boolean;
-  /** Whose overlay is laid upon it; none unless set. */
+  /** The environment whose overlay is merged over it; none unless set. */
   readonly environment?: string | null;
   /** Path of an SQLite file, or a URL of PostgreSQL; the URL holds a password and must not be printed. */
   readonly database: string;

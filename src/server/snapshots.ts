@@ -20,7 +20,7 @@ import type { PolicyDrift } from "./policies/drift.ts";
 export interface SnapshotSupply {
   /** Path of routes.yaml. */
   readonly config: string;
-  /** Whose overlay is laid upon it; none unless set. */
+  /** The environment whose overlay is merged over it; none unless set. */
   readonly overlay?: string | null;
   /** Reads the files otherwise than from `config`. */
   readonly load?: (() => Promise<ConfigurationFiles>) | undefined;

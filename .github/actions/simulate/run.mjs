@@ -20,7 +20,7 @@ const MOST_NAMED = 20;
 /** Commits to fetch at first where the checkout is shallow; doubled until the histories meet. */
 const FIRST_DEPTH = 64;
 
-/** Something that the person who set up the workflow can mend. */
+/** Something that the person who set up the workflow can fix. */
 class SetupError extends Error {}
 
 function input(name) {

@@ -155,7 +155,7 @@ function PromotionPanel({ policy }: { readonly policy: Policy }) {
       aside={ready ? <Badge tone="good">ready</Badge> : <Badge tone="widen">requirements missing</Badge>}
     >
       {missing === null || ready ? (
-        <p>Nothing is missing: somebody who may manage policies can promote it.</p>
+        <p>Nothing is missing: a person with policy management can promote it.</p>
       ) : (
         <>
           <p>A promotion still needs</p>
@@ -167,7 +167,7 @@ function PromotionPanel({ policy }: { readonly policy: Policy }) {
         </>
       )}
       {approvals.length === 0 ? (
-        <p class="hint">Nobody has approved this content yet.</p>
+        <p class="hint">This content has no approval yet.</p>
       ) : (
         <Table
           label="Approvals"

@@ -79,7 +79,7 @@ const EXPLAIN_FORMATS = ["terminal", "json"] as const;
 /** Files to decide with. */
 export interface FilesSource {
   readonly config: string;
-  /** Whose overlay is laid upon it; `null` for none. */
+  /** The environment whose overlay is merged over it; `null` for none. */
   readonly environment: string | null;
   /** Folder of compiled policies; `undefined`: the user's. */
   readonly cache: string | undefined;

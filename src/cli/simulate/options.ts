@@ -27,7 +27,7 @@ export interface SimulateOptions {
   readonly head: TreeOption;
   readonly mergeBase: boolean;
   readonly config: string;
-  /** Whose overlay is laid upon both sides; `null` for none. */
+  /** The environment whose overlay is merged over both sides; `null` for none. */
   readonly environment: string | null;
   /** `null`: the one beside the policies, if there is one. */
   readonly assertions: string | null;

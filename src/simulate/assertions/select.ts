@@ -127,7 +127,7 @@ export function endpointTest(selector: EndpointSelector, table: RoutingTable): T
     valueTest(groups, ({ region }: PlannedEndpoint) => region),
     valueTest(selector.models, ({ model }: PlannedEndpoint) => model),
     valueTest(selector.endpoints, ({ endpoint }: PlannedEndpoint) => endpoint),
-    // An unknown fact counts as the least favourable one, as in the compiler.
+    // An unknown fact counts as the strictest one, as in the compiler.
     valueTest(selector.retention, (endpoint: PlannedEndpoint) => rowOf(endpoint)?.retention ?? "unlimited"),
     flagTest(selector.trains_on_data, (endpoint: PlannedEndpoint) => rowOf(endpoint)?.trainsOnData ?? true),
   ];

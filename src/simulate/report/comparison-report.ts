@@ -111,7 +111,7 @@ function resultReport({ plan, denial, edits }: Outcome, hostOf: (provider: strin
 }
 
 /**
- * The rule that denies now or denied before; the row that makes an endpoint another destination; otherwise the route. In base's files where head has it no more, or where a rule of base's goes on acting:
+ * The rule that denies now or denied before; the row that makes an endpoint another destination; otherwise the route. In base's files if head has removed it, or if a rule of base stays enforced:
  * what head's file has instead is another rule, whatever it is called.
  */
 function locationOf(

@@ -22,7 +22,7 @@ export interface SimulationReport {
   readonly complete: boolean;
   readonly cut: readonly DimensionCut[];
   readonly space: SpaceReport;
-  /** As a store has head that has seen base: what acted goes on acting until something else is promoted. */
+  /** Head in a store that has seen base: what base enforced stays enforced until other content is promoted. */
   readonly declared: ComparisonReport;
   /** As if the candidates named in `promoted_policies` were promoted in head (all of both sides, unless the call names some). */
   readonly promoted: ComparisonReport;
