@@ -54,6 +54,8 @@ export interface SimulationRequest {
   readonly threadsFrom?: number;
   /** The assertions file, read without errors; `null` where there is none. */
   readonly assertions: HeldFile | null;
+  /** Overlays that are not compared and differ; none unless set. */
+  readonly otherOverlays?: readonly SettingChange[];
   /** Absolute path of exported evidence; `null` without. */
   readonly evidence: string | null;
   /** Milliseconds since the epoch: waivers end by it. */

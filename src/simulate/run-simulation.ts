@@ -14,7 +14,8 @@ import { JobRunner } from "./jobs/job-runner.ts";
 import { comparisonReport, type ComparisonContext } from "./report/comparison-report.ts";
 import { dimensionReports } from "./report/dimension-report.ts";
 import { coverageFacts, unusedRuleFindings } from "./report/unused-findings.ts";
-import type { AssertionsReport, SimulationReport } from "./report/report.ts";
+import type { ChangedEntry } from "./report/cause-report.ts";
+import type { AssertionsReport, SettingChange, SimulationReport } from "./report/report.ts";
 import { promotedPolicies, sideReport } from "./report/side-report.ts";
 import { changedSettings } from "./settings/changed-settings.ts";
 import { hostOf } from "./compare/change-kinds.ts";
@@ -87,7 +88,7 @@ export async function simulateSides(
       declared,
       promoted,
       promotedPolicies: promotedIds,
-      assertions: request.assertions?.entries ?? [],
+      others: [...(request.assertions?.entries ?? []), ...(request.otherOverlays ?? []).map(overlayEntry)],
     }),
     // Classes that were not decided might have met it.
     findings:
@@ -101,6 +102,7 @@ export async function simulateSides(
         samePolicies: samePolicies(compiled),
       }),
       ...(request.assertions?.changes ?? []),
+      ...(request.otherOverlays ?? []),
     ],
     evidence: evidence?.report() ?? null,
     assertions: await withBase(asserted(plan, { tally, cut }, request, explain), compiled, request, watch),
@@ -229,6 +231,11 @@ function ruleLocation(base: ReportedSide, head: ReportedSide): RuleLocation {
     const removed = before.constraint(policy, rule);
     return removed === null ? null : { ...removed, side: "base" };
   };
+}
+
+function overlayEntry({ path, before, after, where }: SettingChange): ChangedEntry {
+  const change = before === null ? "added" : after === null ? "removed" : "changed";
+  return { path, kind: "overlay", subject: path, change, before, after, place: where };
 }
 
 function hostIn({ table: { providers } }: ReportedSide): (provider: string) => string {

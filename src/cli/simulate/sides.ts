@@ -151,6 +151,6 @@ export function checkPromotions(head: CompiledSide, promotions: readonly Promoti
 }
 
 /** As messages print it: with `/`, and the same for both sides, so that a report does not depend on where a side was read from. */
-function shownIn(path: string): string {
+export function shownIn(path: string): string {
   return posix.normalize(path.split(sep).join("/"));
 }

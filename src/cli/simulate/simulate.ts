@@ -18,6 +18,7 @@ import { heldAssertions } from "./assertions.ts";
 import { exitCodeOf, SIMULATE_EXIT } from "./exit-code.ts";
 import { verdictOf } from "./gates.ts";
 import { simulateHelp } from "./help.ts";
+import { changedOverlays } from "./other-overlays.ts";
 import { readSimulateOptions, type SimulateOptions } from "./options.ts";
 import { checkOutputs, writeOutputs } from "./outputs.ts";
 import { progressLine } from "./progress-line.ts";
@@ -53,7 +54,9 @@ async function compare(requested: SimulateOptions, io: CommandIo, run: RunSimula
     return exitCodeOf(null, exitFlags(options));
   }
   const { promote, fresh, timeLimit, workers, evidence, now } = options;
-  const request = { promote, fresh, timeLimit, workers, evidence, now, assertions: asserted.assertions };
+  const otherOverlays = await changedOverlays(trees, options.config, options.environment);
+  const held = { assertions: asserted.assertions, otherOverlays };
+  const request = { promote, fresh, timeLimit, workers, evidence, now, ...held };
   const warned = { ...head, warnings: [...head.warnings, ...asserted.diagnostics] };
   const report = await runWatched(base, warned, request, { io, quiet: options.quiet, run });
   const verdict = verdictOf(report, exitFlags(options));

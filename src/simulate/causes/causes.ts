@@ -23,8 +23,8 @@ export interface CauseQuestion {
   readonly promoted: ComparisonReport;
   /** Policies that count as promoted. */
   readonly promotedPolicies: readonly string[];
-  /** Assertions that differ. */
-  readonly assertions: readonly ChangedEntry[];
+  /** Assertions and overlays that differ: no request shows them. */
+  readonly others: readonly ChangedEntry[];
 }
 
 /**
@@ -32,7 +32,7 @@ export interface CauseQuestion {
  * entries without any group follow, and groups whose cause was not found stand last under a cause without entries.
  */
 export async function causesOf(question: CauseQuestion): Promise<readonly CauseReport[]> {
-  const { base, head, compiled, assertions } = question;
+  const { base, head, compiled, others } = question;
   const trees = { base: treeOf(base.files), head: treeOf(head.files) };
   const rows = treeEntries(trees, { base: base.files.routes.path, head: head.files.routes.path });
   const sources = { base: base.files.policies, head: head.files.policies };
@@ -50,7 +50,7 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
       own.flatMap((index) => groups[index] ?? []),
     ),
   );
-  const alone = assertions.map((entry) => causeOf([{ entries: [entry], rows: [], policy: null, rename: null }], []));
+  const alone = others.map((entry) => causeOf([{ entries: [entry], rows: [], policy: null, rename: null }], []));
   const lost = groups.filter((_group, index) => found[index]?.size === 0);
   const unknown = lost.length === 0 ? [] : [causeOf([], lost)];
   return [...causes.toSorted((left, right) => rankOf(left, question) - rankOf(right, question)), ...alone, ...unknown];

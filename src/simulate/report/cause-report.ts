@@ -47,6 +47,7 @@ export interface ChangedEntry {
     | "policy_setting"
     | "vocabulary"
     | "assertion"
+    | "overlay"
     | "setting";
   /** The row's name: `chat-eu`. */
   readonly subject: string;

@@ -42,6 +42,7 @@ export const SETTING_EFFECTS = {
   policy: { sentence: "compiles to another policy; the classes show the effect", matters: true },
   same_policy: { sentence: "compiles to the same policies", matters: false },
   policy_test: { sentence: "a test of policies, which no server loads", matters: false },
+  other_environment: { sentence: "another environment, which is compared with `--environment` only", matters: true },
   assertion: { sentence: "what changes are judged by", matters: true },
 } as const satisfies Readonly<Record<string, EffectRow>>;
 

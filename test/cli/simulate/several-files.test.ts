@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { explainRequest } from "../../../src/cli/explain/explain.ts";
+import type { CommandIo } from "../../../src/cli/terminal/command-io.ts";
 import { simulate } from "../../../src/cli/simulate/simulate.ts";
-import type { RunSimulation, Side } from "../../../src/simulate/request.ts";
+import type { RunSimulation, Side, SimulationRequest } from "../../../src/simulate/request.ts";
 import { locationsOf } from "../../../src/simulate/explain/positions.ts";
 import { SPLIT } from "../../compile/files/samples.ts";
 import { runCommand } from "../../keys/command.ts";
@@ -22,6 +23,17 @@ async function sides(cwd: string, ...argv: readonly string[]) {
     environment: GIT_ENVIRONMENT,
   });
   return { ...ran, sides: seen as { readonly base: Side; readonly head: Side } | null };
+}
+
+async function requestOf(cwd: string, ...argv: readonly string[]) {
+  let seen: SimulationRequest | null = null;
+  const engine: RunSimulation = async (_base, _head, request) => {
+    seen = request;
+    return reportOf();
+  };
+  const command = (own: readonly string[], io: CommandIo) => simulate(own, io, engine);
+  await runCommand(command, [...argv, "--format", "json"], { cwd, environment: GIT_ENVIRONMENT });
+  return { seen: seen as SimulationRequest | null };
 }
 
 function addressOf({ table }: Side): string | undefined {
@@ -46,6 +58,20 @@ describe.skipIf(NO_GIT !== null)("simulation of several files from git", { timeo
     expect(locationsOf(seen.head.files).provider("alpha-eu")).toEqual({ file: "providers.yaml", line: 2, column: 3 });
     expect(locationsOf(seen.head.files).endpoint("large-us")).toMatchObject({ file: "teams/supply.yaml" });
     expect(locationsOf(seen.head.files).route("chat")).toMatchObject({ file: "routes.yaml" });
+  });
+
+  test("overlays of other environments that differ are named, and only they", async () => {
+    const cwd = repository({ ...SPLIT, "routes.staging.yaml": PRODUCTION, "routes.test.yaml": PRODUCTION });
+    writeTo(cwd, { "routes.staging.yaml": PRODUCTION.replace("prod", "other") });
+    commit(cwd, "another overlay");
+    const changesOf = async (...argv: readonly string[]) => {
+      const { seen } = await requestOf(cwd, "--base", "main~1", "--head", "main", ...argv);
+      return seen?.otherOverlays;
+    };
+    const change = { path: "routes.staging.yaml", effect: "other_environment", gate: null };
+    expect(await changesOf()).toMatchObject([change]);
+    expect(await changesOf("--environment", "test")).toMatchObject([change]);
+    expect(await changesOf("--environment", "staging")).toEqual([]);
   });
 
   test("an overlay is laid upon both sides; a base that has none yet is compared without, and that is said", async () => {

@@ -20,6 +20,7 @@ export function questionOf(cause: CauseReport, { effects, latent, settings }: Qu
   const [rename] = cause.renames;
   if (first === undefined) return "";
   if (first.kind === "assertion") return `do the owners of ${first.place?.file ?? "the assertions"} agree?`;
+  if (first.kind === "overlay") return "what does the change do there? compare it with --environment";
   if (rename !== undefined) return questionOfRename(rename, cause);
   const whose = (tag: EffectTag): string => whoseText(effects.filter((effect) => effect.tag === tag));
   const [broken, narrower] = [whose("BREAKS"), whose("NARROWS")];

@@ -18,6 +18,7 @@ export function headlineOf(cause: CauseReport, report: ReportModel): string {
   // Of a row that comes or goes; its settings come and go too.
   if (first.kind === "workspace" && first.path === `workspaces.${first.subject}`) return workspaceText(first, cause);
   if (first.kind === "assertion") return assertionText(first, report);
+  if (first.kind === "overlay") return `${first.path} ${CHANGED[first.change]}, and is not compared here`;
   if (first.kind === "region_group") return entryText(first).replace(/^regions\./, "region group ");
   if (first.path.endsWith(".price")) return priceText(first);
   if (first.path.endsWith(".upstream_model"))
@@ -47,6 +48,7 @@ const KINDS: Readonly<Record<ChangedEntry["kind"], string>> = {
   policy_setting: "setting of policies",
   vocabulary: "vocabulary",
   assertion: "assertion",
+  overlay: "overlay",
   setting: "setting",
 };
 
