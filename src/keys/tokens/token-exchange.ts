@@ -145,7 +145,7 @@ class Parents {
     // The key is checked at every use, so its end ends its tokens.
     const known = this.holder(keyId, now);
     const parent = known ?? ((await this.#ring.lookUpId(keyId)) ? this.holder(keyId, now) : null);
-    return { parent: rule === null ? parent : null, owner: parent?.identity ?? this.#ring.named(keyId) };
+    return { parent, owner: parent?.identity ?? this.#ring.named(keyId) };
   }
 }
 
