@@ -1,7 +1,10 @@
+import type { Candidate } from "../canon/decision.ts";
 import type { PolicyInput, PolicySet } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import { keyInput, requestInput } from "../decide/policy-input.ts";
-import { decideSample, identityOf, isDeniedByTable, outcomeOf } from "./decide-sample.ts";
+import { requestedRoute } from "../decide/decide.ts";
+import { keyInput, policyInput, requestInput } from "../decide/policy-input.ts";
+import { ANY_TIME } from "../decide/time-window.ts";
+import { decideSample, identityOf, outcomeOf } from "./decide-sample.ts";
 import type { Outcome, SampleRequest } from "./sample-request.ts";
 import type { SideViews } from "./views.ts";
 
@@ -21,21 +24,23 @@ export class SideDecider {
     this.#views = views;
   }
 
-  /** The policies' input for a request; `null` where the table denies it without them. */
-  inputOf(sample: SampleRequest): PolicyInput | null {
-    let evaluated: PolicyInput | null = null;
-    const recording: PolicySet = {
-      id: "",
-      policies: [],
-      readsTime: this.#views.declared.readsTime,
-      readsBudget: this.#views.declared.readsBudget,
-      evaluate: (input) => {
-        evaluated = input;
-        return { verdicts: [], obligations: [] };
-      },
-    };
-    const decision = decideSample(this.table, recording, sample);
-    return isDeniedByTable(decision) ? null : evaluated;
+  /**
+   * The policies' input for a request, without narrowing its candidates anew.
+   *
+   * @param candidates that the table leaves the request.
+   */
+  inputOf(sample: SampleRequest, candidates: readonly Candidate[]): PolicyInput {
+    const identity = identityOf(sample);
+    const requested = requestedRoute(this.table, identity, sample.model, sample.operation);
+    if ("reason" in requested)
+      throw new Error("simulation: the table refuses the route of a request that it let through");
+    const { workspace, route } = requested;
+    const { readsTime, readsBudget } = this.#views.declared;
+    const circumstances = {
+      time: readsTime ? sample.time : ANY_TIME,
+      budget: readsBudget ? (sample.budget ?? "unlimited") : "unlimited",
+    } as const;
+    return policyInput(this.table, workspace, identity, route, sample, sample.preferences, circumstances, candidates);
   }
 
   /** The same for a request that differs only in its key, its time and what policies alone read, without narrowing its candidates anew. */

@@ -201,14 +201,14 @@ class OperationClasses {
     const key = stateKey(side);
     let verdicts = known.get(key);
     if (verdicts === undefined) {
-      const input = this.#deciders[at].inputOf(sample);
-      if (input === null) throw new Error("simulation: the table denies a request that its approvals let through");
+      const input = this.#deciders[at].inputOf(sample, side.candidates);
       verdicts = this.#sides[at].verdictsOf(input, sample);
       if (usage !== null) this.#usage[at].note(usage, verdicts);
       known.set(key, verdicts);
     }
-    const single = sample.preferences?.allow_fallbacks === false ? "single" : "";
-    return this.#sides[at].outcomesOf({ key: `${candidatesKey(side.candidates)}|${single}`, sample }, verdicts);
+    const candidates = candidatesKey(side.candidates);
+    const isSingle = sample.preferences?.allow_fallbacks === false;
+    return this.#sides[at].outcomesOf({ key: isSingle ? `${candidates}|single` : candidates, sample }, verdicts);
   }
 
   #detailsOf(state: ApprovalState, root: Node, leaf: number): ClassDetails {

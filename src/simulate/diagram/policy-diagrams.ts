@@ -1,3 +1,4 @@
+import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
 import { REMEMBERED_MEMBERS } from "../../policy/modules/remembering-set.ts";
 import { readsAllOf, readsPath } from "../../policy/modules/reads.ts";
@@ -30,11 +31,12 @@ function seenNeeds(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput) 
   const readsCandidates = readsPath(policy, "input.candidates");
   const readsApprovals = readsPath(policy, "data.approved.capabilities");
   const seesOthers = readsAllOf(policy, NEEDS);
+  const named: ReadonlySet<string> = new Set(CAPABILITY_NAMES.filter((need) => sight.distinguishes(NEEDS, need)));
   return ({ request, candidates }) =>
     request.needs
-      .filter((need) => seesOthers || sight.distinguishes(NEEDS, need))
+      .filter((need) => seesOthers || named.has(need))
       .map((need) => {
-        if (readsApprovals || sight.distinguishes(NEEDS, need)) return `=${need}`;
+        if (readsApprovals || named.has(need)) return `=${need}`;
         if (!readsCandidates) return "~";
         return candidates.map(({ capabilities }) => (capabilities.includes(need) ? "1" : "0")).join("");
       })

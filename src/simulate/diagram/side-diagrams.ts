@@ -53,7 +53,7 @@ export class SideDiagrams {
   readonly #outcomes = new Numbered<SideOutcomes>();
   readonly #results = new WeakMap<StateVerdicts, Node>();
   /** By the state's key and the results of both views. */
-  readonly #decided = new Map<string, Node>();
+  readonly #decided = new Map<string, Map<Node, Node>>();
   readonly #single = new Map<string, number>();
 
   constructor(side: DiagramSide, shared: OperationDiagrams) {
@@ -102,13 +102,15 @@ export class SideDiagrams {
     if (verdicts === null) return leafOf(this.#decidedOutcome(key, sample));
     let results = this.#results.get(verdicts);
     if (results === undefined) this.#results.set(verdicts, (results = this.#resultsOf(verdicts)));
-    const known = this.#decided.get(`${key}\n\n${results}`);
+    let decided = this.#decided.get(key);
+    if (decided === undefined) this.#decided.set(key, (decided = new Map()));
+    const known = decided.get(results);
     if (known !== undefined) return known;
     const first = new Map(this.#shared.profiles.of(results).map(({ leaf, path }) => [leaf, path]));
     const made = new Relabelling(this.#shared.diagrams, (leaf) =>
       this.#decidedOutcome(`${key}\n\n=${leaf}`, this.requestAt(sample, first.get(leaf) ?? [])),
     ).of(results);
-    this.#decided.set(`${key}\n\n${results}`, made);
+    decided.set(results, made);
     return made;
   }
 

@@ -7,7 +7,7 @@ import { AssertedNames } from "./asserted-names.ts";
 import { preferenceValues } from "./preference-effects.ts";
 import type { Sight } from "./readers.ts";
 import { startSide, stateKey, type SideState, type SideView } from "./side-state.ts";
-import { SideWalk, type NodeId } from "./side-walk.ts";
+import { SideWalk, type LastShape, type NodeId } from "./side-walk.ts";
 import type { OperationUniverse } from "./universe.ts";
 import type { ViewedPreferences } from "./viewed-preferences.ts";
 
@@ -77,6 +77,7 @@ class StatesOfJob {
   readonly #assertions: JobAssertions;
   readonly #sides: readonly SideWalk[];
   readonly #beginnings: readonly Beginning[];
+  readonly #shapes = new Map<string, LastShape>();
   readonly #parts = new Map<string, Part>();
   readonly #numbers = new Map<SideState, number>();
   readonly #numbersByKey = new Map<string, number>();
@@ -196,11 +197,7 @@ class StatesOfJob {
   #add(member: Member): void {
     const { walked, starts, families } = member;
     const { plainest } = starts;
-    const shape = {
-      operation: this.#sample.operation,
-      dimensions: plainest.dimensions,
-      signatureFamilies: families,
-    };
+    const shape = this.#shapeOf(plainest.dimensions, families);
     const sides = walked.nodes.flatMap((node, index) => {
       const [side, start, number] = [this.#sides[index], plainest.sides[index], plainest.numbers[index]];
       if (side === undefined || start === undefined || number === undefined) return [];
@@ -211,6 +208,15 @@ class StatesOfJob {
     const same = this.#parts.get(key);
     if (same === undefined) this.#parts.set(key, { sides, members: [member] });
     else same.members.push(member);
+  }
+
+  #shapeOf(dimensions: number | null, signatureFamilies: readonly string[]): LastShape {
+    const key = `${dimensions} ${signatureFamilies.join()}`;
+    const known = this.#shapes.get(key);
+    if (known !== undefined) return known;
+    const made = { operation: this.#sample.operation, dimensions, signatureFamilies };
+    this.#shapes.set(key, made);
+    return made;
   }
 
   #numberOf(state: SideState): number {

@@ -31,8 +31,8 @@ export class SideWalk {
   readonly #nodes: SideState[] = [];
   readonly #known = new Map<string, NodeId>();
   readonly #next = new Map<SideStep, (NodeId | undefined)[]>();
-  readonly #last = new Map<string, NodeId>();
-  readonly #states = new Map<string, SideState>();
+  readonly #last = new Map<LastShape, (NodeId | undefined)[]>();
+  readonly #states = new Map<number, SideState>();
 
   constructor(view: SideView) {
     this.#view = view;
@@ -57,23 +57,23 @@ export class SideWalk {
     return (known[node] ??= this.#taken(step, this.#at(node)));
   }
 
-  /** The node after the last check. */
+  /** The node after the last check. @param shape the same object wherever it says the same, so that it is looked at once. */
   last(node: NodeId, shape: LastShape): NodeId {
     if (this.isDenied(node)) return node;
-    const key = `${node} ${shape.dimensions} ${shape.signatureFamilies.join()}`;
-    const known = this.#last.get(key);
-    if (known !== undefined) return known;
+    let known = this.#last.get(shape);
+    if (known === undefined) this.#last.set(shape, (known = []));
+    return (known[node] ??= this.#checked(this.#at(node), shape));
+  }
+
+  #checked(state: SideState, shape: LastShape): NodeId {
     const { opened, table } = this.#view;
-    const state = this.#at(node);
     const approvals = opened === null ? [] : endpointApprovals(table, opened.workspace, shape);
-    const made = this.#numberOf(approveSide(this.#view, state, approvals));
-    this.#last.set(key, made);
-    return made;
+    return this.#numberOf(approveSide(this.#view, state, approvals));
   }
 
   /** The state of requests that began in a state and have come to a node. @param number of the state; equal for equal ones. */
   stateAt(node: NodeId, start: SideState, number: number): SideState {
-    const key = `${node} ${number}`;
+    const key = node * STATES + number;
     const known = this.#states.get(key);
     if (known !== undefined) return known;
     const made = this.#stateAt(this.#at(node), start);
@@ -117,6 +117,9 @@ export class SideWalk {
     return made;
   }
 }
+
+/** So many states at most fit beside the number of a node. */
+const STATES = 2 ** 26;
 
 /** Preferences have refused the request already, or the side has no such route: how does not matter to a walk. */
 const DENIED_AT_START: SideState = { denied: "", candidates: [], seen: "" };

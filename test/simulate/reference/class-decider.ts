@@ -1,7 +1,7 @@
-import type { PolicyEvaluation, PolicyInput } from "../../../src/canon/policy.ts";
+import type { PolicyEvaluation, PolicyInput, PolicySet } from "../../../src/canon/policy.ts";
 import type { SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { SideDecider, type SideOutcomes } from "../../../src/simulate/side-decider.ts";
-import { decideSample } from "../../../src/simulate/decide-sample.ts";
+import { decideSample, isDeniedByTable } from "../../../src/simulate/decide-sample.ts";
 import type { UsageTally } from "../../../src/simulate/compare/usage-tally.ts";
 import { noteDecision } from "./note-decision.ts";
 import type { SideViews } from "../../../src/simulate/views.ts";
@@ -32,7 +32,7 @@ export class ClassDecider {
 
   /** @param state the side's `stateKey` of the request. */
   decideClass(state: string, sample: SampleRequest): SideOutcomes {
-    const { input, known } = this.#states.get(state) ?? { input: this.#decider.inputOf(sample), known: new Map() };
+    const { input, known } = this.#states.get(state) ?? { input: this.#inputOf(sample), known: new Map() };
     this.#states.set(state, { input, known });
     const evaluation = input === null ? null : this.#views.declared.evaluate(this.#decider.inputLike(input, sample));
     const same = known.get(evaluation);
@@ -41,5 +41,23 @@ export class ClassDecider {
     const made = this.#decider.decide(sample);
     known.set(evaluation, made);
     return made;
+  }
+
+  /** As the decision itself makes it; `null` where the table denies the request without policies. */
+  #inputOf(sample: SampleRequest): PolicyInput | null {
+    let evaluated: PolicyInput | null = null;
+    const { readsTime, readsBudget } = this.#views.declared;
+    const recording: PolicySet = {
+      id: "",
+      policies: [],
+      readsTime,
+      readsBudget,
+      evaluate: (input) => {
+        evaluated = input;
+        return { verdicts: [], obligations: [] };
+      },
+    };
+    const decision = decideSample(this.#decider.table, recording, sample);
+    return isDeniedByTable(decision) ? null : evaluated;
   }
 }
