@@ -89,6 +89,7 @@ describe("signalbox simulate over folders", () => {
     expect(call?.head.files.policies.map(({ path }) => path)).toEqual(["policies/gate.rego"]);
     expect(call?.request).toEqual({
       promote: null,
+      otherOverlays: [],
       fresh: false,
       timeLimit: 7_000,
       workers: 2,
