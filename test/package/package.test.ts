@@ -72,7 +72,7 @@ describe("the tarball", () => {
       ...below(join(ROOT, "mock")).map((path) => `mock/${path}`),
     ].filter((path) => /\.(ts|json)$/.test(path) && !path.endsWith(".d.ts"));
     // What is started by its path: a thread, a process, the simulated provider.
-    const threads = sources.filter((path) => /\/(main|worker|worker-main)\.ts$/.test(path));
+    const threads = sources.filter((path) => /\/(main|(\w+-)?worker|worker-main)\.ts$/.test(path));
     const provider = ["endpoints", "server", "words"].map((name) => `mock/${name}.ts`);
     const compiled = [...threads, ...provider].map(
       (path) => `dist/${path.replace(/^src\//, "").replace(/\.ts$/, ".js")}`,
