@@ -130,21 +130,29 @@ function tlsOptions({ host, tls }: PostgresSettings): false | object {
 /** A timer that comes later than this says that the process was busy, milliseconds. */
 const BUSY = 100;
 
+/** How often the time for which this process was busy does not count: one that is busy all the time must give up too. */
+const PARDONS = 4;
+
 /**
  * Gives up waiting after `bound` milliseconds. Where this process itself was busy and could not have heard an answer, as while a start loads much on a slow
- * machine, that time does not count, once.
+ * machine, that time does not count, at most {@link PARDONS} times.
  *
  * @throws {StatementFailure}
  */
 async function within<Result>(bound: number, work: PromiseLike<Result>): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const giveUp = (): void => reject(new StatementFailure(NO_ANSWER));
-  const due = performance.now() + bound;
-  let timer = setTimeout(() => {
-    const late = performance.now() - due;
-    if (late > BUSY) timer = setTimeout(giveUp, Math.min(late, bound));
-    else giveUp();
-  }, bound);
+  let due = performance.now() + bound;
+  let pardons = PARDONS;
+  const look = (): void => {
+    const now = performance.now();
+    const late = now - due;
+    if (late <= BUSY || pardons === 0) return reject(new StatementFailure(NO_ANSWER));
+    pardons -= 1;
+    const more = Math.min(late, bound);
+    due = now + more;
+    timer = setTimeout(look, more);
+  };
+  let timer = setTimeout(look, bound);
   try {
     return await Promise.race([work, promise]);
   } catch (error) {
