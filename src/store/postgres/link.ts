@@ -129,8 +129,7 @@ export class PostgresLink {
   }
 
   #newPool(connections = CONNECTIONS, hooks: ConstructorParameters<typeof Pool>[2] = {}): Pool {
-    const { statementTimeout, connectTimeout } = this.#bounds;
-    const bounds: PoolBounds = { connections, statementTimeout, connectTimeout };
+    const bounds: PoolBounds = { connections, statementTimeout: this.#bounds.statementTimeout };
     return new Pool(this.#settings, bounds, hooks);
   }
 

@@ -16,8 +16,6 @@ export interface PoolBounds {
   readonly connections: number;
   /** The server ends a statement that takes longer. */
   readonly statementTimeout: number;
-  /** Longest time to a usable connection. */
-  readonly connectTimeout: number;
 }
 
 export interface PoolHooks {
@@ -52,7 +50,8 @@ export class Pool {
       ssl: tlsOptions(settings),
       socket: () => this.#connect(settings),
       max: bounds.connections,
-      connect_timeout: bounds.connectTimeout / 1000,
+      // Its timer would count the time for which this process is busy. Every call has a bound of its own, and the link destroys a pool that is silent.
+      connect_timeout: 0,
       idle_timeout: 0,
       // Array types are not used; looking them up would cost a round trip a connection.
       fetch_types: false,
