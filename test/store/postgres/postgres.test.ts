@@ -333,7 +333,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
   });
 
   it("has no statement compiled before it runs, which a sort that is off would seem to be worth", async () => {
-    const bounds = { connections: 1, statementTimeout: 20_000, connectTimeout: 20_000 };
+    const bounds = { connections: 1, statementTimeout: 20_000 };
     const pool = new Pool(parsePostgresUrl(await server.database()), bounds);
     onTestFinished(() => pool.destroy());
     const settings = "SELECT current_setting('jit') AS jit, current_setting('enable_sort') AS enable_sort";
