@@ -18,6 +18,7 @@ const FLAG_OF = {
   environment: "--key-environment",
   workload: "--workload",
   labels: "--labels",
+  "exchange.routes": "--exchange-routes",
 } as const satisfies Record<UndeclaredValue["field"], string>;
 
 /** @throws {CommandError} where a database would be made in a folder that has none, unasked: no server would know its key */
@@ -30,7 +31,7 @@ export function databaseForNewKey(flags: NewKeyFlags, io: CommandIo): string {
 }
 
 /**
- * Compares workspace, environment, workload and labels with routes.yaml: the file of `--config`, or the one beside the folder's own database.
+ * Compares workspace, environment, workload, labels and routes with routes.yaml: the file of `--config`, or the one beside the folder's own database.
  *
  * @throws {UsageError} {@link CommandError}
  */
@@ -52,7 +53,7 @@ export async function refuseUndeclaredNames(
   if (!known.includes(key.workspace)) {
     throw new UsageError(`--workspace: ${file} has no workspace of that name${didYouMean(key.workspace, known)}`);
   }
-  const undeclared = undeclaredValue(key, table.vocabulary);
+  const undeclared = undeclaredValue(key, table);
   if (undeclared !== null) throw new UsageError(`${FLAG_OF[undeclared.field]}: ${undeclared.fix}`);
 }
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { undeclaredValue } from "../../src/canon/credentials/undeclared-value.ts";
+import { route } from "../support/table.ts";
 
 const vocabulary = { environments: ["production"], workloads: ["nightly"], labels: ["eu", "us"] };
+const table = { vocabulary, routes: { chat: route("chat", "m", []), "chat-eu": route("chat-eu", "m", []) } };
 
 describe("values of a new key that nothing declares", () => {
   it.each([
@@ -11,18 +13,27 @@ describe("values of a new key that nothing declares", () => {
     ["an environment", { environment: "prodution" }, "environment"],
     ["a workload", { workload: "nightli" }, "workload"],
     ["the second label", { labels: ["eu", "xx"] }, "labels"],
+    ["no exchange", { exchange: null }, null],
+    ["an exchange for every route", { exchange: { routes: null } }, null],
+    ["an exchange for a route that is there", { exchange: { routes: ["chat-eu"] } }, null],
+    ["the second route of an exchange", { exchange: { routes: ["chat", "chat-uk"] } }, "exchange.routes"],
   ])("%s", (_, key, field) => {
-    expect(undeclaredValue(key, vocabulary)?.field ?? null).toBe(field);
+    expect(undeclaredValue(key, table)?.field ?? null).toBe(field);
   });
 
   it("are never repeated, because a secret may have been pasted", () => {
-    for (const key of [{ environment: "sk-1" }, { workload: "sk-1" }, { labels: ["sk-1"] }]) {
-      expect(undeclaredValue(key, vocabulary)?.fix).not.toContain("sk-1");
+    for (const key of [
+      { environment: "sk-1" },
+      { workload: "sk-1" },
+      { labels: ["sk-1"] },
+      { exchange: { routes: ["sk-1"] } },
+    ]) {
+      expect(undeclaredValue(key, table)?.fix).not.toContain("sk-1");
     }
   });
 
   it("are only labels where the file has no lists", () => {
-    const none = { environments: [], workloads: [], labels: [] };
+    const none = { routes: table.routes, vocabulary: { environments: [], workloads: [], labels: [] } };
     expect(undeclaredValue({ environment: "x", workload: "y" }, none)).toBeNull();
     expect(undeclaredValue({ labels: ["z"] }, none)?.field).toBe("labels");
   });

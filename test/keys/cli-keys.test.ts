@@ -287,6 +287,15 @@ workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], p
     expect(await create("search", "--create", "--labels", "eu,tools-approved")).toMatchObject({ code: 0 });
   });
 
+  it("refuses a token's route that routes.yaml does not have, with the nearest one", async () => {
+    const refused = await create("search", "--create", "--exchange", "10m", "--exchange-routes", "r,rr");
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain("--exchange-routes: routes of routes.yaml does not declare one of them");
+    expect(await create("search", "--create", "--exchange", "10m", "--exchange-routes", "r")).toMatchObject({
+      code: 0,
+    });
+  });
+
   it("refuses an environment outside a declared list, and takes any workload where there is no list", async () => {
     const refused = await create("search", "--create", "--key-environment", "prodution");
     expect(refused).toMatchObject({ code: 2, stdout: "" });

@@ -146,9 +146,9 @@ export function managedWorkspace(call: ControlCall, workspace: string): string |
   return isManaged && isKnown ? workspace : noSuchWorkspace(managesAll);
 }
 
-/** The 400 for an environment, workload or label that the configuration does not declare; `null` where all are. */
+/** The 400 for an environment, workload, label or route that the configuration does not declare; `null` where all are. */
 export function undeclaredValueError(call: ControlCall, key: NewKey): ServiceError | null {
-  const unknown = undeclaredValue(key, call.snapshot.decider.table.vocabulary);
+  const unknown = undeclaredValue(key, call.snapshot.decider.table);
   return unknown === null ? null : faultError({ fault: "option", ...unknown }, parts(call).body);
 }
 
