@@ -149,15 +149,8 @@ function inputSchema(names: TableNames | null): JsonObject {
 export const POLICY_INPUT_SCHEMA: JsonObject = inputSchema(null);
 
 /**
- * The same for one table, with every value listed: no leaf of an input can have a value that this schema does not list.
- * So the inputs of a table are finite, and none can carry what a client wrote.
- */
-export function policyInputSchema(table: RoutingTable): JsonObject {
-  return inputSchema(namesOf(table));
-}
-
-/**
- * The same with every name that routes.yaml declares, used or not: what a policy may compare with.
+ * The same for one table, with every name that routes.yaml declares, used or not: what a policy may compare with. No leaf of an input of this table can
+ * have a value that this schema does not list, so the inputs are finite, and none can carry what a client wrote.
  *
  * @param dialects all wire protocols of this release.
  */

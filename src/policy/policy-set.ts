@@ -142,11 +142,6 @@ export async function createSinglePolicies(
     .toSorted(byIdentity);
 }
 
-/** Whether any content looks at the time of a request. */
-export function readsTime({ modules }: { readonly modules: readonly PolicyModule[] }): boolean {
-  return modules.some(({ units }) => units.some(({ policy }) => readsPath(policy, "input.time")));
-}
-
 function identityOf(
   { contract: { id }, digest }: CompiledPolicy,
   states: readonly PolicyState[],

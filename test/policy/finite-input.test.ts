@@ -7,7 +7,8 @@ import { OPERATIONS } from "../../src/canon/operation.ts";
 import type { PolicyInput } from "../../src/canon/policy.ts";
 import { decide } from "../../src/decide/decide.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
-import { POLICY_INPUT_SCHEMA, policyInputSchema } from "../../src/policy/input-schema.ts";
+import { DIALECTS } from "../../src/dialects/table.ts";
+import { declaredInputSchema, POLICY_INPUT_SCHEMA } from "../../src/policy/input-schema.ts";
 import { endpoint, fakePolicies, identity, model, provider, route, table, workspace } from "../support/table.ts";
 
 const plainRows = table({
@@ -17,7 +18,12 @@ const plainRows = table({
   routes: [route("r", "a", ["b"]), route("s", "b", [])],
   workspaces: [workspace("w", {}, { tier: "regulated", labels: ["eu", "tools"] }), workspace("v")],
 });
-const rows = { ...plainRows, vocabulary: { ...plainRows.vocabulary, owners: ["group:payments"] } };
+const rows = {
+  ...plainRows,
+  vocabulary: { ...plainRows.vocabulary, labels: ["eu", "tools"], owners: ["group:payments"] },
+};
+
+const DIALECT_NAMES = Object.keys(DIALECTS);
 
 const CANARY = "cAnArY";
 const canary = fc.string({ maxLength: 8 }).map((text) => `${CANARY}${text}`);
@@ -93,7 +99,7 @@ const ajv = new Ajv2020({ allErrors: true });
 
 describe("the input of policies", () => {
   test("holds nothing that a client wrote, and nothing that the table's schema does not list", () => {
-    const isInput = ajv.compile(policyInputSchema(rows));
+    const isInput = ajv.compile(declaredInputSchema(rows, DIALECT_NAMES));
     let requested = 0;
     fc.assert(
       fc.property(bodies, identities, fc.integer({ min: 0, max: 4e12 }), (body, caller, at) => {
@@ -153,7 +159,7 @@ describe("the input of policies", () => {
   }
 
   test("every leaf is closed by the table's schema", () => {
-    const isInput = ajv.compile(policyInputSchema(rows));
+    const isInput = ajv.compile(declaredInputSchema(rows, DIALECT_NAMES));
     const input = example();
     expect(isInput(input)).toBe(true);
     const paths: string[] = [];
@@ -179,8 +185,9 @@ describe("the input of policies", () => {
 
   test("a table without a vocabulary closes what it has no words for", () => {
     const bare = { ...rows, vocabulary: { environments: [], workloads: [], labels: [] } };
-    const isInput = ajv.compile(policyInputSchema(bare));
-    const input = example();
+    const isInput = ajv.compile(declaredInputSchema(bare, DIALECT_NAMES));
+    const plain = example();
+    const input = { ...plain, workspace: { ...plain.workspace, labels: [] } };
     const key = { environment: "other", workload: "other", owner: "other", labels: [] };
     expect(isInput({ ...input, key })).toBe(true);
     expect(isInput({ ...input, key: { ...key, labels: ["eu"] } })).toBe(false);

@@ -42,7 +42,6 @@ export const DROPPED_FIELDS = {
   prompt_as_message: "A prompt was sent as a user message, or the other way round",
   output_limit_defaulted: "The model's default output limit was sent",
   output_limit_raised: "An output limit below the least that the protocol takes was raised to it",
-  beta_flag_dropped: "A beta flag that the provider's row does not list was left out",
   reasoning_dropped: "Reasoning in the answer was left out",
   tool_call_dropped: "A tool call in an answer that was cut short was left out, because the surface has none",
   not_counted: "Members that the provider's token counter has no place for were left out of the count",

@@ -19,13 +19,6 @@ export interface CaseResult {
   readonly message: string | null;
 }
 
-/** The requests of all cases, in the order of the file. */
-export function caseSamples(assertions: readonly Assertion[]): readonly SampleRequest[] {
-  return assertions.flatMap((assertion) =>
-    assertion.kind === "cases" ? assertion.cases.map(({ sample }) => sample) : [],
-  );
-}
-
 /** Every case with its decision on head. */
 export function judgeCases(assertions: readonly Assertion[], decide: DecideSample): readonly CaseResult[] {
   return assertions.flatMap((assertion) => {

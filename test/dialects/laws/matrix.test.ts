@@ -1,7 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { withNavigationOf } from "../../../tools/generate/navigation.ts";
 import { DROPPED_FIELDS } from "../../../src/canon/generate/dropped-field.ts";
+import { filesBelow, SOURCE, textOf } from "../../support/imports.ts";
 import { outcomeOf, probesOf, translationMatrix } from "./matrix.ts";
 import { DIALECT_NAMES, targetOf } from "./place.ts";
 import { SURFACES } from "./table.ts";
@@ -44,4 +46,10 @@ test.each(SURFACES)("every row of $operation is a body that can be distinguished
 
 test("every dropped field has a sentence, and every sentence ends without a full stop", () => {
   for (const sentence of Object.values(DROPPED_FIELDS)) expect(sentence).toMatch(/^[A-Z].*[^.]$/);
+});
+
+test("every dropped field is one that a protocol drops, or stands in records of earlier builds", () => {
+  const dialects = filesBelow(join(SOURCE, "dialects")).map(textOf).join("");
+  const unused = Object.keys(DROPPED_FIELDS).filter((field) => !dialects.includes(`"${field}"`));
+  expect(unused).toEqual(["finish_synthesised"]);
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { caseSamples, judgeCases } from "../../../src/simulate/assertions/cases.ts";
+import type { Assertion } from "../../../src/simulate/assertions/assertion.ts";
+import { judgeCases } from "../../../src/simulate/assertions/cases.ts";
 import { assertionResults } from "../../../src/simulate/assertions/results.ts";
 import type { Outcome } from "../../../src/simulate/sample-request.ts";
 import { assertionsOf, denied, fileWith, NOW, pairOf, pointWith, routed } from "./samples.ts";
@@ -75,6 +76,12 @@ describe("what is expected of one request", () => {
   });
 });
 
+/** The requests that are decided for the cases. */
+const samplesOf = (rows: readonly Assertion[]) =>
+  judgeCases(rows, () => ({ declared: pairOf(PLAN, denied()), promoted: pairOf(PLAN, denied()) })).map(
+    ({ sample }) => sample,
+  );
+
 describe("the request of a case", () => {
   test("is the plainest that there is", () => {
     const rows = assertionsOf(
@@ -82,7 +89,7 @@ describe("the request of a case", () => {
         "kind: cases\ncases: [{ request: { workspace: demo, model: chat-large, operation: chat.completions }, expect: { outcome: route } }]",
       ),
     );
-    expect(caseSamples(rows)).toEqual([
+    expect(samplesOf(rows)).toEqual([
       pointWith({ key: { environment: "other", workload: "other", labels: [] }, features: [] }),
     ]);
     expect(
@@ -120,7 +127,7 @@ cases:
       hour: night
     expect: { outcome: route }`),
     );
-    expect(caseSamples(rows)).toEqual([
+    expect(samplesOf(rows)).toEqual([
       {
         workspace: "demo",
         model: "large-any",
