@@ -35,11 +35,6 @@ const WORDS: readonly PrivateWord[] = [
       { path: /^src\/governance\//, line: /"place"|`place`/, why: "facet that summaries store" },
       { path: /^src\/store\/(?:postgres|sqlite)\//, line: CODE, why: "names in statements that databases keep" },
       { path: /./, line: /\bin place\b(?! of)/i, why: "to change a thing in place" },
-      {
-        path: /^src\/(?:dialects\/cohere-chat\/rerank\/schema|canon\/generate\/dropped-field)\.ts$/,
-        line: /"/,
-        why: "descriptions of the contract, whose digest they would change",
-      },
       { path: /^src\/canon\/json\.ts$/, line: /in the same place/, why: "report of a fault of V8" },
     ],
   },

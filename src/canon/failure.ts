@@ -97,7 +97,7 @@ const ROWS = {
   server_error: { sentence: "the provider failed", fix: RETRY_FIX, next: "again", traits: ["reported", "callers"] },
   auth: {
     sentence:
-      "the provider refused the router's credentials, or none could be had; the operator has to fix this, not the caller",
+      "the provider refused the router's credentials, or the router could not get any; the operator has to fix this, not the caller",
     fix: OPERATOR_FIX,
     next: "elsewhere",
     traits: ["lasting", "reported", "callers"],
@@ -153,7 +153,7 @@ const ROWS = {
     traits: ["uncalled", "unreached"],
   },
   client_closed: {
-    sentence: "the client went away",
+    sentence: "the client closed the connection",
     fix: "Nothing: the caller closed the connection.",
     next: "stop",
     effect: "nothing",

@@ -70,7 +70,8 @@ const LACKING = { ...final(409, "precondition"), at: ["policy_change"] } as cons
 export const PROMOTION_ERRORS = {
   approvals_required: {
     ...LACKING,
-    meaning: "The promotion lacks approvals, or roles among them; `missing` of the error lists them.",
+    meaning:
+      "The promotion lacks approvals, or approvals by people with the required roles; `missing` of the error lists them.",
     example: '`promotion: {"*": {approvals: 2}}` and one approval.',
     fix: "`signalbox policy approve ID`, by another person.",
   },
@@ -83,21 +84,20 @@ export const PROMOTION_ERRORS = {
   decisions_required: {
     ...LACKING,
     meaning:
-      "The candidate has judged fewer requests in shadow than `min_decisions` requires; `missing` has the number.",
+      "The candidate was evaluated for fewer requests in shadow than `min_decisions` requires; `missing` has the number.",
     example: "`min_decisions: 1000` on a quiet day.",
     fix: "Wait for traffic; `missing` has the numbers.",
   },
   indeterminate_seen: {
     ...LACKING,
-    meaning:
-      "The candidate was indeterminate for some requests in shadow, and the promotion requires that it was for none.",
+    meaning: "The candidate was indeterminate for some requests in shadow; the promotion allows none.",
     example: "A rule that reads a member that some requests lack.",
     fix: "Fix the policy; `signalbox policy show ID` has examples.",
   },
   report_required: {
     ...LACKING,
     meaning:
-      "The promotion requires an approval with the simulation report that the server itself makes of exactly this promotion.",
+      "The promotion requires an approval that names the simulation report of exactly this promotion, as the server computes it.",
     example: "An approval without `--report` where `report: true`, or a change of `routes.yaml` since the approval.",
     fix: "`signalbox policy simulate ID --format json=report.json`, then approve with `--report report.json`.",
   },
@@ -127,7 +127,7 @@ const PROMOTION_SETTINGS = {
       needed: ({ have, need }, { amount }) => `${amount(need, "approval")} of this content (${have} count)`,
       missing: ({ have, need }, { amount, number }) => `${number(have)} of ${amount(need, "approval")}`,
       required: ({ need }, { amount, selfApproval }) =>
-        `${amount(need, "approval")}${selfApproval ? ", the promoter's own among them or not" : ", the promoter's own not counted"}`,
+        `${amount(need, "approval")}${selfApproval ? ", the promoter's own counts too" : ", the promoter's own does not count"}`,
     },
   },
   roles: {
@@ -168,7 +168,7 @@ const PROMOTION_SETTINGS = {
     key: "min_decisions",
     maximum: 1_000_000_000,
     default: 0,
-    description: "How many requests the content must have judged in shadow.",
+    description: "For how many requests the content must have been evaluated in shadow.",
     requirement: {
       name: "decisions",
       code: "decisions_required",
@@ -186,8 +186,7 @@ const PROMOTION_SETTINGS = {
     requirement: {
       name: "no_indeterminate",
       code: "indeterminate_seen",
-      needed: ({ have }, { amount }) =>
-        `rules that come to a verdict (${amount(have, "request")} without one in shadow)`,
+      needed: ({ have }, { amount }) => `a verdict for every request in shadow (${amount(have, "request")} had none)`,
       missing: ({ have }, { amount }) => `${amount(have, "verdict")} indeterminate`,
       required: () => "no indeterminate verdict in shadow",
     },

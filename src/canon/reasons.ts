@@ -47,9 +47,9 @@ export const REASONS = {
     kind: "invalid_request",
     param: "model",
     sentence: "the route does not serve this operation",
-    meaning: "The route exists and does not serve this kind of work.",
-    example: "Embeddings of a route that generates.",
-    fix: "Use a route that does.",
+    meaning: "The route exists but does not serve this operation.",
+    example: "Embeddings from a route of chat models.",
+    fix: "Use a route that serves the operation.",
   },
   capability_not_supported: {
     status: 400,
@@ -89,7 +89,7 @@ export const REASONS = {
       "The caller's preferences leave no endpoint of the route; `data_collection` is `deny` where a request does not say otherwise.",
     example:
       'A plain request on a route whose providers may train on data, or `"provider": {"only": ["openai-us"]}` on a route in the European Union.',
-    fix: "Prefer less, or use another route. For `data_collection`: send `allow`, or, where the contract says so, write `trains_on_data: false` in the provider's row.",
+    fix: "Remove a preference, or use another route. For `data_collection`: send `allow`, or, where the contract says so, write `trains_on_data: false` in the provider's row.",
   },
   CAPABILITY_NOT_APPROVED: {
     status: 403,
@@ -123,7 +123,8 @@ export const REASONS = {
     kind: "policy_denied",
     param: null,
     sentence: "{failing} train on data, which the workspace does not approve",
-    meaning: "Every endpoint of the route is at a provider that trains on data, and the workspace approves none such.",
+    meaning:
+      "Every endpoint of the route is at a provider that trains on data, and the workspace does not approve that.",
     example: "`approve.data_collection: deny` and a route whose providers have no `trains_on_data: false`.",
     fix: "Use another route. Where the contract says so, write `trains_on_data: false` in the provider's row. A preference of the request changes nothing.",
   },

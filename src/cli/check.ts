@@ -22,7 +22,7 @@ import { runCommand } from "./terminal/run.ts";
 const CHECK_HELP = `Usage: signalbox check [DIRECTORY] [options]
        signalbox check --explain CODE
 
-Compiles routes.yaml and the policies beside it, as serve does, and prints every problem of them and of assertions.yaml
+Compiles routes.yaml and the policies beside it, as serve does, and prints every problem in them and in assertions.yaml
 beside the policies.
 Calls no provider, opens no store, reads no secret.
 
@@ -32,7 +32,7 @@ ${ENVIRONMENT_HELP}
   --format FORMAT     ${REPORT_FORMATS.join(", ")} (default: terminal)
   --strict            warnings fail too
   --cache DIRECTORY   compiled policies (default: ${DEFAULT_CACHE_TEXT})
-  --explain CODE      say explain a code of a finding or of an API error, and how to fix it
+  --explain CODE      explain a code of a finding or of an API error, and how to fix it
   --help              this text
 
 Exit codes: 0 no errors, 1 errors (or warnings with --strict), 2 usage.

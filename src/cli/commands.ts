@@ -28,11 +28,11 @@ export const COMMANDS: CommandTable = {
     load: async () => (await import("./simulate/simulate.ts")).simulate,
   },
   explain: {
-    summary: "say where one request would go, and why",
+    summary: "show where one request would go, and why",
     load: async () => (await import("./explain/explain.ts")).explainRequest,
   },
   policy: {
-    summary: "begin, check, test and format policies",
+    summary: "create, check, test and format policies; approve, promote and roll them back",
     load: async () => (await import("./policy/policy.ts")).policy,
   },
   keys: {
@@ -40,7 +40,7 @@ export const COMMANDS: CommandTable = {
     load: async () => (await import("./keys.ts")).keys,
   },
   evidence: {
-    summary: "read what was decided and how it ended",
+    summary: "read, verify, export and prune the evidence: every decision and its outcome",
     load: async () => (await import("./evidence/evidence.ts")).evidence,
   },
   summary: {

@@ -34,7 +34,7 @@ const HELP = `Usage: signalbox keys <command> [flags]
 Commands
   create            Makes a service key and prints it, once, alone on a line of stdout.
   list              Lists keys, newest first. Never shows a secret.
-  revoke ID         Ends a key now, for good.
+  revoke ID         Revokes a key now, for good.
   rotate ID         Makes a key with the same grants; the old one still works for the overlap.
 
 Flags of create
@@ -56,10 +56,10 @@ Flags of rotate
   --overlap D       How long the old key still works, such as 24h (the default), 30m or 0.
   --expires T       When the new key expires. Default: after the lifetime of the old one.
 
-Flags of all
+Flags of every command
   --workspace W     (list) Only keys of this workspace.
   --format FORMAT   ${TABLE_FORMAT_HELP}
-  --quiet           Prints nothing on stderr when all went well.
+  --quiet           Prints nothing on stderr on success.
 ${DATABASE_HELP}
 
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.

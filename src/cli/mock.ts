@@ -13,7 +13,7 @@ Serves a simulated provider: deterministic answers, and every fault that a provi
 Flags
   --host HOST   The address to listen on. Default: 127.0.0.1.
   --port PORT   Its port; 0 takes a free one. Default: 8089.
-  --quiet       No line for each answer.
+  --quiet       Does not print a line for each answer.
 
 Faults, in the header "x-mock: fault; fault" or after the model's name, "model+fault+fault":
 ${vocabulary.map(({ form, meaning }) => `  ${form}\n      ${meaning}`).join("\n")}

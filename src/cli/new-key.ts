@@ -26,7 +26,7 @@ export function databaseForNewKey(flags: NewKeyFlags, io: CommandIo): string {
   const path = databasePath(flags.database, io);
   if (flags.create === true || !isOwn(flags, io) || existsSync(path)) return path;
   throw new CommandError(
-    `there is no database at ${path}; start "signalbox serve" in this folder first, name another database with --database, or give --create to make this one`,
+    `there is no database at ${path}; start "signalbox serve" in this folder first, name another database with --database, or give --create to create this one`,
   );
 }
 
@@ -45,7 +45,7 @@ export async function refuseUndeclaredNames(
     // It was the environment of the key once: dropped in silence, a key of production would be made.
     if (flags.environment === undefined) return;
     throw new UsageError(
-      "--environment: has an effect only with --config; for the environment of the key write --key-environment",
+      "--environment: has an effect only with --config; the environment of the key is set with --key-environment",
     );
   }
   const { table, file } = await loadTable(io, config, flags.environment);

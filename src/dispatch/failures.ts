@@ -85,7 +85,7 @@ function keyRevoked(): ServiceError {
     401,
     "authentication",
     "key_revoked",
-    "The service key was revoked while the request was under way; ask the team that issued it for a new one.",
+    "The service key was revoked while the request was under way; request a new one from the team that issued it.",
   );
 }
 
@@ -100,7 +100,7 @@ function serverStopping(): ServiceError {
 /** What a provider's closed code means for the member that it names. */
 const MEMBER_FAULTS: Readonly<Record<string, string>> = {
   unsupported_parameter: "the model does not support it",
-  unknown_parameter: "the provider does not know it",
+  unknown_parameter: "the provider does not have it",
   unsupported_value: "the model does not support its value",
   invalid_value: "its value is not valid",
   invalid_type: "its value has the wrong type",

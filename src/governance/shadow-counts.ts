@@ -83,6 +83,6 @@ function compare(left: string, right: string): number {
 /** Reads a cell's labels. They were checked when they were written. */
 export function readLabels(labels: string): readonly (Identifier | null)[] {
   const value: unknown = parseJson(labels);
-  if (!Array.isArray(value)) throw new TypeError("labels of a roll-up are no list");
+  if (!Array.isArray(value)) throw new TypeError("labels of a roll-up are not a list");
   return value.map((label) => (typeof label === "string" ? asIdentifier(label) : null));
 }

@@ -99,7 +99,7 @@ export class Recorder {
 
   /** The client went away before its request was whole. */
   aborted(snapshot: Snapshot, identity: Identity | null): void {
-    this.refuse(snapshot, identity, invalidRequest("client_closed", "The client went away."));
+    this.refuse(snapshot, identity, invalidRequest("client_closed", "The client closed the connection."));
     this.#outcome = { ...EMPTY_OUTCOME, status: 499, terminal: "client_closed" };
   }
 

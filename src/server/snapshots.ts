@@ -131,7 +131,7 @@ function readSecretFile(path: string): string {
 type SecretReference = Pick<MissingSecret, "provider" | "reference">;
 
 const SET_IT =
-  "set it, or say on_missing_secret: disable (leave the provider out) or simulate (the simulated upstream answers)";
+  "set it, or write on_missing_secret: disable (leave the provider out) or simulate (the simulated upstream answers)";
 const UNUSABLE = "has characters that an HTTP header cannot carry";
 const CLEAN_IT = "look for line breaks or quotation marks around the secret";
 

@@ -65,7 +65,7 @@ export const CHANGES = {
   weaker_obligation: {
     rank: 44,
     title: "weaker obligation",
-    sentence: "Obligations leave a field in the request that they take out in base.",
+    sentence: "Obligations no longer remove a field that they remove in base.",
     level: "warning",
   },
   higher_ceiling: {
@@ -77,7 +77,7 @@ export const CHANGES = {
   edits_changed: {
     rank: 100,
     title: "edits changed",
-    sentence: "Obligations take out or limit something else.",
+    sentence: "Obligations remove or limit something else.",
     level: "notice",
   },
   reason_changed: {

@@ -77,7 +77,7 @@ describe("signalbox explain, against a server", () => {
     expect(said).toMatchObject({ notes: [], time: sample.time, shape: { features: ["count_tokens", "seed"] } });
     expect(said).toMatchObject({ denial: { failed_constraint: "zdr" } });
     const other = await ask({ ...sample.key, environment: "test" });
-    expect(other["notes"]).toEqual([expect.stringContaining("has other attributes than the key of the point")]);
+    expect(other["notes"]).toEqual([expect.stringContaining("has other attributes than the key in --point")]);
   });
 
   it("reads a whole request there, too", async () => {
@@ -120,7 +120,7 @@ describe("signalbox explain, against a server", () => {
     const other = await explain(["--server", test.server.url, "--point", JSON.stringify(sample)], {
       environment: { SIGNALBOX_KEY: key },
     });
-    expect(other.stderr).toContain("a key of another workspace than the point's");
+    expect(other.stderr).toContain("belongs to another workspace than the request of --point");
   });
 
   it.each<[string, number, string, string]>([

@@ -42,10 +42,18 @@ describe("a command line that cannot be used", () => {
     ["preferences that are no JSON", { preferences: "{only" }, "--preferences: must be a JSON object"],
     ["a preference that is none", { preferences: '{"onyl":["p"]}' }, "--preferences: Unknown field onyl"],
     ["preferences twice", { preferences: "{}", zdr: true }, "--preferences, --zdr: give one of them"],
-    ["a request and its shape", { request: "-", needs: "tools" }, "--request, --needs: the request's body contains it"],
+    [
+      "a request and its shape",
+      { request: "-", needs: "tools" },
+      "--request, --needs: the body in --request has this already",
+    ],
     ["a request that is not there", { request: "nowhere.json" }, "--request: the file cannot be read"],
-    ["a point and flags", { point: workspaceOnly }, "--point, --workspace: the point is a whole request"],
-    ["a server and files", { server: "http://127.0.0.1:1", config: "x" }, "--server, --config: ask files or a server"],
+    ["a point and flags", { point: workspaceOnly }, "--point, --workspace: --point has the whole request"],
+    [
+      "a server and files",
+      { server: "http://127.0.0.1:1", config: "x" },
+      "--server, --config: the decision comes from files or from a server",
+    ],
     [
       "a server and a key's words",
       { server: "http://127.0.0.1:1" },

@@ -55,7 +55,7 @@ describe("signalbox policy check", () => {
 
   test.for([
     [["--format", "xml"], "--format: must be one of terminal, json, github, sarif"],
-    [["policies"], "takes flags only; name the folder with --dir"],
+    [["policies"], "takes no arguments, only flags; name the folder with --dir"],
   ] as const)("%j: exit 2", async ([argv, message]) => {
     const { code, stdout, stderr } = await workplace().run(["check", ...argv]);
     expect([code, stdout]).toEqual([2, ""]);
@@ -118,7 +118,7 @@ describe("signalbox policy fmt", () => {
     expect(readFileSync(join(path, "policies/..data/real.rego"), "utf8")).toBe(TIDY);
   });
 
-  test("takes flags only", async () => {
+  test("takes no arguments, only flags", async () => {
     const { code, stderr } = await workplace().run(["fmt", "x.rego"]);
     expect(code).toBe(2);
     expect(stderr).toContain("name the folder with --dir");

@@ -178,7 +178,7 @@ describe("coverage by constraint", () => {
     const { code, stdout, stderr } = await run(["test", "--coverage"]);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toContain(
-      "--coverage: policies/whole_test.rego: test_whole reads a policy in a way that cannot be watched",
+      "--coverage: policies/whole_test.rego: test_whole reads a policy in a way that cannot be measured",
     );
   });
 });

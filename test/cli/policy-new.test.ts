@@ -183,7 +183,7 @@ describe("signalbox policy", () => {
   });
 
   test.for([
-    [["--help"], "Of a running server"],
+    [["--help"], "Commands for a running server"],
     [["new", "--help"], "--effect EFFECT"],
     [["check", "--help"], "--strict"],
     [["test", "-h"], "--threshold PERCENT"],

@@ -254,9 +254,18 @@ describe("evidence export --policies", () => {
   });
 
   it.each([
-    [["export", "--policies", "--after", "1"], "--after: the policy log is exported whole"],
-    [["export", "--policies", "--until", "1"], "--until: the policy log is exported whole"],
-    [["export", "--policies", "--workspace", "acme"], "--workspace: the policy log is exported whole"],
+    [
+      ["export", "--policies", "--after", "1"],
+      "--after: has no effect with --policies, which exports the whole policy log; leave it out",
+    ],
+    [
+      ["export", "--policies", "--until", "1"],
+      "--until: has no effect with --policies, which exports the whole policy log; leave it out",
+    ],
+    [
+      ["export", "--policies", "--workspace", "acme"],
+      "--workspace: has no effect with --policies, which exports the whole policy log; leave it out",
+    ],
     [["verify", "--policies"], "--policies: has no effect on evidence verify"],
     [["verify", "--policy-head", "6"], "--policy-head: give POSITION:HASH"],
   ])("refuses %j with exit 2", async (argv, complaint) => {

@@ -58,7 +58,7 @@ describe("signalbox spend", () => {
     [["--format", "csv"], "--workspace: is missing"],
     [["--group-by", "policy"], "--group-by: must be one of operation, route"],
     [["--start", "yesterday"], "--start: must be a time"],
-    [["chat"], "takes flags only (given: `chat`)"],
+    [["chat"], "takes no arguments, only flags (given: `chat`)"],
   ])("refuses %j", async (argv, message) => {
     const { code, stderr } = await run(...argv);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);

@@ -167,7 +167,7 @@ describe("signalbox summary", () => {
   });
 
   it.each([
-    [["now"], "takes flags only"],
+    [["now"], "takes no arguments, only flags"],
     [["--start", "yesterday"], "--start: must be a time"],
     [["--group-by", "colour"], "--group-by: must be one of operation"],
     [["--group-by", "route,key"], "--group-by: can combine"],

@@ -152,7 +152,7 @@ describe("keys create", () => {
     [["--expires", "1d", "--canary"], "--canary: there is no such flag"],
     [["--expires", "1d", "--overlap", "1h"], "--overlap: has no effect on keys create"],
     [["--expires", "1d", "--quiet=yes"], "--quiet: takes no value"],
-    [["--expires", "1d", "sbx_canary"], "takes flags only\n"],
+    [["--expires", "1d", "sbx_canary"], "takes no arguments, only flags\n"],
   ])("refuses %j with exit 2, naming the flag, and no key", async (argv, complaint) => {
     const { code, stdout, stderr } = await run(...CREATE, ...argv);
     expect([code, stdout]).toEqual([2, ""]);

@@ -47,7 +47,7 @@ test.each([
   [["--port", "70000"], "--port: must be a number from 0 to 65535"],
   [["--port", "x"], "--port: must be a number"],
   [["--prot", "1"], "--prot: there is no such flag"],
-  [["extra"], "takes flags only"],
+  [["extra"], "takes no arguments, only flags"],
 ])("%j is a usage error", async (argv, text) => {
   const { io, err } = capture();
   expect(await mock(argv, io)).toBe(2);

@@ -38,9 +38,7 @@ describe("the database of the working directory", () => {
     const clone = join(temporaryFolder(), "clone");
     git("clone", "--quiet", origin, clone);
     expect(() => databasePath(undefined, io(clone))).toThrow(CommandError);
-    expect(() => databasePath(undefined, io(clone))).toThrow(
-      /a checkout may have brought it, .* name it with --database/,
-    );
+    expect(() => databasePath(undefined, io(clone))).toThrow(/it may come from a checkout, .* name it with --database/);
   });
 
   test("is refused where other users can read it, and used where it is named", async () => {

@@ -64,9 +64,10 @@ export const CONTROL_ERRORS = {
   key_differs: {
     ...final(409, "precondition"),
     at: ["putNamedKey"],
-    meaning: "The key of the name has another `environment`, `exchange` or `expires_at` than the body, and keeps them.",
+    meaning:
+      "The key of this name has another `environment`, `exchange` or `expires_at` than the body. A PUT does not change them.",
     example: "A second `PUT` of a name with another `expires_at`.",
-    fix: "Delete the name and put it again, which makes a new key; or take another name.",
+    fix: "Delete the key of this name and send the PUT again, which makes a new key; or use another name.",
   },
   too_many_keys: {
     ...final(400, "invalid_request"),

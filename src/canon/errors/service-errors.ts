@@ -111,7 +111,7 @@ export const SERVICE_ERRORS = {
   not_supported: {
     ...final(404, "not_found"),
     at: [],
-    meaning: "The path is one of the protocol that Signalbox does not serve.",
+    meaning: "The path belongs to a supported protocol, but Signalbox does not serve it.",
     example: "`POST /v1/files`.",
     fix: "Use another endpoint; the message names the alternatives.",
   },
@@ -211,7 +211,7 @@ export const SERVICE_ERRORS = {
   internal_error: {
     ...passing(500, "internal"),
     at: ["everywhere"],
-    meaning: "A bug of ours. The log has the same decision id.",
+    meaning: "A bug in Signalbox. The log line has the same decision id.",
     example: "None is known.",
     fix: "Operators: report it with the log line.",
   },

@@ -25,7 +25,7 @@ const error = (meaning: string, example: readonly string[], fix: string): Furthe
 /** What a start, and a reload, finds besides: secrets are no part of the files. */
 const START_CODES: Readonly<Record<string, FurtherCode>> = {
   SECRET_NOT_SET: error(
-    "The secret of a provider is not set, and its row does not say that the provider may do without.",
+    "The secret of a provider is not set, and its row has no `on_missing_secret` that allows this.",
     ["auth: { bearer: { env: OPENAI_API_KEY } }", "# and OPENAI_API_KEY is not set where signalbox serve runs"],
     "Set it, or write `on_missing_secret: disable` (leave the provider out) or `simulate` (the simulated upstream answers).",
   ),

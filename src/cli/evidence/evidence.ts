@@ -49,7 +49,7 @@ Flags of verify
   --expect-head P:H The log must have this hash at this position; it may have more rows. May be repeated.
   --anchor P:H      The same, for anchors that were noted elsewhere. May be repeated. Also a file with one such
                     line for each: --anchor FILE. A log that ends before one of them does not verify.
-  --policy-head P:H The same for the policy log, such as verify prints it. May be repeated.
+  --policy-head P:H The same for the policy log, as verify prints it. May be repeated.
   --file FILE       An export instead of the database.
   --format FORMAT   ${TABLE_FORMAT_HELP}
                     json: one object, with log and policies, or file; each with verified, head and end
@@ -65,7 +65,7 @@ Flags of prune
   --before DATE     A day such as 2026-10-01 (UTC), or an RFC 3339 time. Required.
   --yes             Deletes; without it nothing is done.
 
-Flags of all
+Flags of every command
 ${DATABASE_HELP}
 
 Exit codes: 0 done, 1 not done or not verified, 2 the command line cannot be used.
@@ -142,7 +142,10 @@ async function runExport(values: Values, io: CommandIo): Promise<number> {
   const output = values.output === undefined ? null : resolve(io.cwd, values.output);
   if (values.policies === true) {
     for (const flag of ["after", "until", "workspace"] as const) {
-      if (values[flag] !== undefined) throw new UsageError(`--${flag}: the policy log is exported whole`);
+      if (values[flag] !== undefined)
+        throw new UsageError(
+          `--${flag}: has no effect with --policies, which exports the whole policy log; leave it out`,
+        );
     }
     await withStore(databasePath(values.database, io), "read", ({ policyLog }) =>
       writeExport(output, io, (write) => exportPolicyLog(policyLog, write)),
@@ -171,7 +174,7 @@ async function runPrune(values: Values, io: CommandIo): Promise<number> {
   const before = readBefore(required(values.before, "--before", "2026-10-01"), now);
   if (values.yes !== true) {
     throw new UsageError(
-      `--yes: is missing, so nothing was deleted; requests that ended before ${new Date(before).toISOString()} are deleted for good`,
+      `--yes: is missing, so nothing was deleted; requests that ended before ${new Date(before).toISOString()} would be deleted for good`,
     );
   }
   const { anchor, rows } = await withEvidence(values, io, (store) => store.prune(before, now), false);

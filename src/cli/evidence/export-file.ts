@@ -95,7 +95,7 @@ function attempt<Result>(action: () => Result): Result {
     const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
     const shown = typeof code === "string" && /^[A-Z0-9_]{2,20}$/.test(code) ? ` (${code})` : "";
     throw new CommandError(
-      `--output: the file cannot be written${shown}; check the path, its access rights and the room on its disk`,
+      `--output: the file cannot be written${shown}; check the path, its access rights and the free space on the disk`,
     );
   }
 }

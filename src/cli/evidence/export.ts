@@ -58,14 +58,16 @@ async function exportStart(log: EvidenceLog, after: number | null): Promise<Chai
 
 async function exportEnd(log: EvidenceLog, until: number | null, from: ChainLink): Promise<ChainLink> {
   if (until === null) return log.head();
-  if (until < from.position) throw new UsageError("--until: is before the export's beginning");
+  if (until < from.position)
+    throw new UsageError(`--until: is before ${from.position}, where the export begins; give a later position`);
   return until === from.position ? from : rowAt(log, until, "--until");
 }
 
 async function rowAt(log: EvidenceLog, position: number, flag: string): Promise<ChainLink> {
   if (position === 0) return GENESIS;
   const [row] = await log.log({ after: position - 1, limit: 1 });
-  if (row?.position !== position) throw new UsageError(`${flag}: the log has no row ${position}`);
+  if (row?.position !== position)
+    throw new UsageError(`${flag}: the log has no row ${position}; see the newest row with: signalbox evidence verify`);
   return row;
 }
 

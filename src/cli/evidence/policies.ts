@@ -38,7 +38,7 @@ export async function verifyPolicyLog(log: PolicyLogStore, noted: readonly Chain
     ok: true,
     lines: [
       ...summary(verifier),
-      `contents kept: ${verifier.contents.length}`,
+      `contents stored: ${verifier.contents.length}`,
       `policy head ${formatLink(verifier.head)}`,
       `policy ${describeEnd(end)}`,
     ],

@@ -34,7 +34,9 @@ export async function explainFromServer(
   }
   const { workspace } = options.sample;
   if (options.isSampleGiven && answer["workspace"] !== workspace) {
-    throw new CommandError("SIGNALBOX_KEY: is a key of another workspace than the point's");
+    throw new CommandError(
+      "SIGNALBOX_KEY: belongs to another workspace than the request of --point; use a key of that workspace",
+    );
   }
   return { explanation: answer, notes: options.isSampleGiven ? keyNotes(answer, options.sample) : [] };
 }
@@ -50,9 +52,9 @@ function keyNotes({ key, budget }: JsonObject, sample: SampleRequest): readonly 
     ...(isSame
       ? []
       : [
-          "the key in SIGNALBOX_KEY has other attributes than the key of the point; the answer is about the key in SIGNALBOX_KEY",
+          "the key in SIGNALBOX_KEY has other attributes than the key in --point; the answer is for the key in SIGNALBOX_KEY",
         ]),
-    ...(isAsLeft ? [] : [`the budget of the key in SIGNALBOX_KEY is ${budget} now, and the answer is about that`]),
+    ...(isAsLeft ? [] : [`the budget of the key in SIGNALBOX_KEY is ${budget} now; the answer uses that`]),
   ];
 }
 

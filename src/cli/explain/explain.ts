@@ -29,19 +29,19 @@ Source of the decision
 The request
   --operation O            ${OPERATIONS.slice(0, 4).join(", ")},
                            ${OPERATIONS.slice(4).join(", ")}.
-  --model ROUTE            As a client writes it.
+  --model ROUTE            The route, as clients write it in the member model.
   --needs A,B              Capabilities, such as tools,json_schema.
   --features A,B           What it requires of a wire protocol, such as seed.
-  --stream
+  --stream                 The answer is streamed.
   --context BUCKET         Size of the input: a number of tokens, or ${TOKEN_BUCKETS.slice(1, 4).join(", ")}, …
-  --max-output BUCKET      The most output, in the same way.
+  --max-output BUCKET      The output limit, in the same way.
   --reasoning-effort E     low, medium, high, …
   --dimensions N           Length of vectors.
   --signature-families A,B Families of signed reasoning in the history.
   --request FILE           The request's body, which has all of this; - for standard input.
   --point JSON             A request as the report of signalbox simulate prints it.
 
-What the caller prefers
+Preferences of the caller
   --only A,B  --order A,B  --ignore A,B    Provider ids.
   --region A,B             Regions or region groups.
   --data-collection allow|deny
@@ -57,7 +57,7 @@ Caller (a server reads it from the key)
   --budget STEP            What is left of its budgets: unlimited, above_half, below_half, below_tenth or exhausted.
   --labels A,B
 
-How
+Other
   --time DAY/HOUR          weekday or weekend / night, morning, afternoon or evening, in UTC. Default: now.
   --at TIME                The same as an RFC 3339 time.
   --promoted               As if every candidate policy were promoted.

@@ -117,7 +117,7 @@ export function readOptions(
   io: Pick<CommandIo, "environment"> = { environment: {} },
 ): ExplainOptions {
   const { values, positionals } = readArguments(argv, FLAGS);
-  noArguments(positionals, "a request's body is named with --request");
+  noArguments(positionals, "name the file of a request's body with --request");
   refuseTogether(values);
   const time = readWindow(values.time, values.at);
   const sample =
@@ -155,16 +155,20 @@ function refuseTogether(values: Values): void {
     if (second !== undefined) throw new UsageError(`${first}, --${second}: ${why}`);
   };
   if (values.point !== undefined) {
-    refuse("--point", given({ ...SAMPLE_FLAGS, request: text }), "the point is a whole request; give one of them");
+    refuse(
+      "--point",
+      given({ ...SAMPLE_FLAGS, request: text }),
+      "--point has the whole request; leave the other flag out",
+    );
   }
   if (values.request !== undefined) {
-    refuse("--request", given(SHAPE_FLAGS), "the request's body contains it; give one of them");
+    refuse("--request", given(SHAPE_FLAGS), "the body in --request has this already; leave the other flag out");
   }
   if (values.server !== undefined) {
     refuse(
       "--server",
       given({ config: text, environment: text, cache: text, base: text, head: text }),
-      "ask files or a server; give one of them",
+      "the decision comes from files or from a server; give one of them",
     );
     refuse("--server", given(KEY_FLAGS), "the server reads it from the key in SIGNALBOX_KEY; leave the flag out");
   }

@@ -29,7 +29,10 @@ export function formatExplanation(explanation: JsonObject, notes: readonly strin
     ...section("if every candidate policy were promoted", promoted === null ? [] : [promoted], paint),
     ...section("notes", [...ownNotes(explanation), ...notes.map((note) => printable(note))], paint),
     "",
-    paint("dim", "✓ passes  ✗ does not pass  ? cannot be evaluated  · not evaluated: left out before"),
+    paint(
+      "dim",
+      "✓ passes  ✗ does not pass  ? cannot be evaluated  · not evaluated, because the candidate was left out earlier",
+    ),
     "",
   ].join("\n");
 }

@@ -28,16 +28,16 @@ const IMPORT_HELP = `Usage: signalbox import SOURCE FILE [options]
 
 Writes routes.yaml, policies and IMPORT.md from the configuration of another gateway, and checks them. IMPORT.md names every
 value of the source with its line: carried over, carried over with a changed meaning, not carried over and why, to decide by hand.
-A key that stands in FILE is written nowhere; the report names a variable for it. Overwrites nothing.
+A key in FILE is not written to any file; the report names a variable for it. Overwrites nothing.
 
 Sources
 ${Object.entries(IMPORT_SOURCES)
   .map(([name, { summary }]) => `  ${name.padEnd(18)}${summary}`)
   .join("\n")}
 
-  --out DIRECTORY     where to write (default: .); made where it is missing
+  --out DIRECTORY     where to write (default: .); created if it is missing
   --workspace NAME    the tenant, where the source has none (default: ${DEFAULT_WORKSPACE})
-  --no-training       your contracts say that the providers do not train on what they are sent
+  --no-training       declares that, by your contracts, the providers do not train on requests
   --models FILE       model ids, one a line, where the source takes any model (openai/*)
   --provider SLUG=PRESET
                       what a provider of Portkey's catalogue is; can be given several times
@@ -151,7 +151,7 @@ function summaryOf({ entries, check, secrets }: ImportResult, shown: string): st
     (outcome) => `${entries.filter((entry) => entry.outcome === outcome).length} ${OUTCOME_TEXTS[outcome]}`,
   );
   const literal = secrets.filter(({ literals }) => literals.length > 0).length;
-  const keys = literal === 0 ? "" : `${literal} keys stand in the source itself; IMPORT.md names a variable for each\n`;
+  const keys = literal === 0 ? "" : `${literal} keys are in the source itself; IMPORT.md names a variable for each\n`;
   const checked = `check: ${check.errors.length} errors, ${check.warnings.length} warnings${check.errors.length === 0 ? "" : "; IMPORT.md lists them"}\n`;
   const config = shown === "." ? "" : ` --config ${shown}/routes.yaml`;
   return `values of the source: ${counts.join(", ")}

@@ -72,7 +72,7 @@ function reportNothing({ report }: ImportedConfiguration, findings: Findings): v
     if (outcome !== "left_out" && outcome !== "decide") continue;
     findings.add("WRONG_VALUE", { line, column: 1, file }, `${source}: not carried over: ${text}`);
   }
-  const message = "no route can be made of this file";
+  const message = "the file contains nothing that can become a route";
   findings.add(
     "WRONG_VALUE",
     { line: 1, column: 1 },
@@ -91,13 +91,13 @@ function reportAssumptions({ assumed, report, answers, providers }: ImportedConf
       preset === ""
         ? "tools and JSON, which most servers of this protocol have"
         : `those of the models that preset \`${preset}\` is known for`;
-    const text = `what ${names.join(", ")}${others} can do is not said: \`capabilities\` are ${what}. Remove what a model lacks, add what it has`;
+    const text = `the source does not state what ${names.join(", ")}${others} can do: \`capabilities\` are ${what}. Remove what a model lacks, add what it has`;
     report.add("decide", spot, text);
   }
   const [first] = providers.filter(({ region }) => region !== "on-premises");
   if (answers.trainsOnData && first?.spots[0] !== undefined) {
     const text =
-      'whether providers train on requests is not said: `trains_on_data: true` is written, so only requests with `"provider": {"data_collection": "allow"}` are served. Write `false` where your contract says so, or import with `--no-training`';
+      'the source does not state whether providers train on requests: `trains_on_data: true` is written, so only requests with `"provider": {"data_collection": "allow"}` are served. Write `false` where your contract says so, or import with `--no-training`';
     report.add("decide", first.spots[0], text);
   }
 }

@@ -20,12 +20,12 @@ Writes a commented routes.yaml with the providers chosen, schemas for editors, a
 On a terminal, prompts for values that no flag gives. Overwrites nothing: if one of the files exists already, none is written
 (an existing .gitignore is kept).
 
-  DIRECTORY           where to write (default: .); made where it is missing
+  DIRECTORY           where to write (default: .); created if it is missing
   --providers A,B     presets, such as openai,anthropic; docs/presets.md lists them
   --workspace NAME    the first tenant (default: ${DEFAULT_WORKSPACE})
   --regions A,B       regions or areas wanted, such as eu (default: each provider's global address, else its first)
-  --no-training       your contracts say that the providers do not train on what they are sent
-  --yes               ask nothing; without --no-training, trains_on_data: true is written
+  --no-training       declares that, by your contracts, the providers do not train on requests
+  --yes               no questions; without --no-training, trains_on_data: true is written
   --help              this text
 
 Exit codes: 0 written, 1 not written, 2 usage.
@@ -58,7 +58,7 @@ export function init(argv: readonly string[], io: CommandIo, ask: Ask = askOnTer
         regions: await answer(values.regions, "Regions wanted, such as eu (anywhere): "),
         noTraining: await answer(
           values["no-training"] ? "yes" : undefined,
-          "Do your contracts say that they do not train on what they are sent? yes or no (no): ",
+          "Do your contracts exclude that they train on requests? yes or no (no): ",
         ),
       }),
     );
@@ -140,9 +140,9 @@ serve --demo prints a key and a first request. The simulated provider answers un
 }
 
 const TRAINING = `
-Until rows of routes.yaml say \`trains_on_data: false\`, as your contracts allow, only requests with
+Until rows of routes.yaml have \`trains_on_data: false\`, as your contracts allow, only requests with
 "provider": {"data_collection": "allow"} are served.
 `;
 
 const IGNORED =
-  "# The store and compiled policies.\n.signalbox/\n# Secrets never belong into routes.yaml; if such a file holds one, keep it out of git.\n.env\n";
+  "# The store and compiled policies.\n.signalbox/\n# Never put secrets into routes.yaml. Keep files with secrets out of git.\n.env\n";

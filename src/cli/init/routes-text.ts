@@ -38,8 +38,8 @@ version: 1
 regions:
 ${[...plan.groups].map(([group, regions]) => `  ${group}: ${flow([...regions])}`).join("\n")}
 
-# A preset gives protocol, address and flags; \`signalbox check\` prints what each came to. Keys written here replace its keys.
-# \`trains_on_data\` is what you gave init: check your contracts. A provider that may train gets only requests which say
+# A preset gives protocol, address and flags; \`signalbox check\` prints the resolved values. Keys written here replace its keys.
+# \`trains_on_data\` is what you gave init: check your contracts. A provider that may train gets only requests with
 # \`"provider": {"data_collection": "allow"}\`. Add \`retention\` too; left out, the longest is assumed.
 # \`on_missing_secret: simulate\` lets the simulated provider answer until the secret is set. Remove it in production.
 providers:
@@ -67,7 +67,7 @@ ${Object.entries(approve)
   .join("\n")}
     limits: { requests_per_minute: 600, concurrency: 50 }
 
-# Rego policies in policies/, each with its tests. In shadow a policy is evaluated and recorded, and denies nothing; a promotion moves it on.
+# Rego policies in policies/, each with its tests. In shadow a policy is evaluated and recorded, and denies nothing; a promotion enforces it.
 policies:
   initial_mode: { eu-residency: enforce, "*": shadow }
   managed_by: ${flow([plan.workspace])}

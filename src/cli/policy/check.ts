@@ -10,7 +10,7 @@ import { wantsColour } from "../terminal/printing.ts";
 
 const HELP = `Usage: signalbox policy check [options]
 
-Compiles policies, their tests and their libraries, and prints everything that is wrong. Runs no test.
+Compiles policies, their tests and their libraries, and prints everything that is wrong. Runs no tests.
 
   --dir DIRECTORY     folder of the policies (default: ${DEFAULT_DIRECTORY})
   --format FORMAT     ${REPORT_FORMATS.join(", ")} (default: terminal)

@@ -15,14 +15,14 @@ const DEFAULT_OWNER = "group:platform";
 const HELP = `Usage: signalbox policy new ID [options]
 
 Writes ID.rego and ID_test.rego: an example of the effect that compiles and passes its tests, to be changed.
-The id is kebab-case, such as eu-residency. It is the policy's name for good, so choose it with care.
+The id is kebab-case, such as eu-residency. It cannot be changed later.
 
   --effect EFFECT     gate: pass or deny the request (default)
                       require_all: one candidate that does not pass denies the request
                       filter: candidates that do not pass are left out
   --owner A,B         its owners, such as group:privacy (default: ${DEFAULT_OWNER})
   --title TEXT        one line with what it requires (default: that of the example)
-  --dir DIRECTORY     folder of the policies (default: ${DEFAULT_DIRECTORY}); made where it is missing
+  --dir DIRECTORY     folder of the policies (default: ${DEFAULT_DIRECTORY}); created if it is missing
   --help              this text
 
 Exit codes: 0 written, 1 not written, 2 usage.

@@ -39,7 +39,7 @@ export async function readPolicyFolder(io: CommandIo, flag: string): Promise<Pol
   const own = await namesIn(tree, ".");
   if (own === null) {
     throw new CommandError(
-      `--dir: there is no folder ${shown}; name the folder of the policies, or begin one: signalbox policy new ID`,
+      `--dir: there is no folder ${shown}; name the folder of the policies, or create a policy: signalbox policy new ID`,
     );
   }
   const shared = (await namesIn(tree, "lib")) ?? [];

@@ -14,7 +14,7 @@ const OF_FILES: readonly Row[] = [
   {
     name: "new",
     argument: "ID",
-    summary: "Writes a policy and its tests to begin with.",
+    summary: "Writes an example policy with its tests.",
     run: async (argv, io) => (await import("./new.ts")).newPolicy(argv, io),
   },
   {
@@ -64,11 +64,11 @@ export async function policy(argv: readonly string[], io: CommandIo): Promise<nu
 async function help(): Promise<string> {
   return `Usage: signalbox policy <command> [options]
 
-Of the files
+Commands for policy files
 ${linesOf(OF_FILES)}
-Of a store
+Commands for a store
 ${linesOf(OF_A_STORE)}
-Of a running server (docs/policy-lifecycle.md)
+Commands for a running server (docs/policy-lifecycle.md)
 ${linesOf(await ofAServer())}
 signalbox policy COMMAND --help explains a command.
 `;

@@ -25,8 +25,8 @@ ${DATABASE_HELP}
 
 Results: matches; other compiler (another version of Signalbox compiled it, so the bytes cannot be compared); differs;
 damaged (missing, unreadable, or not what the policy log names).
-Exit codes: 0 no content differs or is damaged; 1 one does (or is of another compiler, with --strict), or the log does
-not verify; 2 usage.
+Exit codes: 0 no content differs or is damaged; 1 some content does (or is of another compiler,
+with --strict), or the log does not verify; 2 usage.
 `;
 
 const FLAGS = {

@@ -4,8 +4,8 @@ import { UsageError } from "../terminal/command-io.ts";
 
 /** What the two flags mean; for the refusal and for the log. */
 const WAYS =
-  "give --tls-cert and --tls-key; or --behind-proxy where a proxy in front ends TLS and only the proxy reaches the port " +
-  "(forwarded headers are ignored); or --insecure-http to let keys cross the network in clear";
+  "give --tls-cert and --tls-key; or --behind-proxy where a proxy in front terminates TLS and only the proxy reaches the port " +
+  "(forwarded headers are ignored); or --insecure-http to send keys over the network unencrypted";
 
 /**
  * Bearer keys must not cross a network in clear unless the operator allows it.

@@ -33,8 +33,8 @@ ${ENVIRONMENT_HELP}
                       else .signalbox/signalbox.db)
   --host HOST         address of the public listener (default: 127.0.0.1); one that other machines reach needs TLS,
                       or one of the next two
-  --behind-proxy      a proxy in front ends TLS and only the proxy reaches the port; forwarded headers are ignored
-  --insecure-http     let keys cross the network in clear
+  --behind-proxy      a proxy in front terminates TLS and only the proxy reaches the port; forwarded headers are ignored
+  --insecure-http     allow keys to cross the network unencrypted
   --port PORT         its port; 0 takes a free one (default: $PORT or 8080)
   --admin-host HOST   address of the admin listener: /livez, /readyz, /metrics (default: 127.0.0.1)
   --admin-port PORT   its port; 0 takes a free one (default: the public port + 1, or 0)
@@ -52,18 +52,18 @@ ${ENVIRONMENT_HELP}
   --drain-delay SECONDS
                       before that, serve for so long while /readyz answers 503 (default: 0)
   --first-key-file FILE
-                      where an empty store's first key goes unless a terminal shows it: a new file of mode 0600
+                      file for the first key of an empty store, unless a terminal shows it: a new file of mode 0600
                       (default: first-key beside the database)
   --cache DIRECTORY   compiled policies (default: ${DEFAULT_CACHE_TEXT})
   --evidence-retention DAYS
-                      delete older evidence, hourly (default: $SIGNALBOX_EVIDENCE_RETENTION_DAYS or keep for ever)
+                      delete older evidence, hourly (default: $SIGNALBOX_EVIDENCE_RETENTION_DAYS or keep all)
   --log-format FORMAT text, or json: one object a line on standard output, and text on
                       standard error (default: $SIGNALBOX_LOG_FORMAT or text)
   --log-level LEVEL   of the json log: debug, info, warn or error (default: $SIGNALBOX_LOG_LEVEL or info)
   --no-watch          do not reload when a file changes; SIGHUP always reloads
-  --demo              make a key of one day for the workspace demo, else for the first workspace (an earlier demo's
-                      ends) and print a request to paste; without --config, where there is no routes.yaml, serve the
-                      example that comes with Signalbox
+  --demo              create a key valid for one day, for the workspace demo or else the first one (the key of an
+                      earlier demo is revoked), and print a request to paste; without --config, if there is no routes.yaml,
+                      serve the example that comes with Signalbox
   --help              this text
 
 Exit codes: 0 stopped as requested, 1 configuration or start failed, 2 usage.

@@ -46,7 +46,7 @@ async function runServe(requested: ServeOptions, reloads: ReloadRequests, io: Co
   checkConfig(options.config, io.cwd);
   if (options.exposure === "insecure_http") {
     io.stderr(
-      "--insecure-http: keys and prompts cross the network in clear; anyone who sees the traffic can use them\n",
+      "--insecure-http: keys and prompts cross the network unencrypted; anyone who sees the traffic can use them\n",
     );
   }
   if (options.example === true) {

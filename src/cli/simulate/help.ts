@@ -35,8 +35,8 @@ What is compared
   --merge-base          compare with the best common ancestor of base and head instead (of HEAD, if head is a folder)
   --config FILE         routes.yaml of both (default: routes.yaml): in a folder relative to it, in a commit relative to
                         the current folder's path in the repository
-  --environment NAME    merge routes.NAME.yaml of each side over it (default: SIGNALBOX_ENVIRONMENT, else none); base
-                        may lack it; standard error then has a note
+  --environment NAME    merge routes.NAME.yaml of each side over it (default: SIGNALBOX_ENVIRONMENT, else none); if base
+                        has none, standard error has a note
   --assertions FILE     assertions, looked up in head like --config (default: assertions.yaml beside the policies, if it
                         is there)
   --promote ID[@REV]    in the view "as if promoted", promote only this candidate of head, instead of all candidates
@@ -51,27 +51,30 @@ What is compared
 What is printed
   --format FORMAT       ${Object.keys(FORMATS).join(", ")} (default: ${DEFAULT_FORMAT});
                         one goes to standard output
-  --format FORMAT=FILE  writes a file, over one that is there. May be repeated
+  --format FORMAT=FILE  writes a file; an existing one is replaced. May be repeated
   --all                 on the terminal also requests with conditions, such as those for one provider by name, changed
-                        reasons, rules that no request meets, and coverage
+                        reasons, rules that no request uses, and coverage
   --quiet               no progress on standard error (only a terminal shows it)
 
 Resources
-  --time-limit TIME     decide requests for at most so long, such as 90s (default: ${DEFAULT_TIME_LIMIT / 60_000}m); then the report says what
-                        is missing and what took longest, and the exit code is 4
+  --time-limit TIME     longest time for deciding requests, such as 90s (default: ${DEFAULT_TIME_LIMIT / 60_000}m); after it,
+                        the report says what is missing and what took longest, and the exit code is 4
   --workers N           threads; 1: only the command's own (default: ${defaultWorkers()})
   --cache DIRECTORY     compiled policies (default: ${DEFAULT_CACHE_TEXT})
 
 What fails
-  --detailed-exitcode   exit 2 where something differs
-  --fail-on VALUES      exit 3 where one of these happens as declared or, with --promote, as if promoted; separated
+  --detailed-exitcode   exit 2 if something differs
+  --fail-on VALUES      exit 3 if one of these happens as declared or, with --promote, as if promoted; separated
                         by commas:
                         ${FAIL_ON}
                         new_region_for_route: a route reaches a provider, region or host that it did not reach before,
-                        also where another route of the workspace does; new_destination: no route did; higher_ceiling
-                        also for a raised limit; assertions: one was removed or weakened; any: also settings
-                        that matter; more_permissive: also a policy that no longer refuses what no row has today
-                        an incomparable change counts as more_permissive and as less_permissive
+                        also if another route of the workspace does
+                        new_destination: the same, and no route of the workspace did
+                        higher_ceiling: also for a raised limit
+                        assertions: one was removed or weakened
+                        any: also for settings that matter
+                        more_permissive: also for a policy that would no longer refuse rows that do not exist yet
+                        An incomparable change counts as more_permissive and as less_permissive.
   --help                this text
 
 Exit codes: 0 no difference, or differences without --detailed-exitcode; 1 an error, such as an unknown ref or a side

@@ -208,7 +208,7 @@ function readTimeLimit(value: string | undefined): number {
 
 function readNow(value: string): number {
   const time = readTime(/^\d{4}-\d{2}-\d{2}$/.test(value) ? `${value}T00:00:00Z` : value);
-  if (time === null) throw new UsageError("--now: must be a date of RFC 3339, such as 2026-11-21, or such a time");
+  if (time === null) throw new UsageError("--now: must be an RFC 3339 date or time, such as 2026-11-21");
   return time;
 }
 

@@ -98,10 +98,10 @@ export function wantsJson(format: string | undefined): boolean {
   return readValue("--format", format ?? "terminal", TABLE_FORMATS) === "json";
 }
 
-/** For a command that takes flags only. @param instead how what was meant is given. @throws {UsageError} */
+/** For a command that takes no arguments, only flags. @param instead how what was meant is given. @throws {UsageError} */
 export function noArguments(positionals: readonly string[], instead: string = ""): void {
   if (positionals.length === 0) return;
-  throw new UsageError(`takes flags only${instead === "" ? "" : `; ${instead}`}${asTyped(positionals)}`);
+  throw new UsageError(`takes no arguments, only flags${instead === "" ? "" : `; ${instead}`}${asTyped(positionals)}`);
 }
 
 /** The value of a flag that must be there. */

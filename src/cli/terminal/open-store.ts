@@ -48,7 +48,7 @@ function ownDatabase(path: string): string {
   const mode = process.platform === "win32" ? 0 : (statSync(path, { throwIfNoEntry: false })?.mode ?? 0);
   if ((mode & OPEN_TO_OTHERS) === 0) return path;
   throw new CommandError(
-    `${path} can be read by other users: a checkout may have brought it, with keys and policies of another user. If it is yours, name it with --database, or run chmod 600 on it`,
+    `${path} can be read by other users: it may come from a checkout, with keys and policies of another user. If it is yours, name it with --database, or run chmod 600 on it`,
   );
 }
 

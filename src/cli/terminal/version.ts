@@ -25,7 +25,7 @@ export function unfitNode(node: string): string | null {
   const known = ranges.map(
     ([, operator, major, minor]) => `${major}.${minor} ${operator === "^" ? `or a later ${major}` : "or newer"}`,
   );
-  return `signalbox needs Node ${known.join(", or ")}; this one is ${node}`;
+  return `signalbox needs Node ${known.join(", or ")}; this is ${node}`;
 }
 
 function readManifest(): unknown {

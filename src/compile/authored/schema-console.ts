@@ -92,7 +92,7 @@ export const consoleSection = object(
     oidc,
     roles: {
       type: "array",
-      description: "What groups of the provider may do. Who is in none of them cannot sign in.",
+      description: "What groups of the provider may do. People in none of these groups cannot sign in.",
       items: role,
     },
   },

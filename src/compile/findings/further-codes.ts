@@ -55,7 +55,7 @@ export const FILE_CODES = {
     "Correct the spelling, or remove the line.",
   ),
   JWKS_INVALID: error(
-    "The file with the keys of an issuer of workloads is no JWK Set of public keys.",
+    "The file with the keys of an issuer of workloads is not a JWK Set of public keys.",
     "Save what the issuer publishes at its `jwks_uri`, for Kubernetes `kubectl get --raw /openid/v1/jwks`.",
   ),
 } as const satisfies Record<string, CodeFacts>;
@@ -71,7 +71,7 @@ export const WORKLOAD_CODES = {
     "Add the value to `vocabulary`, or correct its spelling.",
   ),
   ISSUER_KEYS: error(
-    "Where the keys of an issuer of workloads come from is contradictory or unknown.",
+    "The source of an issuer's keys is contradictory or unknown.",
     "Name `jwks_uri` or `jwks_file`, or an `issuer` that is an https URL, and each `issuer` once. `network` is for keys that are fetched.",
   ),
   RULE_COVERED: error(

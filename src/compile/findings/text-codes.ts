@@ -14,9 +14,9 @@ export const TEXT_CODES = {
     "The text is not valid YAML 1.2.",
     "Correct the line named; most often an indentation, a quote or a bracket.",
   ),
-  YAML_DUPLICATE_KEY: error("A mapping has the same key twice; one of the two would be lost.", "Keep one of them."),
+  YAML_DUPLICATE_KEY: error("A mapping has the same key twice; one of the two would be ignored.", "Keep one of them."),
   YAML_MULTIPLE_DOCUMENTS: error(
-    "The file has more than one YAML document; all but the first would be lost.",
+    "The file has more than one YAML document; all but the first would be ignored.",
     "Remove the `---` between them and merge the documents.",
   ),
   YAML_ALIAS: error(

@@ -78,7 +78,7 @@ function keysOf(
     !/^https:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/.test(issuer) &&
     !/^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])[:/]/.test(issuer)
   ) {
-    const message = `issuer ${quote(id)} is no https URL, so its keys cannot be discovered`;
+    const message = `issuer ${quote(id)} is not an https URL, so its keys cannot be discovered`;
     report.value("ISSUER_KEYS", [...path, "issuer"], message, "add `jwks_uri` or `jwks_file`");
   }
   return { kind: "discovery" };

@@ -29,7 +29,7 @@ const LONGEST_RENEWAL = 30_000;
 /** No value could be had in time. Has no cause on purpose: those of the sources hold tokens, paths and answers. */
 export class CredentialsUnavailable extends Error {
   constructor() {
-    super("credentials could not be had");
+    super("no credentials could be obtained");
     this.name = "CredentialsUnavailable";
   }
 }

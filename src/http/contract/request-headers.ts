@@ -73,7 +73,7 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
   },
   {
     name: "x-max-attempts",
-    description: "Most calls of providers, for each part of a batch. More than 10 means 10.",
+    description: "Maximum number of provider calls, for each part of a batch. More than 10 means 10.",
     schema: { type: "integer", minimum: 1 },
     isReadBy: isInference,
   },
@@ -102,7 +102,7 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
   },
   {
     name: "x-max-batch-size",
-    description: "Most inputs in one call of a provider.",
+    description: "Maximum number of inputs in one call of a provider.",
     schema: { type: "integer", minimum: 1 },
     isReadBy: (endpoint) => endpoint.kind === "inference" && endpoint.operation === "embeddings",
   },

@@ -14,7 +14,7 @@ export interface StatusSources {
   /** Keys that this process has loaded. */
   readonly keyCount: () => number;
   readonly version: string;
-  /** Lines of the log that no reader took in time. */
+  /** Log lines that were dropped because nothing read them in time. */
   readonly droppedLines: () => number;
   /** Spans that no collector got. */
   readonly droppedSpans: () => number;
@@ -33,14 +33,18 @@ export function statusMetrics(sources: StatusSources): readonly Family[] {
     ...stateMetrics(sources),
     new Reading(
       "counter",
-      { name: "signalbox_log_lines_dropped", help: "Lines of the log that no reader took in time.", labels: [] },
+      {
+        name: "signalbox_log_lines_dropped",
+        help: "Log lines that were dropped because nothing read them in time.",
+        labels: [],
+      },
       () => [[sources.droppedLines()] as const],
     ),
     new Reading(
       "counter",
       {
         name: "signalbox_spans_lost",
-        help: "Spans that no collector got: the queue was full, or an export failed.",
+        help: "Spans that were dropped: the queue was full, or an export failed.",
         labels: [],
       },
       () => [[sources.droppedSpans()] as const],
@@ -107,7 +111,7 @@ function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusS
       "gauge",
       {
         name: "signalbox_endpoint_first_token_seconds",
-        help: "Time to the first output of the latest calls, by percentile; absent where none was measured lately.",
+        help: "Time to the first output of the latest calls, by percentile; absent without recent measurements.",
         labels: ["endpoint", "provider", "quantile"],
         unit: "seconds",
       },
@@ -124,7 +128,7 @@ function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusS
       "gauge",
       {
         name: "signalbox_endpoint_tokens_per_second",
-        help: "Output tokens a second of the latest calls, the median; absent where none was measured lately.",
+        help: "Output tokens a second of the latest calls, the median; absent without recent measurements.",
         labels: ["endpoint", "provider"],
       },
       () =>
@@ -151,7 +155,7 @@ function queueMetrics({ runtime: { snapshots } }: StatusSources): readonly Famil
     ),
     new Reading(
       "gauge",
-      { name: "signalbox_provider_concurrency_limit", help: "Most calls at once.", labels: ["provider"] },
+      { name: "signalbox_provider_concurrency_limit", help: "Maximum number of calls at once.", labels: ["provider"] },
       () => each(({ provider }, id) => [[provider.maxConcurrency, id] as const]),
     ),
     new Reading(

@@ -84,7 +84,7 @@ function alwaysRoutable(outcome: Outcome, least: number): Judgement {
   if (outcome.denial !== null) return violated(`the request is denied by ${formatDenial(outcome.denial)}`);
   // A caller without fallbacks is sent to one endpoint, however many share the tier.
   const endpoints = Math.min(outcome.plan.length, outcome.maxCandidates ?? Infinity);
-  return endpoints >= least ? HOLDS : violated(`the request can go to ${endpoints} of the ${least} endpoints demanded`);
+  return endpoints >= least ? HOLDS : violated(`the request can go to ${endpoints} of the ${least} endpoints required`);
 }
 
 function conditionTest(condition: DecisionCondition, head: RoutingTable): (outcome: Outcome) => boolean {

@@ -56,7 +56,7 @@ function resultOf(
   const { id, title, kind, view, location } = assertion;
   const empty = classes === 0 && !assertion.may_be_empty;
   const failure =
-    first?.message ?? (empty ? "it meets no request; correct its selectors, or say `may_be_empty: true`" : null);
+    first?.message ?? (empty ? "it selects no request; correct its selectors, or write `may_be_empty: true`" : null);
   const waiver = waiverOf(assertion, now);
   const waived = failure !== null && waiver?.expired === false;
   return {
@@ -84,5 +84,5 @@ function waiverOf({ waiver }: Assertion, now: Date): AssertionResult["waiver"] {
 
 function messageOf(failure: string | null, waiver: AssertionResult["waiver"]): string | null {
   if (failure === null) return waiver === null ? null : "it passes, so its waiver can be removed";
-  return waiver?.expired === true ? `${failure}; its waiver ended with ${waiver.until}` : failure;
+  return waiver?.expired === true ? `${failure}; its waiver ended on ${waiver.until}` : failure;
 }

@@ -20,11 +20,11 @@ interface EffectRow {
 /** What a changed setting does. Every value but `decides` is the reason why no class of requests shows it. */
 export const SETTING_EFFECTS = {
   decides: { sentence: "decides where requests go; the classes show the effect", matters: true },
-  equivalent: { sentence: "another way to write the same: both sides compile to the same row", matters: false },
+  equivalent: { sentence: "written differently: both sides compile to the same row", matters: false },
   layout: { sentence: "names the files of the other settings", matters: false },
   description: { sentence: "text for readers", matters: false },
   credential: { sentence: "which credential calls carry; its secret is never read here", matters: true },
-  price: { sentence: "what calls cost; preferences for price, policies and budgets count by it", matters: true },
+  price: { sentence: "what calls cost; preferences for price, policies and budgets use it", matters: true },
   limit: { sentence: "how much may be used; a running server counts it", matters: true },
   load: { sentence: "how many calls run or wait at once; known to a running server only", matters: true },
   health: { sentence: "when failing endpoints are left out; known to a running server only", matters: true },
@@ -43,7 +43,7 @@ export const SETTING_EFFECTS = {
   same_policy: { sentence: "compiles to the same policies", matters: false },
   policy_test: { sentence: "a test of policies, which no server loads", matters: false },
   other_environment: { sentence: "another environment, which is compared with `--environment` only", matters: true },
-  assertion: { sentence: "what changes are judged by", matters: true },
+  assertion: { sentence: "what changes are checked against", matters: true },
 } as const satisfies Readonly<Record<string, EffectRow>>;
 
 export type SettingEffect = keyof typeof SETTING_EFFECTS;

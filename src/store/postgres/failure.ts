@@ -10,7 +10,7 @@ export class StatementFailure extends StoreUnavailableError {
   /** The server cannot be used at present, and whether the statement took effect is not known. */
   readonly away: boolean;
   constructor(code: string | null) {
-    super(`PostgreSQL could not do it: ${describeCode(code)}`, {
+    super(`PostgreSQL failed: ${describeCode(code)}`, {
       done: code !== null && isUndone(code) ? "no" : "unknown",
       refused: code !== null && /^2[23][0-9A-Z]{3}$/.test(code),
     });
@@ -32,17 +32,17 @@ const SENTENCES: ReadonlyMap<string, string> = new Map([
   ["57014", "the statement took too long and was ended; look for locks and load"],
   ["55P03", "a lock was not free in time; look for long transactions"],
   ["28P01", "the user or the password is not right; check the database URL"],
-  ["28000", "the server does not let this user in from here; check pg_hba.conf and sslmode"],
+  ["28000", "the server does not allow this user to connect from here; check pg_hba.conf and sslmode"],
   ["3D000", "there is no such database; create it, or correct the database URL"],
   ["42501", "this user lacks a permission; see docs/storage.md"],
   ["53300", "the server has no connection left; raise max_connections or run fewer replicas"],
   ["53100", "its disk is full; make room"],
-  ["25006", "it only reads, as a standby does; name the primary in the database URL"],
+  ["25006", "it is read-only, such as a standby; name the primary in the database URL"],
   ["57P03", "it is starting up or shutting down; try again"],
   ["ECONNREFUSED", "nothing listens at its address; start it, or correct the database URL"],
   ["ENOTFOUND", "its host name is not known; correct the database URL"],
   ["ENOENT", "there is no Unix socket in that folder; correct the database URL"],
-  ["ECONNRESET", "the connection was cut; where the server speaks no TLS, say sslmode=disable"],
+  ["ECONNRESET", "the connection was cut; if the server does not support TLS, set sslmode=disable"],
 ]);
 
 const CLASSES: ReadonlyMap<string, string> = new Map([
@@ -59,7 +59,7 @@ function describeCode(code: string | null): string {
   const sentence = SENTENCES.get(code) ?? CLASSES.get(code.slice(0, 2));
   if (sentence !== undefined) return `${sentence} (${code})`;
   return isTlsCode(code)
-    ? `TLS could not be agreed on; check sslmode and sslrootcert (${code})`
+    ? `the TLS handshake failed; check sslmode and sslrootcert (${code})`
     : `the connection or the statement failed (${code})`;
 }
 

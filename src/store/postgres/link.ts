@@ -29,7 +29,7 @@ const SUSPICION = 250;
 /** Usable means able to write: after a failover the old address may lead to a standby. */
 const PROBE = "SELECT current_setting('transaction_read_only') = 'off' AS usable";
 
-const AWAY = "PostgreSQL cannot be used just now; it is tried again every second";
+const AWAY = "PostgreSQL cannot be used now; the server tries again every second";
 
 /**
  * Statements to one server, and a breaker: once the server is away, calls fail at once while a probe tries it again;

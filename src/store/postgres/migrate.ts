@@ -67,7 +67,7 @@ export async function migrate(pool: Pool, create: boolean): Promise<void> {
     await refuseOtherEncoding(query);
     const present = await readVersion(query);
     if (present === 0 && !create) {
-      throw new StoreUnavailableError("this database holds nothing of Signalbox yet; check the database URL");
+      throw new StoreUnavailableError("this database has no tables of Signalbox yet; check the database URL");
     }
     if (present === newestVersion()) return;
     await query(`SET statement_timeout = ${LONGEST_STEP}`);

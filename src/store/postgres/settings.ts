@@ -75,7 +75,7 @@ function readTls(parameters: URLSearchParams, local: boolean): TlsSettings | fal
     case "disable":
       return false;
     case "require":
-      if (file !== null) throw refusal("sslrootcert has a meaning with sslmode=verify-full only");
+      if (file !== null) throw refusal("sslrootcert has an effect with sslmode=verify-full only");
       return { rejectUnauthorized: false };
     case "verify-full":
       return file === null ? { rejectUnauthorized: true } : { rejectUnauthorized: true, ca: readCertificates(file) };

@@ -59,7 +59,7 @@ export function processMetrics(): { readonly families: readonly Family[]; readon
     one(
       "gauge",
       "nodejs_eventloop_utilization_ratio",
-      "Share of time that the event loop worked since the last scrape.",
+      "Share of time that the event loop was busy since the last scrape.",
       "ratio",
       () => {
         const now = performance.eventLoopUtilization();

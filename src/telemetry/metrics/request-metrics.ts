@@ -27,7 +27,7 @@ export class RequestMetrics implements RequestObserver {
   readonly #of = {
     requests: new Counter({
       name: "signalbox_requests",
-      help: "Requests that have ended, by how. Route none: the request named no route that its workspace may use.",
+      help: "Requests that have ended, by outcome. Route none: the request named no route that its workspace may use.",
       labels: ["operation", "route", "terminal", "status_class"],
     }),
     workspaceRequests: new Counter({
@@ -67,12 +67,12 @@ export class RequestMetrics implements RequestObserver {
     }),
     attempts: new Counter({
       name: "signalbox_attempts",
-      help: "Attempts at endpoints, by kind of failure; empty for those that went well.",
+      help: "Attempts at endpoints, by kind of failure; empty for successful ones.",
       labels: ["provider", "endpoint", "failure"],
     }),
     shed: new Counter({
       name: "signalbox_shed",
-      help: "Attempts that found the limit reached and the queue full, or waited there in vain.",
+      help: "Attempts that were given up because the concurrency limit was reached and the queue was full or too slow.",
       labels: ["provider", "endpoint"],
     }),
     fallbacks: new Counter({
@@ -92,7 +92,7 @@ export class RequestMetrics implements RequestObserver {
     }),
     cost: new Counter({
       name: "signalbox_cost_usd",
-      help: "US dollars by list price, of requests whose cost is known; no bill.",
+      help: "US dollars by list price, of requests whose cost is known; an estimate, not a bill.",
       labels: ["route", "provider"],
     }),
     unpriced: new Counter({
@@ -142,7 +142,7 @@ export class RequestMetrics implements RequestObserver {
     "counter",
     {
       name: "signalbox_metrics_left_out",
-      help: "Observations that would have begun one series too many of their metric.",
+      help: "Observations that were dropped because their metric has its maximum number of series.",
       labels: [],
     },
     () => [[Object.values(this.#of).reduce((sum, { leftOut }) => sum + leftOut, 0)] as const],

@@ -137,7 +137,7 @@ describe("what cannot be imported is an error with its line, and nothing is writ
       "litellm_params.model is missing",
     ],
     ["a number that is none", `${ONE}    model_info: { max_tokens: many }\n`, "config.yaml:4:19"],
-    ["an address that is none", ONE.replace("gpt-5", "gpt-5, api_base: nowhere"), "this is no http(s) URL"],
+    ["an address that is none", ONE.replace("gpt-5", "gpt-5, api_base: nowhere"), "this is not an http(s) URL"],
     ["a file that is not there", `include: [models.yaml]\n${ONE}`, "the included file cannot be read"],
     ["two documents", `${ONE}---\n${ONE}`, "config.yaml:4"],
     ["an alias bomb", BOMB, "expand to too many values"],
@@ -146,7 +146,7 @@ describe("what cannot be imported is an error with its line, and nothing is writ
     [
       "nothing that is served",
       "model_list:\n  - model_name: a\n    litellm_params: { model: openai/dall-e-3 }\n",
-      "no route can be made of this file",
+      "the file contains nothing that can become a route",
     ],
   ])("%s", async (_, text, expected) => {
     if (text !== null) source(text);
@@ -161,7 +161,7 @@ describe("what cannot be imported is an error with its line, and nothing is writ
     const { code, stderr } = await run("openrouter", "ids.txt", "--out", "new");
     expect([code, stderr.split("\n").slice(0, 2)]).toEqual([
       1,
-      ["error WRONG_VALUE: this is no model id", " --> ids.txt:3:1"],
+      ["error WRONG_VALUE: this is not a model id", " --> ids.txt:3:1"],
     ]);
   });
 

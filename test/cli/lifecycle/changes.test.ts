@@ -82,7 +82,7 @@ describe("signalbox policy approve", () => {
     const server = await changing(view({ held: [{ revision: "r3", digest: DIGESTS.r3 }] }), "approvals", after);
     const said = await done(server, ["approve", "eu-residency", "--digest", "3c3c3c"]);
     expect(server.requested.at(-1)?.body).toEqual({ digest: DIGESTS.r3 });
-    expect(said).toContain("approved r3 (3c3c3c3c)\nnote: it is not the candidate now\n");
+    expect(said).toContain("approved r3 (3c3c3c3c)\nnote: this content is not the candidate now\n");
   });
 
   it("finds old contents in the log, and refuses digits that do not tell contents apart", async () => {
@@ -226,7 +226,7 @@ describe("signalbox policy approve --report", () => {
     [
       "another content",
       JSON.stringify(report({ head: head([{ ...candidate, digest: DIGESTS.r1 }]) })),
-      "holds other content",
+      "has other content",
     ],
     ["a tree without the policy", JSON.stringify(report({ head: head([]) })), "does not have the policy"],
     [
@@ -263,7 +263,7 @@ describe("signalbox policy approve --report", () => {
     const silent = await approveWith(JSON.stringify(report({ head: head([]) })), ending);
     expect(silent.stderr).toContain("does not show the removal of the policy");
     const { stderr } = await approveWith(JSON.stringify(report()), ending);
-    expect(stderr).toContain("holds other content of the policy, and r3 is to be approved");
+    expect(stderr).toContain("has other content of the policy, and r3 is to be approved");
   });
 
   it("names the flag where there is no file", async () => {

@@ -100,7 +100,7 @@ describe("signalbox policy diff", () => {
       [at(DIGESTS.r3)]: content(3, DIGESTS.r3),
     });
     expect((await server.run(["diff", "eu-residency", "--from", "r3", "--to", "enforced"])).stdout).toBe(
-      "eu-residency: r3 (3c3c3c3c) → r1 (1a1a1a1a)\n\nContract\n  promises the same\n",
+      "eu-residency: r3 (3c3c3c3c) → r1 (1a1a1a1a)\n\nContract\n  the contract is unchanged\n",
     );
     const { code, stderr } = await server.run(["diff", "eu-residency"]);
     expect([code, stderr]).toEqual([

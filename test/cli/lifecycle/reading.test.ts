@@ -95,7 +95,7 @@ describe("signalbox policy show", () => {
           failed, 1 waived)
 
       Required for its promotion
-        ✗ 2 approvals, the promoter's own not counted: 1 of 2 approvals
+        ✗ 2 approvals, the promoter's own does not count: 1 of 2 approvals
         ✗ an approver with the role privacy, one with security: no approver with the role privacy
         ✗ in shadow for 7d: in shadow 2d 3h of 7d
         ✗ judged 1,000 decisions: 412 of 1,000 decisions
@@ -197,7 +197,7 @@ describe("signalbox policy show", () => {
     [
       "a newer server wants more",
       { missing: [{ requirement: "moon_phase" }] },
-      "the server has a requirement that this version does not support; use a newer signalbox",
+      "the server has a requirement that this version does not support; use a newer version of signalbox",
     ],
   ])("says what to do next where %s", async (_name, more, next) => {
     const server = await fakeServer(paths(view({ ...more })));

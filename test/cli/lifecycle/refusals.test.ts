@@ -136,7 +136,8 @@ describe("a command line that cannot be used", () => {
 
   it("policy --help names every command, apart from those of the files", async () => {
     const { stdout } = await (await fakeServer({})).run(["--help"]);
-    const [, files = "", server = ""] = /Of the files\n([^]*)Of a running server[^\n]*\n([^]*)\n\n/.exec(stdout) ?? [];
+    const [, files = "", server = ""] =
+      /Commands for policy files\n([^]*)Commands for a running server[^\n]*\n([^]*)\n\n/.exec(stdout) ?? [];
     const names = (text: string) => [...text.matchAll(/^ {2}(\w+)/gm)].map(([, name = ""]) => name);
     expect(names(files)).toEqual(["new", "check", "test", "fmt", "verify"]);
     expect(names(server).toSorted()).toEqual(commands.toSorted());
@@ -166,7 +167,7 @@ describe("a command line that cannot be used", () => {
     [["list"], { SIGNALBOX_KEY: "a\nb" }, 1, "SIGNALBOX_KEY: holds characters that no key has"],
     [["list", "--server", "here"], { SIGNALBOX_KEY: "k" }, 2, "--server: must be a URL"],
     [["list", "--server", "http://u:p@h"], { SIGNALBOX_KEY: "k" }, 2, "--server: must not hold a credential"],
-    [["list", "eu"], { SIGNALBOX_KEY: "k" }, 2, "takes flags only"],
+    [["list", "eu"], { SIGNALBOX_KEY: "k" }, 2, "takes no arguments, only flags"],
     [["show", "eu", "--frobnicate"], { SIGNALBOX_KEY: "k" }, 2, "--frobnicate: there is no such flag"],
     [["promote", "eu", "--expect-candidate", "4"], { SIGNALBOX_KEY: "k" }, 2, "--expect-candidate: must be a revision"],
     [["frobnicate"], {}, 2, "give one of new, check, test, fmt, verify, list"],

@@ -23,7 +23,7 @@ describe("an address that other machines reach", () => {
     const refused = (): unknown => exposureOf("--host", host);
     for (const word of [
       "--insecure-http",
-      "in clear",
+      "unencrypted",
       "--behind-proxy",
       "forwarded headers are ignored",
       "--tls-cert",

@@ -126,7 +126,7 @@ describe("options of simulate", () => {
   });
 
   test.for<[readonly string[], string]>([
-    [["main"], "takes flags only; name the sides with --base and --head (given: `main`)"],
+    [["main"], "takes no arguments, only flags; name the sides with --base and --head (given: `main`)"],
     [["--from", "main"], "--from: there is no such flag"],
     [["--base"], "--base: needs a value"],
     [["--base="], `--base: ${TREE}`],
@@ -204,7 +204,7 @@ describe("options of simulate", () => {
       "2026-11-21T00:00:00",
     ].map((value): [readonly string[], string] => [
       [`--now=${value}`],
-      "--now: must be a date of RFC 3339, such as 2026-11-21, or such a time",
+      "--now: must be an RFC 3339 date or time, such as 2026-11-21",
     ]),
   ])("%j", ([argv, expected]) => {
     expect(problemOf(...argv)).toBe(expected);

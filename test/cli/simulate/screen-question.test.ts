@@ -103,10 +103,10 @@ describe("the question", () => {
   });
 
   it.each([
-    ["higher_ceiling", "limit", "who pays for that much more?"],
+    ["higher_ceiling", "limit", "who pays for the additional use?"],
     [null, "limit", ""],
     [null, "credential", "is it an account with the region and the contract that the row states?"],
-    ["weaker_obligation", "promotion", "may policies be promoted with that little?"],
+    ["weaker_obligation", "promotion", "are these weaker requirements enough for promotions?"],
     [null, "description", ""],
   ] as const)("about a setting with gate %s and effect %s is %s", (gate, effectName, expected) => {
     const setting: SettingChange = { path: "a.b", before: "1", after: "2", where: null, effect: effectName, gate };

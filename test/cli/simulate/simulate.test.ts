@@ -451,7 +451,7 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
     const missing = await run(folder, []);
     expect(missing).toMatchObject({ code: 1, call: null });
     expect(missing.stderr).toBe(
-      "signalbox simulate: --base: this repository has no commit of that name; in CI fetch it: git fetch origin main; a folder is written with ./ ahead\n",
+      "signalbox simulate: --base: this repository has no commit of that name; in CI, fetch it: git fetch origin main; to name a folder, begin with ./\n",
     );
     git(folder, "update-ref", "refs/remotes/origin/main", "HEAD");
     expect((await run(folder, [])).call?.base.name).toBe("origin/main");
@@ -485,7 +485,7 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
     const { call } = await run(folder, ["--base", "main", "--head", elsewhere]);
     expect(call?.head.files.routes).toEqual({ path: "routes.yaml", text: COMMENTED });
     const outside = await run(elsewhere, ["--base", "main"]);
-    expect(outside.stderr).toContain("--base: this folder is in no git repository");
+    expect(outside.stderr).toContain("--base: this folder is not in a git repository");
     expect((await run(elsewhere, ["--base", ".", "--head", "."])).code).toBe(0);
   });
 

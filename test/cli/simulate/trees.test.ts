@@ -200,7 +200,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     }
     const shallow = await open(join(beside, "shallow"));
     await expect(shallow.commitOf("HEAD~1")).rejects.toThrow(
-      /^--base: this shallow clone has no commit of that name; in CI fetch it: git fetch origin main/,
+      /^--base: this shallow clone has no commit of that name; in CI, fetch it: git fetch origin main/,
     );
     const worktree = await open(join(beside, "worktree", "infra"));
     expect(worktree.pathFromRoot("routes.yaml", "--config")).toBe("infra/routes.yaml");
@@ -247,7 +247,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     ];
     for (const ref of refs) {
       await expect(opened.commitOf(ref), ref).rejects.toThrow(
-        /^--base: this repository has no commit of that name; in CI fetch it: git fetch origin main/,
+        /^--base: this repository has no commit of that name; in CI, fetch it: git fetch origin main/,
       );
     }
     expect(existsSync(join(folder, "pwned"))).toBe(false);
@@ -376,7 +376,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
 
   test("a folder that is in no repository", async () => {
     await expect(open(temporaryFolder(), { ...GIT_ENVIRONMENT, GIT_CEILING_DIRECTORIES: "/" })).rejects.toThrow(
-      "--base: this folder is in no git repository; run it in one, or give two folders, such as --base ./before",
+      "--base: this folder is not in a git repository; run the command in one, or give two folders, such as --base ./before",
     );
   });
 

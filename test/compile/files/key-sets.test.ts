@@ -47,8 +47,8 @@ test("a file that is not there, or lies outside of the folder, is an error", asy
 });
 
 test.each<[string, string, string]>([
-  ["no JSON", "{", "is no JWK Set: an object with a list `keys`"],
-  ["a key alone", JSON.stringify(PUBLIC), "is no JWK Set: an object with a list `keys`"],
+  ["no JSON", "{", "is not a JWK Set: an object with a list `keys`"],
+  ["a key alone", JSON.stringify(PUBLIC), "is not a JWK Set: an object with a list `keys`"],
   ["no key", set(), "must have 1 to 64 keys"],
   ["many keys", set(...Array.from({ length: 65 }, () => PUBLIC)), "must have 1 to 64 keys"],
   [
@@ -56,9 +56,9 @@ test.each<[string, string, string]>([
     set(PUBLIC, await exportJWK(privateKey)),
     "has a private key, which belongs to the issuer alone, at keys[1]",
   ],
-  ["a shared secret", set({ kty: "oct", k: "c2VjcmV0" }), "has no RSA, EC or OKP key at keys[0]"],
+  ["a shared secret", set({ kty: "oct", k: "c2VjcmV0" }), "has a key other than RSA, EC or OKP at keys[0]"],
   ["a key that is cut off", set({ ...PUBLIC, x: "AA" }), "has a key that cannot be read at keys[0]"],
-  ["text", set("key"), "has no RSA, EC or OKP key at keys[0]"],
+  ["text", set("key"), "has a key other than RSA, EC or OKP at keys[0]"],
 ])("a file with %s is an error that repeats nothing of it", async (_, text, message) => {
   const compiled = await compileFiles({ "routes.yaml": withKeySet("cluster.json"), "cluster.json": text });
   const [line = "", ...others] = lines(compiled);

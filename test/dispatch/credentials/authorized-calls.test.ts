@@ -240,7 +240,7 @@ describe("a call with credentials of its own", () => {
     expect(kinds(await ask([[upstream, { timeouts }, slow]]))).toEqual(["answered"]);
   });
 
-  it("is not made any more when the client went away meanwhile", async () => {
+  it("is not made any more when the client closed the connection meanwhile", async () => {
     const upstream = await answering();
     const late = Promise.withResolvers<readonly string[]>();
     const client = new Client();

@@ -85,7 +85,7 @@ const CASES: readonly Case[] = [
     prepare: (fixture) => Promise.resolve(fixture.counts.set("a r1", { judged: 10, indeterminate: 1 })),
     code: "indeterminate_seen",
     missing: [{ requirement: "no_indeterminate", have: 1 }],
-    says: /1 request without one in shadow/,
+    says: /1 request had none/,
   },
   {
     name: "a report",
@@ -313,7 +313,7 @@ describe("what is missing", () => {
 
   it("is one sentence with all numbers", () => {
     expect(describeMissing(all)).toBe(
-      "The promotion still needs 1 approval of this content (0 count); an approver with the role a, and one with b; 1d 1h in shadow (1s so far); 1 decision in shadow (0 so far); rules that come to a verdict (2 requests without one in shadow); an approval with the complete simulation report that this server makes itself (1 only claimed, 0 outdated); and an approval whose verified report has no failed assertions (1 failed).",
+      "The promotion still needs 1 approval of this content (0 count); an approver with the role a, and one with b; 1d 1h in shadow (1s so far); 1 decision in shadow (0 so far); a verdict for every request in shadow (2 requests had none); an approval with the complete simulation report that this server makes itself (1 only claimed, 0 outdated); and an approval whose verified report has no failed assertions (1 failed).",
     );
   });
 

@@ -124,13 +124,13 @@ const rows: readonly Row[] = [
     name: "one place of two",
     lines: "kind: always_routable\nmin_places: 2",
     pair: same(US),
-    message: "the request can go to 1 of the 2 endpoints demanded",
+    message: "the request can go to 1 of the 2 endpoints required",
   },
   {
     name: "two equals of which one is tried",
     lines: "kind: always_routable\nmin_places: 2",
     pair: same(routed(["gpt-5-us", "gpt-5-eu"], TABLE, 1)),
-    message: "the request can go to 1 of the 2 endpoints demanded",
+    message: "the request can go to 1 of the 2 endpoints required",
   },
 
   {
@@ -254,7 +254,7 @@ describe("an assertion that meets nothing", () => {
   test("fails and says so", () => {
     const result = resultOf("kind: always_routable\nfor: { workspaces: [acme-prod] }", [comparisonOf(same(US))]);
     expect([result.status, result.classes, result.example]).toEqual(["FAIL", 0, null]);
-    expect(result.message).toBe("it meets no request; correct its selectors, or say `may_be_empty: true`");
+    expect(result.message).toBe("it selects no request; correct its selectors, or write `may_be_empty: true`");
   });
 
   test("passes where it may", () => {

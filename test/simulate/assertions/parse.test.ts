@@ -111,7 +111,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "an empty selector",
     fileWith("kind: equivalent\nfor: {}"),
-    ["WRONG_VALUE 6:5 assertions[0].for says nothing (say at least one thing, or remove the key)"],
+    ["WRONG_VALUE 6:5 assertions[0].for is empty (give at least one member, or remove the key)"],
   ],
   [
     "an unknown selector",
@@ -183,7 +183,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "a waiver without an owner",
     fileWith("kind: equivalent\nwaiver: { until: 2026-12-31, reason: R }"),
-    ["MISSING_KEY 6:5 assertions[0].waiver lacks `owner` (it says: who sees to its end)"],
+    ["MISSING_KEY 6:5 assertions[0].waiver lacks `owner` (it says: who is responsible for ending it)"],
   ],
   [
     "a waiver without a form",

@@ -120,7 +120,7 @@ describe("waivers", () => {
     const failed = result(until, now, false);
     expect(failed).toMatchObject({ status, waiver: { until, reason: "R", owner: "O", expired } });
     expect(failed?.message).toBe(
-      `as declared, the request is denied by approvals/route_known (model_not_found)${expired ? `; its waiver ended with ${until}` : ""}`,
+      `as declared, the request is denied by approvals/route_known (model_not_found)${expired ? `; its waiver ended on ${until}` : ""}`,
     );
     expect(failed?.explain).toEqual(["explain", "demo"]);
     expect(result(until, now, true)).toMatchObject({

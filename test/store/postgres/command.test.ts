@@ -58,7 +58,7 @@ describe("which database a command uses", () => {
       const environment = { SIGNALBOX_DATABASE_URL: `postgres://user:a-secret@${place}/base` };
       const { code, stderr } = await runCommand(keys, ["list"], { cwd: temporaryFolder(), environment });
       expect(code).toBe(1);
-      expect(stderr).toContain("the database could not be opened: PostgreSQL could not do it: ");
+      expect(stderr).toContain("the database could not be opened: PostgreSQL failed: ");
       expect(stderr).not.toContain("a-secret");
       expect(stderr).not.toContain("127.0.0.1");
     }

@@ -20,7 +20,7 @@ export function baseUrlOf(
   path: string = "",
 ): string | null {
   if (!URL.canParse(text) || !/^https?:\/\/[^\s\\]+$/.test(text)) {
-    findings.add("WRONG_VALUE", spot.at, "this is no http(s) URL", "write scheme, host and path");
+    findings.add("WRONG_VALUE", spot.at, "this is not an http(s) URL", "write scheme, host and path");
     return null;
   }
   const url = new URL(text);
@@ -53,7 +53,7 @@ export function transportOf(
     report.add(
       "changed",
       spot,
-      "plain http over the internet: `https` is written, because keys and prompts would cross it in clear",
+      "plain http over the internet: `https` is written, because keys and prompts would cross it unencrypted",
     );
     return { base_url: baseUrl.replace(/^http:/, "https:") };
   }

@@ -103,11 +103,11 @@ export class ImportedConfiguration implements ModelRows {
   /** One model at one provider. @returns why there can be none. */
   endpoint(provider: PlannedProvider, wish: ModelWish): PlannedEndpoint | string {
     if (!servedBy(provider).includes(wish.operation))
-      return `the protocol of provider \`${provider.id}\` has no way to ${wish.operation}`;
+      return `the protocol of provider \`${provider.id}\` does not support ${wish.operation}`;
     const shown = modelIdEvidence(wish.upstream);
     const host = shown === null ? null : hostShown(provider);
     if (shown !== null && host !== null && compareAreas(host.location, shown.location) === "elsewhere")
-      return "the name of the model says another region than the address: correct one of them";
+      return "the name of the model has another region than the address: correct one of them";
     const found = modelFor(this, provider, wish);
     if (typeof found === "string") return found;
     const made: PlannedEndpoint = {

@@ -31,7 +31,7 @@ export function providerLocation(preset: Preset | null, given: string | null, wa
   const { regions, address = "", region: declared } = preset ?? {};
   if (regions === undefined) {
     const doubt =
-      "the host carries a name of your account, which the source does not hold: replace what is in capitals";
+      "the host contains a name of your account, which the source does not have: replace the part in capitals";
     const shown = URL.canParse(address) ? hostEvidence(new URL(address).hostname) : null;
     return { region: (shown === null ? region : declared) ?? UNSTATED, baseUrl: address, isPrivate: false, doubt };
   }
@@ -65,7 +65,7 @@ function ofAddress(preset: Preset | null, given: string, region: string | null):
   if (shown !== null) return { ...base, region: shown.location.at(-1) ?? "global" };
   if (isOwnHost(hostname)) return { ...base, region: region ?? OWN, isPrivate: true };
   if (region !== null) return { ...base, region };
-  const doubt = `the source does not say where this provider processes: region \`${UNSTATED}\` is written; write the real one`;
+  const doubt = `the source does not state where this provider processes data: region \`${UNSTATED}\` is written; write the real one`;
   return { ...base, region: UNSTATED, doubt };
 }
 

@@ -45,7 +45,7 @@ function amazon(
     imported.report.add(
       "decide",
       params,
-      "no region is said: LiteLLM reads AWS_REGION_NAME; look at the region of this provider",
+      "no region is given: LiteLLM reads AWS_REGION_NAME; look at the region of this provider",
     );
   for (const name of AWS_KEYS) {
     const item = params.item(name);
@@ -72,7 +72,7 @@ function amazon(
     );
   for (const name of ["aws_session_name", "aws_web_identity_token", "aws_sts_endpoint", "aws_external_id"]) {
     const item = params.item(name);
-    if (item !== null) imported.report.add("decide", item, "belongs to the role: the platform's own variables say it");
+    if (item !== null) imported.report.add("decide", item, "belongs to the role: the platform's own variables have it");
   }
   const credentials = profile !== null ? "shared_file" : role !== null ? "web_identity" : "env";
   const usesProfile = profile !== null && /^[A-Za-z0-9_@+.%:/-]{1,128}$/.test(profile);
@@ -112,7 +112,7 @@ function namedRegion(
   imported.findings.add(
     "WRONG_VALUE",
     params.spot(name).at,
-    "this is no region of this cloud",
+    "this is not a region of this cloud",
     `such as \`${example}\``,
   );
   return null;
@@ -133,8 +133,8 @@ function google(params: Fields, imported: ImportedConfiguration): CloudConnectio
       imported.report.add("carried", item, "`base_url` and `region` of the provider");
   }
   if (location === null)
-    imported.report.add("decide", params, "no location is said: `us-central1`, which LiteLLM takes then, is written");
-  if (project === "PROJECT") imported.report.add("decide", params, "no project is said: write it for PROJECT");
+    imported.report.add("decide", params, "no location is given: `us-central1`, LiteLLM's default, is written");
+  if (project === "PROJECT") imported.report.add("decide", params, "no project is given: replace PROJECT with yours");
   const googleLocation = location ?? "us-central1";
   const host =
     googleLocation === "global" ? "aiplatform.googleapis.com" : `${googleLocation}-aiplatform.googleapis.com`;

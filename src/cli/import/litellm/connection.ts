@@ -30,7 +30,7 @@ export function connectionOf(
   imported: ImportedConfiguration,
 ): Connection | string {
   const written = plainText(params, "model", imported, "the model");
-  if (written === null) return "`litellm_params.model` does not say which model is called";
+  if (written === null) return "`litellm_params.model` does not name the model that is called";
   const { provider: prefix, name } = splitModel(written, params.text("custom_llm_provider"));
   const row = prefix !== null && Object.hasOwn(PROVIDERS, prefix) ? PROVIDERS[prefix] : undefined;
   if (row === undefined || prefix === null)
@@ -88,7 +88,7 @@ function addressOf(params: Fields, row: LiteLlmProvider, imported: ImportedConfi
   const [item = null] = names.flatMap((one) => params.item(one) ?? []);
   if (item === null) return row.base ?? null;
   if (isReference(item.node)) {
-    imported.report.add("decide", item, "the address is read from the environment there; write it into routes.yaml");
+    imported.report.add("decide", item, "LiteLLM reads the address from the environment; write it into routes.yaml");
     return row.base ?? null;
   }
   const text = params.text(name);
@@ -155,7 +155,7 @@ function versionOf({ params, preset, row, imported }: Bits): string | null {
     imported.report.add("carried", spot, "`api_version` of the provider");
     return version;
   }
-  imported.findings.add("WRONG_VALUE", spot.at, "this is no version of Azure's interface", "such as `2024-10-21`");
+  imported.findings.add("WRONG_VALUE", spot.at, "this is not a version of Azure's API", "such as `2024-10-21`");
   return null;
 }
 

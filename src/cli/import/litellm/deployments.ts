@@ -112,8 +112,9 @@ function reportUnserved(parts: readonly (Fields | null)[], { report }: ImportedC
 }
 
 const RATE =
-  "no limit of an endpoint: a provider's own answers 429, and the next endpoint is tried; the share of the route where no deployment of the name has `weight`";
-const LIMIT = "a limit of one deployment: a provider's own limit answers 429, and the next endpoint is tried";
+  "an endpoint has no such limit here: at the provider's own limit the answer is 429, and the next endpoint is tried; the share of the route where no deployment of the name has `weight`";
+const LIMIT =
+  "an endpoint has no such limit here: at the provider's own limit the answer is 429, and the next endpoint is tried";
 
 /** The parameters with those that their credential has. */
 function withCredential(
@@ -214,7 +215,7 @@ function endpointOf(
   }
   for (const key of NO_CAPABILITY) {
     const item = info?.item(key) ?? null;
-    if (item !== null) imported.report.add("left_out", item, "no capability here: protocols and presets say it");
+    if (item !== null) imported.report.add("left_out", item, "not a capability here: protocols and presets define it");
   }
   const base = info === null ? null : plainText(info, "base_model", imported, "the model");
   const input = info?.number("max_input_tokens") ?? null;
@@ -267,7 +268,7 @@ function readTimes(params: Fields, { provider }: Connection, imported: ImportedC
     imported.report.add(
       "carried",
       params.spot("timeout"),
-      `\`timeouts.total\` of provider \`${provider.id}\`; the longest of its rows, 10m for one that says nothing`,
+      `\`timeouts.total\` of provider \`${provider.id}\`; the longest of its rows, 10m for one without it`,
     );
   }
   if (first !== null && first > 0) {

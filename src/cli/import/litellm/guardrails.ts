@@ -8,7 +8,7 @@ import type { Deployment } from "./deployments.ts";
 /** Label of keys whose callers have a guardrail of their own. */
 export const REPLACED = "guardrails-replaced";
 
-const NO_CONTENT_CHECKS = "nothing here checks the content of prompts and answers";
+const NO_CONTENT_CHECKS = "Signalbox does not check the content of prompts and answers";
 
 /**
  * The policy about routes whose guardrails were not carried over.
@@ -76,7 +76,7 @@ export function addTags(
         imported.report.add(
           "left_out",
           where,
-          "tags route nothing without `enable_tag_filtering`; labels of keys separate spend",
+          "tags have no effect on routing without `enable_tag_filtering`; labels of keys separate spend",
         );
       if (!isOn) continue;
       if (labels.length > 0) {
@@ -102,7 +102,7 @@ export function addTags(
     imported.report.add(
       "decide",
       router.spot("tag_filtering_match_any"),
-      "one label in common is enough in `tag-routing`; there all tags have to fit",
+      "`tag-routing` requires one label in common; LiteLLM requires all tags",
     );
   if (tags.size > 0) imported.policies.push(tagPolicy({ tags, usual }));
 }

@@ -42,14 +42,13 @@ export function limitsOf(fields: Fields, isPriced: boolean, imported: ImportedCo
   const text = fields.text("budget_duration");
   const period = text !== null && Object.hasOwn(PERIODS, text) ? PERIODS[text] : undefined;
   if (usd === null) {
-    if (text !== null)
-      report.add("left_out", fields.spot("budget_duration"), "there is no `max_budget` that it could belong to");
+    if (text !== null) report.add("left_out", fields.spot("budget_duration"), "there is no `max_budget` beside it");
     return limits;
   }
   const spot = fields.spot("max_budget");
-  if (usd < 0.000_001) report.add("decide", spot, "a budget of nothing: leave the workspace out, or approve no route");
+  if (usd < 0.000_001) report.add("decide", spot, "a budget of 0: leave the workspace out, or approve no route");
   else if (period === undefined) {
-    const why = text === null ? "it never starts again there" : "its period is none of them";
+    const why = text === null ? "this one is never renewed" : "this one has another period";
     report.add(
       "decide",
       spot,

@@ -43,7 +43,7 @@ export function priceOf(
     report.add(
       "decide",
       (info ?? params).spot("input_cost_per_token"),
-      "only one of the two prices is said: `price` needs `input` and `output`",
+      "only one of the two prices is given: `price` needs `input` and `output`",
     );
     return null;
   }

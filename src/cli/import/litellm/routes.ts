@@ -42,12 +42,12 @@ export function addRoutes(
   for (const [name, listed] of settings.fallbacks) {
     if (groups.has(name) || name === "*") continue;
     for (const { spot } of listed)
-      imported.report.add("decide", spot, `falls back from ${quote(name)}, which is no route`);
+      imported.report.add("decide", spot, `falls back from ${quote(name)}, which is not a route`);
   }
   for (const { alias, name, spot } of settings.aliases) {
     const group = groups.get(name);
     if (group === undefined) {
-      imported.report.add("decide", spot, `the alias stands for ${quote(name)}, which is no route`);
+      imported.report.add("decide", spot, `the alias stands for ${quote(name)}, which is not a route`);
       continue;
     }
     const id = imported.routeNames.take(asName(alias, "alias"));
@@ -67,8 +67,8 @@ function groupOf(name: string, rows: readonly Deployment[], imported: ImportedCo
       row.operation === head.operation && (row.operation !== "embed" || row.endpoint.model === head.endpoint.model);
     if (isSame) return true;
     const why =
-      row.operation === "embed" ? "its vectors cannot be compared with those" : "its kind of call is not that";
-    imported.report.add("left_out", row.spot, `no part of route ${quote(name)}: ${why} of the first row of this name`);
+      row.operation === "embed" ? "its vectors cannot be compared with those" : "its kind of call differs from that";
+    imported.report.add("left_out", row.spot, `not part of route ${quote(name)}: ${why} of the first row of this name`);
     dropEndpoint(imported, row.endpoint);
     return false;
   });
@@ -179,7 +179,7 @@ function fallbacksOf(
     const group = groups.get(text);
     if (text === name) continue;
     if (group === undefined) {
-      imported.report.add("decide", spot, `names ${quote(text)}, which is no route`);
+      imported.report.add("decide", spot, `names ${quote(text)}, which is not a route`);
       continue;
     }
     const [other] = group.first;

@@ -58,7 +58,7 @@ export function plainText(
   const item = fields.item(name);
   if (item === null) return null;
   if (isReference(item.node)) {
-    report.add("decide", item, `${what} is read from the environment there; write its value into routes.yaml`);
+    report.add("decide", item, `LiteLLM reads ${what} from the environment; write its value into routes.yaml`);
     return null;
   }
   const text = fields.text(name);

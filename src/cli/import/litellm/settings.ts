@@ -22,8 +22,14 @@ const STRATEGIES: Readonly<Record<string, readonly [Balance, string | null]>> = 
     "`balance: latency`: by the time to the first token, the better of two at random",
   ],
   "cost-based-routing": ["price", "`balance: price`, by `price` of the endpoints"],
-  "usage-based-routing": ["least_in_flight", "usage is not shared by tokens a minute: `least_in_flight` is nearest"],
-  "usage-based-routing-v2": ["least_in_flight", "usage is not shared by tokens a minute: `least_in_flight` is nearest"],
+  "usage-based-routing": [
+    "least_in_flight",
+    "Signalbox does not balance by tokens per minute: `least_in_flight` comes closest",
+  ],
+  "usage-based-routing-v2": [
+    "least_in_flight",
+    "Signalbox does not balance by tokens per minute: `least_in_flight` comes closest",
+  ],
 };
 
 /** Settings of routes. Fallbacks may stand in either section. */
@@ -122,7 +128,7 @@ export function applyProviderSettings({ router, litellm, general }: Settings, im
       report.add(
         "changed",
         section.spot(name),
-        "`health` of each provider: failures in succession count, there those of a minute",
+        "`health` of each provider: it counts consecutive failures, LiteLLM those of a minute",
       );
     }
   }
@@ -191,7 +197,7 @@ export function applyTenantSettings(
   if (general !== null && all !== null) {
     const what =
       only === undefined
-        ? "`limits.concurrency` of each workspace: there is none of all together"
+        ? "`limits.concurrency` of each workspace: there is no limit for all workspaces together"
         : "`limits.concurrency` of the workspace";
     report.add("changed", general.spot("global_max_parallel_requests"), what);
     if (all >= 1) shared["concurrency"] = Math.min(1_000_000, Math.floor(all));

@@ -65,8 +65,8 @@ const KNOWN: KnownKeys = {
   model_aliases: ["decide", "write a route of that name"],
   guardrails: ["left_out", "no guardrail checks content here"],
   tags: ["decide", "labels of the key (`--labels`) are what policies read"],
-  expires: ["left_out", "every key here has an end of its own, `--expires`"],
-  duration: ["left_out", "every key here has an end of its own, `--expires`"],
+  expires: ["left_out", "every key here has its own expiry, `--expires`"],
+  duration: ["left_out", "every key here has its own expiry, `--expires`"],
 };
 
 /** Workspaces of the teams, or one for all; keys become commands. @param root the whole file. */
@@ -167,7 +167,7 @@ function listedRoutes(
       (name) => name === text || groups.get(text)?.includes(name) === true || fits(text, name),
     );
     for (const name of names) found.add(routes.get(name) ?? name);
-    if (names.length === 0) report.add("decide", spot, `names ${quote(text)}, which is no route`);
+    if (names.length === 0) report.add("decide", spot, `names ${quote(text)}, which is not a route`);
     else report.add("carried", spot, "`approve.routes`, or the policy `key-routes`");
   }
   return [...found];
@@ -185,7 +185,7 @@ function regionLabels(fields: Fields, { report, labels, residency }: ImportedCon
     report.add(
       "decide",
       fields.spot("allowed_model_region"),
-      "the policy that comes along is about `eu`; write one for this region (docs/writing-a-policy.md)",
+      "the imported policy covers `eu` only; write one for this region (docs/writing-a-policy.md)",
     );
     return [];
   }

@@ -44,7 +44,7 @@ export function expandWildcards(
     imported.report.add(
       "decide",
       spot,
-      `any model of the provider there; here every route is a row. ${which}. Import with \`--models FILE\` to write those that you use`,
+      `LiteLLM allows any model of the provider; here every route is listed. ${which}. Import with \`--models FILE\` to write those that you use`,
     );
   }
 }

@@ -73,11 +73,16 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
   const fields = item.node.kind === "map" ? new Fields(item.node, item.path, imported.findings) : null;
   const id = fields === null ? (item.node.kind === "scalar" ? String(item.node.value) : null) : fields.text("id");
   if (id === null || !ID.test(id)) {
-    imported.findings.add("WRONG_VALUE", item.at, "this is no model id", "write it as OpenRouter does, `maker/model`");
+    imported.findings.add(
+      "WRONG_VALUE",
+      item.at,
+      "this is not a model id",
+      "write it as OpenRouter does, `maker/model`",
+    );
     return;
   }
   if (imported.routes.some((route) => route.id === id)) {
-    imported.report.add("changed", item, `${quote(id)} stands twice; it is one route`);
+    imported.report.add("changed", item, `${quote(id)} is listed twice; it becomes one route`);
     return;
   }
   const spot: Spot = item;
@@ -116,8 +121,7 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
   });
   imported.report.add("carried", item, `route ${quote(route)}, at provider \`${provider.id}\``);
   for (const [name, rest] of [fields, architecture, top, pricing].flatMap((part) => part?.unread() ?? [])) {
-    if (!DESCRIPTIONS.has(name))
-      imported.report.add("left_out", rest, "says nothing that a row of routes.yaml has a key for");
+    if (!DESCRIPTIONS.has(name)) imported.report.add("left_out", rest, "has no counterpart in routes.yaml");
   }
 }
 

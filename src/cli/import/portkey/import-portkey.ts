@@ -73,7 +73,7 @@ function guard({ guardrails }: Plan, id: string, { guarded }: Gathered, { report
     report.add(
       "changed",
       spot,
-      `nothing here checks content; policy \`imported-guardrails\` records requests of route ${quote(id)}, and denies them once it is promoted`,
+      `Signalbox does not check content; policy \`imported-guardrails\` records requests of route ${quote(id)}, and denies them once it is promoted`,
     );
   }
 }
@@ -115,7 +115,7 @@ function addConditional(
       report.add(
         "decide",
         row,
-        `labels of keys cannot say this condition: write a policy (docs/writing-a-policy.md)${isWritten ? `, or let callers name the route ${quote(route)}, which has its targets` : ""}`,
+        `labels of keys cannot express this condition: write a policy (docs/writing-a-policy.md)${isWritten ? `, or let callers name the route ${quote(route)}, which has its targets` : ""}`,
       );
     } else {
       for (const { label } of when.flat()) labels.add(label);

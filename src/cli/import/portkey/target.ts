@@ -17,7 +17,7 @@ export interface Inherited {
   readonly timeout: number | null;
 }
 
-const CALLER = ["left_out", "a request means what its caller wrote; a policy can lower `max_output_tokens`"] as const;
+const CALLER = ["left_out", "defaults are not added to requests; a policy can lower `max_output_tokens`"] as const;
 
 /** Keys of targets that no code reads. */
 export const TARGET_KEYS: KnownKeys = {
@@ -27,8 +27,8 @@ export const TARGET_KEYS: KnownKeys = {
   metadata: ["left_out", "labels and workload belong to keys (docs/keys.md)"],
   prompt_id: CALLER,
   passthrough: ["left_out", "only the endpoints of docs/api.md are served"],
-  openai_organization: ["left_out", "the key says the organisation"],
-  openai_project: ["left_out", "the key says the project"],
+  openai_organization: ["left_out", "the key determines the organisation"],
+  openai_project: ["left_out", "the key determines the project"],
   name: ["left_out", "names a target for conditions; routes have names of their own"],
   id: ["left_out", "names a target for conditions; routes have names of their own"],
 };
@@ -42,7 +42,7 @@ export function endpointOf(
   const { report, findings } = imported;
   const override = fields.fields("override_params");
   const written = override?.text("model") ?? null;
-  for (const [, item] of override?.unread() ?? []) report.add("left_out", item, `a default of requests: ${CALLER[1]}`);
+  for (const [, item] of override?.unread() ?? []) report.add("left_out", item, CALLER[1]);
   const slugged = /^@([^/]+)\/(.+)$/.exec(written ?? "");
   const provider = (fields.text("provider") ?? (slugged === null ? null : `@${slugged[1]}`))?.replace(/^@/, "") ?? null;
   const key = fields.text("virtual_key");
@@ -55,7 +55,7 @@ export function endpointOf(
   const preset = versioned?.preset ?? known;
   if (preset === null) {
     const hint = "name it on the command line, such as --provider SLUG=openai";
-    findings.add("MISSING_KEY", fields.at, "which provider this target is, is not said", hint);
+    findings.add("MISSING_KEY", fields.at, "the target does not name its provider", hint);
     return null;
   }
   if (
@@ -66,7 +66,7 @@ export function endpointOf(
     report.add(
       "decide",
       fields,
-      `taken for a provider of preset \`${preset}\` by its name; \`--provider SLUG=PRESET\` says otherwise`,
+      `taken for a provider of preset \`${preset}\` by its name; \`--provider SLUG=PRESET\` changes it`,
     );
   for (const name of ["deployment_id", "azure_deployment_id"])
     if (fields.item(name) !== null) report.add("carried", fields.spot(name), "`upstream_model` of the endpoint");
@@ -84,7 +84,7 @@ export function endpointOf(
       "any model that a request names is sent on there; here a route is one model: look at `upstream_model`",
     );
   if (model === null || !/^[!-~]{1,256}$/.test(model)) {
-    report.add("left_out", fields, "no model is said, and none is known: add `override_params.model`");
+    report.add("left_out", fields, "no model is given, and none is known: add `override_params.model`");
     return null;
   }
   // A deployment has a name of its own; the model says what it can do.
@@ -113,7 +113,7 @@ export function timeoutOf(fields: Fields, { timeout }: Inherited, { report }: Im
   report.add(
     "carried",
     fields.spot("request_timeout"),
-    "`timeouts.total` of the provider; the longest of its targets, 10m for one that says nothing",
+    "`timeouts.total` of the provider; the longest of its targets, 10m for one without it",
   );
   return own;
 }

@@ -87,7 +87,7 @@ function secretsText({ secrets }: ImportResult): string {
 
 function keysText({ keys }: ImportResult): string {
   if (keys.length === 0) return "";
-  return `## Keys to make\n\nKeys of the source cannot be read back. These commands make their like:\n\n\`\`\`sh\n${keys.join("\n")}\n\`\`\`\n\n`;
+  return `## Keys to make\n\nKeys of the source cannot be imported. These commands create keys with the same grants:\n\n\`\`\`sh\n${keys.join("\n")}\n\`\`\`\n\n`;
 }
 
 function code(text: string): string {

@@ -48,8 +48,8 @@ export function importFiles(
 
 function headOf(command: string): string {
   return ` Written by \`${command}\`. The report beside it says what became of each line of the source;
- comments here name the lines that a row comes from. What a provider does with requests is for your contracts to
- say: \`trains_on_data: true\` gets only requests with \`"provider": {"data_collection": "allow"}\`.`;
+ comments here name the lines that a row comes from. What a provider does with requests depends on your
+ contracts: \`trains_on_data: true\` gets only requests with \`"provider": {"data_collection": "allow"}\`.`;
 }
 
 type Section = JsonValue | ReadonlyMap<string, WrittenRow> | readonly WrittenRow[];

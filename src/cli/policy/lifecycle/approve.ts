@@ -101,7 +101,7 @@ function approvedLines(view: PolicyView, content: Content, server: PolicyServer)
   const still = missing === null ? "the missing requirements are unknown" : `still missing: ${missingTexts(missing)}`;
   return [
     line(0, span(`${id}: approved ${contentText(content)}`, "green")),
-    ...(isCandidate ? [] : [line(0, span("note: it is not the candidate now"))]),
+    ...(isCandidate ? [] : [line(0, span("note: this content is not the candidate now"))]),
     ...(isCandidate && missing?.length !== 0 ? [line(0, span(still))] : []),
     ...(isCandidate && missing?.length === 0
       ? [line(0, span(`nothing more is required${notSelf}`)), command("next: ", "promote", id)]

@@ -78,7 +78,7 @@ function headLines({ id }: PolicyView, { from, to }: { readonly from: Side; read
 const STYLES = { "+": "green", "-": "red", "~": "yellow" } as const satisfies Record<ContractChange["mark"], Style>;
 
 function changeLines(changes: readonly ContractChange[]): readonly Line[] {
-  const none = [line(2, span("promises the same", "dim"))];
+  const none = [line(2, span("the contract is unchanged", "dim"))];
   const lines = changes.map(({ mark, text }) => line(2, span(`${mark} ${text}`, STYLES[mark])));
   return section("Contract", lines.length === 0 ? none : lines);
 }
@@ -130,7 +130,7 @@ export function patchText(diffs: readonly ModuleDiff[]): string {
 /** The same for a terminal. */
 function diffLines(diffs: readonly ModuleDiff[]): readonly Line[] {
   return diffs.flatMap(({ package: name, patch }) => {
-    if (patch === null) return [line(0, span(`${name}: too much differs to be shown line by line`, "yellow"))];
+    if (patch === null) return [line(0, span(`${name}: too many lines differ to show them`, "yellow"))];
     return [
       whole(`--- ${patch.oldFileName}`, "bold"),
       whole(`+++ ${patch.newFileName}`, "bold"),

@@ -64,9 +64,9 @@ function refuseOther(report: JsonObject, head: JsonObject, { policy, content, is
     );
   }
   if (found === undefined) {
-    const holds = contents.length === 0 ? "does not have the policy" : "holds other content of the policy";
+    const holds = contents.length === 0 ? "does not have the policy" : "has other content of the policy";
     throw new UsageError(
-      `--report: its head side ${holds}, and ${content.revision} is to be approved; simulate the tree that holds it`,
+      `--report: its head side ${holds}, and ${content.revision} is to be approved; simulate the tree that has it`,
     );
   }
   // A candidate does nothing in the report, unless it was taken for promoted.

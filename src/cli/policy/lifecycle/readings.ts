@@ -148,6 +148,6 @@ with its key and the shadow figures at that time.`,
   work: async ({ id, json, server, io }) => {
     const rows = await Array.fromAsync(server.transitions(id));
     if (json) return printJson(rows, io);
-    io.stdout(rows.length === 0 ? "Nothing happened.\n" : formatTable([HISTORY_HEAD, ...rows.map(historyRow)]));
+    io.stdout(rows.length === 0 ? "The history is empty.\n" : formatTable([HISTORY_HEAD, ...rows.map(historyRow)]));
   },
 });

@@ -89,12 +89,12 @@ export function gapsOf(
     if (verdicts.pass === 0) {
       const input = effect === "gate" ? "which it passes" : "of which every candidate passes";
       const message = `no test has seen ${constraint} pass`;
-      report("CONSTRAINT_NEVER_SEEN_PASSING", location, message, `Ask for pass.${constraint} with an input ${input}.`);
+      report("CONSTRAINT_NEVER_SEEN_PASSING", location, message, `Query pass.${constraint} with an input ${input}.`);
     }
     if (verdicts.fail === 0) {
       const input = effect === "gate" ? "which it does not pass" : "of which a candidate does not pass";
       const message = `no test has seen ${constraint} fail`;
-      report("CONSTRAINT_NEVER_SEEN_FAILING", location, message, `Ask for pass.${constraint} with an input ${input}.`);
+      report("CONSTRAINT_NEVER_SEEN_FAILING", location, message, `Query pass.${constraint} with an input ${input}.`);
     }
     for (const { reason } of reasons.filter(({ tests }) => tests === 0)) {
       const hint = "Test an input that fails for this reason, or remove the reason from METADATA.";
@@ -116,6 +116,6 @@ export function thresholdGap(files: readonly CoveredFile[], threshold: number): 
     line: worst.missed[0] ?? 1,
     column: 1,
     message: `the tests reach ${percentText(percentage)} % of the lines, fewer than the ${threshold} % that --threshold requires`,
-    hint: "Test what is not reached, or remove it.",
+    hint: "Write tests for the lines that are not reached, or remove them.",
   };
 }

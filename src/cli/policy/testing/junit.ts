@@ -36,7 +36,7 @@ function caseOf(className: string, test: PolicyTest): JunitCase {
       return { ...one, outcome: "error", message: test.error[0] ?? "error", lines: [location, ...test.error] };
     case "fail": {
       const failing = test.cases.map((text) => `failing case: ${text}`);
-      const message = failing[0] ?? "the test does not hold";
+      const message = failing[0] ?? "the test failed";
       return { ...one, outcome: "failure", message, lines: [location, ...failing] };
     }
   }

@@ -105,7 +105,7 @@ function coverageOf(
 
 function cannotWatch(what: string): CommandError {
   return new CommandError(
-    `--coverage: ${what} cannot be watched; name pass.<constraint> and reason.<constraint>, not the whole package`,
+    `--coverage: ${what} cannot be measured; name pass.<constraint> and reason.<constraint>, not the whole package`,
   );
 }
 

@@ -146,7 +146,7 @@ async function run(options: TestOptions, io: CommandIo): Promise<number> {
   if (result.policies.every(({ tests }) => tests.length === 0)) {
     throw new CommandError(
       options.run === null
-        ? `${folder.shown}: there are no tests; write <id>_test.rego, or begin a policy with: signalbox policy new ID`
+        ? `${folder.shown}: there are no tests; write <id>_test.rego, or create a policy with: signalbox policy new ID`
         : `--run: no test of ${folder.shown} matches; names look like eu-residency.test_fallback, --verbose lists them`,
     );
   }
@@ -170,7 +170,7 @@ async function runWithin(
     if (!(error instanceof ToolchainError) || error.code !== "TOOLCHAIN_TIMEOUT") throw error;
     const files = subject.sources.map(({ path }) => path).filter((path) => path.endsWith("_test.rego"));
     throw new CommandError(
-      `--timeout: the tests did not end within ${timeout / 1000} s, so nothing is known of any of them. One of these files has a test that takes too long or never ends: ${files.join(", ")}. Move files away to find it, or give more time.`,
+      `--timeout: the tests did not end within ${timeout / 1000} s, so there are no results. One of these files has a test that takes too long or never ends: ${files.join(", ")}. Move files away to find it, or give more time.`,
     );
   }
 }
@@ -235,6 +235,6 @@ function failureOf(test: PolicyTest): readonly Diagnostic<TestFailureCode>[] {
   return [
     outcome === "error"
       ? { code: "POLICY_TEST_ERROR", message: `${name} ended with an error`, ...location }
-      : { code: "POLICY_TEST_FAILED", message: `${name} does not hold${which}`, ...location },
+      : { code: "POLICY_TEST_FAILED", message: `${name} failed${which}`, ...location },
   ];
 }

@@ -13,15 +13,10 @@ const RULES: readonly SarifRule[] = [
     "incomplete",
     "Not every class of requests was decided.",
     "error",
-    "Raise --time-limit, or make policies look at less.",
+    "Raise --time-limit, or let policies read fewer members.",
   ),
-  rule(
-    "assertion_failed",
-    "An assertion does not hold.",
-    "error",
-    "Change the files, or waive the assertion with a reason.",
-  ),
-  rule("assertion_waived", "An assertion does not hold and is waived.", "note", "Fix it before the waiver ends."),
+  rule("assertion_failed", "An assertion fails.", "error", "Change the files, or waive the assertion with a reason."),
+  rule("assertion_waived", "An assertion fails and is waived.", "note", "Fix it before the waiver ends."),
   rule(
     "coverage_failed",
     "All requests of head together cover less than the assertions require.",
@@ -32,7 +27,7 @@ const RULES: readonly SarifRule[] = [
     "new_route_path",
     "A route leads a workspace to a destination that it did not reach by this route.",
     "warning",
-    "See that the route's requests may go to this provider and region.",
+    "Check that the route's requests may go to this provider and region.",
   ),
   rule(
     "setting_changed",
@@ -40,28 +35,33 @@ const RULES: readonly SarifRule[] = [
     "note",
     "Compare both values; the message says what the setting does.",
   ),
-  rule("new_data_path", NEW_DATA_PATH.sentence, "warning", "See that the workspace may use this provider and region."),
+  rule(
+    "new_data_path",
+    NEW_DATA_PATH.sentence,
+    "warning",
+    "Check that the workspace may use this provider and region.",
+  ),
   ...CHANGE_KINDS.map((kind) => {
     const { sentence, level } = CHANGE_WORDING[kind];
     return rule(kind, sentence, LEVELS[level], "Try the command of the result: it explains one such request.");
   }),
   rule(
     "changed_entry",
-    "An entry of the files differs, and no request is decided otherwise.",
+    "An entry of the files differs, and no request is decided differently.",
     "note",
-    "See that the new value is meant.",
+    "Check that the new value is intended.",
   ),
   rule(
     "latent_change",
     LATENT_SENTENCE,
     "warning",
-    "See that the policy may allow it: the first row that has these values will not show it as a change.",
+    "Check that the policy may allow it: a later row with these values will not show it as a change.",
   ),
   rule(
     "dead_configuration",
     "A part of head that no request uses.",
     "note",
-    "Remove it, or correct what keeps requests from it.",
+    "Remove it, or correct what prevents requests from using it.",
   ),
 ];
 

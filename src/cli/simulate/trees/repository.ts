@@ -72,13 +72,13 @@ function notOpened(stderr: string, flag: string): CommandError {
     );
   }
   return new CommandError(
-    `${flag}: this folder is in no git repository; run it in one, or give two folders, such as ${flag} ./before`,
+    `${flag}: this folder is not in a git repository; run the command in one, or give two folders, such as ${flag} ./before`,
   );
 }
 
 function unknownCommit(flag: string, shallow: boolean): CommandError {
   const where = shallow ? "this shallow clone" : "this repository";
   return new CommandError(
-    `${flag}: ${where} has no commit of that name; in CI fetch it: git fetch origin main; a folder is written with ./ ahead`,
+    `${flag}: ${where} has no commit of that name; in CI, fetch it: git fetch origin main; to name a folder, begin with ./`,
   );
 }

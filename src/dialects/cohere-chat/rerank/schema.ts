@@ -59,7 +59,7 @@ export const RERANK_SCHEMA = {
     max_chunks_per_doc: {
       type: ["integer", "null"],
       ...ONLY_NULL,
-      description: "Refused: `max_tokens_per_doc` has taken its place.",
+      description: "Refused: send `max_tokens_per_doc` instead.",
     },
     relevant_spans: {
       type: ["object", "null"],
@@ -83,7 +83,7 @@ const ranked = {
     type: "object",
     required: ["index", "relevance_score"],
     properties: {
-      index: { ...COUNT, description: "Place of the document in the request." },
+      index: { ...COUNT, description: "Index of the document in the request." },
       relevance_score: { type: "number" },
       document: { description: "The caller's own document, if `return_documents` is true." },
     },

@@ -89,7 +89,7 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
   },
   {
     name: "x-signalbox-attempts",
-    description: "How many calls of providers were made for it.",
+    description: "Number of provider calls that were made for it.",
     schema: COUNT,
     isSent: handled,
   },

@@ -18,7 +18,7 @@ export const ALL_QUERY = {
 
 /** Query parameters of a list in Anthropic's shape, for /openapi.json. */
 export const PAGE_QUERY = {
-  limit: { type: "integer", minimum: 1, maximum: 1_000, default: 20, description: "Most entries." },
+  limit: { type: "integer", minimum: 1, maximum: 1_000, default: 20, description: "Maximum number of entries." },
   after_id: { ...cursor, description: "The page after this id." },
   before_id: { ...cursor, description: "The page before this id; excludes `after_id`." },
   "lifecycle[]": { type: "array", items: { enum: LIFECYCLES }, description: "Every model here is `active`." },

@@ -32,7 +32,7 @@ export const DECISION_QUERY = {
   },
   provider: name("Provider of an attempt."),
   endpoint: name("Endpoint of an attempt."),
-  limit: { type: "integer", minimum: 1, maximum: 100, default: 50, description: "Most decisions." },
+  limit: { type: "integer", minimum: 1, maximum: 100, default: 50, description: "Maximum number of decisions." },
   cursor: { type: "string", description: "The page after another one: its `next_cursor`." },
 } as const;
 

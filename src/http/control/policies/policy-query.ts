@@ -30,7 +30,7 @@ export const SIMULATION_QUERY = {
 
 export const TRANSITIONS_QUERY = {
   after: { type: "integer", minimum: 0, default: 0, description: "Positions in the log after this one." },
-  limit: { type: "integer", minimum: 1, maximum: 1_000, default: 100, description: "Most rows." },
+  limit: { type: "integer", minimum: 1, maximum: 1_000, default: 100, description: "Maximum number of rows." },
 } as const;
 
 /** Which content is requested; `null`: the candidate, else the enforced content. */

@@ -9,7 +9,7 @@ import { WORKSPACES_QUERY } from "../covered-workspaces.ts";
 
 /** Query parameters of the list, for /openapi.json. */
 export const KEY_PAGE_QUERY = {
-  limit: { type: "integer", minimum: 1, maximum: 100, default: 20, description: "Most keys." },
+  limit: { type: "integer", minimum: 1, maximum: 100, default: 20, description: "Maximum number of keys." },
   workspace: { type: "string", description: "The workspace, for keys with `platform:manage`; their own unless given." },
   workspaces: WORKSPACES_QUERY,
   expires_before: {

@@ -81,7 +81,7 @@ const COMPLAINTS: Complaints<AssertionCode> = {
   // The list of kinds and the missing key give better messages.
   discriminator: () => null,
   minProperties({ tree, path, where }) {
-    const hint = "say at least one thing, or remove the key";
-    return { code: "WRONG_VALUE", at: keyPosition(tree, path), message: `${where} says nothing`, hint };
+    const hint = "give at least one member, or remove the key";
+    return { code: "WRONG_VALUE", at: keyPosition(tree, path), message: `${where} is empty`, hint };
   },
 };

@@ -56,7 +56,7 @@ const lengths = {
 } as const;
 
 const requestSelector = {
-  ...object("Which requests are meant: all given members must match, of a list one of its members.", {
+  ...object("Which requests are selected: all given members must match, of a list one of its members.", {
     workspaces: names("Workspace ids."),
     tiers: names("Tiers of workspaces."),
     labels: set("Labels of the workspace.", name),
@@ -89,7 +89,7 @@ const requestSelector = {
 };
 
 const endpointSelector = {
-  ...object("Which endpoints are meant: all given members must match, of a list one of its members.", {
+  ...object("Which endpoints are selected: all given members must match, of a list one of its members.", {
     providers: names("Provider ids."),
     regions: names("Regions, or region groups for all regions in them."),
     models: names("Model ids."),
@@ -110,7 +110,7 @@ const denialSelector = {
 };
 
 const caseRequest = object(
-  "One request. What is left out is the plainest there is: no needs, no features, a small input, no preferences.",
+  "One request. Members that are left out have the simplest value: no needs, no features, a small input, no preferences.",
   {
     workspace: ref("name", "Workspace id."),
     model: ref("name", "The route's id; only moderations may leave it out."),

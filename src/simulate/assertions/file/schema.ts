@@ -21,7 +21,7 @@ const outcome = {
 } as const;
 
 const waiver = object(
-  "A failure that is put up with for a while: it reads WAIVED until the end of the day, and FAIL afterwards.",
+  "A failure that is accepted for a while: WAIVED until the end of the day, FAIL afterwards.",
   {
     until: {
       type: "string",
@@ -29,8 +29,8 @@ const waiver = object(
       patternErrorMessage: "a date such as `2026-12-31`",
       description: "Last day of the waiver, in UTC.",
     },
-    reason: line("Why the failure is put up with."),
-    owner: line("Who sees to its end."),
+    reason: line("Why the failure is accepted."),
+    owner: line("Who is responsible for ending it."),
   },
   ["until", "reason", "owner"],
 );
@@ -54,12 +54,12 @@ const common = {
 } as const;
 
 const selection = {
-  for: ref("request_selector", "Requests that are meant. All unless set."),
-  except: ref("request_selector", "Requests that are not meant after all."),
+  for: ref("request_selector", "Requests that are selected. All unless set."),
+  except: ref("request_selector", "Requests that are excluded."),
   may_be_empty: {
     type: "boolean",
     default: false,
-    description: "Whether it may meet no request at all; otherwise that is a failure.",
+    description: "Whether it may select no request at all; otherwise that is a failure.",
   },
 } as const;
 
@@ -82,7 +82,7 @@ const KINDS = {
   no_new_access: kind(
     "no_new_access",
     "Requests reach no provider in a region in head that they do not reach there in base.",
-    { ...selection, to: ref("place_selector", "Endpoints that are meant. All unless set.") },
+    { ...selection, to: ref("place_selector", "Endpoints that are selected. All unless set.") },
   ),
   access_not_granted: kind(
     "access_not_granted",
@@ -109,7 +109,7 @@ const KINDS = {
         ...object("The condition that selects decisions.", {
           outcome,
           reaches: ref("place_selector", "Some endpoint of the plan is one of these."),
-          denied_by: ref("denial_selector", "The request is denied, and by this."),
+          denied_by: ref("denial_selector", "The request is denied by this."),
         }),
         minProperties: 1,
       },
@@ -120,7 +120,7 @@ const KINDS = {
           every_place: ref("place_selector", "Every endpoint of the plan is one of these."),
           some_place: ref("place_selector", "Some endpoint of the plan is one of these."),
           primary: ref("place_selector", "The first endpoint of the plan is one of these."),
-          denied_by: ref("denial_selector", "The request is denied, and by this."),
+          denied_by: ref("denial_selector", "The request is denied by this."),
         }),
         minProperties: 1,
       },
@@ -133,25 +133,25 @@ const KINDS = {
   }),
   cases: kind(
     "cases",
-    "Single requests and what becomes of them in head.",
+    "Single requests and their decisions in head.",
     {
       cases: {
         type: "array",
         minItems: 1,
         description: "The requests.",
         items: object(
-          "One request and what is expected of its decision.",
+          "One request and its expected decision.",
           {
             name: line("What the case is about. Its number unless set."),
             request: ref("case_request", "The request."),
             expect: {
-              ...object("What becomes of it; all given members must match. Endpoints by id.", {
+              ...object("Its decision; all given members must match. Endpoints by id.", {
                 outcome,
                 plan: list("All endpoints in the order of trying.", { $ref: "#/$defs/name" }),
                 primary: ref("name", "The first endpoint."),
                 contains: list("Endpoints that are in the plan.", { $ref: "#/$defs/name" }),
                 lacks: list("Endpoints that are not in the plan.", { $ref: "#/$defs/name" }),
-                denied_by: ref("denial_selector", "The request is denied, and by this."),
+                denied_by: ref("denial_selector", "The request is denied by this."),
               }),
               minProperties: 1,
             },
@@ -168,7 +168,7 @@ export const ASSERTION_KINDS = Object.keys(KINDS);
 
 const share = (description: string) => ({ type: "number", minimum: 0, maximum: 100, description }) as const;
 
-const coverage = object("How much of head the classes must bring into play, in per cent.", {
+const coverage = object("How much of head all classes together must use, in per cent.", {
   constraints: share("Constraints that some request passes and some request fails."),
   reasons: share("Declared reasons that some request is given."),
   routes: share("Routes that some request goes to."),
@@ -192,7 +192,7 @@ export const ASSERTIONS_SCHEMA: Schema = {
   $id: SCHEMA_ID,
   title: "assertions.yaml",
   ...object(
-    "What `signalbox simulate` holds a change against. Unknown keys are errors.",
+    "The assertions that `signalbox simulate` checks a change against. Unknown keys are errors.",
     {
       version: { const: 1, description: "Version of this format." },
       assertions: {

@@ -25,6 +25,6 @@ export function refuseMissingEnd(database: DatabaseSync, path: string): void {
       ? `the evidence ends at ${found}, before ${expected}, which its server noted in ${note}: records are missing at the end, as when ${name}-wal was removed or an older copy was restored`
       : `the evidence is not the log of which its server noted ${expected} in ${note}; it ends at ${found}`;
   throw new UnusableDatabaseError(
-    `${what}. Put the missing files back, or remove ${note} to go on with the records that are left`,
+    `${what}. Put the missing files back, or remove ${note} to continue with the records that are left`,
   );
 }

@@ -185,7 +185,7 @@ export function describeFault({ cause, file }: EvidenceFault): string {
     case "file_truncated":
       return `${name} was truncated while it was open; stop the process and restore the database from a backup`;
     case "log_behind":
-      return `${name} has an older end of the evidence than this process wrote; put the right database back, or restart the process to use what is there now`;
+      return `${name} ends before the newest evidence that this process wrote; put the right database back, or restart the process to use what is there now`;
     case "log_differs":
       return `${name} has other evidence than this process wrote; put the right database back, or restart the process to use what is there now`;
     case "log_unreadable":

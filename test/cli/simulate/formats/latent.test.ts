@@ -50,8 +50,8 @@ describe("a latent change", () => {
 
   test("is on the first screen, with a question, and nothing says that no request changes at all", () => {
     const screen = FORMATS.terminal(REPORT, CONTEXT).split("\nDetails\n")[0];
-    expect(screen).toContain(`LATENT  data-retention ${SENTENCE}; no request of today meets it; once promoted`);
-    expect(screen).toContain("no request of today is decided otherwise");
+    expect(screen).toContain(`LATENT  data-retention ${SENTENCE}; no request of today uses it; once promoted`);
+    expect(screen).toContain("no request of today is decided differently");
     expect(screen).toContain("Decide: may a later change add such a row? data-retention will not refuse it");
   });
 

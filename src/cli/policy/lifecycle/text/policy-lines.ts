@@ -151,7 +151,7 @@ function nextStep(view: PolicyView, server: string | null): NextStep {
     return { text: "wait: it has not been in shadow for long enough", command: null };
   if (lacking.size > 0)
     return {
-      text: "the server has a requirement that this version does not support; use a newer signalbox",
+      text: "the server has a requirement that this version does not support; use a newer version of signalbox",
       command: null,
     };
   return {

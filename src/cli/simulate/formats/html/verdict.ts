@@ -94,7 +94,7 @@ function factsOf(report: ReportModel): readonly Fact[] {
       tone: "narrow",
       sign: "!",
       text: html`<a href="#findings"><strong>Findings:</strong></a> ${amountText(fresh, "part", "parts")} of head that
-        no request meets, new in head.`,
+        no request uses, new in head.`,
     });
   }
   if (evidence !== null) facts.push({ tone: "quiet", sign: "·", text: evidenceText(evidence) });
@@ -117,8 +117,8 @@ function cutMarkup(cut: readonly DimensionCut[]): Markup {
     </tr>`;
   return html`<div class="alert">
     <p>
-      <strong>Not every class was decided.</strong> What is below holds for the classes that were; others may change
-      too.
+      <strong>Not every class was decided.</strong> The results below cover only the classes that were decided; others
+      may change too.
     </p>
     ${
       cut.length === 0

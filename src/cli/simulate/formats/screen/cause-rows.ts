@@ -50,7 +50,7 @@ function stricterRows(cause: CauseReport, report: ReportModel): readonly PlainRo
 }
 
 function laterText(change: LatentChange): string {
-  return `${latentText(change)}; no request of today meets it${change.view === "promoted" ? "; once promoted" : ""}`;
+  return `${latentText(change)}; no request of today uses it${change.view === "promoted" ? "; once promoted" : ""}`;
 }
 
 /** What a setting does that no request shows. */

@@ -32,7 +32,7 @@ export function questionOf(cause: CauseReport, { effects, latent, settings }: Qu
   }
   if (broken !== "") return `shall requests of ${broken} be refused${once}?`;
   if (wider !== "") return `${wider}${once}?`;
-  if (narrower !== "") return `can ${narrower} do with fewer endpoints?`;
+  if (narrower !== "") return `are fewer endpoints enough for ${narrower}?`;
   if (whose("MOVES") !== "") return questionOfMove(cause, effects);
   const weaker = latent.find(({ direction }) => direction === "weaker");
   if (weaker !== undefined) return `may a later change add such a row? ${weaker.policy} will not refuse it`;
@@ -67,9 +67,9 @@ function questionOfRename(
   { groups, renamed_groups: same }: CauseReport,
 ): string {
   if (kind === "route") return `do all callers write ${to} already? a route ${from} can stay beside it until they do`;
-  if (kind === "workspace") return `have the keys of ${from} been made anew for ${to}?`;
+  if (kind === "workspace") return `do new keys for ${to} replace the keys of ${from}?`;
   if (kind === "provider" && same.length < groups.length) return `does any caller name ${from} in its preferences?`;
-  return same.length === groups.length ? "" : `is more meant than another name?`;
+  return same.length === groups.length ? "" : `is anything other than the name meant to change?`;
 }
 
 function questionOfMove(cause: CauseReport, effects: readonly Effect[]): string {
@@ -105,10 +105,10 @@ function isUnencrypted({ path, before, after }: ChangedEntry): boolean {
 const QUESTIONS: Readonly<Partial<Record<SettingEffect, string>>> = {
   credential: "is it an account with the region and the contract that the row states?",
   price: "is it what the provider charges? preferences by price and budgets use it",
-  limit: "who pays for that much more?",
-  promotion: "may policies be promoted with that little?",
+  limit: "who pays for the additional use?",
+  promotion: "are these weaker requirements enough for promotions?",
   management: "may keys of these workspaces promote every policy?",
-  access: "may these groups do that?",
+  access: "may these groups have this access?",
 };
 
 /** A limit that is lowered, a stricter requirement: no gate, and no question. */

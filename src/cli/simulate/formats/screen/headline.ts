@@ -153,7 +153,7 @@ function policyText(entry: ChangedEntry, cause: CauseReport, report: ReportModel
     change === "changed"
       ? entryText(withoutComments(entry)).replace(/^policies\//, "policy ")
       : `policy ${subject} ${CHANGED[change]}`;
-  return `${text}${waits}${later.length === 0 && groups.length === 0 ? `; no request${latentOf(cause, report).length === 0 ? "" : " of today"} is decided otherwise` : ""}`;
+  return `${text}${waits}${later.length === 0 && groups.length === 0 ? `; no request${latentOf(cause, report).length === 0 ? "" : " of today"} is decided differently` : ""}`;
 }
 
 /** Lines of METADATA are comments of Rego. */

@@ -147,7 +147,7 @@ function failedRows({ assertions }: ReportModel): readonly ScreenRow[] {
   const oldGates = assertions.failedGates.length - gates.length;
   return [
     ...fresh.map(({ id, message, place }) => ({
-      ...plainRow("FAILS", "stop", message ?? "it does not hold", locationText(place)),
+      ...plainRow("FAILS", "stop", message ?? "it fails", locationText(place)),
       who: id,
     })),
     ...(old === 0 ? [] : [plainRow("FAILS", "narrow", `${amountText(old, "assertion")} that base fails too`)]),
@@ -224,7 +224,7 @@ function moreText(report: ReportModel, variants: number): string {
     variants === 0 ? "" : `${amountText(variants, "variant")} of requests with conditions`,
     reasons === 0 ? "" : amountText(reasons, "changed reason"),
     named === 0 ? "" : `${numberText(named)} with another name only`,
-    findings === 0 ? "" : `${amountText(findings, "rule")} that no request meets`,
+    findings === 0 ? "" : `${amountText(findings, "rule")} that no request uses`,
     report.assertions === null || report.assertions.coverage.length === 0 ? "" : "coverage",
   ].filter((part) => part !== "");
   return parts.length === 0 ? "" : parts.join(", ");

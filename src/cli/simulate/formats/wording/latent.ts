@@ -7,7 +7,7 @@ export const LATENT_TITLE = "Latent changes";
 
 /** What a latent change is, for readers who see one for the first time. */
 export const LATENT_SENTENCE =
-  "A changed policy decides otherwise for an endpoint, a workspace or a route that no file has today.";
+  "A changed policy decides differently for endpoints, workspaces or routes that no file has today.";
 
 /** "would no longer refuse endpoints with retention transient or days_30 for workspaces of tier regulated". */
 export function latentText(change: LatentChange): string {

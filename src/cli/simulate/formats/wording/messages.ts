@@ -46,7 +46,7 @@ export function pathMessage(path: DataPath): string {
 export function assertionLinesOf(result: AssertionResult): readonly string[] {
   const { message, violations, classes, example, explain, waiver } = result;
   return [
-    message ?? "The assertion does not hold.",
+    message ?? "The assertion fails.",
     ...(violations === 0
       ? []
       : [`Violated by ${numberText(violations)} of ${classesText(classes)}.`, `Looked at ${viewText(result)}.`]),
