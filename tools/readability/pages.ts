@@ -7,19 +7,21 @@ const ROOT = resolve(import.meta.dirname, "../..");
 
 /** Reference that `npm run generate` writes. */
 const GENERATED: ReadonlySet<string> = new Set(
-  ["api", "configuration", "diagnostics", "faults", "presets", "translation-matrix", "troubleshooting"].map(
+  ["api", "builtins", "configuration", "diagnostics", "faults", "presets", "translation-matrix", "troubleshooting"].map(
     (name) => `docs/${name}.md`,
   ),
 );
 const OUTSIDE = ["README.md", "CONTRIBUTING.md", "SECURITY.md"];
 
 const isPage = (path: string): boolean =>
-  OUTSIDE.includes(path) || (/^docs\/[^/]+\.md$/.test(path) && !GENERATED.has(path));
+  OUTSIDE.includes(path) || (/^docs\/(?:decisions\/)?[^/]+\.md$/.test(path) && !GENERATED.has(path));
 
 /** Path and text of each page, now or at a commit. */
 export function pagesAt(commit: string | null): ReadonlyMap<string, string> {
   if (commit === null) {
-    const names = readdirSync(join(ROOT, "docs")).map((name) => `docs/${name}`);
+    const names = ["docs", "docs/decisions"].flatMap((folder) =>
+      readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`),
+    );
     const paths = [...OUTSIDE, ...names].filter((path) => isPage(path));
     return new Map(paths.map((path) => [path, readFileSync(join(ROOT, path), "utf8")]));
   }

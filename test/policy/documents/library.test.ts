@@ -13,7 +13,7 @@ import {
 import { compilePolicies, type CompiledPolicies } from "../../../src/policy/compile-policies.ts";
 import { createPolicySet } from "../../../src/policy/policy-set.ts";
 import { runCommand } from "../../keys/command.ts";
-import { readSections, readText } from "./document.ts";
+import { readText } from "./document.ts";
 import { candidate, ordinaryInput, sampleData, toolchain } from "../samples.ts";
 
 const root = new URL("../../../", import.meta.url);
@@ -199,31 +199,8 @@ describe("the policy library", () => {
   );
 });
 
-describe("docs/policy-reference.md", () => {
-  const sections = readSections("docs/policy-reference.md", 3);
-  const ids = [...idsOf(active), ...idsOf(library)].toSorted();
-
-  test("has a section for every policy that comes with Signalbox", () => {
-    const headings = sections.map(({ heading }) => heading);
-    expect(headings.filter((heading) => ids.includes(heading)).toSorted()).toEqual(ids);
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(ids.length).toBeGreaterThanOrEqual(10);
-  });
-
-  test.for(ids)(
-    "says of %s what it is for, what it needs, how to adapt it, and names all that it declares",
-    async (id) => {
-      const text = sections.find(({ heading }) => heading === id)?.text ?? "";
-      for (const part of ["**In routes.yaml**", "**To adapt**"]) expect(text).toContain(part);
-      const [source] = [...active, ...library].filter((one) => one.path.endsWith(`/${id}.rego`));
-      const { policies } = await compilePolicies(
-        [...active.filter((one) => one.path.includes("/lib/")), ...(source === undefined ? [] : [source])],
-        { cache: null, toolchain },
-      );
-      const constraints = policies.flatMap(({ contract }) => contract.constraints);
-      expect(constraints.length).toBeGreaterThan(0);
-      const words = constraints.flatMap(({ name, effect, reasons }) => [name, effect, ...reasons]);
-      expect(words.filter((word) => !text.includes(`\`${word}\``))).toEqual([]);
-    },
-  );
+test("docs/policy-reference.md has a row for every policy that comes with Signalbox", () => {
+  const rows = [...readText("docs/policy-reference.md").matchAll(/^\| `([a-z-]+)` \|(?: [^|]{20,} \|){3}$/gm)];
+  expect(rows.map(([, id = ""]) => id).toSorted()).toEqual([...idsOf(active), ...idsOf(library)].toSorted());
+  expect(rows.length).toBeGreaterThanOrEqual(10);
 });
