@@ -1,18 +1,20 @@
 import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
-import type { JsonObject } from "../../canon/json.ts";
 import { NO_UNKNOWN, ONLY_NULL } from "../contract/parser-rules.ts";
+import {
+  MODEL,
+  PREFERENCES,
+  nullable,
+  NULLABLE_FLAG,
+  NULLABLE_OBJECT,
+  nullableNumber,
+} from "../contract/request-members.ts";
 
 /**
  * JSON Schemas (2020-12) of the bodies of POST /api/v1/messages and …/count_tokens (docs/protocols.md#messages). They validate requests and are part of
  * /openapi.json. The field registry (`fields.ts`) decides about members that they do not list, by the setting of the route; unknown nested members go to
  * providers of the same protocol unchanged.
  */
-const nullableFlag = { type: ["boolean", "null"] } as const;
-const nullableObject = { type: ["object", "null"] } as const;
-const nullableShare = { type: ["number", "null"], minimum: 0, maximum: 1 } as const;
-
-/** Clients that print whole objects send members of other kinds as null. */
-const nullable = <Schema extends JsonObject>(schema: Schema) => ({ anyOf: [schema, { type: "null" }] }) as const;
+const nullableShare = nullableNumber(0, 1);
 
 /** What an object of one type must have. */
 const demands = (type: string, ...required: readonly string[]) =>
@@ -55,7 +57,7 @@ const block = {
     id: TEXT,
     name: TEXT,
     tool_use_id: TEXT,
-    is_error: nullableFlag,
+    is_error: NULLABLE_FLAG,
     title: NULLABLE_TEXT,
     context: NULLABLE_TEXT,
     cache_control: cacheControl,
@@ -110,9 +112,9 @@ const tool = {
     name: { type: "string", minLength: 1 },
     description: NULLABLE_TEXT,
     input_schema: { type: "object" },
-    strict: nullableFlag,
-    defer_loading: nullableFlag,
-    eager_input_streaming: nullableFlag,
+    strict: NULLABLE_FLAG,
+    defer_loading: NULLABLE_FLAG,
+    eager_input_streaming: NULLABLE_FLAG,
     cache_control: cacheControl,
   },
   if: { type: "object", properties: { type: { enum: [null, "custom"] } } },
@@ -136,20 +138,20 @@ const thinking = {
 
 /** What both operations take. */
 const shared = {
-  model: { type: "string", minLength: 1, maxLength: 256 },
+  model: MODEL,
   messages: { type: "array", minItems: 1, items: message },
   system: { anyOf: [TEXT, { type: "null" }, { type: "array", items: block }] },
   tools: { anyOf: [{ type: "null" }, { type: "array", items: tool }] },
   tool_choice: nullable({
     type: "object",
     required: ["type"],
-    properties: { type: TEXT, name: TEXT, disable_parallel_tool_use: nullableFlag },
+    properties: { type: TEXT, name: TEXT, disable_parallel_tool_use: NULLABLE_FLAG },
     ...demands("tool", "name"),
   }),
   thinking,
   output_config: {
     type: ["object", "null"],
-    properties: { effort: NULLABLE_TEXT, format: outputFormat, task_budget: nullableObject },
+    properties: { effort: NULLABLE_TEXT, format: outputFormat, task_budget: NULLABLE_OBJECT },
   },
   output_format: outputFormat,
   cache_control: cacheControl,
@@ -162,10 +164,10 @@ const shared = {
       }),
     },
   },
-  compaction: nullableObject,
+  compaction: NULLABLE_OBJECT,
   mcp_servers: nullable({ type: "array", items: { type: "object" } }),
   speed: NULLABLE_TEXT,
-  provider: { $ref: "#/components/schemas/ProviderPreferences" },
+  provider: PREFERENCES,
 } as const;
 
 export const MESSAGES_SCHEMA = {
@@ -180,7 +182,7 @@ export const MESSAGES_SCHEMA = {
       minimum: 0,
       description: "Tokens. 0 reads the prompt into the provider's cache and answers nothing.",
     },
-    stream: nullableFlag,
+    stream: NULLABLE_FLAG,
     stop_sequences: nullable({ type: "array", items: TEXT }),
     temperature: { ...nullableShare, description: "Not under anthropic-version 2026-10-21." },
     top_p: { ...nullableShare, description: "Not under anthropic-version 2026-10-21." },
@@ -190,7 +192,7 @@ export const MESSAGES_SCHEMA = {
     user_profile_id: NULLABLE_TEXT,
     diagnostics: { type: ["object", "null"], properties: { previous_message_id: { ...NULLABLE_TEXT, ...ONLY_NULL } } },
     container: { anyOf: [TEXT, { type: "null" }, { type: "object" }] },
-    thread: nullableObject,
+    thread: NULLABLE_OBJECT,
     fallbacks: {
       anyOf: [TEXT, { type: "null" }, { type: "array" }],
       parserRules: { type: ["array", "null"], maxItems: 0 },

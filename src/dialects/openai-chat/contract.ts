@@ -1,4 +1,6 @@
-import { TEXT } from "../../canon/json/schema.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
+import { NULLABLE_OBJECT } from "../contract/request-members.ts";
 import { WEATHER } from "../contract/error-members.ts";
 import type { EventStream } from "../contract/event-stream.ts";
 import { OPENAI_ERROR } from "../openai-family/family.ts";
@@ -9,7 +11,7 @@ export const CHAT_COMPLETION = {
   type: "object",
   description: "As the provider answered; streams are chat.completion.chunk events, then [DONE].",
   required: ["choices"],
-  properties: { id: TEXT, object: TEXT, model: TEXT, choices: { type: "array" }, usage: { type: ["object", "null"] } },
+  properties: { id: TEXT, object: TEXT, model: TEXT, choices: { type: "array" }, usage: NULLABLE_OBJECT },
 } as const;
 
 /** Requests of the contract, in the order to try them. */
@@ -34,32 +36,37 @@ export const CHAT_EXAMPLES = {
   },
 } as const;
 
-const usage = { type: ["object", "null"] } as const;
-
-/** Members of every chunk. Providers leave out what they have nothing to say in, and a provider of the same protocol is relayed as it speaks. */
-export const CHUNK_MEMBERS = { id: TEXT, object: TEXT, created: { type: "integer" }, model: TEXT, usage } as const;
-
-const CHAT_COMPLETION_CHUNK = {
-  title: "ChatCompletionChunk",
-  type: "object",
-  required: ["choices"],
-  properties: {
-    ...CHUNK_MEMBERS,
-    choices: {
-      type: "array",
-      description: "Empty in a chunk that has the usage alone.",
-      items: {
-        type: "object",
-        required: ["index"],
-        properties: {
-          index: { type: "integer", minimum: 0 },
-          delta: { type: ["object", "null"] },
-          finish_reason: { type: ["string", "null"] },
-        },
+/**
+ * One event of a stream. Providers leave out what they have nothing to say in, and a provider of the same protocol is relayed as it speaks.
+ *
+ * @param members what each choice has beside its index and the reason of its end.
+ */
+export function chunkSchema(title: string, members: JsonObject, description?: string) {
+  const choice = { index: COUNT, ...members, finish_reason: NULLABLE_TEXT };
+  return {
+    title,
+    type: "object",
+    required: ["choices"],
+    properties: {
+      id: TEXT,
+      object: TEXT,
+      created: { type: "integer" },
+      model: TEXT,
+      usage: NULLABLE_OBJECT,
+      choices: {
+        type: "array",
+        ...(description === undefined ? {} : { description }),
+        items: { type: "object", required: ["index"], properties: choice },
       },
     },
-  },
-} as const;
+  } as const;
+}
+
+const CHAT_COMPLETION_CHUNK = chunkSchema(
+  "ChatCompletionChunk",
+  { delta: NULLABLE_OBJECT },
+  "Empty in a chunk that has the usage alone.",
+);
 
 /** JSON Schema of the events; tests validate real streams against it. */
 const CHAT_COMPLETION_EVENT = {

@@ -1,18 +1,15 @@
 import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
-import type { JsonObject } from "../../canon/json.ts";
-import { NEVER_SET, ONLY_NULL, STREAMING_RULES } from "../contract/parser-rules.ts";
-
-/**
- * JSON Schema (2020-12) of the body of POST /v1/chat/completions (docs/protocols.md#chat-completions). It validates requests and is part of /openapi.json.
- * Members that it does not list are judged by the field registry (`fields.ts`), which knows the route; nested unknown members travel
- * to providers of the same protocol untouched.
- */
-const nullableNumber = (minimum: number, maximum: number) => ({ type: ["number", "null"], minimum, maximum }) as const;
-const nullableInteger = (minimum: number, maximum?: number) =>
-  ({ type: ["integer", "null"], minimum, ...(maximum === undefined ? {} : { maximum }) }) as const;
-
-/** Clients that print whole objects send members of other kinds as null. */
-const nullable = <Schema extends JsonObject>(schema: Schema) => ({ anyOf: [schema, { type: "null" }] }) as const;
+import { NEVER_SET, STREAMING_RULES } from "../contract/parser-rules.ts";
+import {
+  MODEL,
+  PREFERENCES,
+  COMPLETION_MEMBERS,
+  CONVERSATION_MEMBERS,
+  nullable,
+  NULLABLE_FLAG,
+  NULLABLE_OBJECT,
+  nullableInteger,
+} from "../contract/request-members.ts";
 
 const contentPart = {
   type: "object",
@@ -21,10 +18,7 @@ const contentPart = {
     type: TEXT,
     text: NULLABLE_TEXT,
     image_url: {
-      anyOf: [
-        { type: "object", required: ["url"], properties: { url: TEXT, detail: NULLABLE_TEXT } },
-        { type: ["string", "null"] },
-      ],
+      anyOf: [{ type: "object", required: ["url"], properties: { url: TEXT, detail: NULLABLE_TEXT } }, NULLABLE_TEXT],
     },
     input_audio: nullable({ type: "object", properties: { data: TEXT, format: TEXT } }),
     file: nullable({
@@ -55,10 +49,10 @@ const message = {
   properties: {
     role: { enum: ["developer", "system", "user", "assistant", "tool", "function"] },
     content: { anyOf: [TEXT, { type: "null" }, { type: "array", items: contentPart }] },
-    name: { type: ["string", "null"] },
-    refusal: { type: ["string", "null"] },
+    name: NULLABLE_TEXT,
+    refusal: NULLABLE_TEXT,
     tool_calls: { anyOf: [{ type: "null" }, { type: "array", items: toolCall }] },
-    tool_call_id: { type: ["string", "null"] },
+    tool_call_id: NULLABLE_TEXT,
   },
 } as const;
 
@@ -67,9 +61,9 @@ const functionDefinition = {
   required: ["name"],
   properties: {
     name: { type: "string", minLength: 1 },
-    description: { type: ["string", "null"] },
-    parameters: { type: ["object", "null"] },
-    strict: { type: ["boolean", "null"] },
+    description: NULLABLE_TEXT,
+    parameters: NULLABLE_OBJECT,
+    strict: NULLABLE_FLAG,
   },
 } as const;
 
@@ -98,9 +92,9 @@ const responseFormat = {
           type: "object",
           properties: {
             name: TEXT,
-            schema: { type: ["object", "null"] },
-            strict: { type: ["boolean", "null"] },
-            description: { type: ["string", "null"] },
+            schema: NULLABLE_OBJECT,
+            strict: NULLABLE_FLAG,
+            description: NULLABLE_TEXT,
           },
         },
       },
@@ -108,56 +102,37 @@ const responseFormat = {
   ],
 } as const;
 
+/**
+ * JSON Schema (2020-12) of the body of POST /v1/chat/completions (docs/protocols.md#chat-completions). It validates requests and is part of /openapi.json.
+ * Members that it does not list are judged by the field registry (`fields.ts`), which knows the route; nested unknown members travel
+ * to providers of the same protocol untouched.
+ */
 export const CHAT_COMPLETIONS_SCHEMA = {
   title: "CreateChatCompletionRequest",
   type: "object",
   required: ["model", "messages"],
   parserRules: STREAMING_RULES,
   properties: {
-    model: { type: "string", minLength: 1, maxLength: 256 },
+    model: MODEL,
     messages: { type: "array", minItems: 1, items: message },
-    stream: { type: ["boolean", "null"] },
-    stream_options: {
-      type: ["object", "null"],
-      properties: {
-        include_usage: { type: ["boolean", "null"] },
-        include_obfuscation: { type: ["boolean", "null"] },
-      },
-    },
+    ...COMPLETION_MEMBERS,
     tools: { anyOf: [{ type: "null" }, { type: "array", items: tool }] },
     tool_choice: { anyOf: [TEXT, { type: "null" }, { type: "object" }] },
-    parallel_tool_calls: { type: ["boolean", "null"] },
     functions: { anyOf: [{ type: "null" }, { type: "array", items: functionDefinition }] },
     function_call: { anyOf: [TEXT, { type: "null" }, { type: "object" }] },
     response_format: responseFormat,
-    temperature: nullableNumber(0, 2),
-    top_p: nullableNumber(0, 1),
-    frequency_penalty: nullableNumber(-2, 2),
-    presence_penalty: nullableNumber(-2, 2),
-    logit_bias: { type: ["object", "null"], additionalProperties: { type: "number" } },
-    logprobs: { type: ["boolean", "null"] },
-    top_logprobs: nullableInteger(0, 20),
-    max_tokens: nullableInteger(0),
+    logprobs: NULLABLE_FLAG,
     max_completion_tokens: nullableInteger(0),
-    n: nullableInteger(1, 128),
-    seed: { type: ["integer", "null"] },
-    stop: { anyOf: [TEXT, { type: "null" }, { type: "array", items: TEXT }] },
     reasoning_effort: {
       enum: [null, "none", "minimal", "low", "medium", "high", "xhigh", "max", "default"],
     },
-    verbosity: { type: ["string", "null"] },
+    verbosity: NULLABLE_TEXT,
     modalities: { anyOf: [{ type: "null" }, { type: "array", items: TEXT }] },
-    audio: { type: ["object", "null"] },
-    prediction: { type: ["object", "null"] },
-    web_search_options: { type: ["object", "null"] },
-    service_tier: { type: ["string", "null"] },
-    prompt_cache_key: { type: ["string", "null"] },
-    prompt_cache_retention: { type: ["string", "null"] },
-    prompt_cache_options: { type: ["object", "null"], properties: { comparison_response_id: ONLY_NULL } },
-    store: { type: ["boolean", "null"], ...NEVER_SET },
-    metadata: { type: ["object", "null"] },
-    user: { type: ["string", "null"] },
-    safety_identifier: { type: ["string", "null"] },
-    provider: { $ref: "#/components/schemas/ProviderPreferences" },
+    audio: NULLABLE_OBJECT,
+    prediction: NULLABLE_OBJECT,
+    web_search_options: NULLABLE_OBJECT,
+    store: { ...NULLABLE_FLAG, ...NEVER_SET },
+    ...CONVERSATION_MEMBERS,
+    provider: PREFERENCES,
   },
 } as const;

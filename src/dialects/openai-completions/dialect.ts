@@ -1,16 +1,39 @@
+import { editSet, NO_EDITS } from "../../canon/generate/edit.ts";
 import type { Dialect } from "../dialect-facts.ts";
+import { type Changes, leaveOut, requestUsage } from "../openai-chat/deviations/body-members.ts";
+import { editedBody } from "../relay/edited-body.ts";
 import { deploymentHost } from "../openai-chat/deployment-paths.ts";
-import type { Surface, Upstream } from "../dialect.ts";
+import type { Relay, Surface, Upstream } from "../dialect.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { observeChatStream, readChatAnswer } from "../openai-chat/relay/observe.ts";
 import { OPENAI_FAMILY } from "../openai-family/family.ts";
 import { refuseUnknownFields } from "../fields.ts";
-import { editCompletionsRequest } from "./edit-request.ts";
 import { requestedChoices, COMPLETIONS_FIELDS, completionsToCanon, parseCompletionsRequest } from "./parse-request.ts";
 import { COMPLETIONS_PATH, formatCompletionsRequest } from "./format.ts";
 import { parseCompletionsAnswer, parseCompletionsStream } from "./parse-answer.ts";
 import { renderCompletionsAnswer, renderCompletionsStream } from "./render.ts";
 import { COMPLETION, COMPLETION_STREAM, COMPLETIONS_EXAMPLES, COMPLETIONS_SCHEMA } from "./contract.ts";
+
+const OUTPUT_LIMIT_SET = editSet("output_limit_set");
+
+/**
+ * The caller's body as the provider gets it: another model name, usage requested on streams, our own and the identity members taken out,
+ * and what policies oblige us to. Everything else travels as it came. There is no `store` here: the protocol keeps nothing.
+ */
+const editCompletionsRequest: Relay["edit"] = (request, endpoint, { flags }, mode, edits) => {
+  const edited = editedBody(COMPLETIONS_FIELDS, request, endpoint, mode, edits);
+  const { body, stripped } = edited;
+  const changes: Changes = { stripped, dropped: new Set(), edits: NO_EDITS };
+  const limit = edits.maxOutputTokens;
+  if (limit !== null) {
+    const requested = body["max_tokens"];
+    body["max_tokens"] = typeof requested === "number" ? Math.min(requested, limit) : limit;
+    if (body["max_tokens"] !== requested) changes.edits |= OUTPUT_LIMIT_SET;
+  }
+  changes.edits |= requestUsage(body, request, flags, stripped);
+  leaveOut(body, flags, changes);
+  return { body, stripped, edits: edited.edits | changes.edits, headers: [], dropped: [...changes.dropped] };
+};
 
 /** Legacy completions for clients (docs/protocols.md#completions). */
 export const completionsSurface: Surface = {

@@ -1,10 +1,6 @@
-import type { RequestEdits } from "../../canon/decision.ts";
-import type { ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { InferenceRequest, ProtocolHeaders } from "../../canon/request.ts";
-import type { UnknownFields } from "../../canon/table.ts";
-import type { CanonicalRequest } from "../dialect.ts";
+import type { RequestReader, Translation } from "../dialect.ts";
 import { type FieldRegistry, shownName, inferenceRequest, RequestReading } from "../fields.ts";
 import { STREAM_OPTION_MEMBERS } from "../openai-chat/fields.ts";
 import { CHAT_STATEFUL } from "../openai-chat/surface/parse-request.ts";
@@ -55,11 +51,7 @@ export const COMPLETIONS_BODY: BodyReader = {
 const COMMON_STOP_SEQUENCES = 4;
 
 /** Reads a validated legacy completions body: what it requires, how large it is, what it prefers. */
-export function parseCompletionsRequest(
-  body: JsonObject,
-  bytes: number,
-  headers: ProtocolHeaders,
-): InferenceRequest | ServiceError {
+export const parseCompletionsRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const refused = statefulMember(body, CHAT_STATEFUL);
   if (refused !== null) return refused;
   const reading = new RequestReading();
@@ -78,14 +70,10 @@ export function parseCompletionsRequest(
     includeUsage,
     reader: COMPLETIONS_BODY,
   });
-}
+};
 
 /** A request for one completion of one text, as a conversation of one user turn (docs/protocols.md#completions). */
-export function completionsToCanon(
-  request: InferenceRequest,
-  mode: UnknownFields,
-  edits: RequestEdits,
-): CanonicalRequest | ServiceError {
+export const completionsToCanon: Translation["toCanon"] = (request, mode, edits) => {
   const made = canonicalRequest(READER, request, mode, edits);
   const { stream_options: options } = request.body;
   if ("code" in made || !isJsonObject(options)) return made;
@@ -93,7 +81,7 @@ export function completionsToCanon(
   if (unknown === null) return made;
   if (mode !== "strip") return untranslatable(`stream_options.${shownName(unknown)}`, mode);
   return { ...made, stripped: [...made.stripped, "unknown_field"] };
-}
+};
 
 const READER: CanonReader = {
   native: "native_completions",

@@ -1,16 +1,13 @@
 import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import { NEVER_SET, NO_UNKNOWN, ONLY_NULL } from "../contract/parser-rules.ts";
-
-/**
- * JSON Schema (2020-12) of the body of POST /v1/responses (docs/protocols.md#responses). It validates requests and is part of /openapi.json. The field
- * registry (`fields.ts`) decides about members that it does not list, by the setting of the route; unknown nested members go to providers of the same
- * protocol unchanged.
- */
-const nullableFlag = { type: ["boolean", "null"] } as const;
-const nullableObject = { type: ["object", "null"] } as const;
-const nullableNumber = (minimum: number, maximum: number) => ({ type: ["number", "null"], minimum, maximum }) as const;
-const nullableInteger = (minimum: number, maximum?: number) =>
-  ({ type: ["integer", "null"], minimum, ...(maximum === undefined ? {} : { maximum }) }) as const;
+import {
+  MODEL,
+  PREFERENCES,
+  CONVERSATION_MEMBERS,
+  NULLABLE_FLAG,
+  NULLABLE_OBJECT,
+  nullableInteger,
+} from "../contract/request-members.ts";
 
 const contentPart = {
   type: "object",
@@ -51,17 +48,17 @@ const item = {
 const tool = {
   type: "object",
   required: ["type"],
-  properties: { type: { type: "string", minLength: 1 }, name: TEXT, description: NULLABLE_TEXT, strict: nullableFlag },
+  properties: { type: { type: "string", minLength: 1 }, name: TEXT, description: NULLABLE_TEXT, strict: NULLABLE_FLAG },
   if: { properties: { type: { const: "function" } } },
   // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-  then: { required: ["name"], properties: { name: { type: "string", minLength: 1 }, parameters: nullableObject } },
+  then: { required: ["name"], properties: { name: { type: "string", minLength: 1 }, parameters: NULLABLE_OBJECT } },
 } as const;
 
 const schemaMembers = {
   name: NULLABLE_TEXT,
   description: NULLABLE_TEXT,
-  schema: nullableObject,
-  strict: nullableFlag,
+  schema: NULLABLE_OBJECT,
+  strict: NULLABLE_FLAG,
 } as const;
 
 const formatType = { enum: ["text", "json_object", "json_schema"] } as const;
@@ -87,29 +84,28 @@ const responseFormat = {
   ],
 } as const;
 
+/**
+ * JSON Schema (2020-12) of the body of POST /v1/responses (docs/protocols.md#responses). It validates requests and is part of /openapi.json. The field
+ * registry (`fields.ts`) decides about members that it does not list, by the setting of the route; unknown nested members go to providers of the same
+ * protocol unchanged.
+ */
 export const RESPONSES_SCHEMA = {
   title: "CreateResponseRequest",
   type: "object",
   required: ["model", "input"],
   parserRules: NO_UNKNOWN,
   properties: {
-    model: { type: "string", minLength: 1, maxLength: 256 },
+    model: MODEL,
     input: { anyOf: [TEXT, { type: "array", minItems: 1, items: item }] },
     instructions: NULLABLE_TEXT,
-    stream: nullableFlag,
-    stream_options: { type: ["object", "null"], properties: { include_obfuscation: nullableFlag } },
+    stream: NULLABLE_FLAG,
+    stream_options: { type: ["object", "null"], properties: { include_obfuscation: NULLABLE_FLAG } },
     tools: { anyOf: [{ type: "null" }, { type: "array", items: tool }] },
     tool_choice: {
       anyOf: [TEXT, { type: "null" }, { type: "object", required: ["type"], properties: { type: TEXT } }],
     },
-    parallel_tool_calls: nullableFlag,
     max_tool_calls: nullableInteger(0),
     max_output_tokens: nullableInteger(16),
-    temperature: nullableNumber(0, 2),
-    top_p: nullableNumber(0, 1),
-    frequency_penalty: nullableNumber(-2, 2),
-    presence_penalty: nullableNumber(-2, 2),
-    top_logprobs: nullableInteger(0, 20),
     reasoning: {
       type: ["object", "null"],
       properties: {
@@ -124,20 +120,14 @@ export const RESPONSES_SCHEMA = {
     response_format: responseFormat,
     include: { anyOf: [{ type: "null" }, { type: "array", items: TEXT }] },
     truncation: { enum: [null, "auto", "disabled"] },
-    service_tier: NULLABLE_TEXT,
-    prompt_cache_key: NULLABLE_TEXT,
-    prompt_cache_retention: NULLABLE_TEXT,
-    prompt_cache_options: { type: ["object", "null"], properties: { comparison_response_id: ONLY_NULL } },
-    store: { ...nullableFlag, ...NEVER_SET },
-    background: { ...nullableFlag, ...NEVER_SET },
+    store: { ...NULLABLE_FLAG, ...NEVER_SET },
+    background: { ...NULLABLE_FLAG, ...NEVER_SET },
     previous_response_id: { ...NULLABLE_TEXT, ...ONLY_NULL },
     conversation: { type: ["string", "object", "null"], ...ONLY_NULL },
-    prompt: { ...nullableObject, ...ONLY_NULL },
+    prompt: { ...NULLABLE_OBJECT, ...ONLY_NULL },
     context_management: { type: ["array", "null"], parserRules: { maxItems: 0 } },
-    metadata: nullableObject,
-    user: NULLABLE_TEXT,
-    safety_identifier: NULLABLE_TEXT,
-    client_metadata: nullableObject,
-    provider: { $ref: "#/components/schemas/ProviderPreferences" },
+    client_metadata: NULLABLE_OBJECT,
+    ...CONVERSATION_MEMBERS,
+    provider: PREFERENCES,
   },
 } as const;

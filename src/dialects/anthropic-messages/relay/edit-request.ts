@@ -1,9 +1,8 @@
-import type { RequestEdits } from "../../../canon/decision.ts";
 import { editSet } from "../../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
-import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
-import type { EditedRequest } from "../../dialect.ts";
+import type { ProtocolHeaders } from "../../../canon/request.ts";
+import type { ProviderRow } from "../../../canon/table.ts";
+import type { Relay } from "../../dialect.ts";
 import { editedBody } from "../../relay/edited-body.ts";
 import { fieldsOf, typeOf } from "../fields.ts";
 import { VERSIONS } from "../surface/version.ts";
@@ -20,13 +19,7 @@ const VERSION_REPLACED = editSet("version_replaced");
  * The caller's body as the provider gets it: another model name, bare signatures, our own and the identity members taken out, and what
  * policies oblige us to. Everything else travels as it came, members of nested objects included.
  */
-export function editMessagesRequest(
-  request: InferenceRequest,
-  endpoint: EndpointRow,
-  provider: ProviderRow,
-  mode: UnknownFields,
-  edits: RequestEdits,
-): EditedRequest {
+export const editMessagesRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
   const edited = editedBody(fieldsOf(request.shape.operation), request, endpoint, mode, edits);
   const { body, stripped } = edited;
   let made = edited.edits;
@@ -40,7 +33,7 @@ export function editMessagesRequest(
   const version = sentVersion(request.headers, provider);
   if (version !== (request.headers.version ?? VERSIONS[0])) made |= VERSION_REPLACED;
   return { body, stripped, edits: made, headers: protocolHeaders(request.headers, provider, version, stripped) };
-}
+};
 
 /** The version that the caller speaks, and those of its beta flags that the provider's row lists. */
 function protocolHeaders(

@@ -10,9 +10,7 @@ import { readReasoning } from "./read-reasoning.ts";
 import { readToolChoice, readTools } from "./read-tools.ts";
 import { readVersion, removedMember, type Version, VERSIONS } from "./version.ts";
 import { refusedMember } from "./refusals.ts";
-import type { RequestEdits } from "../../../canon/decision.ts";
-import type { UnknownFields } from "../../../canon/table.ts";
-import type { CanonicalRequest } from "../../dialect.ts";
+import type { Translation } from "../../dialect.ts";
 import { canonicalRequest, type CanonReader } from "../../translation/kept-members.ts";
 import { budgetUnder } from "../thinking-budget.ts";
 import type { BodyReader } from "../../../canon/body-reader.ts";
@@ -189,11 +187,7 @@ function numberOf(value: JsonValue | undefined): number | null {
 }
 
 /** A body of either operation in canon. Members that only the protocol itself has do not get here: `parse` has required an endpoint of its own. */
-export function messagesToCanon(
-  request: InferenceRequest,
-  mode: UnknownFields,
-  edits: RequestEdits,
-): CanonicalRequest | ServiceError {
+export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) => {
   const counts = request.shape.operation === "messages.count_tokens";
   const operation = counts ? "messages.count_tokens" : "messages";
   const version = readVersion(request.headers);
@@ -219,7 +213,7 @@ export function messagesToCanon(
     return invalidRequest("missing_field", "messages must hold something to answer", "messages");
   }
   return { ...made, request: { ...made.request, reasoning: fittingReasoning(made.request, requested) } };
-}
+};
 
 /** Members that may help, and that no other protocol has. */
 function noteHints(body: JsonObject, reading: RequestReading): void {

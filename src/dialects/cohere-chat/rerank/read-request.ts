@@ -1,3 +1,4 @@
+import type { RequestReader } from "../../dialect.ts";
 import type { RequestEdits } from "../../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
@@ -6,7 +7,6 @@ import type { RerankRequest } from "../../../canon/unary/rerank.ts";
 import { Members, TranslationRecord } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/single-part.ts";
-import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
 import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry, hasUnknownMember } from "../../fields.ts";
 import { memberIn } from "../../answer-members.ts";
 import type { BodyReader } from "../../../canon/body-reader.ts";
@@ -49,17 +49,13 @@ const NO_EDITS: RequestEdits = Object.freeze({ maxOutputTokens: null, stripField
  * Reads a validated rerank body: what it requires, how large it is, what it prefers. What no endpoint accepts is refused here, so that a simulated
  * decision says the same as a call.
  */
-export function parseRerankRequest(
-  body: JsonObject,
-  bytes: number,
-  headers: ProtocolHeaders,
-): InferenceRequest | ServiceError {
+export const parseRerankRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const read = readRerankRequest(body, "strip", NO_EDITS);
   if ("code" in read) return read;
   const reading = new RequestReading();
   if (read.request.maxTokensPerDocument !== null) reading.use("document_limit", "max_tokens_per_doc");
   return inferenceRequest(reading, { ...UNSPECIFIED, operation: "rerank", body, bytes, headers, reader: RERANK_BODY });
-}
+};
 
 /** What the caller wants the answer to look like. */
 export interface AnswerForm {

@@ -1,5 +1,6 @@
 import { COUNT, TEXT } from "../../../canon/json/schema.ts";
 import { NO_UNKNOWN, ONLY_NULL } from "../../contract/parser-rules.ts";
+import { MODEL, PREFERENCES } from "../../contract/request-members.ts";
 
 /**
  * The most documents of one request: what Cohere's protocol takes, and more than any other does. Providers that take fewer say so themselves, so
@@ -19,7 +20,7 @@ export const RERANK_SCHEMA = {
   required: ["model", "query", "documents"],
   parserRules: NO_UNKNOWN,
   properties: {
-    model: { type: "string", minLength: 1, maxLength: 256 },
+    model: MODEL,
     query: {
       type: "string",
       parserRules: { minLength: 1 },
@@ -72,7 +73,7 @@ export const RERANK_SCHEMA = {
       description: "How early a provider handles the request; left out where a protocol does not have it.",
     },
     user: { type: ["string", "null"] },
-    provider: { $ref: "#/components/schemas/ProviderPreferences" },
+    provider: PREFERENCES,
   },
 } as const;
 

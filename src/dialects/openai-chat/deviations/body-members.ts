@@ -1,6 +1,7 @@
 import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
-import { editSet, type EditSet } from "../../../canon/generate/edit.ts";
-import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+import { editSet, type EditSet, NO_EDITS } from "../../../canon/generate/edit.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
+import type { InferenceRequest } from "../../../canon/request.ts";
 
 /** A finished body of this protocol that is still ours to change; the objects inside it are not, so they are copied. */
 export type EditableBody = Record<string, JsonValue | undefined>;
@@ -13,6 +14,7 @@ export interface Changes {
   edits: EditSet;
 }
 
+const USAGE_REQUESTED = editSet("usage_requested");
 export const MEMBER_REWRITTEN = editSet("member_rewritten");
 
 /** An object without one of its members; the same object where it does not have it. */
@@ -78,4 +80,27 @@ function renameLimit(body: EditableBody, from: string, to: string, changes: Chan
   const other = body[to];
   if (typeof other === "number" && typeof value === "number") body[to] = Math.min(value, other);
   else if (typeof other !== "number") body[to] = value;
+}
+
+/** Has the counts of a stream sent, or takes the options out where the provider refuses them. Says what the caller had not requested. */
+export function requestUsage(
+  body: EditableBody,
+  { body: { stream_options: options }, includeUsage, shape }: InferenceRequest,
+  flags: readonly string[],
+  stripped: string[],
+): EditSet {
+  if (flags.includes("no_stream_options")) {
+    takeOut(body, "stream_options", stripped);
+    return NO_EDITS;
+  }
+  if (!shape.stream) return NO_EDITS;
+  body["stream_options"] = { ...(isJsonObject(options) ? options : {}), include_usage: true };
+  return includeUsage ? NO_EDITS : USAGE_REQUESTED;
+}
+
+/** Takes out what a provider refuses to see, and says so where the caller had sent it. */
+export function takeOut(body: EditableBody, name: string, stripped: string[]): void {
+  if (!Object.hasOwn(body, name)) return;
+  delete body[name];
+  stripped.push(name);
 }

@@ -1,3 +1,4 @@
+import type { RequestReader } from "../../dialect.ts";
 import type { RequestEdits } from "../../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
@@ -8,7 +9,6 @@ import { Members, TranslationRecord } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/single-part.ts";
 import { PURPOSE_ALIASES } from "./schema.ts";
-import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
 import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry } from "../../fields.ts";
 import { INPUT_BODY } from "../../body-reader.ts";
 
@@ -28,11 +28,7 @@ export const EMBEDDINGS_FIELDS: FieldRegistry = {
 };
 
 /** Reads a validated embeddings body as far as the decision needs it: what is reading, for whom, how much. */
-export function parseEmbeddingsRequest(
-  body: JsonObject,
-  bytes: number,
-  headers: ProtocolHeaders,
-): InferenceRequest | ServiceError {
+export const parseEmbeddingsRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const reading = new RequestReading();
   const problem = emptyInput(body["input"]) ?? contradictedLength(body);
   if (problem !== null) return problem;
@@ -44,7 +40,7 @@ export function parseEmbeddingsRequest(
   const length = dimensions ?? outputDimension;
   const parsed = { ...UNSPECIFIED, dimensions: typeof length === "number" ? length : null };
   return inferenceRequest(reading, { ...parsed, operation: "embeddings", body, bytes, headers, reader: INPUT_BODY });
-}
+};
 
 /** Providers refuse an empty text among a thousand without saying which; some answer it with a vector of nothing. */
 function emptyInput(input: JsonValue | undefined): ServiceError | null {

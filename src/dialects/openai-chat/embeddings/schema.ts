@@ -3,6 +3,7 @@ import { EMBED_PURPOSES } from "../../../canon/unary/embed.ts";
 import { VECTOR_ENCODINGS } from "../../../canon/unary/vector.ts";
 import { itemsByFirst } from "../moderations/schema.ts";
 import { NO_UNKNOWN } from "../../contract/parser-rules.ts";
+import { MODEL, PREFERENCES } from "../../contract/request-members.ts";
 
 const token = { type: "integer", minimum: 0, maximum: 4_294_967_295 } as const;
 
@@ -23,7 +24,7 @@ export const EMBEDDINGS_SCHEMA = {
   required: ["model", "input"],
   parserRules: NO_UNKNOWN,
   properties: {
-    model: { type: "string", minLength: 1, maxLength: 256 },
+    model: MODEL,
     input: {
       description: `A text, a list of texts, a list of tokens, or a list of lists of tokens; at most ${MAXIMUM_INPUTS} inputs, each at least one character or token.`,
       type: ["string", "array"],
@@ -58,7 +59,7 @@ export const EMBEDDINGS_SCHEMA = {
         "`fail`: all vectors or an error. `report`: those that there are, and the others listed in `errors`; every index is that of the request.",
     },
     user: { type: ["string", "null"] },
-    provider: { $ref: "#/components/schemas/ProviderPreferences" },
+    provider: PREFERENCES,
   },
 } as const;
 

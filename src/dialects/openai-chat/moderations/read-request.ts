@@ -1,3 +1,4 @@
+import type { RequestReader } from "../../dialect.ts";
 import type { RequestEdits } from "../../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
@@ -6,7 +7,6 @@ import type { ModerateRequest, ModerationInput, ModerationPart } from "../../../
 import { Members, TranslationRecord } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/single-part.ts";
-import type { InferenceRequest, ProtocolHeaders } from "../../../canon/request.ts";
 import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry } from "../../fields.ts";
 import { isWebUrl } from "../../translation/data-url.ts";
 import { INPUT_BODY } from "../../body-reader.ts";
@@ -20,17 +20,13 @@ export const MODERATIONS_FIELDS: FieldRegistry = {
 };
 
 /** Reads a validated moderations body as far as the decision needs it. Without a model, the workspace's default route is meant. */
-export function parseModerationsRequest(
-  body: JsonObject,
-  bytes: number,
-  headers: ProtocolHeaders,
-): InferenceRequest | ServiceError {
+export const parseModerationsRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const reading = new RequestReading();
   const problem = askImages(body["input"], reading);
   if (problem !== null) return problem;
   const parsed = { ...UNSPECIFIED, operation: "moderations", body, bytes, headers, reader: INPUT_BODY } as const;
   return inferenceRequest(reading, parsed);
-}
+};
 
 function askImages(input: JsonValue | undefined, reading: RequestReading): ServiceError | null {
   if (!Array.isArray(input)) return null;

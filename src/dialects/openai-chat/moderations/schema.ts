@@ -1,6 +1,7 @@
 import { TEXT } from "../../../canon/json/schema.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { NO_UNKNOWN } from "../../contract/parser-rules.ts";
+import { PREFERENCES } from "../../contract/request-members.ts";
 
 /** What all items of a list are, where its first item is of a type. */
 interface ItemsOfType {
@@ -67,7 +68,7 @@ export const MODERATIONS_SCHEMA = {
       description: "The workspace's default moderation route unless set.",
     },
     user: { type: ["string", "null"] },
-    provider: { $ref: "#/components/schemas/ProviderPreferences" },
+    provider: PREFERENCES,
   },
 } as const;
 

@@ -1,16 +1,13 @@
-import type { RequestEdits } from "../../../canon/decision.ts";
 import { editSet } from "../../../canon/generate/edit.ts";
 import { isJsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { InferenceRequest } from "../../../canon/request.ts";
-import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
-import type { EditedRequest } from "../../dialect.ts";
+import type { Relay } from "../../dialect.ts";
 import { editedBody } from "../../relay/edited-body.ts";
+import { requestUsage, takeOut } from "../deviations/body-members.ts";
 import { applyFlags } from "../deviations/messages.ts";
 import { CHAT_FIELDS } from "../fields.ts";
 import { untagMessage } from "../signatures.ts";
 
 const STORE_FALSE_SENT = editSet("store_false_sent");
-const USAGE_REQUESTED = editSet("usage_requested");
 const OUTPUT_LIMIT_SET = editSet("output_limit_set");
 const SIGNATURES_RESTORED = editSet("signatures_restored");
 
@@ -18,13 +15,7 @@ const SIGNATURES_RESTORED = editSet("signatures_restored");
  * The caller's body as the provider gets it: another model name, `store: false`, usage requested on streams, our own and the identity
  * members taken out, and what policies oblige us to. Everything else travels as it came, members of nested objects included.
  */
-export function editChatRequest(
-  request: InferenceRequest,
-  endpoint: EndpointRow,
-  provider: ProviderRow,
-  mode: UnknownFields,
-  edits: RequestEdits,
-): EditedRequest {
+export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
   const edited = editedBody(CHAT_FIELDS, request, endpoint, mode, edits);
   const { body, stripped } = edited;
   let made = edited.edits;
@@ -39,12 +30,7 @@ export function editChatRequest(
     if (body["store"] !== false) made |= STORE_FALSE_SENT;
     body["store"] = false;
   }
-  if (provider.flags.includes("no_stream_options")) takeOut(body, "stream_options", stripped);
-  else if (request.shape.stream) {
-    const options = request.body["stream_options"];
-    body["stream_options"] = { ...(isJsonObject(options) ? options : {}), include_usage: true };
-    if (!request.includeUsage) made |= USAGE_REQUESTED;
-  }
+  made |= requestUsage(body, request, provider.flags, stripped);
   const changes = applyFlags(body, provider.flags);
   return {
     body,
@@ -53,19 +39,12 @@ export function editChatRequest(
     headers: [],
     dropped: [...changes.dropped].toSorted(),
   };
-}
+};
 
 /** Messages with signatures as their provider knows them; the decision has made sure that it is the one that gets them. */
 function untagged(messages: JsonValue | undefined): JsonValue | undefined {
   if (!Array.isArray(messages)) return messages;
   return messages.map((message: JsonValue) => (isJsonObject(message) ? untagMessage(message) : message));
-}
-
-/** Takes out what a provider refuses to see, and says so where the caller had sent it. */
-function takeOut(body: Record<string, JsonValue | undefined>, name: string, stripped: string[]): void {
-  if (!Object.hasOwn(body, name)) return;
-  delete body[name];
-  stripped.push(name);
 }
 
 /** The member that is used now, and the one that it replaced. Providers refuse a request that sets both. */

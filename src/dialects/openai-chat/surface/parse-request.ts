@@ -1,14 +1,6 @@
-import type { RequestEdits } from "../../../canon/decision.ts";
-import type { ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import {
-  type InferenceRequest,
-  type ProtocolHeaders,
-  REASONING_EFFORTS,
-  type ReasoningEffort,
-} from "../../../canon/request.ts";
-import type { UnknownFields } from "../../../canon/table.ts";
-import type { CanonicalRequest } from "../../dialect.ts";
+import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
+import type { RequestReader, Translation } from "../../dialect.ts";
 import {
   numberOf,
   readHints,
@@ -46,11 +38,7 @@ export const CHAT_STATEFUL: Readonly<Record<string, string>> = {
 const ALL_FIELDS = { ...CHAT_EXTENSIONS, ...CHAT_FIELDS };
 
 /** Reads a validated chat completions body: what it requires of models and of wire protocols, how large it is, what it prefers. */
-export function parseChatRequest(
-  body: JsonObject,
-  bytes: number,
-  headers: ProtocolHeaders,
-): InferenceRequest | ServiceError {
+export const parseChatRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const refused = statefulMember(body, CHAT_STATEFUL);
   if (refused !== null) return refused;
   const reading = new RequestReading();
@@ -70,18 +58,14 @@ export function parseChatRequest(
     includeUsage,
     reader: CHAT_BODY,
   });
-}
+};
 
 const READER: CanonReader = { native: "native_chat", registry: CHAT_FIELDS, read: readChatBody, hints: readHints };
 
 /** A parsed chat completions request in canon. */
-export function chatToCanon(
-  request: InferenceRequest,
-  mode: UnknownFields,
-  edits: RequestEdits,
-): CanonicalRequest | ServiceError {
+export const chatToCanon: Translation["toCanon"] = (request, mode, edits) => {
   return canonicalRequest(READER, request, mode, edits);
-}
+};
 
 /** More than the protocol's own four are an extension of some vendors. */
 const MAXIMUM_STOPS = 4;

@@ -1,9 +1,6 @@
-import type { RequestEdits } from "../../../canon/decision.ts";
 import { editSet } from "../../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { InferenceRequest } from "../../../canon/request.ts";
-import type { EndpointRow, ProviderRow, UnknownFields } from "../../../canon/table.ts";
-import type { EditedRequest } from "../../dialect.ts";
+import type { Relay } from "../../dialect.ts";
 import { editedBody } from "../../relay/edited-body.ts";
 import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, RESPONSES_FIELDS } from "../fields.ts";
 import { reasoningPart } from "../render/items.ts";
@@ -21,13 +18,7 @@ const SIGNATURES_RESTORED = editSet("signatures_restored");
  * without our own and the identity members, `text.format` instead of its alias, bare signatures, and the edits of obligations. Everything else is
  * unchanged, members of nested objects included.
  */
-export function editResponsesRequest(
-  request: InferenceRequest,
-  endpoint: EndpointRow,
-  provider: ProviderRow,
-  mode: UnknownFields,
-  edits: RequestEdits,
-): EditedRequest {
+export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
   const edited = editedBody(RESPONSES_FIELDS, request, endpoint, mode, edits);
   const { body, stripped } = edited;
   let made = edited.edits;
@@ -53,7 +44,7 @@ export function editResponsesRequest(
     if (body["max_output_tokens"] !== requested) made |= OUTPUT_LIMIT_SET;
   }
   return { body, stripped, edits: made, headers: [] };
-}
+};
 
 /**
  * Requests encrypted reasoning where the caller has not turned storing off itself: a client that replays reasoning by its id would be answered 404.

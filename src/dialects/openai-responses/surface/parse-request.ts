@@ -1,14 +1,7 @@
-import type { RequestEdits } from "../../../canon/decision.ts";
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+import { invalidRequest } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import {
-  type InferenceRequest,
-  type ProtocolHeaders,
-  REASONING_EFFORTS,
-  type ReasoningEffort,
-} from "../../../canon/request.ts";
-import type { UnknownFields } from "../../../canon/table.ts";
-import type { CanonicalRequest } from "../../dialect.ts";
+import { REASONING_EFFORTS, type ReasoningEffort } from "../../../canon/request.ts";
+import type { RequestReader, Translation } from "../../dialect.ts";
 import { numberOf, readHints, readPenalty, statefulMember } from "../../openai-family/family.ts";
 import { inferenceRequest, RequestReading } from "../../fields.ts";
 import { canonicalRequest, type CanonReader } from "../../translation/kept-members.ts";
@@ -45,11 +38,7 @@ const STATEFUL: Readonly<Record<string, string>> = {
 };
 
 /** Reads a validated responses body: what it requires of models and of wire protocols, how large it is, what it prefers. */
-export function parseResponsesRequest(
-  body: JsonObject,
-  bytes: number,
-  headers: ProtocolHeaders,
-): InferenceRequest | ServiceError {
+export const parseResponsesRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const refused = statefulMember(body, STATEFUL);
   if (refused !== null) return refused;
   const reading = new RequestReading();
@@ -68,7 +57,7 @@ export function parseResponsesRequest(
     includeUsage: true,
     reader: RESPONSES_BODY,
   });
-}
+};
 
 const READER: CanonReader = {
   native: "native_responses",
@@ -82,15 +71,11 @@ const READER: CanonReader = {
 };
 
 /** A parsed responses request in canon. */
-export function responsesToCanon(
-  request: InferenceRequest,
-  mode: UnknownFields,
-  edits: RequestEdits,
-): CanonicalRequest | ServiceError {
+export const responsesToCanon: Translation["toCanon"] = (request, mode, edits) => {
   const made = canonicalRequest(READER, request, mode, edits);
   if ("code" in made || made.request.turns.length > 0) return made;
   return invalidRequest("missing_field", "input must hold something to answer", "input");
-}
+};
 
 const FORMAT_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "description", "schema", "strict"]);
 const PLAIN_FORMAT_MEMBERS: ReadonlySet<string> = new Set(["type"]);
