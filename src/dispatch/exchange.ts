@@ -155,6 +155,11 @@ export class Exchange implements CarriedCall {
     this.#controller?.resume();
   }
 
+  /** The chunks that the listener has got are in memory that nothing else uses. */
+  get ownsChunks(): boolean {
+    return this.#carrier?.ownsReads === true;
+  }
+
   /** Something of the request may have reached the provider. */
   get begun(): boolean {
     return this.#controller !== null;

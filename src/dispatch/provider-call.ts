@@ -80,7 +80,7 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
   protected abstract mayCollect(count: number): boolean;
 
   /** An answer in one piece, with status 200. */
-  protected abstract whole(pieces: readonly Uint8Array[]): void;
+  protected abstract whole(answer: AnswerBytes): void;
 
   /** Bytes of the answer. */
   protected take(chunk: Uint8Array): void {
@@ -99,8 +99,9 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
 
   /** The bytes have ended. */
   protected close(): void {
-    if (this.status === 200) this.whole(this.#chunks);
-    else this.#refuse(new AnswerBytes(this.#chunks).whole);
+    const answer = new AnswerBytes(this.#chunks, this.#decompressor === null && this.exchange.ownsChunks);
+    if (this.status === 200) this.whole(answer);
+    else this.#refuse(answer.whole);
   }
 
   /** Closes the socket, and fails. */

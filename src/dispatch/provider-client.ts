@@ -7,6 +7,8 @@ import { addressKind, hostKind } from "../network/address.ts";
 export interface Carrier {
   /** The connection marks where an answer ends, whatever its headers are: it speaks HTTP/2. */
   readonly framesAnswers: boolean;
+  /** Whatever has been read of the connection since the call began is in memory that nothing else uses. */
+  readonly ownsReads: boolean;
   /** A call begins. Gives whether the connection had been idle after earlier calls: its other end may have closed it meanwhile. */
   begin(): boolean;
   /** A call that had begun has ended. */
@@ -18,12 +20,19 @@ export interface CarriedCall extends Dispatcher.DispatchHandler {
   carriedBy(carrier: Carrier): void;
 }
 
+interface ConnectionState {
+  used: boolean;
+  running: number;
+  multiplexed: boolean;
+  ownsReads: boolean;
+}
+
 /** One connection to a provider, made anew when it was lost. */
 export class ProviderClient extends Client implements Carrier {
-  readonly #connection: { used: boolean; running: number; multiplexed: boolean };
+  readonly #connection: ConnectionState;
 
   constructor(origin: URL, options: Client.Options, connect: buildConnector.connector) {
-    const connection = { used: false, running: 0, multiplexed: false };
+    const connection: ConnectionState = { used: false, running: 0, multiplexed: false, ownsReads: false };
     super(origin, {
       ...options,
       connect: (target, callback) => {
@@ -33,7 +42,7 @@ export class ProviderClient extends Client implements Carrier {
           if (error === null) {
             connection.used = false;
             connection.multiplexed = isMultiplexed(socket);
-            if (!connection.multiplexed) tolerateContinue(socket);
+            if (!connection.multiplexed) followReads(socket, connection);
           }
           callback(...result);
         });
@@ -46,6 +55,10 @@ export class ProviderClient extends Client implements Carrier {
     return this.#connection.multiplexed;
   }
 
+  get ownsReads(): boolean {
+    return this.#connection.ownsReads;
+  }
+
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     if (isCarried(handler)) handler.carriedBy(this);
     return super.dispatch(options, handler);
@@ -55,6 +68,8 @@ export class ProviderClient extends Client implements Carrier {
     const { used, running } = this.#connection;
     this.#connection.used = true;
     this.#connection.running += 1;
+    // A connection of HTTP/2 reads the answers of several calls into one piece of memory.
+    this.#connection.ownsReads = !this.#connection.multiplexed;
     return used && running === 0;
   }
 
@@ -84,17 +99,20 @@ const LF = 10;
 const CR = 13;
 
 /**
- * Lets a provider send `100 Continue` to a request that did not ask for it: a client must be able to parse and may ignore any 1xx (RFC 9110 §15.2), but
+ * Notes whether reads of a connection of HTTP/1.1 have memory of their own, and lets a provider send `100 Continue` to a request that did not ask for it: a client must be able to parse and may ignore any 1xx (RFC 9110 §15.2), but
  * undici resets the connection on 100 alone. The status is read as 102, which undici ignores like 103. No other byte changes, and nothing after
  * the head of the final answer is looked at.
  */
-function tolerateContinue(socket: Socket): void {
+function followReads(socket: Socket, connection: ConnectionState): void {
   const heads = new InterimHeads();
   const read = socket.read.bind(socket);
   const write = socket.write.bind(socket);
   socket.read = (size?: number): unknown => {
     const chunk: unknown = read(size);
-    if (heads.expected && chunk instanceof Uint8Array) heads.pass(chunk);
+    if (!(chunk instanceof Uint8Array)) return chunk;
+    // Node joins small pieces in memory that it shares out.
+    if (chunk.length < Buffer.poolSize >>> 1 && chunk.length !== chunk.buffer.byteLength) connection.ownsReads = false;
+    if (heads.expected) heads.pass(chunk);
     return chunk;
   };
   // Calls do not share a connection of HTTP/1.1: what is written is a request, and what is read next is the head of its answer.

@@ -1,4 +1,4 @@
-import { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
+import type { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
 import type { Candidate } from "../canon/decision.ts";
 import { NO_EDITS, withAnswer, type EditSet } from "../canon/generate/edit.ts";
 import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
@@ -151,10 +151,10 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     else super.close();
   }
 
-  protected whole(pieces: readonly Uint8Array[]): void {
+  protected whole(answer: AnswerBytes): void {
     // A stream was requested, and something else has come.
     if (this.#job.request.shape.stream) this.break("malformed");
-    else this.#endAnswer(new AnswerBytes(pieces).whole);
+    else this.#endAnswer(answer.whole);
   }
 
   #endAnswer(received: Uint8Array): void {

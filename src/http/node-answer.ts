@@ -128,15 +128,22 @@ export class NodeAnswer implements ClientAnswer {
     return frame;
   }
 
+  /** The kernel has the whole answer: its bytes are not read again. */
+  get isDelivered(): boolean {
+    const response = this.#response;
+    return (
+      response.writableFinished || (!response.destroyed && response.writableEnded && response.writableLength === 0)
+    );
+  }
+
   /**
    * Whether an answer that has ended got out of this process, to its last byte: at once where the kernel has taken it, else when it has, or
    * when the client has gone.
    */
   delivered(): boolean | Promise<boolean> {
     const response = this.#response;
-    if (response.writableFinished) return true;
+    if (this.isDelivered) return true;
     if (response.destroyed) return false;
-    if (response.writableEnded && response.writableLength === 0) return true;
     return new Promise((resolve) => {
       // One of them comes: the time to read is bounded.
       response.once("finish", () => resolve(true));

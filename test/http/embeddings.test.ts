@@ -1,7 +1,9 @@
 import type { ServerResponse } from "node:http";
-import { describe, expect, it } from "vitest";
+import { gzipSync } from "node:zlib";
+import { describe, expect, it, vi } from "vitest";
 import type { Decision } from "../../src/canon/decision.ts";
 import type { ProviderRow, RoutingTable } from "../../src/canon/table.ts";
+import { AnswerBytes } from "../../src/dialects/unary/answer-bytes.ts";
 import {
   answerJson,
   errorOf,
@@ -133,6 +135,34 @@ describe("embeddings", () => {
       expect(response.status).toBe(400);
       expect(await errorOf(response)).toMatchObject({ code: "unsupported_parameter", param: shown });
     }
+  });
+
+  describe("whose answer has been sent", () => {
+    /** Whether the memory of each answer that `free` was called for is gone. */
+    async function freed(upstream: Upstream, headers: readonly Record<string, string>[]): Promise<readonly boolean[]> {
+      const free = vi.spyOn(AnswerBytes.prototype, "free");
+      const router = await startRouter({ table: vectorTable([upstream]) });
+      const input = Array.from({ length: 2_000 }, (_, index) => `text ${index}`);
+      for (const own of headers) expect((await listOf(await embed(router, { input }, own))).data).toHaveLength(2_000);
+      await until(() => free.mock.contexts.length > 0);
+      const answers = new Set(free.mock.contexts.filter((answer) => answer instanceof AnswerBytes));
+      // Node refuses to give memory back from which it serves small buffers.
+      expect(free.mock.results.every(({ type }) => type === "return")).toBe(true);
+      free.mockRestore();
+      return [...answers].map(({ pieces }) => pieces.every(({ length }) => length === 0));
+    }
+
+    it("give its memory back, unless another request may have joined", async () => {
+      expect(await freed(await startUpstream(answerVectors), [KEY, {}])).toEqual([true]);
+    });
+
+    it("keep memory that a decompressor shares out", async () => {
+      const upstream = await startUpstream((response, call) => {
+        response.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" });
+        response.end(gzipSync(JSON.stringify(embedded(call))));
+      });
+      expect(await freed(upstream, [{}])).toEqual([false]);
+    });
   });
 
   it("go on byte for byte where the provider's answer is what was requested", async () => {

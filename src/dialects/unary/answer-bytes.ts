@@ -10,10 +10,14 @@ let scratch: Uint8Array | null = null;
 export class AnswerBytes {
   readonly pieces: readonly Uint8Array[];
   readonly length: number;
+  readonly #isOwned: boolean;
+  #isFreed = false;
   #whole: Uint8Array | null = null;
 
-  constructor(pieces: readonly Uint8Array[]) {
+  /** @param isOwned nothing else uses the memory of the pieces, not even beside them: {@link free} may give it back. */
+  constructor(pieces: readonly Uint8Array[], isOwned = false) {
     this.pieces = pieces;
+    this.#isOwned = isOwned;
     let length = 0;
     for (const piece of pieces) length += piece.length;
     this.length = length;
@@ -21,13 +25,15 @@ export class AnswerBytes {
 
   /** In one piece, to keep. */
   get whole(): Uint8Array {
+    if (this.#isFreed) throw new Error("answer: its memory has been given back");
     this.#whole ??= (this.pieces.length === 1 ? this.pieces[0] : undefined) ?? Buffer.concat(this.pieces);
     return this.#whole;
   }
 
   /** In one piece, valid until another answer is looked at: nothing may keep it. */
   look(): Uint8Array {
-    if (this.#whole !== null || this.pieces.length < 2 || this.length > SCRATCH_BYTES) return this.whole;
+    if (this.#isFreed || this.#whole !== null || this.pieces.length < 2 || this.length > SCRATCH_BYTES)
+      return this.whole;
     scratch ??= new Uint8Array(SCRATCH_BYTES);
     let at = 0;
     for (const piece of this.pieces) {
@@ -35,5 +41,18 @@ export class AnswerBytes {
       at += piece.length;
     }
     return scratch.subarray(0, at);
+  }
+
+  /**
+   * Gives the memory back now, where that is allowed; nothing looks at the answer afterwards. Left to the garbage collector, every 64 MB of answers would
+   * make it mark the whole heap.
+   */
+  free(): void {
+    if (!this.#isOwned) return;
+    this.#isFreed = true;
+    for (const { buffer } of this.pieces) {
+      // Several pieces may have come in one read.
+      if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0);
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { AnswerBytes } from "../../dialects/unary/answer-bytes.ts";
+import type { AnswerBytes } from "../../dialects/unary/answer-bytes.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { failureOf, type UpstreamFailure } from "../../canon/failure.ts";
@@ -70,8 +70,7 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
     return true;
   }
 
-  protected whole(pieces: readonly Uint8Array[]): void {
-    const bytes = new AnswerBytes(pieces);
+  protected whole(bytes: AnswerBytes): void {
     let read: ReturnType<UnaryCall["read"]>;
     try {
       read = this.#call.read(bytes);

@@ -5,10 +5,10 @@ import { codedError } from "../../canon/errors/coded-error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { RouteRow } from "../../canon/table.ts";
-import type { UnarySurface } from "../../dialects/unary/surface.ts";
+import type { UnaryAnswer, UnarySurface } from "../../dialects/unary/surface.ts";
 import { stoppedError } from "../../dispatch/failures.ts";
 import type { RelayOutcome } from "../../dispatch/attempt.ts";
-import { Gathering } from "../../dispatch/unary/gather.ts";
+import { Gathering, type Gathered } from "../../dispatch/unary/gather.ts";
 import { arrangedPlan } from "../arranged-plan.ts";
 import type { Bounds } from "../request-head.ts";
 import type { InferenceCall } from "../inference-call.ts";
@@ -203,6 +203,8 @@ class UnaryCarrier {
     ]);
     this.#client.endWith(answer.bytes);
     recorder.relayed(await untilDelivered(outcome, this.#client), this.#client.sent, settlement);
+    // A request that has joined this one may be sending the same bytes still.
+    if (this.#idempotent === null && this.#client.isDelivered) freeAnswers(work.gathered.ends, answer);
     return null;
   }
 
@@ -245,6 +247,11 @@ class UnaryCarrier {
     });
     return { result, cancel: (why) => gathering.cancel(why) };
   }
+}
+
+function freeAnswers(ends: Gathered["ends"], answer: UnaryAnswer): void {
+  for (const end of ends ?? []) if ("bytes" in end) end.bytes.free();
+  answer.bytes.free();
 }
 
 function outOfTime(): ServiceError {
