@@ -12,7 +12,7 @@ const MISSING = missingPrograms("bash", "git");
 const ROOT = resolve(import.meta.dirname, "../..");
 const PATH = join(ROOT, "docs/simulate.md");
 const EXAMPLE = join(ROOT, "docs/examples/eu-fallback");
-const BLOCK = /^(`{3,4})console\n(\$ .*)\n[^]*?^\1\n/gm;
+const BLOCK = /^```console\n(\$ .*)\n[^]*?^```\n/gm;
 
 /** So that commits have the ids that the page shows. */
 const DATED = { GIT_AUTHOR_DATE: "2026-03-02T09:00:00Z", GIT_COMMITTER_DATE: "2026-03-02T09:00:00Z" };
@@ -83,16 +83,11 @@ function exampleRepository(): string {
 const GROUPS_SHOWN = 4;
 
 function shortened(output: string): string {
-  const terminal = firstOnly(output, /^ {2}[-+~] \S+: [a-z ]+ {2}[0-9a-f]{12}\n(?: {6}.*\n)+\n/gm, "  […]\n\n");
-  return firstOnly(terminal, /^<details>\n[^]*?^<\/details>\n\n?/gm, "[…]\n\n");
-}
-
-function firstOnly(text: string, block: RegExp, mark: string): string {
   let count = 0;
-  return text.replaceAll(block, (whole) => {
+  return output.replaceAll(/^ {2}[-+~] \S+: [a-z ]+ {2}[0-9a-f]{12}\n(?: {6}.*\n)+\n/gm, (whole) => {
     count += 1;
     if (count <= GROUPS_SHOWN) return whole;
-    return count === GROUPS_SHOWN + 1 ? mark : "";
+    return count === GROUPS_SHOWN + 1 ? "  […]\n\n" : "";
   });
 }
 
@@ -103,10 +98,10 @@ it.skipIf(MISSING !== null)(
     const folder = exampleRepository();
     const page = readFileSync(PATH, "utf8");
     let examples = 0;
-    const written = page.replaceAll(BLOCK, (_whole, fence: string, command: string) => {
+    const written = page.replaceAll(BLOCK, (_whole, command: string) => {
       examples += 1;
       const output = shortened(run(folder, command.slice(2))).trimEnd();
-      return `${fence}console\n${command}\n${output}\n${fence}\n`;
+      return `\`\`\`console\n${command}\n${output}\n\`\`\`\n`;
     });
     expect(examples).toBeGreaterThan(5);
     if (process.env["UPDATE_DOCS"] === "1") writeFileSync(PATH, written);
@@ -117,7 +112,10 @@ it.skipIf(MISSING !== null)(
 it("docs/simulate.md has the sentence of every change (npm run generate writes it)", () => {
   const rows = Object.entries(CHANGES).map(([word, { sentence }]) => `| \`${word}\` | ${sentence} |\n`);
   const page = readFileSync(PATH, "utf8");
-  const written = page.replace(/(?<=\n\*\*Words\*\*.*\n\n.*\n\|---\|---\|\n)(?:\|.*\n)+/, rows.join(""));
+  const written = page.replace(
+    /(?<=<!-- changes -->\n\n\| \| \|\n\|---\|---\|\n)(?:\|.*\n)+(?=\n<!-- end of changes -->)/,
+    rows.join(""),
+  );
   expect(written).toContain(rows.join(""));
   if (process.env["UPDATE_DOCS"] === "1") writeFileSync(PATH, written);
   else expect(page).toBe(written);

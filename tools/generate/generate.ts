@@ -20,6 +20,7 @@ const RECORDED = [
     "test/cli/codes",
     "test/dialects/laws/matrix.test.ts",
     "test/docs/api.test.ts",
+    "test/docs/decisions.test.ts",
     "test/docs/explain.test.ts",
     "test/docs/policy-lifecycle.test.ts",
     "test/docs/pull-requests.test.ts",
