@@ -39,7 +39,7 @@ export function fillLog(path: string, count: number, make: (index: number) => Re
       ]),
       ended.flatMap((outcome) => [outcome.at, outcome.requestId, JSON.stringify(outcome)]),
     );
-    const known = { head, knows: () => false, open: (id: string) => running.get(id) };
+    const known = { head, highWater, knows: () => false, open: (id: string) => running.get(id) };
     const sealed = sealBatch(bytes, process, known);
     running.clear();
     for (const { decision, ends } of sealed.steps) if (!ends) running.set(decision.requestId, decision);

@@ -153,6 +153,8 @@ describe("the database file under an open store", () => {
     const { store, path } = await opened();
     await store.evidence.decide(decisionRecord("second"));
     const { size } = statSync(`${path}-wal`);
+    // A look at what the files hold stands for 8 ms.
+    await delay(20);
     truncateSync(`${path}-wal`, kept);
     const descriptor = openSync(`${path}-wal`, "r+");
     writeSync(descriptor, Buffer.alloc(4120, 1), 0, 4120, size);

@@ -4,7 +4,7 @@ import { chainHash, GENESIS } from "../../src/evidence/chain.ts";
 import { encodeBatch, FrameCursor } from "../../src/store/batch/frames.ts";
 import { sealBatch, type KnownLog } from "../../src/store/sqlite/batch/seal.ts";
 
-const EMPTY: KnownLog = { head: GENESIS, knows: () => false, open: () => undefined };
+const EMPTY: KnownLog = { head: GENESIS, highWater: "", knows: () => false, open: () => undefined };
 
 function framesOf(bytes: Uint8Array<ArrayBuffer>) {
   const cursor = new FrameCursor(bytes);
@@ -46,6 +46,7 @@ describe("a sealed batch", () => {
     const running = { requestId: "running", position: 3, process: 1, workspace: "other", facts: null };
     const known: KnownLog = {
       head: { position: 7, hash: "1".repeat(64) },
+      highWater: "running",
       knows: (id) => id === "old",
       open: (id) => (id === "running" ? running : undefined),
     };

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { zstdDecompressSync } from "node:zlib";
 
 /** A row of the log as the file has it, read without the store's code. */
 export interface StoredRow {
@@ -13,7 +14,7 @@ export interface StoredRow {
 export function* storedRows(database: DatabaseSync, after = 0): Generator<StoredRow, void> {
   const batches = database.prepare("SELECT first, records FROM evidence_batches WHERE last > ? ORDER BY last");
   for (const { first, records } of batches.iterate(after)) {
-    const bytes = Buffer.from(records as Uint8Array);
+    const bytes = framesOf(records as Uint8Array);
     let position = Number(first);
     for (let start = 0; start < bytes.length; position += 1) {
       const idStart = start + 52;
@@ -33,12 +34,18 @@ export function* storedRows(database: DatabaseSync, after = 0): Generator<Stored
   }
 }
 
+/** Of a batch as the file has it: compressed, or as it is. */
+function framesOf(records: Uint8Array): Buffer {
+  const isCompressed = Buffer.from(records).readUInt32LE(0) === 0xfd_2f_b5_28;
+  return isCompressed ? zstdDecompressSync(records) : Buffer.from(records);
+}
+
 /** Changes the record at a position, as somebody does who owns the file; its length in bytes must stay. */
 export function changeRecord(database: DatabaseSync, position: number, change: (record: string) => string): void {
   const row = database
     .prepare("SELECT last, records FROM evidence_batches WHERE last >= ? ORDER BY last LIMIT 1")
     .get(position);
-  const bytes = Buffer.from(row?.["records"] as Uint8Array);
+  const bytes = framesOf(row?.["records"] as Uint8Array);
   const { record } = [...storedRows(database, position - 1)][0] ?? { record: "" };
   const changed = Buffer.from(change(record));
   if (changed.length !== Buffer.byteLength(record)) throw new Error("the length of a record is noted elsewhere");

@@ -194,6 +194,12 @@ CREATE TRIGGER revoked_keys_keep_their_grants
   BEGIN SELECT RAISE(ABORT, 'the grants of a revoked key never change'); END;
 `;
 
+/**
+ * From here on batches may be compressed (`batch/compression.ts`). Those that are there stay as they are: the step only
+ * keeps programs out that would read a compressed batch as one without records.
+ */
+const COMPRESSED_EVIDENCE = "";
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "keys", sql: KEYS },
   { version: 2, name: "evidence", sql: EVIDENCE },
@@ -209,4 +215,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 12, name: "evidence batches", sql: migrateToEvidenceBatches },
   { version: 13, name: "sessions", sql: SESSIONS },
   { version: 14, name: "key changes", sql: KEY_CHANGES },
+  { version: 15, name: "compressed evidence", sql: COMPRESSED_EVIDENCE },
 ];

@@ -34,38 +34,43 @@ export interface SealedBatch {
 /** What is known of the log before the batch. */
 export interface KnownLog {
   readonly head: ChainLink;
-  /** Whether there is a decision with this request id. */
+  /** The largest request id of a decision; empty without any. */
+  readonly highWater: string;
+  /** Whether there is a decision with this request id, which is not larger than {@link highWater}. */
   knows(requestId: string): boolean;
   /** The running request with this id. */
   open(requestId: string): OpenDecision | undefined;
 }
 
-/** Chains the records of a batch to the log, in place, and leaves out what the log has already. */
+/**
+ * Chains the records of a batch to the log, in place, and leaves out what the log has already. Ids rise with time: most
+ * decisions have a larger one than all before, and most outcomes are of earlier batches, so that nothing is looked up.
+ */
 export function sealBatch(batch: RecordBatch, process: number, known: KnownLog): SealedBatch {
   const cursor = new FrameCursor(batch.bytes);
   const workspaces = [...batch.workspaces];
   const steps: LogStep[] = [];
   const duplicates: number[] = [];
   const opened = new Map<string, OpenDecision>();
-  const closed = new Set<string>();
+  const closed = new Set<OpenDecision>();
   let { position, hash } = known.head;
   let [decisions, lost, length] = [0, 0, 0];
   let [decided, ended] = [NO_IDS, NO_IDS];
   while (cursor.next()) {
-    const { requestId } = cursor;
-    const ends = cursor.kind === "outcome";
-    let decision = opened.get(requestId);
+    const { requestId, kind } = cursor;
+    const ends = kind === "outcome";
+    let decision = isWithin(requestId, decided) ? opened.get(requestId) : undefined;
     if (ends) {
       decision ??= known.open(requestId);
-      if (decision === undefined || closed.has(requestId)) {
+      if (decision === undefined || closed.has(decision)) {
         lost += 1;
         continue;
       }
-      closed.add(requestId);
+      closed.add(decision);
       ended = widened(ended, requestId);
     } else {
       decisions += 1;
-      if (decision !== undefined || known.knows(requestId)) {
+      if (decision !== undefined || (requestId <= known.highWater && known.knows(requestId))) {
         duplicates.push(decisions - 1);
         continue;
       }
@@ -78,10 +83,14 @@ export function sealBatch(batch: RecordBatch, process: number, known: KnownLog):
     length = cursor.end;
     if (ends && decision.workspace !== null) cursor.workspaceNumber = workspaceNumberOf(decision.workspace, workspaces);
     position += 1;
-    hash = hashedRecord(hash, position, cursor.kind, cursor.bytes.subarray(cursor.recordStart, cursor.end));
+    hash = hashedRecord(hash, position, kind, cursor.bytes.subarray(cursor.recordStart, cursor.end));
     cursor.hash = hash;
     steps.push({ decision, ends, from: cursor.recordStart, to: cursor.end });
   }
   const bytes = cursor.bytes.subarray(0, length);
   return { bytes, workspaces, process, steps, head: { position, hash }, decided, ended, duplicates, lost };
+}
+
+function isWithin(requestId: string, { lowest, highest }: IdRange): boolean {
+  return requestId <= highest && requestId >= lowest;
 }

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
+import { compressedRecords, decompressedRecords } from "../../batch/compression.ts";
 import { FrameCursor } from "../../batch/frames.ts";
 import type { SealedBatch } from "../batch/seal.ts";
 import type { BatchQuery } from "../protocol.ts";
@@ -83,7 +84,7 @@ export class BatchTable {
       ended.lowest,
       ended.highest,
       JSON.stringify(batch.workspaces),
-      batch.bytes,
+      compressedRecords(batch.bytes),
     );
   }
 
@@ -136,6 +137,8 @@ export class BatchTable {
     for (const row of statement.iterate(from, requestId, requestId)) {
       const batch = readBatch(row, now);
       const cursor = new FrameCursor(batch.records);
+      // Much faster than going through the frames; ranges of ids overlap, so most batches have other ids.
+      if (!cursor.bytes.includes(requestId)) continue;
       while (cursor.next()) if (cursor.kind === kind && cursor.requestId === requestId) return batch;
     }
     return null;
@@ -167,6 +170,6 @@ function readBatch(row: Row, now: number): StoredBatch {
     highWater: readText(row, "high_water"),
     workspaces: readTexts(row, "workspaces"),
     diedAt: diedAt(row, now),
-    records: readBytes(row, "records"),
+    records: decompressedRecords(readBytes(row, "records")),
   };
 }

@@ -62,6 +62,10 @@ export class LogState implements KnownLog {
     return this.#head;
   }
 
+  get highWater(): string {
+    return this.#highWater;
+  }
+
   /** The largest request id of a decision after a batch with these. */
   highWaterWith({ decided }: SealedBatch): string {
     return decided.highest > this.#highWater ? decided.highest : this.#highWater;

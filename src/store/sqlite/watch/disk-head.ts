@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 
 import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
 import type { EvidenceFaultCause } from "../../../evidence/fault.ts";
+import { decompressedRecords } from "../../batch/compression.ts";
 import { FrameCursor } from "../../batch/frames.ts";
 import { readBytes, readNumber, readText, type Row } from "../../rows/row.ts";
 import { isBusy, isCannotOpen } from "../sqlite-failure.ts";
@@ -69,7 +70,7 @@ function rowAt(database: DatabaseSync, position: number): ChainLink | null {
   const row = database.prepare(COVERING).get(position);
   if (row === undefined || readNumber(row, "first") > position) return null;
   if (readNumber(row, "last") === position) return { position, hash: readText(row, "hash") };
-  const cursor = new FrameCursor(readBytes(row, "records"));
+  const cursor = new FrameCursor(decompressedRecords(readBytes(row, "records")));
   for (let at = readNumber(row, "first"); cursor.next(); at += 1)
     if (at === position) return { position, hash: cursor.hash };
   return null;

@@ -9,6 +9,8 @@ import type { EvidenceFaultCause } from "../../../evidence/fault.ts";
 export class FileIdentity {
   readonly path: string;
   readonly #opened: string | null;
+  /** At the newest look, bytes; `null` where nothing could be known. */
+  #size: bigint | null = null;
 
   /** Call it once the file is open. A file that is not there is not watched. */
   constructor(path: string) {
@@ -20,14 +22,25 @@ export class FileIdentity {
   /** What happened to the file, and its size in bytes where nothing did. `null` where nothing can be known of it. */
   look(): { readonly cause: EvidenceFaultCause } | { readonly size: number } | null {
     if (this.#opened === null) return null;
+    this.#size = null;
     try {
       const found = statSync(this.path, { bigint: true, throwIfNoEntry: false });
       if (found === undefined) return { cause: "file_removed" };
-      return identityOf(found) === this.#opened ? { size: Number(found.size) } : { cause: "file_replaced" };
+      if (identityOf(found) !== this.#opened) return { cause: "file_replaced" };
+      this.#size = found.size;
+      return { size: Number(found.size) };
     } catch {
       // The folder cannot be looked into: the file that is open may well be there.
       return null;
     }
+  }
+
+  /** Whether the path still leads to the file, and the file is not shorter than at the newest look. */
+  isThere(): boolean {
+    if (this.#opened === null) return true;
+    const before = this.#size;
+    const found = this.look();
+    return before !== null && found !== null && "size" in found && found.size >= before;
   }
 }
 

@@ -19,6 +19,12 @@ const LOOKS = 5;
 const PAUSE = 2;
 const SLEEPER = new Int32Array(new SharedArrayBuffer(4));
 
+/**
+ * How long a look at what the files hold stands, milliseconds. Every check sees whether a file was removed or replaced or
+ * is shorter than before; only one that was cut and filled up again is seen so much later.
+ */
+const FRESH = 8;
+
 /** How often the end of the log on disk is read, milliseconds. */
 const COMPARING = 1_000;
 
@@ -38,6 +44,8 @@ export class StoreWatch {
   #truncated: EvidenceFault | null = null;
   #diverged: EvidenceFault | null = null;
   #comparedAt = Number.NEGATIVE_INFINITY;
+  /** `performance.now()` of the newest look at what the files hold that found nothing. */
+  #lookedAt = Number.NEGATIVE_INFINITY;
   #isRescued = false;
 
   /**
@@ -103,8 +111,12 @@ export class StoreWatch {
 
   #checkFiles(): EvidenceFault | null {
     if (this.#truncated !== null) return this.#truncated;
+    const now = performance.now();
+    const isFresh = now - this.#lookedAt < FRESH;
+    if (isFresh && this.#main.isThere() && this.#wal.isThere() && this.#index.isThere()) return null;
     for (let look = 1; ; look += 1) {
       const fault = this.#look();
+      this.#lookedAt = fault === null ? now : Number.NEGATIVE_INFINITY;
       if (fault?.cause !== "file_truncated") return fault;
       if (look === LOOKS) return (this.#truncated = fault);
       Atomics.wait(SLEEPER, 0, 0, PAUSE);

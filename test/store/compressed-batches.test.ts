@@ -1,0 +1,200 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { constants, gunzipSync, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+
+import { asIdentifier } from "../../src/evidence/record.ts";
+import { compressedRecords, decompressedRecords, MOST_DECOMPRESSED } from "../../src/store/batch/compression.ts";
+import { encodeBatch } from "../../src/store/batch/frames.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { fault } from "./conformance-log.ts";
+import { decisionRecord, outcomeRecord } from "./records.ts";
+import { storedRows } from "./stored-rows.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const ZSTANDARD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+const isCompressed = (records: unknown): boolean => Buffer.from(records as Uint8Array).indexOf(ZSTANDARD) === 0;
+
+async function withStore<Result>(path: string, work: (store: Store) => Promise<Result>): Promise<Result> {
+  const store = await openSqliteStore({ path });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Decides requests at once, so that they share a batch. */
+async function decide(store: Store, from: number, count: number): Promise<void> {
+  const ids = Array.from({ length: count }, (_, index) => `r${String(from + index).padStart(4, "0")}`);
+  await Promise.all(ids.map((id) => store.evidence.decide(decisionRecord(id, { workspace: asIdentifier("grüße") }))));
+  for (const id of ids) store.evidence.settle(outcomeRecord(id));
+  await store.evidence.flush();
+}
+
+/** Changes the stored bytes of the batch that a position is in, as somebody does who owns the file. */
+function damage(path: string, position: number, change: (records: Buffer) => Uint8Array): void {
+  const database = new DatabaseSync(path);
+  database.exec("DROP TRIGGER evidence_never_changes");
+  const row = database
+    .prepare("SELECT last, records FROM evidence_batches WHERE last >= ? ORDER BY last LIMIT 1")
+    .get(position);
+  const records = Buffer.from(row?.["records"] as Uint8Array);
+  expect(isCompressed(records)).toBe(true);
+  database.prepare("UPDATE evidence_batches SET records = ? WHERE last = ?").run(change(records), row?.["last"] ?? 0);
+  database.close();
+}
+
+describe("the records of a batch", () => {
+  const texts = Array.from({ length: 60 }, (_, index) => JSON.stringify(decisionRecord(`r${index}`)));
+  const { bytes } = encodeBatch(
+    texts.flatMap((text, index) => [index, `r${index}`, "w", text]),
+    [],
+  );
+
+  it("are compressed where that is smaller, and the same afterwards", () => {
+    const stored = compressedRecords(bytes);
+    expect(isCompressed(stored)).toBe(true);
+    expect(stored.length).toBeLessThan(bytes.length / 5);
+    const read = decompressedRecords(new Uint8Array(stored));
+    expect(Buffer.compare(read, bytes)).toBe(0);
+    // A message to another thread takes the whole buffer along.
+    expect(read.buffer.byteLength).toBe(bytes.length);
+  });
+
+  it("stay as they are where there is little to save", () => {
+    const small = bytes.subarray(0, 1_500);
+    expect(compressedRecords(small)).toBe(small);
+    const random = crypto.getRandomValues(new Uint8Array(20_000));
+    expect(compressedRecords(random)).toBe(random);
+    expect(decompressedRecords(random)).toBe(random);
+  });
+
+  it("stay as they are where they are larger than what is ever decompressed", () => {
+    const largest = new Uint8Array(MOST_DECOMPRESSED);
+    expect(decompressedRecords(new Uint8Array(compressedRecords(largest))).length).toBe(MOST_DECOMPRESSED);
+    const large = new Uint8Array(MOST_DECOMPRESSED + 1);
+    expect(compressedRecords(large)).toBe(large);
+  });
+
+  it("are none where the bytes were cut or stand for too much, however few they are", () => {
+    const stored = compressedRecords(bytes);
+    for (let length = ZSTANDARD.length; length < stored.length; length += 7) {
+      expect(decompressedRecords(new Uint8Array(stored.subarray(0, length)))).toHaveLength(0);
+    }
+    const huge = Buffer.alloc(64 * 1024 * 1024);
+    for (const windowLog of [20, 26]) {
+      const bomb = zstdCompressSync(huge, { params: { [constants.ZSTD_c_windowLog]: windowLog } });
+      expect(bomb.length).toBeLessThan(10_000);
+      const before = process.memoryUsage().arrayBuffers;
+      expect(decompressedRecords(new Uint8Array(bomb))).toHaveLength(0);
+      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(3 * MOST_DECOMPRESSED);
+    }
+  });
+});
+
+describe("a database with compressed batches", () => {
+  it("is verified, read, and pruned like any other, and small in the file", async () => {
+    const path = join(temporaryFolder(), "signalbox.db");
+    await withStore(path, async (store) => {
+      for (let from = 0; from < 300; from += 100) await decide(store, from, 100);
+      expect(await fault(store)).toBeNull();
+      const rows = await store.evidence.log({ after: 0, limit: 1_000 });
+      expect(rows).toHaveLength(600);
+      const found = await store.evidence.read({ after: 0, limit: 1, requestId: "r0042" });
+      expect(found.map(({ decision, outcome }) => [decision.requestId, outcome?.terminal])).toEqual([
+        ["r0042", "completed"],
+      ]);
+      const database = new DatabaseSync(path, { readOnly: true });
+      expect([...storedRows(database)].map(({ record }) => record)).toEqual(rows.map(({ record }) => record));
+      const size = database.prepare("SELECT sum(length(records)) AS size FROM evidence_batches").get()?.["size"];
+      database.close();
+      const texts = rows.reduce((sum, { record }) => sum + record.length, 0);
+      expect(Number(size)).toBeLessThan(texts / 4);
+      expect(await store.evidence.prune(Number.MAX_SAFE_INTEGER, Date.now())).toMatchObject({ rows: 600 });
+    });
+  });
+
+  it.each<readonly [string, (records: Buffer) => Uint8Array]>([
+    ["were cut", (records) => records.subarray(0, -20)],
+    ["were changed", (records) => Buffer.concat([records.subarray(0, 40), Buffer.alloc(40), records.subarray(80)])],
+    ["stand for 64 MB", () => zstdCompressSync(Buffer.alloc(64 * 1024 * 1024))],
+    ["hold another record", (records) => zstdCompressSync(changed(zstdDecompressSync(records)))],
+  ])("does not verify where bytes of a batch %s: the batch is named", async (_, change) => {
+    const path = join(temporaryFolder(), "signalbox.db");
+    const last = await withStore(path, async (store) => {
+      await decide(store, 0, 50);
+      await decide(store, 50, 50);
+      const { position } = await store.evidence.head();
+      await decide(store, 100, 50);
+      expect(await fault(store)).toBeNull();
+      return position;
+    });
+    damage(path, last, change);
+    const database = new DatabaseSync(path, { readOnly: true });
+    const row = database.prepare("SELECT first FROM evidence_batches WHERE last = ?").get(last);
+    database.close();
+    await withStore(path, async (store) => {
+      expect(await fault(store)).toEqual({ position: row?.["first"], cause: "hash" });
+      // A damaged batch does not keep others from being written and read.
+      await decide(store, 200, 50);
+      expect(await store.evidence.read({ after: 0, limit: 1, requestId: "r0220" })).toHaveLength(1);
+    });
+  });
+
+  it("is refused by the version before", async () => {
+    const path = join(temporaryFolder(), "signalbox.db");
+    await withStore(path, (store) => decide(store, 0, 50));
+    const database = new DatabaseSync(path);
+    expect(database.prepare("SELECT version, name FROM migrations WHERE version > 14 LIMIT 1").get()).toEqual({
+      version: 15,
+      name: "compressed evidence",
+    });
+    database.close();
+  });
+});
+
+/** The first record's text, by one digit of its time. */
+function changed(frames: Buffer): Buffer {
+  const digit = frames.indexOf('"at":') + 5;
+  frames[digit] = (frames[digit] ?? 0) ^ 1;
+  return frames;
+}
+
+describe("a file of the version before compression, with batches of 30 kB, an anchor and running requests", () => {
+  const HEAD = { position: 96, hash: "faf896f8044c809a09f8b97244ef71052eba5afd3d6a6c76bf85346225d261cb" };
+
+  it("stays as it is to the byte, verifies together with what follows, and keeps its running requests", async () => {
+    const path = join(temporaryFolder(), "signalbox.db");
+    writeFileSync(path, gunzipSync(readFileSync(join(import.meta.dirname, "files", "version-14.db.gz"))), {
+      mode: 0o600,
+    });
+    const select = "SELECT * FROM evidence_batches WHERE last <= 96 ORDER BY last";
+    const before = new DatabaseSync(path);
+    // Its process runs: otherwise its requests would be ended as unknown.
+    before.prepare("UPDATE processes SET ended_at = NULL, seen_at = ?").run(Date.now() + 3_600_000);
+    const old = before.prepare(select).all();
+    expect(old.map(({ records }) => isCompressed(records))).toEqual([false, false, false, false]);
+    before.close();
+    await withStore(path, async (store) => {
+      expect(await store.evidence.head()).toEqual(HEAD);
+      expect(await store.evidence.openDecisions()).toEqual([34, 90]);
+      await decide(store, 1_000, 50);
+      store.evidence.settle(outcomeRecord("r030"));
+      await store.evidence.flush();
+      expect(store.evidence.health().lost).toBe(0);
+      expect(await fault(store)).toBeNull();
+      const read = async (requestId: string) => (await store.evidence.read({ after: 0, limit: 1, requestId }))[0];
+      expect((await read("r030"))?.outcome?.terminal).toBe("completed");
+      expect((await read("r1007"))?.decision.workspace).toBe("grüße");
+      expect((await read("r040"))?.decision.workspace).toBe("grüße");
+    });
+    const after = new DatabaseSync(path);
+    expect(after.prepare(select).all()).toEqual(old);
+    const added = after.prepare("SELECT records FROM evidence_batches WHERE last > 96").all();
+    expect(added.some(({ records }) => isCompressed(records))).toBe(true);
+    after.close();
+  });
+});
