@@ -1,3 +1,4 @@
+import type { Identity } from "./identity.ts";
 import type { JsonObject } from "./json.ts";
 import type { Operation } from "./operation.ts";
 import type { Scope } from "./scope.ts";
@@ -70,3 +71,19 @@ export function workloadCaller(rule: string): string {
 export function ruleOfCaller(id: string): string | null {
   return id.startsWith(PREFIX) ? id.slice(PREFIX.length) : null;
 }
+
+/** A workload that may get a token. */
+export interface AdmittedWorkload {
+  /** Of the one rule that matches; it ends with the JWT. */
+  readonly identity: Identity;
+  /** SHA-256 of issuer and subject, hexadecimal: an auditor who knows both finds the workload by it, and the value does not reveal them. */
+  readonly subject: string;
+}
+
+/**
+ * `invalid`: malformed, of an unknown issuer, or not signed by it. `expired`: or not valid yet. `not_granted`: no rule has its audience and claims.
+ * `ambiguous`: several have. `unavailable`: its issuer's keys cannot be fetched.
+ */
+export type WorkloadFault =
+  | { readonly fault: "invalid" | "expired" | "not_granted" | "unavailable" }
+  | { readonly fault: "ambiguous"; readonly rules: readonly string[] };

@@ -1,11 +1,13 @@
 import { basename, dirname, posix } from "node:path";
 import type { Diagnostic, Source } from "../canon/diagnostic.ts";
 import { directoryTree, UNREAD_SENTENCES, type FileTree, type UnreadText } from "./file-tree.ts";
-import { keySetFiles } from "./files/key-set-files.ts";
 import type { FurtherSources } from "./files/read-tree.ts";
 import { Findings } from "./findings/findings.ts";
 import { findFurther } from "./files/further-files.ts";
 import { policyDirectory } from "./policy-directory.ts";
+import { readDocument } from "./authored/document.ts";
+import { normaliseText } from "./authored/text.ts";
+import { nodeAt } from "./authored/tree.ts";
 
 /** What one compilation reads. */
 export interface ConfigurationFiles {
@@ -174,4 +176,24 @@ function unreadableFile(file: string, message: string, fix: string = "check the 
   const [diagnostic] = findings.list();
   if (diagnostic === undefined) throw new Error("unreadableFile: a finding was added and is not there");
   return diagnostic;
+}
+
+/**
+ * The files that `jwks_file` names in the texts of a configuration, sorted, by path from the folder of routes.yaml. A text that cannot be read names none:
+ * the compiler reports it.
+ */
+function keySetFiles(texts: readonly string[]): readonly string[] {
+  const found = texts
+    // Most configurations name none, and parsing takes time.
+    .filter((text) => text.includes("jwks_file"))
+    .flatMap((text) => {
+      const tree = readDocument(normaliseText(text), new Findings(""));
+      const issuers = tree === null ? null : nodeAt(tree, ["workload_identity", "issuers"]);
+      if (issuers?.kind !== "map") return [];
+      return [...issuers.members.values()].flatMap(({ node }) => {
+        const file = nodeAt(node, ["jwks_file"]);
+        return file?.kind === "scalar" && typeof file.value === "string" ? [posix.normalize(file.value)] : [];
+      });
+    });
+  return [...new Set(found)].toSorted();
 }

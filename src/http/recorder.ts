@@ -1,3 +1,4 @@
+import { EMPTY_OUTCOME } from "../evidence/plain-record.ts";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Candidate, Decision } from "../canon/decision.ts";
 import { editsIn, formatEdits, type AnswerEdits } from "../canon/generate/edit.ts";
@@ -23,7 +24,6 @@ import {
   answerRecord,
   attemptRecords,
   decisionRecord,
-  EMPTY_OUTCOME,
   recordHead,
   refusalRecord,
   rounded,

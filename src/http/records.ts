@@ -1,3 +1,4 @@
+import { NO_DECISION } from "../evidence/plain-record.ts";
 import type { Question } from "../decide/decide.ts";
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
@@ -46,20 +47,6 @@ function digestPrefix(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
-/** Of a request that reached no provider. */
-export const EMPTY_OUTCOME = {
-  finish: null,
-  attempts: [],
-  stripped: [],
-  losses: [],
-  edits: [],
-  inputTokens: null,
-  outputTokens: null,
-  cacheReadTokens: null,
-  reasoningTokens: null,
-  firstByte: null,
-} as const;
-
 /** Of a request that never reached a decision: unauthenticated, malformed, too large. */
 export function refusalRecord(
   head: RecordHead,
@@ -92,19 +79,10 @@ function plainRecord(
     route: null,
     tableRevision: asIdentifier(snapshot.decider.table.revision),
     policySet: asIdentifier(snapshot.decider.policies.id),
-    plan: [],
     policy: null,
     policyRevision: null,
     constraint: null,
-    wouldDeny: [],
-    shadows: [],
-    obligations: [],
-    needs: [],
-    features: [],
-    stream: false,
-    context: "unspecified",
-    maxOutput: "unspecified",
-    reasoningEffort: "unspecified",
+    ...NO_DECISION,
   };
 }
 

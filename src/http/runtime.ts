@@ -18,8 +18,8 @@ import type { Quotas } from "../limits/quotas.ts";
 import type { UnaryRequests } from "./unary/joined.ts";
 import type { ServerLimits } from "./capacity.ts";
 import type { SnapshotHolder } from "./snapshot.ts";
-import type { TokenRefusal, TokenRequest } from "../canon/credentials/narrowing.ts";
-import type { WorkloadIdentity } from "../canon/workload-identity.ts";
+import type { Tokens } from "../canon/credentials/tokens.ts";
+import type { AdmittedWorkload, WorkloadFault, WorkloadIdentity } from "../canon/workload-identity.ts";
 
 export type Verification =
   | { readonly ok: true; readonly identity: Identity }
@@ -125,60 +125,7 @@ export interface BuildFacts {
   readonly startedAt: number;
 }
 
-/** A workload that may get a token; `keys/workloads/workload-tokens.ts`. */
-export interface AdmittedWorkload {
-  readonly identity: Identity;
-  /** SHA-256 of issuer and subject, hexadecimal; for the evidence. */
-  readonly subject: string;
-}
-
 export interface Workloads {
   /** Never rejects. */
-  readonly admit: (
-    jwt: string,
-    rules: WorkloadIdentity,
-  ) => Promise<
-    | AdmittedWorkload
-    | { readonly fault: "invalid" | "expired" | "not_granted" | "unavailable" }
-    | { readonly fault: "ambiguous"; readonly rules: readonly string[] }
-  >;
-}
-
-/** Why a key is not exchanged. */
-export type ExchangeFault =
-  | { readonly fault: "not_granted" | "too_large" | "unavailable" }
-  | { readonly fault: "option"; readonly field: TokenRefusal["field"]; readonly fix: string };
-
-/** A token before it is handed out. */
-export interface PreparedToken {
-  readonly id: string;
-  readonly scopes: readonly string[];
-  /** Seconds. */
-  readonly lifetime: number;
-  readonly sign: () => Promise<{ readonly token: string } | ExchangeFault>;
-}
-
-/** Exchanged tokens as http needs them; `keys/tokens/token-exchange.ts`. */
-export interface Tokens {
-  /** Whether a credential is meant as a token; nothing is said of its worth. */
-  readonly isToken: (text: string) => boolean;
-  /**
-   * Who holds the token; every reason to refuse it is the same. `identity` of a refusal is whose token it was, where we have signed it. Never rejects.
-   *
-   * @param now milliseconds since the epoch.
-   */
-  readonly verify: (
-    text: string,
-    now: number,
-  ) => Promise<
-    | { readonly ok: true; readonly identity: Identity }
-    | { readonly ok: false; readonly code: string; readonly identity?: Identity }
-  >;
-  /** The ceiling of the token that is reached already; counts nothing. */
-  readonly reached: (identity: Identity) => "requests" | "tokens" | null;
-  /** Counts requests against the token's ceilings; gives the one that does not allow them. @param requests 1 where absent. */
-  readonly take: (identity: Identity, now: number, requests?: number) => "requests" | "tokens" | null;
-  readonly prepare: (identity: Identity, requested: TokenRequest) => PreparedToken | ExchangeFault;
-  /** Whether a good key may be exchanged for tokens that are bound to this web origin by name. */
-  readonly allowsOrigin: (origin: string, now: number) => boolean;
+  readonly admit: (jwt: string, rules: WorkloadIdentity) => Promise<AdmittedWorkload | WorkloadFault>;
 }

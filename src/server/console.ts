@@ -6,8 +6,8 @@ import type { SecretReference } from "../canon/secret-reference.ts";
 import { readBundle, type Bundle } from "../http/console/bundle.ts";
 import type { Console, OidcClient } from "../http/console/console-port.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
-import { Sessions } from "../keys/sessions/sessions.ts";
-import { SignInCodes } from "../keys/sessions/sign-in-codes.ts";
+import { Sessions } from "../keys/sessions.ts";
+import { SignInCodes } from "../keys/sign-in-codes.ts";
 import type { Store } from "../store/port.ts";
 import type { ServeOptions } from "./serve-options.ts";
 
@@ -76,7 +76,7 @@ class OidcClients {
 
 /** The protocol's library is loaded with the first sign-in. */
 async function load(settings: OidcSettings, secret: string | null): Promise<OidcClient> {
-  const { OidcClient: Client } = await import("../keys/oidc/oidc-client.ts");
+  const { OidcClient: Client } = await import("../keys/oidc-client.ts");
   const client = new Client(settings, secret);
   return {
     begin: (redirectUri) => client.begin(redirectUri),

@@ -1,6 +1,7 @@
 import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../evidence/record.ts";
 import type { Runtime, RequestSizes } from "../http/runtime.ts";
 import { LIMIT_CODES } from "../limits/refusal.ts";
+import { NO_DECISION } from "../evidence/plain-record.ts";
 import { DuplicateDecisionError } from "../evidence/errors.ts";
 import { isOperation, type Operation, MODEL_OPERATION_OF } from "../canon/operation.ts";
 import { hasReachedProvider } from "../canon/failure.ts";
@@ -131,16 +132,7 @@ function alike(decision: DecisionRecord): DecisionRecord {
     ...decision,
     retryCount: 0,
     clientRequestDigest: null,
-    plan: [],
-    wouldDeny: [],
-    shadows: [],
-    obligations: [],
-    needs: [],
-    features: [],
-    stream: false,
-    context: "unspecified",
-    maxOutput: "unspecified",
-    reasoningEffort: "unspecified",
+    ...NO_DECISION,
   };
   Reflect.deleteProperty(record, "token");
   return record;

@@ -13,7 +13,7 @@ import { newRequestId } from "../http/send.ts";
 import { createApp } from "../http/server.ts";
 import { openKeyRing } from "../keys/key-ring.ts";
 import { openTokenExchange } from "../keys/tokens/token-exchange.ts";
-import { ruleHolder, type RuleHolder } from "../keys/workloads/rule-holder.ts";
+import { ruleHolder, type RuleHolder } from "../keys/rule-holder.ts";
 import type { Store } from "../store/port.ts";
 import { openConsole } from "./console.ts";
 import { openQuotas } from "./limits.ts";

@@ -20,6 +20,7 @@ import {
   type Identifier,
 } from "../evidence/record.ts";
 import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
+import { EMPTY_OUTCOME } from "../evidence/plain-record.ts";
 import type { EvidenceEntry } from "../evidence/evidence-store.ts";
 
 type Check = (value: unknown) => boolean;
@@ -211,16 +212,7 @@ export function unknownOutcome(requestId: Identifier, at: number): OutcomeRecord
     at,
     status: 0,
     terminal: "unknown",
-    finish: null,
-    attempts: [],
-    stripped: [],
-    losses: [],
-    edits: [],
-    inputTokens: null,
-    outputTokens: null,
-    cacheReadTokens: null,
-    reasoningTokens: null,
-    firstByte: null,
+    ...EMPTY_OUTCOME,
     total: 0,
     router: 0,
   };

@@ -7,8 +7,8 @@ import {
   EXAMPLE_ETAG,
   EXAMPLE_EXPIRY,
   EXAMPLE_KEY,
-} from "../../src/http/contract/examples/example.ts";
-import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
+  EXAMPLES,
+} from "../../src/http/contract/examples/examples.ts";
 import { deviations, exampleDeviations, type Answered } from "./contract.ts";
 import { AnswerRecorder } from "./answer-recorder.ts";
 import { bearer, pathOf, serve, type Served } from "./served.ts";

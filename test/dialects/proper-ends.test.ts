@@ -4,7 +4,7 @@ import type { UpstreamFailure } from "../../src/canon/failure.ts";
 import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/finish.ts";
-import { readUsage as readGeminiUsage } from "../../src/dialects/gemini/parse/answer-reader.ts";
+import { readUsage as readGeminiUsage } from "../../src/dialects/gemini/answer-reader.ts";
 import { readUsage as readResponsesUsage } from "../../src/dialects/openai-responses/usage.ts";
 import { UsageTally } from "../../src/dialects/anthropic-messages/finish.ts";
 import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/upstream/message-reader.ts";

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
-import { Sessions } from "../../src/keys/sessions/sessions.ts";
-import { SignInCodes } from "../../src/keys/sessions/sign-in-codes.ts";
-import type { SessionRecord, SessionStore } from "../../src/keys/sessions/session-store.ts";
+import { Sessions } from "../../src/keys/sessions.ts";
+import { SignInCodes } from "../../src/keys/sign-in-codes.ts";
+import type { SessionRecord, SessionStore } from "../../src/keys/session-store.ts";
 
 const MINUTE = 60_000;
 const TIMES = { idle: 30 * MINUTE, absolute: 12 * 60 * MINUTE };

@@ -2,8 +2,7 @@ import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { compileConfiguration } from "../../src/compile/compile.ts";
 import { loadConfiguration, type ConfigurationFiles } from "../../src/compile/load.ts";
-import { locationsOf } from "../../src/simulate/explain/positions.ts";
-import { ruleLocation } from "../../src/simulate/explain/positions.ts";
+import { locationsOf, ruleLocation } from "../../src/simulate/explain/positions.ts";
 import type { SourceLocation } from "../../src/simulate/report/location.ts";
 import { TEST_CACHE } from "../support/cache.ts";
 

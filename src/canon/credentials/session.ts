@@ -16,6 +16,25 @@ export interface Person {
   readonly groups: readonly string[];
 }
 
+/** How long sessions last, milliseconds. */
+export interface SessionTimes {
+  /** Without a use. */
+  readonly idle: number;
+  /** However much it is used. */
+  readonly absolute: number;
+}
+
+/** What a browser's return from the provider is checked with. */
+export interface SignInCheck {
+  readonly state: string;
+  readonly nonce: string;
+  /** PKCE (RFC 7636). */
+  readonly verifier: string;
+}
+
+/** `refused`: the provider says no. `invalid`: the return is not the one that was requested. `unavailable`: the provider cannot be reached. */
+export type SignInFault = { readonly fault: "refused" | "invalid" | "unavailable" };
+
 /** What evidence and keys call a person: equal for the same issuer and subject, and it names neither. @param digest SHA-256 of {@link personText}, hexadecimal. */
 export function personId(digest: string): string {
   return `person_${digest.slice(0, 24)}`;

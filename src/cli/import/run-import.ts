@@ -10,9 +10,12 @@ import { ImportReport } from "./report/import-report.ts";
 import type { ImportResult } from "./report/result.ts";
 import type { ImportedFile } from "./source/read-source.ts";
 import { IMPORT_SOURCES } from "./sources.ts";
-import { importFiles } from "./write/import-files.ts";
+import { importFiles, SIMULATED } from "./write/import-files.ts";
 import { reachable } from "./write/routes-json.ts";
-import { verifyFiles } from "./write/verify.ts";
+import { posix } from "node:path";
+import { compileConfiguration, type CompiledConfiguration } from "../../compile/compile.ts";
+import type { FileTree } from "../../compile/file-tree.ts";
+import { loadFromTree } from "../../compile/load.ts";
 
 export interface Imported {
   /** By path below the folder that they go to, without the report. */
@@ -116,4 +119,32 @@ function firstRequestOf(imported: ImportedConfiguration): ImportResult["firstReq
     return { workspace: id, body: JSON.stringify(body) };
   }
   return null;
+}
+
+/** What `signalbox check` says of the files before they are written. */
+interface Verified {
+  readonly diagnostics: readonly Diagnostic[];
+  readonly table: CompiledConfiguration["table"];
+}
+
+/** Compiles the files of an import as `check` does, also in the environment of the simulated provider. */
+async function verifyFiles(files: ReadonlyMap<string, string>, cache: CompileCache | null): Promise<Verified> {
+  const tree = memoryTree(files);
+  const plain = await compileConfiguration(await loadFromTree(tree, "routes.yaml", "routes.yaml"), { cache });
+  const overlaid = await loadFromTree(tree, "routes.yaml", "routes.yaml", SIMULATED);
+  const simulated = await compileConfiguration({ ...overlaid, policies: [] }, { cache });
+  const errors = simulated.diagnostics.filter(({ severity, file }) => severity === "error" && file.includes(SIMULATED));
+  return { diagnostics: [...plain.diagnostics, ...errors], table: plain.table };
+}
+
+function memoryTree(files: ReadonlyMap<string, string>): FileTree {
+  return {
+    readText: async (path) => files.get(posix.normalize(path)) ?? { unread: "absent" },
+    namesIn: async (folder) => {
+      const prefix = posix.normalize(folder) === "." ? "" : `${posix.normalize(folder)}/`;
+      const below = [...files.keys()].filter((path) => path.startsWith(prefix));
+      const names = new Set(below.map((path) => path.slice(prefix.length).split("/")[0] ?? ""));
+      return names.size === 0 ? null : [...names];
+    },
+  };
 }

@@ -12,8 +12,7 @@ import { messagesToCanon, parseMessagesRequest } from "./surface/parse-request.t
 import { renderCount, renderMessagesAnswer } from "./translation/render-answer.ts";
 import { renderMessagesStream } from "./translation/render-stream.ts";
 import { formatMessages } from "./upstream/format.ts";
-import { parseMessagesAnswer } from "./upstream/parse-answer.ts";
-import { parseMessagesStream } from "./upstream/message-reader.ts";
+import { parseMessagesAnswer, parseMessagesStream } from "./upstream/message-reader.ts";
 import {
   COUNT_EXAMPLES,
   MESSAGE,

@@ -2,8 +2,8 @@ import type { Dialect } from "../dialect-facts.ts";
 import type { Upstream } from "../dialect.ts";
 import { geminiEmbedder } from "./embed.ts";
 import { readGeminiError } from "./read-error.ts";
-import { formatGemini } from "./format/format.ts";
-import { parseGeminiAnswer, parseGeminiStream } from "./parse/parse-answer.ts";
+import { formatGemini } from "./format.ts";
+import { parseGeminiAnswer, parseGeminiStream } from "./parse-answer.ts";
 
 /**
  * Gemini's generateContent, as Google's two services speak it. They differ in the address and the credentials, which are the provider row's, and in the

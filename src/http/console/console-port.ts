@@ -1,20 +1,10 @@
 import type { OidcSettings } from "../../canon/console.ts";
-import type { Person, SessionHolder } from "../../canon/credentials/session.ts";
+import type { Person, SessionHolder, SessionTimes, SignInCheck, SignInFault } from "../../canon/credentials/session.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { Endpoint } from "../contract/endpoint.ts";
 import type { Bundle } from "./bundle.ts";
 
-/** What a browser's return from the provider is checked with. */
-export interface SignInCheck {
-  readonly state: string;
-  readonly nonce: string;
-  readonly verifier: string;
-}
-
-/** `refused`: the provider says no. `invalid`: the return is not the one that was requested. `unavailable`: the provider cannot be reached. */
-export type SignInFault = { readonly fault: "refused" | "invalid" | "unavailable" };
-
-/** A provider of OpenID Connect as http needs it; `keys/oidc/oidc-client.ts`. */
+/** A provider of OpenID Connect as http needs it; `keys/oidc-client.ts`. */
 export interface OidcClient {
   /** Where to send the browser. @param redirectUri where it returns to. */
   readonly begin: (redirectUri: string) => Promise<{ readonly url: string; readonly check: SignInCheck } | SignInFault>;
@@ -30,13 +20,7 @@ export interface Session {
   readonly endsAt: number;
 }
 
-/** How long sessions last, milliseconds: without a use, and however much they are used. */
-export interface SessionTimes {
-  readonly idle: number;
-  readonly absolute: number;
-}
-
-/** Sessions as http needs them; `keys/sessions/sessions.ts`. Each throws `StoreUnavailableError` while the store is unavailable. */
+/** Sessions as http needs them; `keys/sessions.ts`. Each throws `StoreUnavailableError` while the store is unavailable. */
 export interface Sessions {
   /** @param now milliseconds since the epoch. @param latest when it ends at the latest. */
   readonly start: (

@@ -1,10 +1,9 @@
 import { codedError } from "../../canon/errors/coded-error.ts";
 import { serviceError, type ServiceError } from "../../canon/error.ts";
 import type { ConsoleSettings, OidcSettings } from "../../canon/console.ts";
-import type { Person } from "../../canon/credentials/session.ts";
+import type { Person, SignInCheck, SignInFault } from "../../canon/credentials/session.ts";
 import { isJsonObject, parseJson } from "../../canon/json.ts";
 import type { Recorder } from "../recorder.ts";
-import type { SignInCheck, SignInFault } from "./console-port.ts";
 import { sessionCookie, readCookie, readSessionCookie } from "./session-cookie.ts";
 import type { SessionCall } from "./session-endpoints.ts";
 import { orStoreError } from "./session-errors.ts";

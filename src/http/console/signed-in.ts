@@ -1,14 +1,16 @@
 import { hash } from "node:crypto";
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { SESSION_TIMES, type Role } from "../../canon/console.ts";
-import { personId, personText, type Person } from "../../canon/credentials/session.ts";
+import { personId, personText, type Person, type SessionTimes } from "../../canon/credentials/session.ts";
 import { serviceError, type ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { PLATFORM_SCOPE, SCOPES, type Scope } from "../../canon/scope.ts";
 import type { Snapshot } from "../snapshot.ts";
-import type { Console, Session, SessionTimes } from "./console-port.ts";
-import { orStoreError } from "./session-errors.ts";
-import { readSessionCookie } from "./session-cookie.ts";
+import type { Console, Session } from "./console-port.ts";
+import { orStoreError, csrfFailed, sessionEnded } from "./session-errors.ts";
+import { readSessionCookie, hasCsrfToken, isFromOurPage } from "./session-cookie.ts";
+import type { Admitted } from "../authenticate.ts";
+import { scopesOf, type ControlEndpoint } from "../contract/endpoint.ts";
 
 /** What a person may do in one workspace. */
 export interface Seat {
@@ -113,4 +115,36 @@ export function chosenSeat([first, ...rest]: Seats, headers: IncomingHttpHeaders
     workspace === undefined ? first : [first, ...rest].find(({ identity }) => identity.workspace === workspace);
   const message = "The session may not see the workspace that x-signalbox-workspace names.";
   return chosen ?? serviceError(403, "insufficient_scope", "workspace_not_allowed", message);
+}
+
+/**
+ * Authenticates who is signed in to the console, for the router's own endpoints (docs/console.md#access).
+ *
+ * @returns `null` where the request has no session, or has a key: that counts then.
+ */
+export async function admitSession(
+  console: Console,
+  snapshot: Snapshot,
+  { headers, method }: IncomingMessage,
+  endpoint: ControlEndpoint,
+): Promise<Admitted | null> {
+  if (headers.authorization !== undefined) return null;
+  const found = await signedIn(console, snapshot, headers, Date.now());
+  if (found === null) return null;
+  if (found === "ended") return { error: sessionEnded(), identity: null };
+  if ("code" in found) return { error: found, identity: null };
+  const seat = chosenSeat(found.seats, headers);
+  if ("code" in seat) return { error: seat, identity: null };
+  const { identity } = seat;
+  if (!isFromOurPage(headers, snapshot) || (method !== "GET" && !hasCsrfToken(headers, found.value))) {
+    return { error: csrfFailed(), identity };
+  }
+  const scopes = scopesOf(endpoint);
+  const mayCall = ({ identity: { scopes: own } }: Seat): boolean => scopes.some((scope) => own.has(scope));
+  if (mayCall(seat)) {
+    const covered = found.seats.filter(mayCall).map((each) => each.identity.workspace);
+    return { error: null, identity, covered };
+  }
+  const sentence = `The session lacks the scope ${scopes.join(" or ")}; it has ${[...identity.scopes].toSorted().join(", ")}.`;
+  return { error: serviceError(403, "insufficient_scope", "insufficient_scope", sentence), identity };
 }

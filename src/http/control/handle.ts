@@ -3,7 +3,7 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { asIdentifier, type DecisionRecord } from "../../evidence/record.ts";
 import { admit } from "../authenticate.ts";
-import { admitSession } from "../console/admit-session.ts";
+import { admitSession } from "../console/signed-in.ts";
 import type { Console } from "../console/console-port.ts";
 import { isTokenEndpoint, type ControlEndpoint } from "../contract/endpoint.ts";
 import type { Capacity, RequestHold, ServerLimits } from "../capacity.ts";

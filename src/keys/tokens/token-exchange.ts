@@ -1,6 +1,7 @@
 import { SignJWT, errors, jwtVerify, type JWTPayload } from "jose";
 
-import { narrow, type TokenRefusal, type TokenRequest } from "../../canon/credentials/narrowing.ts";
+import { narrow, type TokenRequest } from "../../canon/credentials/narrowing.ts";
+import type { ExchangeFault, PreparedToken, Tokens, TokenVerification } from "../../canon/credentials/tokens.ts";
 import type { ExchangeGrant } from "../../canon/credentials/service-key.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { WORKLOAD_SCOPES, ruleOfCaller } from "../../canon/workload-identity.ts";
@@ -9,7 +10,7 @@ import type { IssuerStore } from "./issuer-store.ts";
 import type { Clock } from "../key-record.ts";
 import type { OpenKeyRing } from "../key-ring.ts";
 import type { RandomBytes } from "../key-text.ts";
-import type { RuleHolder } from "../workloads/rule-holder.ts";
+import type { RuleHolder } from "../rule-holder.ts";
 import { ISSUER, TOKEN_TYPE, readClaims, tokenClaims, type Token } from "./claims.ts";
 import { IssuerRing } from "./issuer-ring.ts";
 import { SigningKeys } from "./signing-key.ts";
@@ -21,40 +22,11 @@ const PREFIX = "sbx_x_";
 /** Characters; it must fit into a header of 16 KB. */
 const LONGEST = 4_096;
 
-/** `identity` of a refusal is whose token it was, where we have signed it: expired, or of a key that has ended. */
-export type TokenVerification =
-  | { readonly ok: true; readonly identity: Identity }
-  | { readonly ok: false; readonly code: "invalid_api_key"; readonly identity?: Identity };
-
 const INVALID: TokenVerification = Object.freeze({ ok: false, code: "invalid_api_key" });
 
-/** Why a key is not exchanged. */
-export type ExchangeFault =
-  | { readonly fault: "not_granted" | "too_large" | "unavailable" }
-  | { readonly fault: "option"; readonly field: TokenRefusal["field"]; readonly fix: string };
-
-/** A token before it is handed out. */
-export interface PreparedToken {
-  readonly id: string;
-  readonly scopes: readonly string[];
-  /** Seconds. */
-  readonly lifetime: number;
-  readonly sign: () => Promise<{ readonly token: string } | ExchangeFault>;
-}
-
-export interface TokenExchange {
-  /** Whether a credential looks like a token; it may still be invalid. */
-  readonly isToken: (text: string) => boolean;
-  /** Who holds the token; every reason to refuse it is the same. Never rejects. */
-  readonly verify: (text: string, now: number) => Promise<TokenVerification>;
-  /** The ceiling of the token that is reached already; counts nothing. */
-  readonly reached: (identity: Identity) => "requests" | "tokens" | null;
-  /** Counts requests against the token's ceilings; gives the one that does not allow them. @param requests 1 where absent. */
-  readonly take: (identity: Identity, now: number, requests?: number) => "requests" | "tokens" | null;
+/** The tokens of a process. */
+export interface TokenExchange extends Tokens {
   readonly spend: (tokenId: string, tokens: number) => void;
-  readonly prepare: (identity: Identity, requested: TokenRequest) => PreparedToken | ExchangeFault;
-  /** Whether an active key may be exchanged for tokens that are bound to this origin by name. */
-  readonly allowsOrigin: (origin: string, now: number) => boolean;
   readonly close: () => void;
 }
 

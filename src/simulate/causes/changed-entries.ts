@@ -1,5 +1,4 @@
-import type { JsonValue } from "../../canon/json.ts";
-import { canonicalJson } from "../../canon/json.ts";
+import { type JsonValue, canonicalJson } from "../../canon/json.ts";
 import type { ConfigNode, Member, Position } from "../../compile/authored/tree.ts";
 import { readTree } from "../../compile/files/read-tree.ts";
 import { Findings } from "../../compile/findings/findings.ts";

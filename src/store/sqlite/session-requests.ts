@@ -1,4 +1,4 @@
-import type { SessionStore } from "../../keys/sessions/session-store.ts";
+import type { SessionStore } from "../../keys/session-store.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
 /** The sessions of the store's thread. */

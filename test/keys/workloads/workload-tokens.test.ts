@@ -5,7 +5,7 @@ import { exportSPKI, importJWK } from "jose";
 import { describe, expect, it } from "vitest";
 import type { WorkloadIdentity, WorkloadIssuer, WorkloadRule } from "../../../src/canon/workload-identity.ts";
 import { jsonFetcher } from "../../../src/dispatch/fetch-json.ts";
-import { WorkloadTokens } from "../../../src/keys/workloads/workload-tokens.ts";
+import { WorkloadTokens } from "../../../src/keys/workload-tokens.ts";
 import { whenFileEnds } from "../../support/file-end.ts";
 import { forgedJwt, makeIssuerKey, startWorkloadIssuer, workloadJwt } from "../../support/workload-issuer.ts";
 

@@ -1,16 +1,16 @@
-import { textOf } from "../../answer-members.ts";
-import type { Citation, FinishReason } from "../../../canon/generate/event.ts";
+import { textOf, readCount } from "../../answer-members.ts";
+import type { Citation, FinishReason, InferenceEvent } from "../../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { AnswerEvents } from "../../answer-events.ts";
+import { AnswerEvents, countedTokens, failedAnswer } from "../../answer-events.ts";
 import type { EventParser, Target } from "../../dialect.ts";
 import { answerFailure } from "../../translation/answer-failure.ts";
 import { readStopReason, UsageTally } from "../finish.ts";
 import { isUnsigned, redactedSignature } from "../signed-reasoning.ts";
 import { typeOf } from "../fields.ts";
-import { parseJsonText } from "../../json-bytes.ts";
+import { parseJsonText, parseAnswerBytes } from "../../json-bytes.ts";
 import { SseEventParser } from "../../sse.ts";
-import { eventFailure, readErrorFrame } from "../read-error.ts";
+import { eventFailure, readErrorFrame, messageFailure } from "../read-error.ts";
 
 type Kind = "text" | "thinking" | "redacted_thinking" | "tool_use";
 const KINDS: readonly Kind[] = ["text", "thinking", "redacted_thinking", "tool_use"];
@@ -239,4 +239,22 @@ class MessagesParser extends SseEventParser<MessageReader> {
 
 export function parseMessagesStream(request: GenerateRequest, target: Target): EventParser {
   return new MessagesParser(new MessageReader(request, target));
+}
+
+/** A whole message, or the answer to a count, as the events of a stream of it. */
+export function parseMessagesAnswer(
+  bytes: Uint8Array,
+  request: GenerateRequest,
+  target: Target,
+): readonly InferenceEvent[] {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return failedAnswer(answerFailure("malformed"));
+  const broken = messageFailure(answer);
+  if (broken !== null) return failedAnswer(broken);
+  if (request.purpose === "count") return countedTokens(readCount(answer["input_tokens"]));
+  if (!Array.isArray(answer["content"])) return failedAnswer(answerFailure("malformed"));
+  const reader = new MessageReader(request, target);
+  reader.start(answer);
+  reader.stop();
+  return reader.drain();
 }

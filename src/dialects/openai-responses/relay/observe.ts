@@ -1,19 +1,21 @@
 import { RelayedStream } from "../../relay/relayed-stream.ts";
 import type { ServiceError } from "../../../canon/error.ts";
-import { editSet, SIGNATURES_MARKED } from "../../../canon/generate/edit.ts";
+import { editSet, SIGNATURES_MARKED, NO_EDITS } from "../../../canon/generate/edit.ts";
 import { mergeUsage, type TokenUsage } from "../../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
-import type { AnswerContext, AnswerStream } from "../../dialect.ts";
-import { parseExactJsonText, parseJsonText } from "../../json-bytes.ts";
+import type { AnswerContext, AnswerStream, WholeAnswer } from "../../dialect.ts";
+import { parseExactJsonText, parseJsonText, parseAnswerBytes, parseJsonBytes } from "../../json-bytes.ts";
 import { outputCharacters } from "../../relay/output-characters.ts";
 import { readErrorFrame } from "../../openai-chat/read-error.ts";
 import { formatSseEvent } from "../../sse.ts";
-import { DONE, failureObject, printErrorEvent, printFailed } from "../render/failure.ts";
-import { terminalOf, terminalStatus } from "../terminal.ts";
+import { DONE, failureObject, printErrorEvent, printFailed, failedObject } from "../render/failure.ts";
+import { terminalOf, terminalStatus, saidIn, wholeTerminal } from "../terminal.ts";
 import { readUsage } from "../usage.ts";
 import { fillEvent, fillItem, fillResource, isFullEvent, isFullResource } from "./fill-resource.ts";
 import { PartialOutput } from "./partial-output.ts";
-import { tagEvent } from "../sealed-reasoning.ts";
+import { tagEvent, tagResource } from "../sealed-reasoning.ts";
+import type { UpstreamFailure } from "../../../canon/failure.ts";
+import { answerFailure } from "../../translation/answer-failure.ts";
 
 /** Events that say that an answer is being made, and nothing of it. */
 const PRELUDE: ReadonlySet<string> = new Set(["response.created", "response.queued", "response.in_progress"]);
@@ -188,4 +190,38 @@ const MEMBERS_FILLED = editSet("answer_members_filled");
 
 export function observeResponsesStream(context: AnswerContext): AnswerStream {
   return new ResponsesStreamObserver(context);
+}
+
+/**
+ * Judges a whole answer: a response resource whose status says that it is at its end. Its bytes go on as they came, unless it lacks
+ * members that the surface promises, or has encrypted reasoning that needs the tag of its family. One that has failed goes on too, with what it
+ * has; only the provider's text about the failure does not.
+ */
+export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): WholeAnswer {
+  const response = parseAnswerBytes(bytes);
+  if (!isJsonObject(response)) return failed(answerFailure("malformed"), null);
+  const usage = readUsage(response["usage"]);
+  const { error, output, status } = response;
+  if (isJsonObject(error) && status === undefined) return failed(readErrorFrame(error), usage);
+  const terminal = wholeTerminal(response, saidIn(output));
+  if (terminal.kind === "failure" && terminal.failure.final !== true) return failed(terminal.failure, usage);
+  // A provider that failed before it said anything may leave its output out.
+  if (!Array.isArray(output) && terminal.kind === "finish") return failed(answerFailure("malformed"), usage);
+  const { signatureFamily } = context;
+  const isFailed = terminal.kind === "failure";
+  const isFull = !isFailed && isFullResource(response);
+  const end = isFailed ? { failure: terminal.failure, finish: null } : { failure: null, finish: terminal.reason };
+  const ending = { ...end, usage, dropped: [] };
+  if (isFull && tagResource(response, signatureFamily) === response) return { ending, bytes };
+  // Read again, exactly: what the provider printed is printed again.
+  const exact = parseJsonBytes(bytes);
+  const tagged = tagResource(isJsonObject(exact) ? exact : response, signatureFamily);
+  const filled = isFull ? tagged : fillResource(tagged, context);
+  const printed = isFailed ? { ...filled, error: failedObject(error, context.requestId) } : filled;
+  const edits = (isFull ? NO_EDITS : MEMBERS_FILLED) | (tagged === exact ? NO_EDITS : SIGNATURES_MARKED);
+  return { ending: { ...ending, edits }, bytes: new TextEncoder().encode(JSON.stringify(printed)) };
+}
+
+function failed(failure: UpstreamFailure, usage: TokenUsage | null): WholeAnswer {
+  return { ending: { failure, finish: null, usage, dropped: [] }, bytes: new Uint8Array(0) };
 }

@@ -1,8 +1,7 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { publishedSchema } from "../../../dialects/contract/parser-rules.ts";
 import type { Endpoint } from "../endpoint.ts";
-import type { EndpointExample } from "../examples/example.ts";
-import { EXAMPLES } from "../examples/examples.ts";
+import { type EndpointExample, EXAMPLES } from "../examples/examples.ts";
 import type { ErrorAnswers } from "./error-answers.ts";
 import { headersOf } from "./response-headers.ts";
 import { securityOf } from "./security.ts";

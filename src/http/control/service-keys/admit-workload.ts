@@ -2,7 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { serviceError, type ServiceError } from "../../../canon/error.ts";
 import { codedError } from "../../../canon/errors/coded-error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import type { AdmittedWorkload, Runtime } from "../../runtime.ts";
+import type { AdmittedWorkload } from "../../../canon/workload-identity.ts";
+import type { Runtime } from "../../runtime.ts";
 import type { Snapshot } from "../../snapshot.ts";
 
 /** `subject_token_type` of a JWT (RFC 8693 §3). */

@@ -5,7 +5,8 @@ import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { ruleOfCaller } from "../../../canon/workload-identity.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
-import type { Runtime, ExchangeFault } from "../../runtime.ts";
+import type { ExchangeFault } from "../../../canon/credentials/tokens.ts";
+import type { Runtime } from "../../runtime.ts";
 import { JWT_TYPE } from "./admit-workload.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
 

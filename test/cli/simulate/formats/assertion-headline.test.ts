@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { assertionText } from "../../../../src/cli/simulate/formats/screen/assertion-headline.ts";
+import { assertionText } from "../../../../src/cli/simulate/formats/screen/headline.ts";
 import type { ChangedEntry } from "../../../../src/simulate/report/cause-report.ts";
 import type { SettingChange } from "../../../../src/simulate/report/report.ts";
 

@@ -5,7 +5,6 @@ import { amountText, listText } from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";
 import type { Tone } from "../wording/change-wording.ts";
 import { latentCut, latentOf, latentText } from "../wording/latent.ts";
-import { notesOf } from "./notes.ts";
 import { priceText } from "./words.ts";
 
 /** A line about a cause that is about no workspace. */
@@ -117,4 +116,42 @@ function costRows({ gains, routes, entries, renames }: CauseReport): readonly Pl
   const own = priced.map(({ endpoint, price }) => (price === null ? "" : `${endpoint} ${priceText(price)}`)).join(", ");
   const against = `against ${primary.endpoint} ${priceText(primary.price)} USD per million tokens in/out`;
   return [{ tag: "COST", tone: "quiet", text: `${own} ${against}` }];
+}
+
+/** What a reviewer should know besides what requests meet, as sentences without a full stop. */
+function notesOf(cause: CauseReport): readonly string[] {
+  return [...titleNotes(cause), ...hostNotes(cause), ...trainingNotes(cause), ...assertionNotes(cause)];
+}
+
+/** A title may promise what the change breaks, and no program can judge that. */
+function titleNotes({ gains, routes, entries, renames }: CauseReport): readonly string[] {
+  if (renames.length > 0) return [];
+  const changed = new Set(
+    entries.flatMap(({ kind, subject, change }) => (kind === "route" && change === "changed" ? [subject] : [])),
+  );
+  if (gains.length === 0) return [];
+  return routes.flatMap(({ id, title }) =>
+    changed.has(id) && title !== id ? [`the title of ${id} says "${title}"`] : [],
+  );
+}
+
+/** Who is reached is a host, whatever its row is called. */
+function hostNotes({ gains, entries }: CauseReport): readonly string[] {
+  const added = new Set(
+    entries.flatMap(({ kind, subject, change }) => (kind === "provider" && change === "added" ? [subject] : [])),
+  );
+  const hosts = new Map(
+    gains.flatMap(({ provider, host }) => (added.has(provider) ? [[provider, host] as const] : [])),
+  );
+  return [...hosts].map(([provider, host]) => `${provider} is ${host}`);
+}
+
+function trainingNotes({ gains }: CauseReport): readonly string[] {
+  const training = gains.filter(({ trains_on_data: trains }) => trains).map(({ provider }) => provider);
+  return training.length === 0 ? [] : [`${listText([...new Set(training)])} trains on data`];
+}
+
+function assertionNotes({ entries }: CauseReport): readonly string[] {
+  const removed = entries.filter(({ kind, change }) => kind === "assertion" && change !== "added");
+  return removed.length === 0 ? [] : ["later changes are checked by the new assertions, and this change is too"];
 }

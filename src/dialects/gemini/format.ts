@@ -1,13 +1,13 @@
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import type { GenerateRequest, OutputFormat, ReasoningRequest } from "../../../canon/generate/generate-request.ts";
-import type { JsonObject } from "../../../canon/json.ts";
-import type { FormattedRequest, Target } from "../../dialect.ts";
-import { methodPath, resourceName } from "../paths.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { GenerateRequest, OutputFormat, ReasoningRequest } from "../../canon/generate/generate-request.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
+import { methodPath, resourceName } from "./paths.ts";
 import { type Draft, dropMark } from "./format-parts.ts";
 import { formatTurns } from "./format-turns.ts";
-import type { ReasoningEffort } from "../../../canon/request.ts";
-import type { ModelReasoning } from "../../../canon/table.ts";
-import type { Tool, ToolChoice } from "../../../canon/generate/message.ts";
+import type { ReasoningEffort } from "../../canon/request.ts";
+import type { ModelReasoning } from "../../canon/table.ts";
+import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
 
 /** Prints a request for generateContent, its stream, or countTokens (docs/protocols.md#gemini). */
 export function formatGemini(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {

@@ -1,4 +1,4 @@
-import type { SessionHolder } from "../../canon/credentials/session.ts";
+import type { SessionHolder } from "../canon/credentials/session.ts";
 
 /** A session as the store keeps it: of the cookie's value only a digest. Times are milliseconds since the epoch. */
 export interface SessionRecord {

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 
-import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
-import type { SessionHolder } from "../../canon/credentials/session.ts";
-import type { RandomBytes } from "../key-text.ts";
+import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
+import type { SessionHolder, SessionTimes } from "../canon/credentials/session.ts";
+import type { RandomBytes } from "./key-text.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
 
 /** How long a look into the store counts, milliseconds: a sign-out on another replica is seen so soon. */
@@ -24,14 +24,6 @@ interface Look {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly found: Promise<SessionRecord | null>;
-}
-
-/** How long sessions last, milliseconds. */
-export interface SessionTimes {
-  /** Without a use. */
-  readonly idle: number;
-  /** However much it is used. */
-  readonly absolute: number;
 }
 
 /** Sessions of the console, over a store that all replicas share. Methods throw {@link StoreUnavailableError} where it is unavailable. */

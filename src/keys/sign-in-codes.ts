@@ -1,4 +1,4 @@
-import type { RandomBytes } from "../key-text.ts";
+import type { RandomBytes } from "./key-text.ts";
 
 /** How long a code is good, milliseconds. */
 const LIFETIME = 10 * 60_000;

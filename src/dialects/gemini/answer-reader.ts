@@ -1,15 +1,15 @@
-import type { UpstreamFailure } from "../../../canon/failure.ts";
-import type { FinishReason, TokenLogprob } from "../../../canon/generate/event.ts";
-import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
-import { type TokenUsage, wholeInput } from "../../../canon/generate/usage.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import { AnswerEvents } from "../../answer-events.ts";
-import type { Target } from "../../dialect.ts";
-import { answerFailure } from "../../translation/answer-failure.ts";
-import { readErrorFrame } from "../read-error.ts";
-import { markSignature, type SignedPart } from "../signed-parts.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { FinishReason, TokenLogprob } from "../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
+import { type TokenUsage, wholeInput } from "../../canon/generate/usage.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { AnswerEvents } from "../answer-events.ts";
+import type { Target } from "../dialect.ts";
+import { answerFailure } from "../translation/answer-failure.ts";
+import { readErrorFrame } from "./read-error.ts";
+import { markSignature, type SignedPart } from "./signed-parts.ts";
 import { AnswerCallIds, readCitations } from "./answer-call-ids.ts";
-import { readCount } from "../../answer-members.ts";
+import { readCount } from "../answer-members.ts";
 
 /** Signatures have blocks of their own, so that none lands on a thought that stands before its part. */
 const SIGNATURE_BLOCK = "signature";

@@ -6,10 +6,10 @@ import type {
   TextPart,
   ToolResult,
   Turn,
-} from "../../../canon/generate/message.ts";
-import type { JsonObject, JsonValue } from "../../../canon/json.ts";
-import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
+} from "../../canon/generate/message.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 
 /** A request while it is made, and what could not be said in it. */
 export interface Draft {

@@ -1,11 +1,16 @@
 import { hash } from "node:crypto";
 import { decodeJwt, errors, jwtVerify, type JWTPayload } from "jose";
-import { matchesClaims } from "../../canon/credentials/claim-match.ts";
-import type { Identity } from "../../canon/identity.ts";
-import { canonicalJson, isJsonObject, parseJson, type JsonObject } from "../../canon/json.ts";
-import type { FetchJson, KeyFetchFailure } from "../../canon/key-fetch.ts";
-import { workloadCaller, type WorkloadIdentity, type WorkloadIssuer } from "../../canon/workload-identity.ts";
-import type { Clock } from "../key-record.ts";
+import { matchesClaims } from "../canon/credentials/claim-match.ts";
+import { canonicalJson, isJsonObject, parseJson, type JsonObject } from "../canon/json.ts";
+import type { FetchJson, KeyFetchFailure } from "../canon/key-fetch.ts";
+import {
+  workloadCaller,
+  type AdmittedWorkload,
+  type WorkloadFault,
+  type WorkloadIdentity,
+  type WorkloadIssuer,
+} from "../canon/workload-identity.ts";
+import type { Clock } from "./key-record.ts";
 import { RemoteKeys, finderOf, type KeyFinder, type MonotonicClock } from "./issuer-keys.ts";
 import { ruleHolder } from "./rule-holder.ts";
 
@@ -31,22 +36,6 @@ const ALGORITHMS = [
   "EdDSA",
   "Ed25519",
 ];
-
-/** A workload that may get a token. */
-export interface AdmittedWorkload {
-  /** Of the one rule that matches; it ends with the JWT. */
-  readonly identity: Identity;
-  /** SHA-256 of issuer and subject, hexadecimal: an auditor who knows both finds the workload by it, and the value does not reveal them. */
-  readonly subject: string;
-}
-
-/**
- * `invalid`: malformed, of an unknown issuer, or not signed by it. `expired`: or not valid yet. `not_granted`: no rule has its audience and claims.
- * `ambiguous`: several have. `unavailable`: its issuer's keys cannot be fetched.
- */
-export type WorkloadFault =
-  | { readonly fault: "invalid" | "expired" | "not_granted" | "unavailable" }
-  | { readonly fault: "ambiguous"; readonly rules: readonly string[] };
 
 /** Judges the JWTs of workloads (docs/keys.md#workloads-without-keys). */
 export class WorkloadTokens {

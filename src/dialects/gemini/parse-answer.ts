@@ -1,14 +1,14 @@
-import { countedTokens, failedAnswer } from "../../answer-events.ts";
-import { readCount } from "../../answer-members.ts";
-import type { InferenceEvent } from "../../../canon/generate/event.ts";
-import type { GenerateRequest } from "../../../canon/generate/generate-request.ts";
-import { isJsonObject } from "../../../canon/json.ts";
-import type { EventParser, Target } from "../../dialect.ts";
-import { parseExactJsonText, parseJsonBytes } from "../../json-bytes.ts";
-import { answerFailure } from "../../translation/answer-failure.ts";
-import { errorOf, readErrorFrame } from "../read-error.ts";
+import { countedTokens, failedAnswer } from "../answer-events.ts";
+import { readCount } from "../answer-members.ts";
+import type { InferenceEvent } from "../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
+import { isJsonObject } from "../../canon/json.ts";
+import type { EventParser, Target } from "../dialect.ts";
+import { parseExactJsonText, parseJsonBytes } from "../json-bytes.ts";
+import { answerFailure } from "../translation/answer-failure.ts";
+import { errorOf, readErrorFrame } from "./read-error.ts";
 import { AnswerReader } from "./answer-reader.ts";
-import { SseEventParser } from "../../sse.ts";
+import { SseEventParser } from "../sse.ts";
 
 /** A whole answer, or the answer to a count, as the events of a stream of it. */
 export function parseGeminiAnswer(

@@ -1,18 +1,7 @@
 import * as client from "openid-client";
 
-import type { OidcSettings } from "../../canon/console.ts";
-import type { Person } from "../../canon/credentials/session.ts";
-
-/** What a browser's return from the provider is checked with. */
-export interface SignInCheck {
-  readonly state: string;
-  readonly nonce: string;
-  /** PKCE (RFC 7636). */
-  readonly verifier: string;
-}
-
-/** `refused`: the provider says no. `invalid`: the return is not the one that was requested. `unavailable`: the provider cannot be reached. */
-export type SignInFault = { readonly fault: "refused" | "invalid" | "unavailable" };
+import type { OidcSettings } from "../canon/console.ts";
+import type { Person, SignInCheck, SignInFault } from "../canon/credentials/session.ts";
 
 /** Longest call of the provider, seconds. */
 const TIMEOUT = 10;

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
-import type { Citation } from "../../../canon/generate/event.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import type { Citation } from "../../canon/generate/event.ts";
 
 /** Ids of answers that may stand in an id of ours; with it the id has 40 characters at most, which is all that some clients' stores take. */
 const PLAIN_ID = /^[a-zA-Z0-9_-]{1,30}$/;

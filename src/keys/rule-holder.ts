@@ -1,13 +1,8 @@
 import { hash } from "node:crypto";
-import type { ExchangeGrant } from "../../canon/credentials/service-key.ts";
-import type { Identity } from "../../canon/identity.ts";
-import { canonicalJson } from "../../canon/json.ts";
-import {
-  ruleOfCaller,
-  workloadCaller,
-  type WorkloadIdentity,
-  type WorkloadRule,
-} from "../../canon/workload-identity.ts";
+import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
+import type { Identity } from "../canon/identity.ts";
+import { canonicalJson } from "../canon/json.ts";
+import { ruleOfCaller, workloadCaller, type WorkloadIdentity, type WorkloadRule } from "../canon/workload-identity.ts";
 
 /** A rule as what its tokens are narrowed from, as a key is for its own. */
 export interface RuleHolder {

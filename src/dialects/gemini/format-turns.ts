@@ -1,4 +1,4 @@
-import type { ServiceError } from "../../../canon/error.ts";
+import type { ServiceError } from "../../canon/error.ts";
 import type {
   AssistantTurn,
   SystemTurn,
@@ -8,11 +8,11 @@ import type {
   AssistantPart,
   ReasoningPart,
   ToolCallPart,
-} from "../../../canon/generate/message.ts";
-import { type JsonObject, isJsonObject, type JsonValue } from "../../../canon/json.ts";
+} from "../../canon/generate/message.ts";
+import { type JsonObject, isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { type Draft, formatInput, formatResults, formatText, OpenCalls, dropMark } from "./format-parts.ts";
-import { parseExactJsonText } from "../../json-bytes.ts";
-import { readMarked, UNSIGNED_CALL } from "../signed-parts.ts";
+import { parseExactJsonText } from "../json-bytes.ts";
+import { readMarked, UNSIGNED_CALL } from "./signed-parts.ts";
 
 /** Writes `systemInstruction` and `contents`. The error is for a tool result that answers no call. */
 export function formatTurns(turns: readonly Turn[], style: CallStyle, draft: Draft): ServiceError | null {
