@@ -1,6 +1,7 @@
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import { UNIQUE_VIOLATION, StatementFailure } from "./failure.ts";
 import type { Parameter, Pool, Row } from "./pool.ts";
+import { COMPRESSED_EVIDENCE } from "./schema/compressed-evidence.ts";
 import { EVIDENCE } from "./schema/evidence.ts";
 import { migrateToEvidenceBatches } from "./schema/evidence-batches.ts";
 import { ISSUERS } from "./schema/issuers.ts";
@@ -36,6 +37,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 11, name: "evidence batches", sql: migrateToEvidenceBatches },
   { version: 12, name: "sessions", sql: SESSIONS },
   { version: 13, name: "key changes", sql: KEY_CHANGES },
+  { version: 14, name: "compressed evidence", sql: COMPRESSED_EVIDENCE },
 ];
 
 /** Any number, the same in every version of this program: who holds it changes the schema. */
