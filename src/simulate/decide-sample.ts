@@ -3,6 +3,7 @@ import type { Identity } from "../canon/identity.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicySet, type PolicyTime } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { decide, type Question } from "../decide/decide.ts";
+import { namedProviders } from "./renames/former-providers.ts";
 import type { Outcome, PlannedEndpoint, SampleRequest } from "./sample-request.ts";
 
 /** The identity of a sample's key. No decision depends on the members that are made up here. */
@@ -43,7 +44,8 @@ export function instantOf({ day, hour }: PolicyTime): number {
 
 /** The decision that a call of this shape gets: it is the same function (docs/concepts.md#how-a-decision-is-made). */
 export function decideSample(table: RoutingTable, policies: PolicySet, sample: SampleRequest): Decision {
-  return decide(table, policies, identityOf(sample), questionOf(sample), instantOf(sample.time));
+  const question = questionOf({ ...sample, preferences: namedProviders(table, sample.preferences) });
+  return decide(table, policies, identityOf(sample), question, instantOf(sample.time));
 }
 
 /** What a comparison looks at. */

@@ -11,6 +11,7 @@ import type { JobInput } from "./jobs/job-input.ts";
 import { decideJobs, type DecidedJobs } from "./jobs/decide-jobs.ts";
 import { latentChanges, type RuleLocation } from "./latent/latent-changes.ts";
 import { JobRunner } from "./jobs/job-runner.ts";
+import { renamedSides } from "./renames/renames.ts";
 import { comparisonReport, type ComparisonContext } from "./report/comparison-report.ts";
 import { dimensionReports } from "./report/dimension-report.ts";
 import { coverageFacts, unusedRuleFindings } from "./report/unused-findings.ts";
@@ -40,10 +41,12 @@ export interface SimulatedSides {
 
 /** Compares two sides. Rejects over bugs, and with the signal's reason. */
 export async function simulateSides(
-  { base, head, compiled, explain }: SimulatedSides,
+  { base: files, head, compiled: written, explain }: SimulatedSides,
   request: SimulationRequest,
   watch: SimulationWatch,
 ): Promise<SimulationReport> {
+  const { sides: compiled, renames } = renamedSides(written);
+  const base: ReportedSide = { ...files, table: compiled.base.table };
   const plan = planned(compiled, request);
   const { tally, cut } = await decideJobs(plan.input, plan.runner, request, watch, true);
   await plan.runner.load();
@@ -62,7 +65,7 @@ export async function simulateSides(
         : ({ workspace, operation, provider, region }) =>
             evidence.seen[view].paths.get([workspace, operation, provider, region].join("\n")) ?? 0,
   });
-  const sides = { base: sideReport(base, compiled.base, "base"), head: sideReport(head, compiled.head, "head") };
+  const sides = { base: sideReport(files, compiled.base, "base"), head: sideReport(head, compiled.head, "head") };
   const declared = comparisonReport(tally.declared, context("declared"));
   const promoted = comparisonReport(tally.promoted, context("promoted"));
   const latent = latentChanges(plan.runner.views, { base: base.table, head: head.table }, ruleLocation(base, head));
@@ -88,6 +91,7 @@ export async function simulateSides(
       declared,
       promoted,
       promotedPolicies: promotedIds,
+      renames,
       others: [...(request.assertions?.entries ?? []), ...(request.otherOverlays ?? []).map(overlayEntry)],
     }),
     // Classes that were not decided might have met it.
@@ -100,6 +104,7 @@ export async function simulateSides(
       ...changedSettings(base, head, {
         newPolicies: request.fresh ? null : newPolicies(compiled),
         samePolicies: samePolicies(compiled),
+        renames,
       }),
       ...(request.assertions?.changes ?? []),
       ...(request.otherOverlays ?? []),

@@ -1,5 +1,6 @@
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { parseAssertions } from "../../simulate/assertions/file/parse.ts";
+import { renamesOf } from "../../simulate/renames/renames.ts";
 import type { ChangedEntry } from "../../simulate/report/cause-report.ts";
 import type { SettingChange } from "../../simulate/report/report.ts";
 import type { Side, SimulationRequest } from "../../simulate/request.ts";
@@ -38,9 +39,12 @@ export async function heldAssertions(
     // Base's own file may have errors; that it differs is known.
     before === null ? null : { source: before, assertions: parseAssertions(before, sidesOf(base, base)).assertions },
     own === null ? null : { source: own, assertions },
+    renamesOf(base.table, head.table),
   );
+  // What follows a renamed row is part of the rename; another name for an assertion is not.
+  const shown = changes.filter(({ effect, path }) => effect !== "renamed" || path.endsWith(".id"));
   return {
-    assertions: { file: source.path, assertions, changes, entries: changes.map(entryOf) },
+    assertions: { file: source.path, assertions, changes, entries: shown.map(entryOf) },
     diagnostics,
     source,
     failed: false,

@@ -13,6 +13,8 @@ export interface Variants {
   readonly base: DecidingSide;
   readonly head: DecidingSide;
   readonly undone: readonly (DecidingSide | null)[];
+  /** Whether a unit is a row's other name and nothing else. */
+  readonly isRename: (unit: number) => boolean;
   /** Base with one unit as head has it, made when it is needed. */
   readonly done: (unit: number) => Promise<DecidingSide | null>;
 }
@@ -53,7 +55,7 @@ async function causesOf(
   sample: SampleRequest,
   view: View,
   units: number,
-  { base, head, undone, done }: Variants,
+  { base, head, undone, done, isRename }: Variants,
 ): Promise<readonly number[]> {
   const [was, is] = [base.result(sample, view), head.result(sample, view)];
   // A workspace and a route of one group need not be together in any of its requests.
@@ -65,7 +67,9 @@ async function causesOf(
     const side = await done(unit);
     if (side !== null && side.result(sample, view) !== was) enough.push(unit);
   }
-  return enough;
+  // Two former names in one request are each refused alone: that does not make them one change.
+  const first = enough.find(isRename);
+  return first === undefined ? enough : [first];
 }
 
 /** The example, then one request of each other workspace and route. */

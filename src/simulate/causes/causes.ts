@@ -1,18 +1,18 @@
 import { createHash } from "node:crypto";
-import type { RoutingTable } from "../../canon/table.ts";
 import type { ComparisonReport } from "../report/report.ts";
 import type { CauseReport, ChangedEntry } from "../report/cause-report.ts";
 import { CHANGES } from "../change-kind.ts";
 import type { ReportedSide } from "../request.ts";
-import type { CompiledSide, CompiledSides } from "../side-contents.ts";
-import { attribute, type Variants, type ViewedGroup } from "./attribute.ts";
-import { treeEntries, treeOf, type SideTrees } from "./changed-entries.ts";
+import type { CompiledSides } from "../side-contents.ts";
+import { attribute, type ViewedGroup } from "./attribute.ts";
+import type { FoundRename } from "../renames/renames.ts";
+import { treeEntries, treeOf } from "./changed-entries.ts";
 import { changedUnits, needs, type ChangedUnit } from "./changed-units.ts";
-import { memberAt, withMember } from "./config-tree.ts";
 import { policyEntries } from "./policy-entries.ts";
 import { exceptionsOf } from "./exceptions.ts";
 import { causeFacts, differsByName } from "./cause-facts.ts";
-import { SideMaker, tableOfTree, type DecidingSide } from "./side-variants.ts";
+import { renamedRows } from "./renames.ts";
+import { variantsOf } from "./unit-variants.ts";
 
 /** What the causes of changes are looked for in. */
 export interface CauseQuestion {
@@ -23,6 +23,8 @@ export interface CauseQuestion {
   readonly promoted: ComparisonReport;
   /** Policies that count as promoted. */
   readonly promotedPolicies: readonly string[];
+  /** Of rows of base, whose table has those that no policy can distinguish under both names. */
+  readonly renames: readonly FoundRename[];
   /** Assertions and overlays that differ: no request shows them. */
   readonly others: readonly ChangedEntry[];
 }
@@ -36,9 +38,11 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
   const trees = { base: treeOf(base.files), head: treeOf(head.files) };
   const rows = treeEntries(trees, { base: base.files.routes.path, head: head.files.routes.path });
   const sources = { base: base.files.policies, head: head.files.policies };
-  const units = changedUnits(rows, policyEntries(compiled, sources));
+  const renamed = renamedRows(rows, trees.base, question.renames);
+  const units = changedUnits(rows, policyEntries(compiled, sources), renamed);
   const groups = groupsOf(question);
-  const variants = groups.length === 0 || units.length === 0 ? null : await variantsOf(units, trees, question);
+  const variants =
+    groups.length === 0 || units.length === 0 ? null : await variantsOf(units, { ...question, trees, renamed });
   const found =
     variants === null ? groups.map(() => new Set<number>()) : await attribute(groups, units.length, variants);
   const exceptions = variants === null ? [] : exceptionsOf(groups, variants.head);
@@ -50,7 +54,9 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
       own.flatMap((index) => groups[index] ?? []),
     ),
   );
-  const alone = others.map((entry) => causeOf([{ entries: [entry], rows: [], policy: null, rename: null }], []));
+  const alone = others.map((entry) =>
+    causeOf([{ entries: [entry], rows: [], policy: null, rename: null, row: null }], []),
+  );
   const lost = groups.filter((_group, index) => found[index]?.size === 0);
   const unknown = lost.length === 0 ? [] : [causeOf([], lost)];
   return [...causes.toSorted((left, right) => rankOf(left, question) - rankOf(right, question)), ...alone, ...unknown];
@@ -65,59 +71,6 @@ function groupsOf({ declared, promoted }: CauseQuestion): readonly ViewedGroup[]
       known.has(group.id) ? [] : [{ group, view: "promoted" }],
     ),
   ];
-}
-
-async function variantsOf(
-  units: readonly ChangedUnit[],
-  trees: SideTrees,
-  { compiled: { base, head }, promotedPolicies }: CauseQuestion,
-): Promise<Variants> {
-  const maker = new SideMaker([...head.modules, ...base.modules], (id) => promotedPolicies.includes(id));
-  const own = await maker.make(head.table, head.contents);
-  const undone: (DecidingSide | null)[] = [];
-  // One after the other: each may load policies.
-  for (const unit of units) undone.push(await variant(maker, unit, { from: head, to: base }, trees.head, trees.base));
-  const before = await maker.make(base.table, base.contents);
-  const done = new Map<number, Promise<DecidingSide | null>>();
-  return {
-    base: before,
-    head: own,
-    undone,
-    done: (index) => {
-      const unit = units[index];
-      const known = done.get(index);
-      if (known !== undefined || unit === undefined) return known ?? Promise.resolve(null);
-      const made = variant(maker, unit, { from: base, to: head }, trees.base, trees.head);
-      done.set(index, made);
-      return made;
-    },
-  };
-}
-
-/** One side with a unit as the other side has it; `null` where its table does not compile. */
-async function variant(
-  maker: SideMaker,
-  { rows, policy }: ChangedUnit,
-  { from, to }: { readonly from: CompiledSide; readonly to: CompiledSide },
-  own: SideTrees["head"],
-  other: SideTrees["head"],
-): Promise<DecidingSide | null> {
-  let table: RoutingTable | null = from.table;
-  if (rows.length > 0 && own !== null && other !== null) {
-    const tree = rows.reduce((all, { path }) => withMember(all, path, memberAt(other, path)), own);
-    table = tableOfTree(tree, [...new Set([...from.contents, ...to.contents].map(({ contract }) => contract.id))]);
-  }
-  if (table === null) return null;
-  const contents =
-    policy === null
-      ? from.contents
-      : [
-          ...from.contents.filter(({ contract }) => contract.id !== policy),
-          ...to.contents.filter(({ contract }) => contract.id === policy),
-        ].toSorted((left, right) =>
-          left.contract.id < right.contract.id ? -1 : left.contract.id > right.contract.id ? 1 : 0,
-        );
-  return maker.make(table, contents);
 }
 
 interface Joined {
@@ -173,7 +126,12 @@ function causeReport(
   question: CauseQuestion,
 ): CauseReport {
   const renames = units.flatMap(({ rename }) => (rename === null ? [] : [rename]));
-  const entries = units.flatMap((unit) => unit.entries).toSorted((left, right) => importance(left) - importance(right));
+  // What comes first of a row with another name is the row itself.
+  const [named, others] = [true, false].map((isNamed) =>
+    units.filter(({ row }) => (row !== null) === isNamed).flatMap((unit) => unit.entries),
+  );
+  const byImportance = (others ?? []).toSorted((left, right) => importance(left) - importance(right));
+  const entries = [...(named ?? []), ...byImportance];
   const text = JSON.stringify(entries.map(({ path, change }) => [path, change]));
   const idsOf = (view: ViewedGroup["view"]) => groups.filter((each) => each.view === view).map(({ group }) => group.id);
   return {

@@ -107,6 +107,6 @@ function at({ line, column, file }: Position, own: string, side: SideLocation["s
 /** Characters of a value: a longer one is read in the file. */
 const LONGEST_VALUE = 160;
 
-function short(text: string): string {
+export function short(text: string): string {
   return text.length <= LONGEST_VALUE ? text : `${text.slice(0, LONGEST_VALUE - 1)}…`;
 }

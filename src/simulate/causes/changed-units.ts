@@ -1,7 +1,8 @@
 import type { ChangedEntry } from "../report/cause-report.ts";
 import type { Rename } from "../report/cause-report.ts";
+import type { RowRename } from "../renames/renamed-table.ts";
 import type { TreeEntry } from "./changed-entries.ts";
-import { mentions, renamedRows } from "./renames.ts";
+import { mentions, type RenamedRow } from "./renames.ts";
 
 /** Entries that are undone together: one entry, a renamed row with its mentions, or a policy with its mode. */
 export interface ChangedUnit {
@@ -10,10 +11,15 @@ export interface ChangedUnit {
   /** The policy whose contents are undone with it. */
   readonly policy: string | null;
   readonly rename: Rename | null;
+  /** The row that goes by another name. */
+  readonly row: RowRename | null;
 }
 
-export function changedUnits(rows: readonly TreeEntry[], policies: readonly ChangedEntry[]): readonly ChangedUnit[] {
-  const renames = renamedRows(rows);
+export function changedUnits(
+  rows: readonly TreeEntry[],
+  policies: readonly ChangedEntry[],
+  renames: readonly RenamedRow[],
+): readonly ChangedUnit[] {
   const modes = new Map(rows.flatMap((row) => (isMode(row) ? [[row.path[2] ?? "", row] as const] : [])));
   const ids = new Set(policies.map(({ subject }) => subject));
   const used = new Set([
@@ -21,11 +27,12 @@ export function changedUnits(rows: readonly TreeEntry[], policies: readonly Chan
     ...[...modes].flatMap(([id, row]) => (ids.has(id) ? [row] : [])),
   ]);
   return [
-    ...renames.map(({ rename, entries }) => unitOf(entries, null, rename)),
+    ...renames.map((row) => ({ ...unitOf(row.entries, null, row.rename), row })),
     ...policies.map((entry) => {
       const mode = modes.get(entry.subject);
       const own = mode === undefined ? [] : [mode];
-      return { entries: [entry, ...own.map((row) => row.entry)], rows: own, policy: entry.subject, rename: null };
+      const entries = [entry, ...own.map((row) => row.entry)];
+      return { entries, rows: own, policy: entry.subject, rename: null, row: null };
     }),
     ...together(rows.filter((row) => !used.has(row))).map((own) => unitOf(own, modeOf(own), null)),
   ];
@@ -47,15 +54,16 @@ function modeOf([row]: readonly TreeEntry[]): string | null {
 }
 
 function unitOf(rows: readonly TreeEntry[], policy: string | null, rename: Rename | null): ChangedUnit {
-  return { entries: rows.map(({ entry }) => entry), rows, policy, rename };
+  return { entries: rows.map(({ entry }) => entry), rows, policy, rename, row: null };
 }
 
 function isMode({ path }: TreeEntry): boolean {
   return path[0] === "policies" && path[1] === "initial_mode" && path.length === 3;
 }
 
-/** Whether a unit names a row that the other one adds or removes, and so cannot stand without it. */
+/** Whether a unit names a row that the other one adds or removes, and so cannot stand without it. It can under a row's other name. */
 export function needs(unit: ChangedUnit, other: ChangedUnit): boolean {
+  if (other.row !== null) return false;
   return other.entries.some(
     ({ change, subject, kind }) =>
       change !== "changed" &&

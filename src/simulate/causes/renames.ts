@@ -1,59 +1,89 @@
 import { canonicalJson, isJsonObject, type JsonValue } from "../../canon/json.ts";
+import type { ConfigNode } from "../../compile/authored/tree.ts";
+import { RENAMED_KINDS, type RowRename } from "../renames/renamed-table.ts";
+import type { FoundRename } from "../renames/renames.ts";
 import type { Rename } from "../report/cause-report.ts";
-import type { TreeEntry } from "./changed-entries.ts";
+import { short, type TreeEntry } from "./changed-entries.ts";
+import { flowText, memberAt, valueOf } from "./config-tree.ts";
+import { renamedTree } from "./renamed-tree.ts";
 
-/** A row that has another name and the same content, with the entries that only follow the name. */
-export interface RenamedRow {
-  readonly rename: Rename;
+/** A row that has another name, with the entries that only follow the name. */
+export interface RenamedRow extends RowRename {
+  /** `null`: its content changed too. */
+  readonly rename: Rename | null;
   readonly entries: readonly TreeEntry[];
 }
 
-const KINDS = new Set(["region_group", "provider", "model", "endpoint", "route", "workspace"]);
-
-/** Rows of one section of which one went and one with the same content came. */
-export function renamedRows(entries: readonly TreeEntry[]): readonly RenamedRow[] {
-  const rows = entries.filter(({ path, entry }) => path.length === 2 && KINDS.has(entry.kind));
-  const added = new Set(rows.filter(({ entry }) => entry.change === "added"));
-  const pairs = rows.flatMap((gone) => {
-    if (gone.entry.change !== "removed") return [];
-    const came = [...added].find(
-      ({ path, after }) => path[0] === gone.path[0] && contentOf(after) === contentOf(gone.before),
-    );
-    if (came === undefined) return [];
-    added.delete(came);
-    return [{ gone, came }];
+/** Of each rename the row that came, the row that went, and what differs by the name alone; then rows that replace others wherever those were named. */
+export function renamedRows(
+  entries: readonly TreeEntry[],
+  base: ConfigNode | null,
+  renames: readonly FoundRename[],
+): readonly RenamedRow[] {
+  if (base === null) return [];
+  const used = new Set<TreeEntry>();
+  const take = (taken: readonly TreeEntry[]): readonly TreeEntry[] => {
+    for (const entry of taken) used.add(entry);
+    return taken;
+  };
+  const same = renames.map(({ distinguished_by: policies, ...row }): RenamedRow => {
+    const rename = { ...row, ...(policies.length > 0 && { distinguished_by: policies }) };
+    return {
+      ...row,
+      rename,
+      entries: take([...rowsOf(entries, row), ...followers(entries, base, renames, row, used)]),
+    };
   });
-  const used = new Set(pairs.flatMap(({ gone, came }) => [gone, came]));
-  const names = new Map(pairs.map(({ gone, came }) => [gone.entry.subject, came.entry.subject]));
-  return pairs.map(({ gone, came }): RenamedRow => {
-    const [from, to] = [gone.entry.subject, came.entry.subject];
-    const followers = entries.filter((each) => {
-      if (used.has(each) || !mentions(each.before, from) || !followsNames(each, names)) return false;
-      used.add(each);
-      return true;
+  const replaced = RENAMED_KINDS.flatMap((kind) => {
+    const rows = entries.filter((each) => each.path.length === 2 && each.entry.kind === kind && !used.has(each));
+    return rows.flatMap((gone): readonly RenamedRow[] => {
+      if (gone.entry.change !== "removed") return [];
+      for (const came of rows) {
+        if (came.entry.change !== "added" || used.has(came)) continue;
+        const row = { kind, from: gone.entry.subject, to: came.entry.subject };
+        const following = followers(entries, base, [...renames, row], row, used);
+        if (following.length === 0) continue;
+        take([came, gone, ...following]);
+        return [{ ...row, rename: null, entries: [replacing(came, gone), gone, ...following] }];
+      }
+      return [];
     });
-    return { rename: { kind: gone.entry.kind, from, to }, entries: [came, gone, ...followers] };
+  });
+  return [...same, ...replaced];
+}
+
+/** The row under both names, the new one first. */
+function rowsOf(entries: readonly TreeEntry[], { kind, from, to }: RowRename): readonly TreeEntry[] {
+  const named = (name: string) =>
+    entries.filter(({ path, entry }) => path.length === 2 && entry.kind === kind && entry.subject === name);
+  return [...named(to), ...named(from)];
+}
+
+function followers(
+  entries: readonly TreeEntry[],
+  base: ConfigNode,
+  renames: readonly RowRename[],
+  { from }: RowRename,
+  used: ReadonlySet<TreeEntry>,
+): readonly TreeEntry[] {
+  const tree = renamedTree(base, renames);
+  return entries.filter((each) => {
+    const { path, before, after } = each;
+    if (used.has(each) || after === undefined || !mentions(before, from)) return false;
+    const following = valueOf(memberAt(tree, path));
+    return following !== undefined && canonicalJson(following) === canonicalJson(after);
   });
 }
 
-function contentOf(value: JsonValue | undefined): string {
-  return isJsonObject(value) ? canonicalJson({ ...value, id: undefined }) : canonicalJson(value ?? null);
-}
-
-function followsNames({ before, after }: TreeEntry, names: ReadonlyMap<string, string>): boolean {
-  if (before === undefined || after === undefined) return false;
-  return canonicalJson(renamed(before, names)) === canonicalJson(after);
-}
-
-function renamed(value: JsonValue, names: ReadonlyMap<string, string>): JsonValue {
-  if (typeof value === "string") return names.get(value) ?? value;
-  if (value === null || typeof value !== "object") return value;
-  if (!isJsonObject(value)) return value.map((item) => renamed(item, names));
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, member]) =>
-      member === undefined ? [] : [[names.get(name) ?? name, renamed(member, names)]],
-    ),
-  );
+/** The row that came, with the members in which it differs from the one that went. */
+function replacing(came: TreeEntry, { before }: TreeEntry): TreeEntry {
+  const { after, entry } = came;
+  if (!isJsonObject(before) || !isJsonObject(after)) return came;
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((name) => name !== "id");
+  const differing = names.filter((name) => canonicalJson(before[name] ?? null) !== canonicalJson(after[name] ?? null));
+  const shown = (row: typeof before): string =>
+    flowText(Object.fromEntries(differing.flatMap((name) => (row[name] === undefined ? [] : [[name, row[name]]]))));
+  return { ...came, entry: { ...entry, before: short(shown(before)), after: short(shown(after)) } };
 }
 
 /** Whether a value holds a name as a whole string or as a member's name. */

@@ -2,6 +2,7 @@ import type { Operation } from "../../canon/operation.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
 import { policyData } from "../../policy/policy-data.ts";
+import { formerProviders } from "../renames/former-providers.ts";
 import type { Member } from "../sample-request.ts";
 import type { CompiledSide, CompiledSides, SideContent } from "../side-contents.ts";
 import type { Job } from "../space/job-space.ts";
@@ -34,6 +35,19 @@ export class UnchangedJobs {
     );
   }
 
+  /** Requests that name a provider as it was called in base are refused in head. */
+  #mayNameFormerProvider(workspace: string, route: string): boolean {
+    const { table } = this.#sides.base;
+    const names = formerProviders(table).map(([, name]) => name);
+    if (names.length === 0) return false;
+    const endpoints = own(table.routes, route)?.tiers.flatMap((tier) => tier.endpoints) ?? [];
+    const known = [
+      ...(own(table.workspaces, workspace)?.approve.providers ?? []),
+      ...endpoints.flatMap((id) => own(table.endpoints, id)?.provider ?? []),
+    ];
+    return names.some((name) => known.includes(name));
+  }
+
   #hasSamePolicies(operation: Operation): boolean {
     const { base, head } = this.#sides;
     const [before, after] = [base, head].map(({ contents }) =>
@@ -50,6 +64,7 @@ export class UnchangedJobs {
     const routeOf = ({ table }: CompiledSide): string =>
       model === "" ? (own(table.workspaces, workspace)?.defaultModerationRoute ?? "") : model;
     return (
+      !this.#mayNameFormerProvider(workspace, routeOf(base)) &&
       routeOf(base) === routeOf(head) &&
       remembered(this.#workspaces, workspace, () =>
         isSameText([base, head].map(({ table }) => workspaceFacts(table, workspace))),

@@ -64,6 +64,8 @@ export interface Rename {
   readonly kind: ChangedEntry["kind"];
   readonly from: string;
   readonly to: string;
+  /** Policies that can distinguish the names: for them it is a change like any other. Absent where there are none. */
+  readonly distinguished_by?: readonly string[];
 }
 
 /** An endpoint with what a reviewer must know of it. */

@@ -158,7 +158,7 @@ const DESTINATION: OrderOf<DestinationReport> = {
 const CAUSE: OrderOf<CauseReport> = {
   id: true,
   entries: { path: true, kind: true, subject: true, change: true, before: true, after: true, place: SIDE_LOCATION },
-  renames: { kind: true, from: true, to: true },
+  renames: { kind: true, from: true, to: true, distinguished_by: true },
   groups: true,
   promoted_groups: true,
   renamed_groups: true,

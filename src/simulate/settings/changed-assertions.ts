@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Source } from "../../canon/diagnostic.ts";
 import { canonicalJson, type JsonValue, parseJson } from "../../canon/json.ts";
-import type { Assertions } from "../assertions/assertion.ts";
+import type { Assertion, Assertions } from "../assertions/assertion.ts";
+import { renamedAssertion, renamedSubject } from "../assertions/renamed-assertions.ts";
 import { loosenedMembers } from "../assertions/strictness.ts";
+import type { RowRename } from "../renames/renamed-table.ts";
 import type { SettingChange } from "../report/report.ts";
 import type { SideLocation, SourceLocation } from "../report/location.ts";
 import { flowText } from "../causes/config-tree.ts";
@@ -10,17 +12,22 @@ import { flowText } from "../causes/config-tree.ts";
 /**
  * What head has changed of the assertions that it is judged by.
  *
- * @param base and head: `null` where a side has no such file, or it cannot be read.
+ * @param base and head: `null` where a side has no such file, or it cannot be read. @param renames of base's rows: an assertion that follows a new name
+ * demands the same.
  */
 export function changedAssertions(
   base: { readonly source: Source; readonly assertions: Assertions | null } | null,
   head: { readonly source: Source; readonly assertions: Assertions } | null,
+  renames: readonly RowRename[] = [],
 ): readonly SettingChange[] {
   if (base === null || head === null || base.assertions === null) {
     const same = base !== null && base.source.text === head?.source.text;
     return same ? [] : [wholeFile(base?.source ?? null, head?.source ?? null)];
   }
-  return [...changedRows(base.assertions, head.assertions), ...changedCoverage(base, head.assertions)];
+  return [
+    ...changedRows(base.assertions, head.assertions, renames),
+    ...changedCoverage(base, head.assertions, renames),
+  ];
 }
 
 function wholeFile(base: Source | null, head: Source | null): SettingChange {
@@ -31,30 +38,59 @@ function wholeFile(base: Source | null, head: Source | null): SettingChange {
   return change(path, digest(base), digest(head), { file: path, line: 1, column: 1, side }, base !== null);
 }
 
-function changedRows(base: Assertions, head: Assertions): readonly SettingChange[] {
+function changedRows(base: Assertions, head: Assertions, renames: readonly RowRename[]): readonly SettingChange[] {
   const [before, after] = [base, head].map(({ assertions }) => new Map(assertions.map((one) => [one.id, one])));
+  const formerIds = renamedIds(base, head, renames);
+  const former = new Set(formerIds.values());
   const ids = [...new Set([...base.assertions, ...head.assertions].map(({ id }) => id))].toSorted();
   return ids.flatMap((id): readonly SettingChange[] => {
     const [was, is] = [before?.get(id), after?.get(id)];
     const path = `assertions.${id}`;
+    const formerId = formerIds.get(id);
+    if (former.has(id)) return [];
+    if (formerId !== undefined && is !== undefined) {
+      return [{ ...change(`${path}.id`, formerId, id, at(is, "head"), false), effect: "renamed" }];
+    }
     if (is === undefined) return was === undefined ? [] : [change(path, textOf(was), null, at(was, "base"), true)];
     const where = at(is, "head");
     if (was === undefined) return [change(path, null, textOf(is), where, false)];
     const [old, now] = [membersOf(was), membersOf(is)];
-    const loosened = loosenedMembers(was, is);
+    const following = renamedAssertion(was, renames);
+    const named = membersOf(following);
+    const loosened = loosenedMembers(following, is);
     return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap((name): readonly SettingChange[] => {
       const [left, right] = [valueAt(old, name), valueAt(now, name)];
       if (canonicalJson(left) === canonicalJson(right)) return [];
       const texts = [left, right].map((value) => (value === null ? null : flowText(value)));
       const item = change(`${path}.${name}`, texts[0] ?? null, texts[1] ?? null, where, loosened.has(name));
+      if (canonicalJson(valueAt(named, name)) === canonicalJson(right))
+        return [{ ...item, effect: "renamed", gate: null }];
       return [name === "title" ? { ...item, effect: "description", gate: null } : item];
     });
   });
 }
 
+/** New id → former id of assertions that have another id and demand the same. */
+function renamedIds(base: Assertions, head: Assertions, renames: readonly RowRename[]): ReadonlyMap<string, string> {
+  const known = (ids: Assertions, id: string): boolean => ids.assertions.some((one) => one.id === id);
+  const textWithout = (assertion: Assertion): string => canonicalJson({ ...membersOf(assertion), title: null });
+  const added = new Set(head.assertions.filter(({ id }) => !known(base, id)));
+  return new Map(
+    base.assertions.flatMap((was): readonly (readonly [string, string])[] => {
+      if (known(head, was.id)) return [];
+      const text = textWithout(renamedAssertion(was, renames));
+      const is = [...added].find((one) => textWithout(one) === text);
+      if (is === undefined) return [];
+      added.delete(is);
+      return [[is.id, was.id]];
+    }),
+  );
+}
+
 function changedCoverage(
   { assertions: base, source }: { readonly source: Source; readonly assertions: Assertions | null },
   head: Assertions,
+  renames: readonly RowRename[],
 ): readonly SettingChange[] {
   if (base === null) return [];
   const [before, after] = [base, head].map(({ coverage }) => new Map(coverage.gates.map((gate) => [gate.what, gate])));
@@ -69,7 +105,8 @@ function changedCoverage(
   });
   const [old, now] = [base.coverage.except, head.coverage.except];
   if (canonicalJson(old) === canonicalJson(now)) return gates;
-  const isMore = now.some((subject) => !old.includes(subject));
+  const following = old.map((subject) => renamedSubject(subject, renames));
+  const isMore = now.some((subject) => !following.includes(subject));
   const where = { file: source.path, line: 1, column: 1, side: "head" as const };
   return [...gates, change("coverage.except", flowText(old), flowText(now), where, isMore)];
 }

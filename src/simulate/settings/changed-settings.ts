@@ -6,6 +6,7 @@ import { plainValue, type ConfigNode, type Member } from "../../compile/authored
 import { readTree } from "../../compile/files/read-tree.ts";
 import { Findings } from "../../compile/findings/findings.ts";
 import { furtherSources, type ConfigurationFiles } from "../../compile/load.ts";
+import type { RowRename } from "../renames/renamed-table.ts";
 import type { SettingChange } from "../report/report.ts";
 import type { SideLocation } from "../report/location.ts";
 import type { ReportedSide } from "../request.ts";
@@ -21,6 +22,8 @@ interface PolicyFacts {
   readonly newPolicies: readonly string[] | null;
   /** Whether both sides' files compile to the same contents. */
   readonly samePolicies: boolean;
+  /** Rows of base that have another name in head; none unless set. */
+  readonly renames?: readonly RowRename[];
 }
 
 /**
@@ -92,8 +95,9 @@ function changedPosition(was: Member | null, is: Member): Member["keyAt"] {
 function effectIn(
   path: readonly string[],
   tables: { readonly base: RoutingTable; readonly head: RoutingTable },
-  { newPolicies }: PolicyFacts,
+  { newPolicies, renames = [] }: PolicyFacts,
 ): SettingEffect {
+  if (renames.some((rename) => isRowOf(rename, path))) return "renamed";
   const effect = effectOf(path);
   const [before, after] = [compiledOf(tables.base, path), compiledOf(tables.head, path)];
   if (effect !== "layout" && before !== undefined && canonicalJson(before) === canonicalJson(after ?? null)) {
@@ -104,6 +108,12 @@ function effectIn(
   const { initialMode } = tables.head.policies;
   const goesBy = (id: string): boolean => name === id || (name === "*" && !Object.hasOwn(initialMode, id));
   return newPolicies.some(goesBy) ? effect : "known_policies";
+}
+
+/** Whether an entry is the row under either name. */
+function isRowOf({ kind, from, to }: RowRename, [section, name = "", ...rest]: readonly string[]): boolean {
+  const own = kind === "region_group" ? "regions" : `${kind}s`;
+  return section === own && rest.length === 0 && (name === from || name === to);
 }
 
 /** The part of a compiled table that an entry is written for; `undefined` where it has none. */

@@ -21,6 +21,7 @@ interface EffectRow {
 export const SETTING_EFFECTS = {
   decides: { sentence: "decides where requests go; the classes show the effect", matters: true },
   equivalent: { sentence: "written differently: both sides compile to the same row", matters: false },
+  renamed: { sentence: "another name for the same content", matters: true },
   layout: { sentence: "names the files of the other settings", matters: false },
   description: { sentence: "text for readers", matters: false },
   credential: { sentence: "which credential calls carry; its secret is never read here", matters: true },

@@ -5,6 +5,7 @@ import { requestedRoute } from "../../decide/decide.ts";
 import { applyPreferences } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
 import { identityOf } from "../decide-sample.ts";
+import { namedProviders } from "../renames/former-providers.ts";
 import type { SampleRequest } from "../sample-request.ts";
 
 const LISTS = ["order", "only", "ignore", "region"] as const;
@@ -37,7 +38,7 @@ function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleReque
   const candidates = candidatesWithin(table, requested.workspace, requested.route);
   const isKnown = (preferences: ProviderPreferences): boolean => {
     const trace = new Trace();
-    applyPreferences(table, requested.workspace, preferences, candidates, trace);
+    applyPreferences(table, requested.workspace, namedProviders(table, preferences), candidates, trace);
     return trace.denial?.reason !== "unknown_preference";
   };
   const { order: _order, only: _only, ignore: _ignore, region: _region, ...others } = sample.preferences;

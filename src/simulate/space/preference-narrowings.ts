@@ -4,6 +4,7 @@ import { routeCandidates } from "../../decide/candidates.ts";
 import { candidatesWithin } from "../../decide/ceiling.ts";
 import { applyPreferences } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
+import { namedProviders, withFormerNames } from "../renames/former-providers.ts";
 import { isNarrowed } from "../sample-request.ts";
 import type { OpenedSide } from "./side-state.ts";
 import { regionNames, type PreferenceUniverse } from "./universe.ts";
@@ -153,7 +154,7 @@ function effectOn({ table, opened }: Side, value: ProviderPreferences): Effect {
   if (opened === null) return { isUnknown: false, keeps: 0n };
   const trace = new Trace();
   const candidates = candidatesWithin(table, opened.workspace, opened.route);
-  const alone = { data_collection: "allow" as const, ...value };
+  const alone = { data_collection: "allow" as const, ...namedProviders(table, value) };
   const kept = applyPreferences(table, opened.workspace, alone, candidates, trace);
   if (trace.denial?.reason === "unknown_preference") return { isUnknown: true, keeps: 0n };
   if (trace.denial !== null) return { isUnknown: false, keeps: 0n };
@@ -232,15 +233,15 @@ function stepsOf(prices: readonly Price[], part: (typeof PRICE_PARTS)[number]): 
   return [...new Set([0, ...prices.map((price) => price[part])])].toSorted((left, right) => left - right);
 }
 
-/** Names that a caller of the workspace may have for a provider: those that it approves, and those of the route. */
+/** Names that a caller of the workspace may have for a provider: those that it approves, and those of the route; former ones too. */
 export function providerNames(sides: readonly Side[]): readonly string[] {
   const names = sides.flatMap(({ table, opened }) =>
     opened === null
       ? []
-      : [
+      : withFormerNames(table, [
           ...opened.workspace.approve.providers,
           ...routeCandidates(table, opened.route).map(({ endpoint }) => endpoint.provider),
-        ],
+        ]),
   );
   return [...new Set(names)].toSorted();
 }

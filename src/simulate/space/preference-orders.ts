@@ -1,6 +1,7 @@
 import type { Candidate } from "../../canon/decision.ts";
 import type { ProviderPreferences, SortPreference } from "../../canon/preferences.ts";
 import { providerNames, type Narrowing } from "./preference-narrowings.ts";
+import { withFormerNames } from "../renames/former-providers.ts";
 import { preferredSide, type OpenedSide, type SideState } from "./side-state.ts";
 
 /** Who looks at the order of candidates, besides dispatch. */
@@ -77,7 +78,9 @@ function providersOf(candidates: SideState["candidates"]): readonly string[] {
 
 /** Of the providers that one side alone approves, one for each side: to name another refuses its request. */
 function unknownNames(sides: readonly OpenedSide[]): readonly Order[] {
-  const approved = sides.flatMap(({ opened }) => (opened === null ? [] : [opened.workspace.approve.providers]));
+  const approved = sides.flatMap(({ table, opened }) =>
+    opened === null ? [] : [withFormerNames(table, opened.workspace.approve.providers)],
+  );
   return approved.flatMap((own) => {
     const name = providerNames(sides).find(
       (each) => own.includes(each) && !approved.every((all) => all.includes(each)),

@@ -9,6 +9,7 @@ import { requestedRoute } from "../../decide/decide.ts";
 import { applyPreferences, orderCandidates } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
 import { identityOf } from "../decide-sample.ts";
+import { namedProviders } from "../renames/former-providers.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { Sight } from "./readers.ts";
 
@@ -44,8 +45,9 @@ export interface SideState {
 const REFUSED: SideState = { denied: "refused", candidates: [], seen: "" };
 
 /** What the caller's preferences leave, in their order, before anything else is looked at. */
-export function preferredSide({ table, opened }: OpenedSide, preferences: ProviderPreferences | null): SideState {
+export function preferredSide({ table, opened }: OpenedSide, written: ProviderPreferences | null): SideState {
   if (opened === null) return REFUSED;
+  const preferences = namedProviders(table, written);
   const trace = new Trace();
   const open = applyCeilings(table, opened.workspace, routeCandidates(table, opened.route), trace);
   const wanted = applyPreferences(table, opened.workspace, preferences, open, trace);

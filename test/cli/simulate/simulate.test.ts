@@ -230,10 +230,7 @@ describe("signalbox simulate over folders", () => {
     writeTo(join(cwd, "after"), { "policies/assertions.yaml": assertionsNamed("other") });
     expect(await held()).toMatchObject({
       assertions: { assertions: [{ id: "other" }] },
-      changes: [
-        { path: "assertions.guard", after: null, gate: "assertions" },
-        { path: "assertions.other", before: null, gate: null },
-      ],
+      changes: [{ path: "assertions.other.id", before: "guard", after: "other", effect: "renamed", gate: null }],
     });
     writeTo(join(cwd, "after"), { "policies/assertions.yaml": assertionsNamed("guard").replace("T,", "U,") });
     expect((await held())?.changes).toMatchObject([

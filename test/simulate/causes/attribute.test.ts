@@ -13,6 +13,7 @@ function variants(undone: readonly (string | null)[], done: readonly string[]): 
     base: deciding("base"),
     head: deciding("head"),
     undone: undone.map((result) => (result === null ? null : deciding(result))),
+    isRename: () => false,
     done: (unit) => Promise.resolve(deciding(done[unit] ?? "base")),
   };
 }

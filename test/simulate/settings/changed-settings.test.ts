@@ -225,6 +225,33 @@ describe("a changed assertion", () => {
     expect(changedAssertions(read(empty), read(GUARD))).toMatchObject([{ before: null, gate: null }]);
   });
 
+  it("that follows a new name demands the same, and one that also selects less does not", () => {
+    const text = GUARD.replace("    to: ", "    for: { routes: [chat] }\n    to: ").replace(
+      "coverage: { routes: 50 }",
+      'coverage: { routes: 50, except: ["chat"] }',
+    );
+    const base = read(text);
+    const following = (from: string, to: string): typeof base =>
+      JSON.parse(JSON.stringify(base).replaceAll('"chat"', '"talk"').replace(from, to));
+    const renames = [{ kind: "route", from: "chat", to: "talk" }] as const;
+    expect(changedAssertions(base, following("", ""), renames)).toMatchObject([
+      { path: "assertions.guard.for", effect: "renamed", gate: null },
+      { path: "coverage.except", gate: null },
+    ]);
+    expect(changedAssertions(base, following("", ""))).toMatchObject([{ gate: "assertions" }, { gate: "assertions" }]);
+    expect(changedAssertions(base, following('["talk"]}', '["talk"],"stream":true}'), renames)).toMatchObject([
+      { path: "assertions.guard.for", effect: "assertion", gate: "assertions" },
+      { path: "coverage.except", gate: null },
+    ]);
+  });
+
+  it("that has another id and demands the same is renamed", () => {
+    const items = changedAssertions(read(GUARD), read(GUARD.replace("id: guard", "id: keeper")));
+    expect(items).toMatchObject([{ path: "assertions.keeper.id", before: "guard", after: "keeper", gate: null }]);
+    const weaker = GUARD.replace("id: guard", "id: keeper").replace("[us-east]", "[eu-west]");
+    expect(changedAssertions(read(GUARD), read(weaker)).map(({ gate }) => gate)).toContain("assertions");
+  });
+
   it("is none where the file says the same in other words", () => {
     expect(changedAssertions(read(GUARD), read(`# moved\n${GUARD}`))).toEqual([]);
   });

@@ -1,10 +1,12 @@
 import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
 import type { LatentChange } from "../../../../simulate/report/latent-report.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
+import type { ChangeGroup } from "../../../../simulate/report/report.ts";
 import { amountText, listText } from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";
 import type { Tone } from "../wording/change-wording.ts";
 import { latentCut, latentOf, latentText } from "../wording/latent.ts";
+import { groupsOfCause } from "./effects.ts";
 import { priceText } from "./words.ts";
 
 /** A line about a cause that is about no workspace. */
@@ -54,10 +56,10 @@ function laterText(change: LatentChange): string {
 
 /** What a setting does that no request shows. */
 function settingNotes(
-  { groups, promoted_groups: later, entries }: CauseReport,
+  { groups, promoted_groups: later, entries, renames }: CauseReport,
   { changed_settings: settings }: ReportModel,
 ): readonly string[] {
-  if (groups.length + later.length > 0) return [];
+  if (groups.length + later.length + renames.length > 0) return [];
   const effects = settings.flatMap(({ path, effect }) =>
     entries.some((entry) => entry.path === path && entry.kind !== "policy" && entry.kind !== "assertion")
       ? [SETTING_EFFECTS[effect]]
@@ -74,19 +76,17 @@ function sameRows(
   const same = (text: string): PlainRow => ({ tag: "SAME", tone: "good", text });
   if (groups.length + later.length === 0) return [same(`every request${whichText(report)}`)];
   const isOfRoute = report.causes[0]?.entries[0]?.kind === "route";
+  const renamed = renamedText(report.causes[0], report);
+  if (renamed !== null) return [same(renamed)];
   const byReason = Map.groupBy(unaffected, ({ why }) => why ?? "");
-  const renamed = renamedText(report.causes[0]);
-  const parts = [
-    ...(renamed === null ? [] : [renamed]),
-    ...[...byReason].map(([why, rows]) => {
-      const names = listText(
-        rows.map(({ workspace }) => workspace),
-        4,
-      );
-      if (why !== "") return `${names} (${why})`;
-      return gains.length === 0 || !isOfRoute ? names : `${names} (approved, and not reached)`;
-    }),
-  ];
+  const parts = [...byReason].map(([why, rows]) => {
+    const names = listText(
+      rows.map(({ workspace }) => workspace),
+      4,
+    );
+    if (why !== "") return `${names} (${why})`;
+    return gains.length === 0 || !isOfRoute ? names : `${names} (approved, and not reached)`;
+  });
   const names = routes.map(({ id }) => id).join(", ");
   const rest = without === 0 ? [] : [`${amountText(without, "workspace")} without ${names}`];
   return parts.length + rest.length === 0 ? [] : [same([...parts, ...rest].join("; "))];
@@ -99,9 +99,19 @@ function whichText({ latent }: ReportModel): string {
   return latent.complete ? " is decided as before, also with rows that no file has yet" : " is decided as before";
 }
 
-function renamedText(cause: CauseReport | undefined): string | null {
-  const rename = cause?.renames.find(({ kind }) => kind === "route" || kind === "workspace");
-  return rename === undefined ? null : `${rename.to} has the content that ${rename.from} had`;
+/** Of renames alone, where nothing but the former names is refused. */
+function renamedText(cause: CauseReport | undefined, report: ReportModel): string | null {
+  if (cause === undefined || cause.renames.length === 0) return null;
+  const isRefusal = ({ group }: { readonly group: ChangeGroup }): boolean =>
+    group.words.every((kind) => kind === "newly_denied" || kind === "reason_changed");
+  if (cause.renames.some(({ distinguished_by: policies }) => policies !== undefined)) return null;
+  if (!groupsOfCause(cause, report).every(isRefusal)) return null;
+  const [first] = cause.renames;
+  const named =
+    cause.renames.length === 1 && first !== undefined
+      ? `${first.to} has the content that ${first.from} had`
+      : "the rows have the content that they had";
+  return `${named}; every other request is decided as before`;
 }
 
 /** What an endpoint costs that a route gains. */

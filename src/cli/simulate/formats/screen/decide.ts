@@ -63,13 +63,13 @@ function questionOfGain({ gains }: CauseReport, effects: readonly Effect[]): str
 }
 
 function questionOfRename(
-  { kind, from, to }: CauseReport["renames"][number],
+  { kind, from, to, distinguished_by: policies = [] }: CauseReport["renames"][number],
   { groups, renamed_groups: same }: CauseReport,
 ): string {
+  if (policies.length > 0) return `shall policy ${policies.join(", ")} mean ${to} too?`;
   if (kind === "route") return `do all callers write ${to} already? a route ${from} can stay beside it until they do`;
   if (kind === "workspace") return `do new keys for ${to} replace the keys of ${from}?`;
-  if (kind === "provider" && same.length < groups.length) return `does any caller name ${from} in its preferences?`;
-  return same.length === groups.length ? "" : `is anything other than the name meant to change?`;
+  return same.length === groups.length ? "" : `does any caller name ${from} in its preferences?`;
 }
 
 function questionOfMove(cause: CauseReport, effects: readonly Effect[]): string {

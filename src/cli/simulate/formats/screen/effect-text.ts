@@ -23,7 +23,7 @@ export function textOf(group: ChangeGroup, routes: readonly string[], cause: Cau
   const names = routesText(routes.toSorted());
   const gains = gainsOf(group);
   const loses = losesOf(group);
-  if (isOldName(group)) return `${names}: ${oldNameText(group)}`;
+  if (isOldName(group)) return `${names}: ${oldNameText(group, cause)}`;
   if (isNewName(group)) return `${names}: ${newNameText(group)}`;
   if (head.denial !== null) {
     const { policy, constraint, reason } = head.denial;

@@ -81,9 +81,7 @@ export function effectsOf(
   cause: CauseReport,
   report: ReportModel,
 ): { readonly effects: readonly Effect[]; readonly variants: number } {
-  const described = groupsOfCause(cause, report).filter(
-    ({ group }) => !isCounted(group, cause) && !isRenamedRoute(group, cause),
-  );
+  const described = groupsOfCause(cause, report).filter(({ group }) => !isCounted(group, cause));
   const cells = cellsOf(described);
   const effects = effectsOfCells(shownCells(cells), cause, report);
   const shown = new Set(effects.flatMap(({ groups }) => groups.map(({ id }) => id)));
@@ -189,16 +187,6 @@ function effectOf(cells: readonly Cell[], cause: CauseReport, report: ReportMode
       groups: [...new Set(cells.map((cell) => cell.group))],
     },
   ];
-}
-
-/** What is served under the new name of a renamed route or workspace, where the old name did the same. */
-function isRenamedRoute(group: ChangeGroup, { renames }: CauseReport): boolean {
-  if (group.base.denial === null) return false;
-  return renames.some(
-    ({ kind, to }) =>
-      (kind === "route" && group.routes.every((route) => route === to)) ||
-      (kind === "workspace" && group.workspaces.every((workspace) => workspace === to)),
-  );
 }
 
 /** Whether the data of a workspace gets somewhere where it never got before. */

@@ -12,6 +12,8 @@ export function headlineOf(cause: CauseReport, report: ReportModel): string {
   if (first === undefined) return `cause not found for ${amountText(cause.groups.length, "group")} of changes`;
   const [rename] = cause.renames;
   if (rename !== undefined) return renameText(rename, cause);
+  const replaced = replacedText(cause.entries);
+  if (replaced !== null) return replaced;
   if (first.kind === "route") return routeText(first, cause, report);
   if (first.kind === "policy") return policyText(first, cause, report);
   // Of a row that comes or goes; its settings come and go too.
@@ -85,13 +87,22 @@ function itemsOf(text: string): readonly string[] | null {
 }
 
 function renameText(
-  { kind, from, to }: CauseReport["renames"][number],
+  { kind, from, to, distinguished_by: policies = [] }: CauseReport["renames"][number],
   { groups, renamed_groups: same }: CauseReport,
 ): string {
   const title = `${KINDS[kind]} ${from} is renamed ${to}`;
+  if (policies.length > 0) return `${title}, which is another ${KINDS[kind]} for policy ${policies.join(", ")}`;
   if (kind === "route") return `${title}: requests that name ${from} are refused from now on`;
   if (kind === "workspace") return `${title}: keys of ${from} are refused from now on`;
-  return same.length === groups.length ? `${title}; nothing else changes` : title;
+  if (same.length === groups.length) return `${title}; nothing else changes`;
+  return `${title}: requests that name ${from} are refused from now on`;
+}
+
+/** "provider openai-europe replaces openai-eu: { region: eu } → { region: us }"; `null` for any other change. */
+export function replacedText([came, gone]: CauseReport["entries"]): string | null {
+  if (came === undefined || gone === undefined || came.kind !== gone.kind) return null;
+  const isPair = came.change === "added" && gone.change === "removed" && came.before !== null && came.after !== null;
+  return isPair ? `${KINDS[came.kind]} ${came.subject} replaces ${gone.subject}: ${came.before} → ${came.after}` : null;
 }
 
 function routeText(entry: ChangedEntry, { gains, loses, entries }: CauseReport, report: ReportModel): string {
@@ -226,6 +237,7 @@ export function assertionText(
     const title = /\btitle: "?(.*?)"?(?:, \w+: | \}$|$)/.exec(after ?? before ?? "")?.[1];
     return `assertion ${id} is ${change === "added" ? "new" : "removed"}${title === undefined ? "" : `: "${title}"`}`;
   }
+  if (member === "id") return `assertion ${before} is called ${after}, and demands the same`;
   if (member === "title") return `title of assertion ${id}: ${values}`;
   return `assertion ${id} ${isWeaker ? "is weakened" : "is changed"}, it ${more}: ${member} ${values}`;
 }

@@ -1,3 +1,4 @@
+import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
 import type { ChangeGroup } from "../../../../simulate/report/report.ts";
 import { listText } from "../../../terminal/amounts.ts";
 
@@ -16,8 +17,9 @@ export function newNameText(group: ChangeGroup): string {
   return `requests that name ${namesText(group, "a new provider or region")} are served; base refuses the name`;
 }
 
-export function oldNameText(group: ChangeGroup): string {
-  return `requests that name ${namesText(group, "a provider or region that is gone")} are refused`;
+export function oldNameText(group: ChangeGroup, { renames }: Pick<CauseReport, "renames">): string {
+  const former = renames.find(({ kind }) => kind === "provider" || kind === "region_group");
+  return `requests that name ${namesText(group, former?.from ?? "a provider or region that is gone")} are refused`;
 }
 
 const LISTS = ["only", "ignore", "region", "order"];

@@ -8,7 +8,7 @@ import type { FormatContext, ReportModel } from "../model.ts";
 import type { Tone } from "../wording/change-wording.ts";
 import { questionOf } from "./decide.ts";
 import { effectsOf, groupsOfCause, isCounted, type Effect, type EffectTag } from "./effects.ts";
-import { entryText, headlineOf, headlineOfSeveral } from "./headline.ts";
+import { entryText, headlineOf, headlineOfSeveral, replacedText } from "./headline.ts";
 import { latentOf } from "../wording/latent.ts";
 import { cutRows, rowsOfCause, type PlainRow } from "./cause-rows.ts";
 
@@ -167,7 +167,8 @@ function causeRow(cause: CauseReport, report: ReportModel): ScreenRow {
 
 /** Entries besides the first, without those that only follow a changed name. */
 function withRows({ entries, renames }: CauseReport): readonly ScreenRow[] {
-  const others = renames.length > 0 ? [] : entries.slice(1).filter(({ kind }) => kind !== "policy_setting");
+  const isRow = replacedText(entries) !== null || renames.length > 0;
+  const others = isRow ? [] : entries.slice(1).filter(({ kind }) => kind !== "policy_setting");
   const [first] = entries;
   // The primary and the fallbacks of one route are described together.
   const rest = others.filter(({ kind, subject }) => kind !== "route" || subject !== first?.subject);

@@ -1,0 +1,139 @@
+import type { RoutingTable, TierRow, WorkspaceRow } from "../../canon/table.ts";
+import { withFormerProvider } from "./former-providers.ts";
+
+/** Sections of routes.yaml whose rows other rows refer to by name, those first that others are made of. */
+export const RENAMED_KINDS = ["region_group", "provider", "model", "endpoint", "route", "workspace"] as const;
+export type RenamedKind = (typeof RENAMED_KINDS)[number];
+
+/** A row whose name changed and whose content did not. */
+export interface RowRename {
+  readonly kind: RenamedKind;
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * A table whose row has another name, and everything that refers to it too. Callers may still write the former name: a region group, route or workspace
+ * is there under both names, and of a provider the table knows the former name.
+ *
+ * @param earlier renames that the table has already: a workspace has the routes under their former names only if it has its own.
+ */
+export function renamedTable(
+  table: RoutingTable,
+  { kind, from, to }: RowRename,
+  earlier: readonly RowRename[] = [],
+): RoutingTable {
+  const name = (own: string): string => (own === from ? to : own);
+  const names = (list: readonly string[]): readonly string[] => list.map(name);
+  const both = (list: readonly string[]): readonly string[] =>
+    list.flatMap((own) => (own === from ? [from, to] : [own]));
+  switch (kind) {
+    case "region_group":
+      return { ...table, regionGroups: copied(table.regionGroups, from, to, (regions) => regions) };
+    case "provider": {
+      const endpoints = mapped(table.endpoints, (row) => ({ ...row, provider: name(row.provider) }));
+      const providers = moved(table.providers, from, to);
+      const approving = withApproved(table, (approve) => ({
+        ...approve,
+        providers: names(approve.providers).toSorted(),
+      }));
+      return withFormerProvider({ ...approving, providers, endpoints }, from, to);
+    }
+    case "model":
+      return {
+        ...table,
+        models: moved(table.models, from, to),
+        endpoints: mapped(table.endpoints, (row) => ({ ...row, model: name(row.model) })),
+      };
+    case "endpoint": {
+      const tierOf = (tier: TierRow): TierRow => ({ ...tier, endpoints: names(tier.endpoints) });
+      const routes = mapped(table.routes, (row) => ({
+        ...row,
+        primary: name(row.primary),
+        fallbacks: names(row.fallbacks),
+        tiers: row.tiers.map(tierOf),
+      }));
+      return { ...table, endpoints: moved(table.endpoints, from, to), routes };
+    }
+    case "route": {
+      const approving = withApproved(table, (approve) => ({ ...approve, routes: both(approve.routes).toSorted() }));
+      return {
+        ...approving,
+        routes: copied(table.routes, from, to, (row) => ({ ...row, title: row.title === from ? to : row.title })),
+        workspaces: mapped(approving.workspaces, (row) => ({
+          ...row,
+          defaultModerationRoute: row.defaultModerationRoute === null ? null : name(row.defaultModerationRoute),
+        })),
+        ...withRules(table, ({ routes, ...rule }) => ({ ...rule, routes: routes === null ? null : both(routes) })),
+      };
+    }
+    case "workspace": {
+      const { policies, console } = table;
+      const { managedBy } = policies;
+      const roles = console?.roles.map(({ workspaces, ...role }) => {
+        return { ...role, workspaces: workspaces === null ? null : both(workspaces) };
+      });
+      const routes = earlier.filter((rename) => rename.kind === "route");
+      const without = (row: WorkspaceRow, left: readonly string[]): WorkspaceRow => {
+        return { ...row, approve: { ...row.approve, routes: row.approve.routes.filter((id) => !left.includes(id)) } };
+      };
+      const [former, now] = [routes.map((rename) => rename.from), routes.map((rename) => rename.to)];
+      const workspaces = copied(table.workspaces, from, to, (row) => without(row, former));
+      return {
+        ...table,
+        workspaces: mapped(workspaces, (row) => (row.id === from ? without(row, now) : row)),
+        policies: managedBy === undefined ? policies : { ...policies, managedBy: both(managedBy) },
+        ...(console !== undefined && { console: { ...console, roles: roles ?? [] } }),
+        ...withRules(table, (rule) => ({ ...rule, workspace: name(rule.workspace) })),
+      };
+    }
+  }
+}
+
+type Rows<Row> = Readonly<Record<string, Row>>;
+
+function mapped<Row>(rows: Rows<Row>, change: (row: Row) => Row): Rows<Row> {
+  return sorted(Object.entries(rows).map(([id, row]) => [id, change(row)]));
+}
+
+function moved<Row extends { readonly id: string }>(rows: Rows<Row>, from: string, to: string): Rows<Row> {
+  return sorted(Object.entries(rows).map(([id, row]) => (id === from ? [to, { ...row, id: to }] : [id, row])));
+}
+
+/** With the row under both names. */
+function copied<Row extends object>(rows: Rows<Row>, from: string, to: string, change: (row: Row) => Row): Rows<Row> {
+  return sorted(
+    Object.entries(rows).flatMap(([id, row]): (readonly [string, Row])[] => {
+      if (id !== from) return [[id, row]];
+      const copy = change(row);
+      return [
+        [id, row],
+        [to, "id" in copy ? { ...copy, id: to } : copy],
+      ];
+    }),
+  );
+}
+
+/** As the compiler makes them: without a prototype, by id. */
+function sorted<Row>(entries: readonly (readonly [string, Row])[]): Rows<Row> {
+  const rows: Record<string, Row> = Object.create(null);
+  for (const [id, row] of entries.toSorted(([left], [right]) => (left < right ? -1 : 1))) rows[id] = row;
+  return rows;
+}
+
+function withApproved(
+  table: RoutingTable,
+  change: (approve: WorkspaceRow["approve"]) => WorkspaceRow["approve"],
+): RoutingTable {
+  return { ...table, workspaces: mapped(table.workspaces, (row) => ({ ...row, approve: change(row.approve) })) };
+}
+
+type Workloads = NonNullable<RoutingTable["workloadIdentity"]>;
+
+function withRules(
+  { workloadIdentity }: RoutingTable,
+  change: (rule: Workloads["rules"][string]) => Workloads["rules"][string],
+): Pick<RoutingTable, "workloadIdentity"> {
+  if (workloadIdentity === undefined) return {};
+  return { workloadIdentity: { ...workloadIdentity, rules: mapped(workloadIdentity.rules, change) } };
+}
