@@ -1,12 +1,13 @@
 import type { Server, IncomingMessage, ServerResponse } from "node:http";
 import type { SecureContextOptions, Server as TlsServer } from "node:tls";
-import { serve, type H3 } from "h3";
+import { serve } from "h3";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { InFlightList } from "../dispatch/stop-order.ts";
 import { serviceError, type ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import { OPENAI_FAMILY } from "../dialects/openai-family/family.ts";
+import type { App } from "./server.ts";
 import { commonHeaders, errorHeaders, printerAt, readClientRequestId, sendError } from "./send.ts";
 
 export interface Listening {
@@ -59,13 +60,13 @@ const FAREWELL = 1_000;
  * @param newRequestId names the answers to what never became a request.
  */
 export async function listen(
-  app: H3,
+  { framework, handleExact }: App,
   host: string,
   port: number,
   newRequestId: () => string,
   { tls, maxConnections }: ListenOptions = {},
 ): Promise<Listening> {
-  const server = serve(app, {
+  const server = serve(framework, {
     hostname: host,
     port,
     silent: true,
@@ -81,8 +82,11 @@ export async function listen(
     },
   });
   await server.ready();
-  const node = server.node?.server;
-  if (!isNodeServer(node)) throw new Error("server: h3 did not give a node server");
+  const { server: node, handler } = server.node ?? {};
+  if (!isNodeServer(node) || handler === undefined) throw new Error("server: h3 did not give a node server");
+  node.removeAllListeners("request").on("request", (incoming, response) => {
+    if (!handleExact(incoming, response)) void handler(incoming, response);
+  });
   // Slow headers hold a socket and nothing else; bodies have their own limit (read-body.ts).
   node.headersTimeout = HEADERS_TIME;
   node.requestTimeout = 0;

@@ -22,13 +22,25 @@ type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Prom
 /** Signals to h3 that the node response has been written; a registered symbol, the way h3 itself says it. */
 const HANDLED = Symbol.for("h3.handled");
 
-/** The h3 application of one listener: a route per row of the endpoint table, and a 404 for everything else. */
-export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 {
+/** What one listener serves. */
+export interface App {
+  /** A route per row of the endpoint table, and a 404 for everything else. */
+  readonly framework: H3;
+  /**
+   * Handles a request whose target is exactly the path of an inference endpoint: only its row can match, and what h3 makes of a request (event, URL, web
+   * request and response) is used by none of our handlers.
+   *
+   * @returns false where the framework has to look.
+   */
+  readonly handleExact: (incoming: IncomingMessage, response: ServerResponse) => boolean;
+}
+
+export function createApp(runtime: Runtime, listener: Endpoint["listener"]): App {
   // Silent, because h3 prints unhandled errors with their stack otherwise, and a stack can quote a body. h3 also refuses some requests by itself (a path
   // with a broken escape), in a shape of its own; `onError` answers them in ours.
   const app = new H3({
     silent: true,
-    onError: (error, event) => run(runtime, refusedByFramework(runtime, error), event),
+    onError: (error, event) => runEvent(runtime, refusedByFramework(runtime, error), event),
   });
   const validators = new Map<Endpoint, BodyValidator>();
   const operations = new Map<string, SimulatedOperation>();
@@ -47,18 +59,39 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): H3 
     (endpoint) => endpoint.listener === listener || (console !== null && isOfConsole(endpoint)),
   );
   const unknown = notFound(runtime, served);
+  const exact: ExactRoute[] = [];
   for (const endpoint of served) {
+    const { method, path } = endpoint;
     const validate = validators.get(endpoint) ?? null;
-    const handler = exactPath(
-      unknown,
-      endpoint.path,
-      nodeHandler({ runtime, validate, operations, capacity, console }, endpoint),
-    );
-    app.on(endpoint.method, endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"), (event) => run(runtime, handler, event));
+    const handler = nodeHandler({ runtime, validate, operations, capacity, console }, endpoint);
+    if (endpoint.kind === "inference") exact.push({ method, path, handler });
+    const guarded = exactPath(unknown, path, handler);
+    app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), (event) => runEvent(runtime, guarded, event));
   }
   if (console !== null) addConsole(app, runtime, console, unknown);
-  app.all("/**", (event) => run(runtime, unknown, event));
-  return app;
+  app.all("/**", (event) => runEvent(runtime, unknown, event));
+  return { framework: app, handleExact: (incoming, response) => handleExact(runtime, exact, incoming, response) };
+}
+
+interface ExactRoute {
+  readonly method: string;
+  readonly path: string;
+  readonly handler: NodeHandler;
+}
+
+/** A list and not a map: the engine would internalise the text of each request's target to look it up. */
+function handleExact(
+  runtime: Runtime,
+  routes: readonly ExactRoute[],
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): boolean {
+  for (const { method, path, handler } of routes) {
+    if (path !== incoming.url || method !== incoming.method) continue;
+    run(runtime, handler, incoming, response).catch(() => response.destroy());
+    return true;
+  }
+  return false;
 }
 
 /**
@@ -85,9 +118,9 @@ function addConsole(app: H3, runtime: Runtime, console: Console, unknown: NodeHa
     const { serveConsole } = await import("./console/serve-console.ts");
     await serveConsole(runtime, console, incoming, response);
   };
-  for (const path of ["/", "/console", "/console/**"]) app.get(path, (event) => run(runtime, handler, event));
+  for (const path of ["/", "/console", "/console/**"]) app.get(path, (event) => runEvent(runtime, handler, event));
   for (const path of ["/console/session", "/console/session/end"]) {
-    app.post(path, (event) => run(runtime, exactPath(unknown, path, handler), event));
+    app.post(path, (event) => runEvent(runtime, exactPath(unknown, path, handler), event));
   }
 }
 
@@ -98,13 +131,26 @@ function nodeHandler(served: Omit<ServedControl, "endpoint">, endpoint: Endpoint
   return (incoming, response) => handleInference(runtime, endpoint, validate, capacity, incoming, response);
 }
 
-/** The only handler of our own exceptions: a 500 without details, or a closed socket where an answer has begun. */
-async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Promise<symbol> {
+async function runEvent(runtime: Runtime, handler: NodeHandler, event: H3Event): Promise<symbol> {
   const node = event.runtime?.node;
   const incoming = node?.req;
   const response = node?.res;
   if (!isIncoming(incoming) || !isResponse(response)) throw new Error("server: not a node runtime");
-  if (!isAnswered(incoming, response) || answerPreflight(runtime, incoming, response)) return HANDLED;
+  await run(runtime, handler, incoming, response);
+  return HANDLED;
+}
+
+/**
+ * The only handler of our own exceptions: a 500 without details, or a closed socket where an answer has begun. Resolves when the answer has been handed over
+ * or its client is gone.
+ */
+async function run(
+  runtime: Runtime,
+  handler: NodeHandler,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (!isAnswered(incoming, response) || answerPreflight(runtime, incoming, response)) return;
   try {
     const refusal = refuseHead(incoming);
     // With an ambiguous head, the end of the body is unknown.
@@ -117,7 +163,6 @@ async function run(runtime: Runtime, handler: NodeHandler, event: H3Event): Prom
   countAnswer(incoming, response.statusCode);
   if (response.writableEnded) boundWriting(response, runtime.limits.writeTime);
   else if (!response.destroyed) await closed(response);
-  return HANDLED;
 }
 
 function closed(response: ServerResponse): Promise<void> {
