@@ -138,7 +138,7 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
   const deadline = Infinity;
   const dispatcher = new AnsweringDispatcher();
   const stubbed = new Map([...connections].map(([id, connection]) => [id, { ...connection, dispatcher }]));
-  const recorded = Promise.resolve();
+  const recorded = Promise.resolve(null);
   const dispatch = (): Promise<RelayOutcome> =>
     relayPlan(
       {
@@ -160,7 +160,7 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
         maxAnswerBytes: runtime.limits.answerBytes,
         stopOrder: call.stops,
         countsTokens: true,
-        durable: recorded,
+        recorded,
         answerHeaders: (candidate, attempt, known) =>
           call.recorder.answerHeaders(snapshot, route.id, [candidate], attempt, known),
       },

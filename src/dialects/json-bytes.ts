@@ -70,7 +70,10 @@ const SUSPICIOUS_NUMBER = /(?:^|[:[,\s])-?\d(?:[\d.]{15}|[\d.]{0,14}[eE][+-]?\d{
  */
 function mayHaveSuspicious(text: string): boolean {
   let rows = 0;
-  for (const { 0: digits, index } of text.matchAll(THREE_DIGITS)) {
+  // Not `matchAll`, which compiles the expression again for each text.
+  THREE_DIGITS.lastIndex = 0;
+  for (let row = THREE_DIGITS.exec(text); row !== null; row = THREE_DIGITS.exec(text)) {
+    const { 0: digits, index } = row;
     rows += 1;
     // Of sixteen digits with a point among them, eight stand in a row. An exponent of three digits follows its letter and perhaps a sign.
     if (rows > MOST_ROWS || digits.length >= 8 || EXPONENT.test(text.slice(Math.max(0, index - 2), index))) return true;

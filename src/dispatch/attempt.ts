@@ -111,10 +111,10 @@ export interface RelayJob extends WalkJob {
   /** Largest answer that is collected, bytes. A stream may have eight times as many. */
   readonly maxAnswerBytes: number;
   /**
-   * Resolves when the decision is on disk; nothing may be sent to the client before. Where it rejects nothing is sent at all,
-   * calls are given up, and the outcome is `failed` without an error: the caller knows why.
+   * Resolves with `null` when the decision is on disk; nothing may be sent to the client before. Where it resolves with an error nothing is sent at all,
+   * calls are given up, and the outcome is `failed` without an error. Never rejects.
    */
-  readonly durable: Promise<void>;
+  readonly recorded: Promise<ServiceError | null>;
   /**
    * Headers of an answer by this candidate at this attempt; names and values by turns.
    *

@@ -114,7 +114,7 @@ export class PlanWalk<Answer> {
   /** The first answer of two candidates, where the first is slow; otherwise the one candidate's. */
   async #hedged(candidate: Candidate, itinerary: Itinerary, hedgeAfter: number): Promise<CallEnd<Answer>> {
     const turn = this.#takeTurn();
-    const first = this.#try(candidate, true, turn);
+    const first = Promise.resolve(this.#try(candidate, true, turn));
     const patience = new Pause();
     const early = await Promise.race([first, patience.of(hedgeAfter)]);
     patience.end();
@@ -124,7 +124,7 @@ export class PlanWalk<Answer> {
     if (other === undefined) return first;
     const hedge = new Turn<Answer>();
     this.#turns = [turn, hedge];
-    const { end, failed } = await settledEnd(first, this.#try(other, true, hedge));
+    const { end, failed } = await settledEnd(first, Promise.resolve(this.#try(other, true, hedge)));
     // The slower call ends at once, and its line of the evidence says why.
     for (const each of this.#turns) each.end();
     await Promise.all(this.#turns.flatMap(({ call }) => call ?? []));
@@ -140,7 +140,7 @@ export class PlanWalk<Answer> {
   };
 
   /** @param hasOther another candidate is fresh: then this one's queue is not waited in. */
-  async #try(candidate: Candidate, hasOther: boolean, turn: Turn<Answer>): Promise<CallEnd<Answer>> {
+  #try(candidate: Candidate, hasOther: boolean, turn: Turn<Answer>): CallEnd<Answer> | Promise<CallEnd<Answer>> {
     if (this.#stop !== null) return notTried(this.#stop.cause);
     const startedAt = performance.now();
     // It would be too late: that is no call, and no line of the evidence.
@@ -148,26 +148,32 @@ export class PlanWalk<Answer> {
     const connection = this.#job.connections.get(candidate.endpoint.provider);
     if (connection === undefined) return this.#passBy(candidate, false, notTried("credentials_missing"), startedAt);
     const limiter = connection.limiterOf(candidate.endpoint);
-    const provider = connection.provider.id;
-    const free = limiter.tryEnter();
+    const release = limiter.tryEnter();
+    if (release === null) return this.#tryLater(candidate, connection, limiter, hasOther, turn, startedAt);
     // In the turn in which the slot is taken: siblings that find it taken must see by whom.
-    if (free !== null) this.#siblings?.callBegins(provider);
-    const release = free ?? (await this.#waitFor(limiter, provider, hasOther, turn));
+    this.#siblings?.callBegins(connection.provider.id);
+    return (turn.call = this.#call(candidate, connection, turn, startedAt, release));
+  }
+
+  /** The same where the endpoint has no free slot. */
+  async #tryLater(
+    candidate: Candidate,
+    connection: Connection,
+    limiter: EndpointLimiter,
+    hasOther: boolean,
+    turn: Turn<Answer>,
+    startedAt: number,
+  ): Promise<CallEnd<Answer>> {
+    const provider = connection.provider.id;
+    const release = await this.#waitFor(limiter, provider, hasOther, turn);
     const why = this.stopped?.cause ?? (turn.isOver ? "abandoned" : null);
-    if (release === null) {
-      if (why !== null) return notTried(why);
-      const end = notTried("saturated", hasOther ? NOT_WAITED : null);
-      return this.#passBy(candidate, connection.simulated, end, startedAt);
-    }
-    try {
-      // It may have been ended in the moment in which a slot became free: no provider was called.
-      if (why !== null) return notTried(why);
-      turn.call = this.#call(candidate, connection, turn, startedAt);
-      return await turn.call;
-    } finally {
-      release();
-      this.#siblings?.callEnds(provider);
-    }
+    const end = why === null ? notTried("saturated", hasOther ? NOT_WAITED : null) : notTried(why);
+    if (release === null) return why === null ? this.#passBy(candidate, connection.simulated, end, startedAt) : end;
+    if (why === null) return (turn.call = this.#call(candidate, connection, turn, startedAt, release));
+    // It was ended in the moment in which a slot became free: no provider was called.
+    release();
+    this.#siblings?.callEnds(provider);
+    return end;
   }
 
   #passBy(candidate: Candidate, simulated: boolean, end: CallEnd<Answer>, turnStartedAt: number): CallEnd<Answer> {
@@ -205,32 +211,37 @@ export class PlanWalk<Answer> {
     connection: Connection,
     turn: Turn<Answer>,
     turnStartedAt: number,
+    release: Release,
   ): Promise<CallEnd<Answer>> {
     const { endpoints, callTracer } = this.#job;
     const { id } = candidate.endpoint;
-    const attempt = this.#calls.prepare(candidate, connection);
-    const trace = callTracer?.(candidate, connection.provider) ?? null;
-    turn.attempt = attempt;
-    const startedAt = performance.now();
-    endpoints.begin(id, startedAt);
-    let end: CallEnd<Answer> = ABANDONED;
-    let duration = 0;
     try {
-      end = await attempt.run(trace?.headers ?? NO_HEADERS);
+      const attempt = this.#calls.prepare(candidate, connection);
+      const trace = callTracer?.(candidate, connection.provider) ?? null;
+      turn.attempt = attempt;
+      const startedAt = performance.now();
+      endpoints.begin(id, startedAt);
+      let end: CallEnd<Answer> = ABANDONED;
+      let duration = 0;
+      try {
+        end = await attempt.run(trace?.headers ?? NO_HEADERS);
+      } finally {
+        turn.attempt = null;
+        duration = performance.now() - startedAt;
+        const { failure, firstToken } = end;
+        const measured = { failure, firstToken, tokensPerSecond: tokensPerSecond(end, duration) };
+        endpoints.end(id, measured, startedAt + duration);
+        trace?.end(end);
+      }
+      const { failure, status } = end;
+      const { simulated } = connection;
+      const report = { candidate, simulated, translated: attempt.translated, failure, status, duration };
+      if (end.unsent !== true) this.#calls.report(report, startedAt - turnStartedAt);
+      return end;
     } finally {
-      turn.attempt = null;
-      const now = performance.now();
-      duration = now - startedAt;
-      const { failure, firstToken } = end;
-      endpoints.end(id, { failure, firstToken, tokensPerSecond: tokensPerSecond(end, duration) }, now);
-      trace?.end(end);
+      release();
+      this.#siblings?.callEnds(connection.provider.id);
     }
-    if (end.unsent === true) return end;
-    const { failure, status } = end;
-    const { translated } = attempt;
-    const report = { candidate, simulated: connection.simulated, translated, failure, status, duration };
-    this.#calls.report(report, startedAt - turnStartedAt);
-    return end;
   }
 }
 

@@ -14,7 +14,7 @@ import { RelayAttempt, type RelayedAnswer } from "./relay-attempt.ts";
  * Tries the candidates of the plan until one commits (docs/dispatch.md#the-commit-point). Before the first byte to the client a failed call may be tried at
  * another candidate or again; after it the stream ends with the protocol's failure.
  */
-export async function relayPlan(job: RelayJob, client: ClientAnswer): Promise<RelayOutcome> {
+export function relayPlan(job: RelayJob, client: ClientAnswer): Promise<RelayOutcome> {
   return new RelayRun(job, client).run();
 }
 
@@ -37,14 +37,12 @@ class RelayRun implements Calls<RelayedAnswer> {
     this.#client = client;
     this.#walk = new PlanWalk(job, this);
     if (client.closed) this.#walk.stop("client_closed", "end");
-    job.durable.then(
-      () => {
-        this.#isDurable = true;
-        this.#attempt?.becomeDurable();
-      },
+    void job.recorded.then((error) => {
       // The decision is not on disk in time: no other provider is called.
-      () => this.#walk.stop("abandoned", "end"),
-    );
+      if (error !== null) return this.#walk.stop("abandoned", "end");
+      this.#isDurable = true;
+      this.#attempt?.becomeDurable();
+    });
     client.onClose(() => this.#walk.stop("client_closed", "end"));
     client.onDrain(() => this.#attempt?.resume());
   }
@@ -91,7 +89,7 @@ class RelayRun implements Calls<RelayedAnswer> {
   /** Nothing has been sent. The client may leave while the decision is written. */
   async #failed(): Promise<RelayOutcome> {
     // An error is an answer too.
-    await this.#job.durable.catch(() => {});
+    await this.#job.recorded;
     const stopped = this.#walk.stopped;
     const reason = stopped?.ended ?? null;
     if (stopped?.cause === "client_closed") return this.#outcome("client_closed", null, reason, null);

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Identity } from "../canon/identity.ts";
-import { takesTokens } from "./contract/endpoint.ts";
+import { takesTokens, type EndpointFacts } from "./contract/endpoint.ts";
 import { ENDPOINTS } from "./contract/endpoints.ts";
 import type { Runtime } from "./runtime.ts";
 import { commonHeaders } from "./send.ts";
@@ -49,6 +49,11 @@ const NONE: readonly string[] = [];
  */
 export function varyHeaders({ tokens }: Pick<Runtime, "tokens">, incoming: IncomingMessage): readonly string[] {
   return tokens !== undefined && isForPages(incoming) ? VARY : NONE;
+}
+
+/** The same of an endpoint, whose path need not be read again. */
+export function varyHeadersOf({ tokens }: Pick<Runtime, "tokens">, endpoint: EndpointFacts): readonly string[] {
+  return tokens !== undefined && takesTokens(endpoint) ? VARY : NONE;
 }
 
 /**

@@ -177,12 +177,13 @@ export function boundWriting(response: ServerResponse, writeTime: number): void 
  * The outcome once the client has the answer: one that is handed over, and that the client leaves unread, has not been completed. Until then
  * the request holds what it has taken: its memory is not free.
  */
-export async function untilDelivered(outcome: RelayOutcome, client: NodeAnswer): Promise<RelayOutcome> {
+export function untilDelivered(outcome: RelayOutcome, client: NodeAnswer): RelayOutcome | Promise<RelayOutcome> {
   const { terminal } = outcome;
   if (outcome.error !== null || terminal === "client_closed") return outcome;
+  const toEnd = (isWhole: boolean): RelayOutcome =>
+    isWhole || terminal === "failed" ? outcome : { ...outcome, terminal: "client_closed" };
   const isWhole = client.delivered();
-  if (isWhole === true || (await isWhole) || terminal === "failed") return outcome;
-  return { ...outcome, terminal: "client_closed" };
+  return isWhole instanceof Promise ? isWhole.then(toEnd) : toEnd(isWhole);
 }
 
 function ignore(): void {}

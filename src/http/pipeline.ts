@@ -12,21 +12,21 @@ import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "./arranged-plan.ts";
 import { admit, takeFromToken } from "./authenticate.ts";
 import { readBounds, type Bounds } from "./request-head.ts";
-import { varyHeaders } from "./cross-origin.ts";
+import { varyHeadersOf } from "./cross-origin.ts";
 import { stopsOf } from "../dispatch/stop-order.ts";
 import type { InferenceEndpoint } from "./contract/endpoint.ts";
 import { callerBudget } from "./caller-budget.ts";
 import { admitToLimits, type Admission } from "./admission.ts";
-import type { Capacity, RequestHold } from "./capacity.ts";
+import type { Capacity } from "./capacity.ts";
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
-import { Recorder, refusedByStore } from "./recorder.ts";
+import { Recorder } from "./recorder.ts";
 import type { Runtime } from "./runtime.ts";
 import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
 import type { BodyValidator } from "./contract/validate.ts";
 import { answerContext, prepareTranslations, targetOf, type TranslatableDecision } from "./translation.ts";
 import { answerUnary } from "./unary/answer-unary.ts";
-import type { InferenceCall } from "./inference-call.ts";
+import { refusedByStore, type InferenceCall } from "./inference-call.ts";
 
 /**
  * One inference request, from its first byte to its last: who calls, what it requests, where it may go, what came back, what is recorded.
@@ -43,7 +43,7 @@ export async function handleInference(
   const { snapshot, done } = runtime.snapshots.take();
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
-  const common = commonHeaders(requestId, clientRequestId, varyHeaders(runtime, incoming));
+  const common = commonHeaders(requestId, clientRequestId, varyHeadersOf(runtime, endpoint));
   const recorder = new Recorder(runtime, endpoint.operation, requestId, clientRequestId, incoming.headers);
   try {
     const refusal = await handle({
@@ -83,41 +83,27 @@ async function handle(call: InferenceCall): Promise<ServiceError | null> {
   const bounds = readBounds(incoming.headers, runtime.limits.requestTime);
   if ("code" in bounds) return recorder.refuse(snapshot, identity, bounds);
   const hold = call.capacity.hold(identity, snapshot.decider.table);
+  call.stops = stopsOf(runtime, identity);
   try {
-    return await readAndAnswer({ ...call, stops: stopsOf(runtime, identity) }, identity, bounds, hold);
+    const body = await readBody(incoming, runtime.limits, { stopOrder: call.stops, hold });
+    if (body === "aborted") {
+      recorder.aborted(snapshot, identity);
+      return null;
+    }
+    if ("code" in body) return recorder.refuse(snapshot, identity, body);
+    recorder.read(body.bytes);
+    if (performance.now() >= bounds.deadline) return recorder.refuse(snapshot, identity, OUT_OF_TIME);
+    const refusal = hold.beginRunning() ?? call.validate(body.value);
+    if (refusal !== null) return recorder.refuse(snapshot, identity, refusal);
+    const headers = endpoint.surface.headers?.read(incoming.headers) ?? NO_HEADERS;
+    const request = endpoint.surface.parse(body.value, body.bytes, headers);
+    if ("code" in request) return recorder.refuse(snapshot, identity, request);
+    const exhausted = takeFromToken(runtime.tokens, identity);
+    if (exhausted !== null) return recorder.refuse(snapshot, identity, exhausted);
+    return await decideAndAnswer(call, identity, request, body.bytes, bounds);
   } finally {
     hold.end();
   }
-}
-
-async function readAndAnswer(
-  call: InferenceCall,
-  identity: Identity,
-  bounds: Bounds,
-  hold: RequestHold,
-): Promise<ServiceError | null> {
-  const { runtime, endpoint, incoming, snapshot, recorder } = call;
-  const body = await readBody(incoming, runtime.limits, { stopOrder: call.stops, hold });
-  if (body === "aborted") {
-    recorder.aborted(snapshot, identity);
-    return null;
-  }
-  if ("code" in body) return recorder.refuse(snapshot, identity, body);
-  recorder.read(body.bytes);
-  if (performance.now() >= bounds.deadline) return recorder.refuse(snapshot, identity, OUT_OF_TIME);
-  const busy = hold.beginRunning();
-  if (busy !== null) return recorder.refuse(snapshot, identity, busy);
-  const invalid = call.validate(body.value);
-  if (invalid !== null) return recorder.refuse(snapshot, identity, invalid);
-  const request = endpoint.surface.parse(
-    body.value,
-    body.bytes,
-    endpoint.surface.headers?.read(incoming.headers) ?? NO_HEADERS,
-  );
-  if ("code" in request) return recorder.refuse(snapshot, identity, request);
-  const exhausted = takeFromToken(runtime.tokens, identity);
-  if (exhausted !== null) return recorder.refuse(snapshot, identity, exhausted);
-  return decideAndAnswer(call, identity, request, body.bytes, bounds);
 }
 
 async function decideAndAnswer(
@@ -155,7 +141,9 @@ async function decideAndAnswer(
   if ("code" in admission) return recorder.refuseDecided(snapshot, identity, request, prepared.decision, admission);
   try {
     const recorded = recorder.decided(snapshot, identity, request, prepared.decision, bounds.deadline);
-    const unrecorded = await refusedByStore(call.runtime, recorded);
+    // Only where the store is in trouble is there something to wait for.
+    const doubted = refusedByStore(call.runtime, recorded);
+    const unrecorded = doubted === null ? null : await doubted;
     if (unrecorded !== null) {
       admission.release();
       return unrecorded;
@@ -180,10 +168,12 @@ async function relay(
   const client = new NodeAnswer(call.response, call.common, call.runtime.limits.writeTime);
   const { table } = snapshot.decider;
   recorder.dispatched();
+  const { plan, inService } = arrangedPlan(call.runtime, decision, route, request, call.incoming.headers);
   const relayed = await relayPlan(
     {
       request,
-      ...arrangedPlan(call.runtime, decision, route, request, call.incoming.headers),
+      plan,
+      inService,
       endpoints: call.runtime.endpoints,
       callTracer: recorder.callTracer,
       exchangePlanFor: (candidate) => {
@@ -208,9 +198,7 @@ async function relay(
       maxAnswerBytes: call.runtime.limits.answerBytes,
       stopOrder: call.stops,
       countsTokens: admission.countsTokens,
-      durable: recorded.then((error) => {
-        if (error !== null) throw new NotRecorded();
-      }),
+      recorded,
       answerHeaders: (candidate, attempt, known) =>
         recorder.answerHeaders(snapshot, route.id, [candidate], attempt, known),
     },
@@ -218,7 +206,8 @@ async function relay(
   );
   // What a provider has seen meanwhile stands in the evidence, which is written late.
   const isUnrecorded = relayed.terminal === "failed" && relayed.error === null && relayed.firstByteAt === null;
-  const outcome = isUnrecorded ? { ...relayed, error: await recorded } : await untilDelivered(relayed, client);
+  const delivered = isUnrecorded ? recorded.then((error) => ({ ...relayed, error })) : untilDelivered(relayed, client);
+  const outcome = delivered instanceof Promise ? await delivered : delivered;
   recorder.relayed(outcome, client.sent, admission.relayed(outcome, request.shape));
   return outcome.error;
 }
@@ -227,6 +216,3 @@ const OUT_OF_TIME = codedError(
   "upstream_timeout_total",
   "The request's deadline passed before its body was read; no provider was called.",
 );
-
-/** The decision is not on disk, so no answer may be sent (docs/evidence.md#when-the-store-is-slow-or-full). */
-class NotRecorded extends Error {}

@@ -17,7 +17,6 @@ import {
   asIdentifier,
 } from "../evidence/record.ts";
 import type { Settlement } from "../limits/cost.ts";
-import { beforeDeadline } from "./request-head.ts";
 import { routeHeader } from "./send.ts";
 import { decisionId } from "../dialects/openai-family/family.ts";
 import {
@@ -77,7 +76,7 @@ export class Recorder {
       this.#decision = refusalRecord(this.#head, snapshot, identity, error);
       this.#evidence.decide(this.#decision).catch(() => {});
     }
-    this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: error.status >= 500 ? "failed" : "refused" };
+    this.#outcome = withoutCalls(error.status);
     return error;
   }
 
@@ -93,7 +92,7 @@ export class Recorder {
     const record = decisionRecord(this.#head, identity, request, decision, snapshot.decider);
     this.#decision = { ...record, outcome: "refuse", reason: asIdentifier(error.code) };
     this.#evidence.decide(this.#decision).catch(() => {});
-    this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: error.status >= 500 ? "failed" : "refused" };
+    this.#outcome = withoutCalls(error.status);
     return error;
   }
 
@@ -130,20 +129,27 @@ export class Recorder {
     return this.#record(answerRecord(this.#head, snapshot, identity, change));
   }
 
+  /** One promise and one timer: this is on every request's way. */
   #record(record: DecisionRecord, deadline: number | null = null): Promise<ServiceError | null> {
     this.#decision = record;
-    const recorded = this.#evidence.decide(record);
-    return (deadline === null ? recorded : beforeDeadline(recorded, deadline)).then(
-      () => null,
-      () => {
-        const error = codedError(
-          "evidence_unavailable",
-          "The server could not record the decision, and it does not answer without a record. Try again later.",
-        );
-        this.#outcome = { ...EMPTY_OUTCOME, status: error.status, terminal: "failed" };
-        return error;
-      },
-    );
+    const written = this.#evidence.decide(record);
+    return new Promise((resolve) => {
+      let timer: NodeJS.Timeout | undefined;
+      let isLate = false;
+      const fail = (): void => {
+        // The store may fail after the deadline: then the request has its outcome.
+        if (isLate) return;
+        isLate = true;
+        clearTimeout(timer);
+        this.#outcome = withoutCalls(UNRECORDED.status);
+        resolve(UNRECORDED);
+      };
+      if (deadline !== null) timer = setTimeout(fail, Math.max(0, deadline - performance.now()));
+      written.then(() => {
+        clearTimeout(timer);
+        resolve(null);
+      }, fail);
+    });
   }
 
   /** @param headers what is left of the limits; names and values by turns. */
@@ -241,7 +247,7 @@ export class Recorder {
   headers(snapshot: Snapshot): readonly string[] {
     const calls = this.#attempts.reduce((sum, attempt) => sum + (attempt.calls ?? 1), 0);
     const route = this.#route === "" ? [] : routeHeader(this.#route, this.#attempts.slice(-1));
-    return [...route, ...this.#ownHeaders(snapshot, calls)];
+    return this.#ownHeaders(snapshot, calls, route);
   }
 
   /**
@@ -261,15 +267,16 @@ export class Recorder {
       ({ endpoint }) => snapshot.connections.get(endpoint.provider)?.simulated === true,
     );
     const answering = candidates.map(({ endpoint: { id, provider, region } }) => ({ endpoint: id, provider, region }));
-    const headers = routeHeader(route, answering).concat(this.#ownHeaders(snapshot, attempt));
+    const headers = this.#ownHeaders(snapshot, attempt, routeHeader(route, answering));
     if (edits !== null) headers.push("x-signalbox-edits", edits);
     if (simulated) headers.push("x-signalbox-simulated", "true");
     return headers;
   }
 
-  #ownHeaders(snapshot: Snapshot, attempts: number): readonly string[] {
+  #ownHeaders(snapshot: Snapshot, attempts: number, route: readonly string[]): string[] {
     const own = (this.#dispatchedAt ?? performance.now()) - this.#arrivedAt;
-    const headers = [
+    // Lists of headers are copied with `concat`: a spread into a list goes item by item.
+    return route.concat(
       "x-signalbox-decision",
       decisionId(this.#head.requestId),
       "x-signalbox-table",
@@ -278,21 +285,16 @@ export class Recorder {
       String(attempts),
       "server-timing",
       `router;dur=${rounded(own)}`,
-    ];
-    // Lists of headers are copied with `concat`: a spread into a list goes item by item.
-    return headers.concat(this.#limits);
+      this.#limits,
+    );
   }
 }
 
-/**
- * Lets the decision's way to the disk overlap with the provider's call, unless the store is known to be in trouble: then
- * no provider is called, and paid, for an answer that could not be given.
- *
- * @param recorded of {@link Recorder.decided}
- */
-export function refusedByStore(
-  runtime: Pick<Runtime, "evidenceStatus">,
-  recorded: Promise<ServiceError | null>,
-): Promise<ServiceError | null> | null {
-  return runtime.evidenceStatus().state === "ok" ? null : recorded;
+const UNRECORDED = codedError(
+  "evidence_unavailable",
+  "The server could not record the decision, and it does not answer without a record. Try again later.",
+);
+
+function withoutCalls(status: number): typeof EMPTY_OUTCOME & Pick<OutcomeRecord, "status" | "terminal"> {
+  return { ...EMPTY_OUTCOME, status, terminal: status >= 500 ? "failed" : "refused" };
 }

@@ -141,23 +141,3 @@ function readNumber(value: string | readonly string[] | undefined): number | "in
   if (value === undefined) return null;
   return typeof value === "string" && /^\d{1,12}(\.\d{1,6})?$/.test(value) ? Number(value) : "invalid";
 }
-
-/** What `work` resolves with, or rejects with; rejects at `deadline` when that is first. */
-export function beforeDeadline(work: Promise<void>, deadline: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new Error("the request's deadline has passed")),
-      Math.max(0, deadline - performance.now()),
-    );
-    work.then(
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        reject(error instanceof Error ? error : new Error("the work failed"));
-      },
-    );
-  });
-}

@@ -3,7 +3,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { KeyRecord, KeyStore, KeyUse } from "./key-store.ts";
-import { publicIdOf } from "./key-text.ts";
+import { publicIdIn, publicIdOf } from "./key-text.ts";
 
 export type Verification =
   | { readonly ok: true; readonly identity: Identity }
@@ -98,7 +98,7 @@ export class KeyRing {
    * @param now milliseconds since the epoch
    */
   verify(keyText: string, now: number): Verification {
-    const publicId = publicIdOf(keyText);
+    const publicId = publicIdIn(keyText);
     if (publicId === null) return INVALID;
     const entry = this.#entries.get(publicId) ?? ABSENT;
     scratch.write(hash("sha256", keyText, "hex"), "latin1");

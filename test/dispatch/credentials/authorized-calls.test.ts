@@ -110,7 +110,7 @@ function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome>
     endpoints: new EndpointTracker(() => null),
     countsTokens: false,
     maxAnswerBytes: 100_000,
-    durable: Promise.resolve(),
+    recorded: Promise.resolve(null),
     answerHeaders: () => [],
   };
   return relayPlan(job, options.client ?? new Client());
