@@ -77,6 +77,9 @@ export const band = (x: number, y: number, width: number, height: number, head: 
 
 export const arrow = (path: string): string => `<path class="line" d="${path}"/>`;
 
+/** For what happens apart from the requests, such as a simulation. */
+export const dashedArrow = (path: string): string => `<path class="line" stroke-dasharray="5 4" d="${path}"/>`;
+
 export const text = (look: "head" | "label" | "code" | "note", x: number, y: number, words: string): string =>
   `<text class="${look}" x="${x}" y="${y}">${escaped(words)}</text>`;
 
