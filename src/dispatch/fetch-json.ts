@@ -1,4 +1,3 @@
-import type { LookupFunction } from "node:net";
 import { Agent } from "undici";
 import { parseJson, type JsonValue } from "../canon/json.ts";
 import type { FetchJson, KeyFetchFailure } from "../canon/key-fetch.ts";
@@ -13,12 +12,10 @@ const LONGEST_ANSWER = 256 * 1024;
 /**
  * Fetches JSON documents. It follows no redirect, so what routes.yaml says is what is called; it connects to addresses within reach only; each call has a
  * connection of its own.
- *
- * @param resolve looks up addresses of hosts; the machine's resolver unless given.
  */
-export function jsonFetcher(resolve?: LookupFunction): FetchJson {
+export function jsonFetcher(): FetchJson {
   return async (url, reach) => {
-    const agent = new Agent({ connect: guardedConnector(LONGEST_WAIT, reach, resolve, false), pipelining: 0 });
+    const agent = new Agent({ connect: guardedConnector(LONGEST_WAIT, reach, undefined, false), pipelining: 0 });
     try {
       // Loaded with the first call: most servers make none.
       const { createFetch } = await import("ofetch");

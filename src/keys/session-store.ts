@@ -22,8 +22,6 @@ export interface SessionStore {
   touch(digest: string, at: number): Promise<void>;
   /** Durable when it resolves. An unknown session changes nothing. */
   end(digest: string): Promise<void>;
-  /** Ends all sessions of a key or person; gives their number. */
-  endAll(holder: SessionHolder): Promise<number>;
   /** Deletes those that ended at `now` or earlier, and those last seen at `idleSince` or earlier; gives their number. */
   prune(now: number, idleSince: number): Promise<number>;
 }

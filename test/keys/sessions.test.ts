@@ -26,7 +26,6 @@ function memory(): SessionStore & { readonly rows: Map<string, SessionRecord>; r
       if (row !== undefined) rows.set(digest, { ...row, seenAt: at });
     },
     end: async (digest) => void rows.delete(digest),
-    endAll: async () => 0,
     prune: async () => 0,
   };
 }

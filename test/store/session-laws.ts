@@ -38,20 +38,6 @@ export function sessionLaws(store: () => Store): void {
     expect(await store().sessions.find("b")).toEqual(sessionRecord("b"));
   });
 
-  it("ends all sessions of one person or one key, and says how many", async () => {
-    await store().sessions.create(sessionRecord("a", { holder: PERSON }));
-    await store().sessions.create(sessionRecord("b", { holder: { ...PERSON, name: "Ada", groups: [] } }));
-    await store().sessions.create(sessionRecord("c", { holder: { ...PERSON, subject: "another" } }));
-    await store().sessions.create(sessionRecord("d"));
-    expect(await store().sessions.endAll(PERSON)).toBe(2);
-    expect(await store().sessions.endAll(PERSON)).toBe(0);
-    expect(await store().sessions.find("a")).toBeNull();
-    expect(await store().sessions.find("b")).toBeNull();
-    expect(await store().sessions.find("c")).not.toBeNull();
-    expect(await store().sessions.endAll({ key: "aaaaaaaaaaaa" })).toBe(1);
-    expect(await store().sessions.find("d")).toBeNull();
-  });
-
   it("prunes what has ended or was not used for too long, and nothing else", async () => {
     await store().sessions.create(sessionRecord("ended", { endsAt: 5_000, seenAt: 4_000 }));
     await store().sessions.create(sessionRecord("idle", { seenAt: 2_000 }));

@@ -10,8 +10,6 @@ VALUES ($1, $2, $3, $4, $5, $6, $7)`;
 const FIND = "SELECT digest, key_id, person, created_at, seen_at, ends_at FROM signalbox.sessions WHERE digest = $1";
 const TOUCH = "UPDATE signalbox.sessions SET seen_at = greatest(seen_at, $2) WHERE digest = $1";
 const END = "DELETE FROM signalbox.sessions WHERE digest = $1";
-const END_ALL = `
-WITH gone AS (DELETE FROM signalbox.sessions WHERE holder = $1 RETURNING digest) SELECT count(*) AS count FROM gone`;
 const PRUNE = `
 WITH gone AS (DELETE FROM signalbox.sessions WHERE ends_at <= $1 OR seen_at <= $2 RETURNING digest)
 SELECT count(*) AS count FROM gone`;
@@ -32,9 +30,6 @@ export function postgresSessions(link: PostgresLink): SessionStore {
     },
     async end(digest) {
       await link.query(END, [digest]);
-    },
-    async endAll(holder) {
-      return readNumber((await link.query(END_ALL, [holderText(holder)]))[0] ?? {}, "count");
     },
     async prune(now, idleSince) {
       return readNumber((await link.query(PRUNE, [Math.trunc(now), Math.trunc(idleSince)]))[0] ?? {}, "count");

@@ -16,9 +16,6 @@ export function sessionStore(link: WorkerLink): SessionStore {
     async end(digest) {
       await link.request({ operation: "sessions.end", digest }, "done");
     },
-    async endAll(holder) {
-      return (await link.request({ operation: "sessions.end_all", holder }, "pruned")).count;
-    },
     async prune(now, idleSince) {
       return (await link.request({ operation: "sessions.prune", now, idleSince }, "pruned")).count;
     },

@@ -230,7 +230,6 @@ export class StoreEngine {
       case "sessions.find":
       case "sessions.touch":
       case "sessions.end":
-      case "sessions.end_all":
       case "sessions.prune":
         return this.#sessions.answer(request);
     }

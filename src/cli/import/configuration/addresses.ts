@@ -10,15 +10,9 @@ const OPERATION_PATH = /\/(?:chat\/completions|completions|embeddings|rerank|v1\
 /**
  * A base URL of the source as routes.yaml takes it: without credentials, query and slash at the end.
  *
- * @param path appended where the URL does not end so.
  * @returns `null` where it is none, which has been reported.
  */
-export function baseUrlOf(
-  text: string,
-  spot: Spot,
-  { findings, report }: ImportedConfiguration,
-  path: string = "",
-): string | null {
+export function baseUrlOf(text: string, spot: Spot, { findings, report }: ImportedConfiguration): string | null {
   if (!URL.canParse(text) || !/^https?:\/\/[^\s\\]+$/.test(text)) {
     findings.add("WRONG_VALUE", spot.at, "this is not an http(s) URL", "write scheme, host and path");
     return null;
@@ -32,7 +26,7 @@ export function baseUrlOf(
     report.add("decide", spot, "the URL looks as if it held a credential, so it is not carried over");
     return null;
   }
-  return path === "" || bare.endsWith(path) ? bare : `${bare}${path}`;
+  return bare;
 }
 
 /** Keys of a row that an address needs besides `base_url`, and the address where plain http cannot be. */

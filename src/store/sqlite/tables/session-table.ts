@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import { holderText, type SessionHolder } from "../../../canon/credentials/session.ts";
+import { holderText } from "../../../canon/credentials/session.ts";
 import type { SessionRecord } from "../../../keys/session-store.ts";
 import { holderColumns, readSession } from "../../rows/session-row.ts";
 
@@ -10,7 +10,6 @@ export type SessionRequest =
   | { readonly operation: "sessions.find"; readonly digest: string }
   | { readonly operation: "sessions.touch"; readonly digest: string; readonly at: number }
   | { readonly operation: "sessions.end"; readonly digest: string }
-  | { readonly operation: "sessions.end_all"; readonly holder: SessionHolder }
   | { readonly operation: "sessions.prune"; readonly now: number; readonly idleSince: number };
 
 export type SessionReply =
@@ -26,7 +25,6 @@ export class SessionTable {
   readonly #find: StatementSync;
   readonly #touch: StatementSync;
   readonly #end: StatementSync;
-  readonly #endAll: StatementSync;
   readonly #prune: StatementSync;
 
   constructor(database: DatabaseSync) {
@@ -38,7 +36,6 @@ export class SessionTable {
     );
     this.#touch = database.prepare("UPDATE sessions SET seen_at = max(seen_at, ?) WHERE digest = ?");
     this.#end = database.prepare("DELETE FROM sessions WHERE digest = ?");
-    this.#endAll = database.prepare("DELETE FROM sessions WHERE holder = ?");
     this.#prune = database.prepare("DELETE FROM sessions WHERE ends_at <= ? OR seen_at <= ?");
   }
 
@@ -60,8 +57,6 @@ export class SessionTable {
       case "sessions.end":
         this.#end.run(request.digest);
         return DONE;
-      case "sessions.end_all":
-        return { kind: "pruned", count: Number(this.#endAll.run(holderText(request.holder)).changes) };
       case "sessions.prune":
         return { kind: "pruned", count: Number(this.#prune.run(request.now, request.idleSince).changes) };
     }

@@ -8,11 +8,7 @@ const MORE = 120;
 /** Lines that are written while the budget lasts. Only whole blocks are written, so that no element stays open. */
 export class Comment {
   readonly #lines: string[] = [];
-  #room: number;
-
-  constructor(longest: number = LONGEST_COMMENT) {
-    this.#room = longest;
-  }
+  #room = LONGEST_COMMENT;
 
   /** Required lines; the caller keeps them short. */
   write(...lines: readonly string[]): void {
