@@ -54,13 +54,13 @@ function exampleRepository(): string {
         ["fallbacks: [mistral-large-eu]", "fallbacks: [mistral-large-eu, gpt-5-us]"],
       ],
       [
-        "us-fallback-mended",
+        "us-fallback-fixed",
         "us-fallback",
         "routes.yaml",
         [
           "fallbacks: [mistral-large-eu, gpt-5-us]\n    on_gap: narrow\n",
           "fallbacks: [mistral-large-eu]\n    on_gap: narrow\n" +
-            "  chat-eu-first:\n    title: The European Union as long as somebody answers there\n" +
+            "  chat-eu-first:\n    title: The European Union while an endpoint there answers\n" +
             "    primary: gpt-5-eu\n    fallbacks: [mistral-large-eu, gpt-5-us]\n    on_gap: narrow\n",
         ],
         ["routes: [chat-eu]\n      regions: [eu, us]", "routes: [chat-eu, chat-eu-first]\n      regions: [eu, us]"],
