@@ -50,7 +50,7 @@ export async function simulateSides(
   const plan = planned(compiled, request);
   const { tally, cut } = await decideJobs(plan.input, plan.runner, request, watch, true);
   await plan.runner.load();
-  const evidence = await weighed(plan.runner, { base: base.table, head: head.table }, request, watch);
+  const evidence = await weighed(plan.runner, { base: base.table, head: head.table }, renames, request, watch);
   const context = (view: View): ComparisonContext => ({
     universe: plan.runner.plan.space.universe,
     tables: { base: base.table, head: head.table },
@@ -133,11 +133,12 @@ function planned(sides: CompiledSides, { promote, assertions, timeLimit }: Simul
 async function weighed(
   runner: JobRunner,
   tables: ConstructorParameters<typeof EvidenceTally>[1],
+  renames: ConstructorParameters<typeof EvidenceTally>[2],
   { evidence }: SimulationRequest,
   { signal }: SimulationWatch,
 ): Promise<EvidenceTally | null> {
   if (evidence === null) return null;
-  const tally = new EvidenceTally((sample) => runner.decide(sample), tables);
+  const tally = new EvidenceTally((sample) => runner.decide(sample), tables, renames);
   await readEvidence(evidence, tally, signal);
   return tally;
 }

@@ -1,4 +1,4 @@
-import type { SeenUsage } from "../../simulate/report/report.ts";
+import type { SeenUsage } from "../../simulate/report/seen-usage.ts";
 
 /** Whole numbers with thousands apart: `1,926,400`. */
 export function numberText(amount: number | string): string {
@@ -40,15 +40,21 @@ export function scopeText({ classes, shapes }: { readonly classes: number; reado
 export function seenText(seen: number | null, usage: SeenUsage | null = null): string | null {
   if (seen === null) return null;
   if (seen === 0) return "not seen in evidence";
-  return [`seen ${amountText(seen, "time")} in evidence`, ...usageTexts(usage)].join(", ");
+  return [`seen ${amountText(seen, "time")} in evidence`, ...usageTexts(usage, seen)].join(", ");
 }
 
-/** "90,000 tokens", "0.12 → 0.30 USD by list price": nothing where no answer was counted. */
-function usageTexts(usage: SeenUsage | null): readonly string[] {
+/** "90,000 tokens of 8 answers", "0.12 → at least 0.3 USD by list price (2 answers without a price)": nothing where no answer used anything. */
+export function usageTexts(usage: SeenUsage | null, calls: number): readonly string[] {
   const tokens = usage === null ? 0 : usage.input_tokens + usage.output_tokens;
   if (usage === null || tokens === 0) return [];
-  const cost = (amount: number | null): string => (amount === null ? "unknown" : dollars.format(amount));
-  return [amountText(tokens, "token"), `${cost(usage.cost_before)} → ${cost(usage.cost_after)} USD by list price`];
+  const unpriced = Math.max(usage.unpriced_before, usage.unpriced_after);
+  const cost = (known: number, isWhole: boolean, isSome: boolean): string =>
+    isWhole ? dollars.format(known) : isSome ? `at least ${dollars.format(known)}` : "unknown";
+  const before = cost(usage.known_cost_before, usage.unpriced_before === 0, usage.known_cost_before > 0);
+  const after = cost(usage.known_cost_after, usage.unpriced_after === 0, usage.known_cost_after > 0);
+  const without = unpriced === 0 ? "" : ` (${amountText(unpriced, "answer")} without a price or a count)`;
+  const of = usage.counted < calls ? ` of ${amountText(usage.counted, "answer")}` : "";
+  return [`${amountText(tokens, "token")}${of}`, `${before} → ${after} USD by list price${without}`];
 }
 
 const dollars = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });

@@ -1,7 +1,10 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { groupKey } from "../compare/group-tally.ts";
 import type { Outcome, OutcomePair, SampleRequest, View } from "../sample-request.ts";
-import type { EvidenceReport, SeenUsage } from "../report/report.ts";
+import type { RowRename } from "../renames/renamed-table.ts";
+import type { EvidenceReport } from "../report/report.ts";
+import type { SeenUsage } from "../report/seen-usage.ts";
+import { addedUsage, NOTHING_USED } from "./seen-usage.ts";
 import type { EvidenceSample, EvidenceUsage, UnsayableDecision } from "./evidence-sample.ts";
 
 /** Decisions of one group, and what their answers used. */
@@ -27,6 +30,8 @@ const MAXIMUM_OPEN = 100_000;
 export class EvidenceTally {
   readonly #decide: (sample: SampleRequest) => Record<View, OutcomePair>;
   readonly #tables: { readonly base: RoutingTable; readonly head: RoutingTable };
+  /** Former name → name. */
+  readonly #endpoints: ReadonlyMap<string, string>;
   /** The same request is decided once, however often it came. */
   readonly #known = new Map<string, Record<View, OutcomePair>>();
   readonly #open = new Map<string, Record<View, OutcomePair>>();
@@ -41,9 +46,11 @@ export class EvidenceTally {
   constructor(
     decide: (sample: SampleRequest) => Record<View, OutcomePair>,
     tables: { readonly base: RoutingTable; readonly head: RoutingTable },
+    renames: readonly RowRename[] = [],
   ) {
     this.#decide = decide;
     this.#tables = tables;
+    this.#endpoints = new Map(renames.flatMap(({ kind, from, to }) => (kind === "endpoint" ? [[from, to]] : [])));
   }
 
   add(found: EvidenceSample | UnsayableDecision): void {
@@ -62,7 +69,8 @@ export class EvidenceTally {
       this.#miss("head has no such route", decisions);
     }
     const pairs = this.#pairs(sample);
-    if (!reproduces(found, pairs.declared.base)) this.#notReproduced += decisions;
+    const plan = found.plan.map((endpoint) => this.#nameOf(endpoint));
+    if (!reproduces({ ...found, plan }, pairs.declared.base)) this.#notReproduced += decisions;
     this.#see("declared", sample, pairs.declared, decisions);
     this.#see("promoted", sample, pairs.promoted, decisions);
     const isChanged = pairs.declared.kinds.length > 0 || pairs.promoted.kinds.length > 0;
@@ -83,16 +91,19 @@ export class EvidenceTally {
       const { groups } = this.seen[view];
       const key = groupKey(pairs[view]);
       const known = groups.get(key) ?? NOT_SEEN;
-      const before = costOf(usage, usage.endpoint, this.#tables.base);
-      const after = head.denial === null ? costOf(usage, head.plan[0]?.endpoint ?? null, this.#tables.head) : 0;
-      groups.set(key, {
-        ...known,
-        input_tokens: known.input_tokens + (usage.inputTokens ?? 0),
-        output_tokens: known.output_tokens + (usage.outputTokens ?? 0),
-        cost_before: sum(known.cost_before, before),
-        cost_after: sum(known.cost_after, after),
-      });
+      const answered = usage.endpoint === null ? null : this.#nameOf(usage.endpoint);
+      const before = costOf(usage, answered, this.#tables.base);
+      // Without an answer nothing was used, at whichever endpoint.
+      const next = head.denial === null && answered !== null ? (head.plan[0]?.endpoint ?? null) : null;
+      const used = usageOf(usage, before, costOf(usage, next, this.#tables.head));
+      groups.set(key, { ...addedUsage(known, used), decisions: known.decisions });
     }
+  }
+
+  /** The name that both tables have for an endpoint of a record. */
+  #nameOf(endpoint: string): string {
+    const name = this.#endpoints.get(endpoint);
+    return name === undefined || Object.hasOwn(this.#tables.base.endpoints, endpoint) ? endpoint : name;
   }
 
   #pairs(sample: SampleRequest): Record<View, OutcomePair> {
@@ -146,7 +157,25 @@ const UNSAYABLE: Readonly<Record<UnsayableDecision["unsayable"], string>> = {
   preference: "a preference that this version does not support",
 };
 
-const NOT_SEEN: SeenInGroup = { decisions: 0, input_tokens: 0, output_tokens: 0, cost_before: 0, cost_after: 0 };
+const NOT_SEEN: SeenInGroup = { decisions: 0, ...NOTHING_USED };
+
+function usageOf(
+  { endpoint, inputTokens, outputTokens }: EvidenceUsage,
+  before: number | null,
+  after: number | null,
+): SeenUsage {
+  return {
+    counted: endpoint !== null && inputTokens !== null && outputTokens !== null ? 1 : 0,
+    input_tokens: inputTokens ?? 0,
+    output_tokens: outputTokens ?? 0,
+    cost_before: before,
+    cost_after: after,
+    unpriced_before: before === null ? 1 : 0,
+    unpriced_after: after === null ? 1 : 0,
+    known_cost_before: before ?? 0,
+    known_cost_after: after ?? 0,
+  };
+}
 
 /** US dollars by list price; `null` where an endpoint has no price or the provider did not count. A call without an answer costs nothing. */
 function costOf({ inputTokens, outputTokens }: EvidenceUsage, id: string | null, table: RoutingTable): number | null {
@@ -154,10 +183,6 @@ function costOf({ inputTokens, outputTokens }: EvidenceUsage, id: string | null,
   const price = Object.hasOwn(table.endpoints, id) ? (table.endpoints[id]?.price ?? null) : null;
   if (price === null || inputTokens === null || outputTokens === null) return null;
   return (inputTokens * price.input + outputTokens * price.output) / 1_000_000 + price.request;
-}
-
-function sum(left: number | null, right: number | null): number | null {
-  return left === null || right === null ? null : left + right;
 }
 
 function nothingSeen(): SeenAt {

@@ -7,6 +7,7 @@ import type { RoutingTable } from "../../canon/table.ts";
 import { movedLocation } from "./moved-location.ts";
 import type { Outcome } from "../sample-request.ts";
 import { dataPathsWithout, routePathsWithout, type PathContext } from "./path-report.ts";
+import { bySeen, type SeenWeight } from "../evidence/seen-usage.ts";
 import type { SeenInGroup } from "../evidence/evidence-tally.ts";
 import type { Universe } from "../space/universe.ts";
 import { conditionsOf } from "./conditions.ts";
@@ -48,20 +49,25 @@ function accessOf({ gains, loses }: ComparisonTally): ComparisonReport["access"]
 type Entry = readonly [string, GroupTally];
 
 /**
- * What recorded requests met comes before what none met. Then by the worst change, the recorded requests, the shapes and the name: the same order for the
- * same trees and evidence.
+ * What recorded requests met comes before what none met. Then by the worst change, what was seen of it, the shapes and the name: the same order for the same
+ * trees and evidence.
  */
 function bySeverity({ seenInGroup }: ComparisonContext): (left: Entry, right: Entry) => number {
-  const seen = (key: string): number => seenInGroup?.(key)?.decisions ?? 0;
+  const seen = (key: string): SeenInGroup | null => seenInGroup?.(key) ?? null;
   return ([leftKey, left], [rightKey, right]) => {
     const [leftSeen, rightSeen] = [seen(leftKey), seen(rightKey)];
-    if (leftSeen > 0 !== rightSeen > 0) return leftSeen > 0 ? -1 : 1;
+    if ((leftSeen === null) !== (rightSeen === null)) return leftSeen === null ? 1 : -1;
     const worst = rankOf(left) - rankOf(right);
     if (worst !== 0) return worst;
-    if (leftSeen !== rightSeen) return rightSeen - leftSeen;
+    const more = bySeen(weightOf(leftSeen), weightOf(rightSeen));
+    if (more !== 0) return more;
     if (left.shapes !== right.shapes) return left.shapes > right.shapes ? -1 : 1;
     return leftKey < rightKey ? -1 : 1;
   };
+}
+
+function weightOf(seen: SeenInGroup | null): SeenWeight | null {
+  return seen === null ? null : { calls: seen.decisions, usage: seen };
 }
 
 function rankOf({ kinds, base, head }: GroupTally): number {

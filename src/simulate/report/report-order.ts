@@ -14,6 +14,7 @@ import type {
 } from "./report.ts";
 import type { SideLocation, SourceLocation } from "./location.ts";
 import type { CauseReport, DestinationReport } from "./cause-report.ts";
+import { SEEN_USAGE_ORDER } from "./seen-usage.ts";
 import type { LatentReport } from "./latent-report.ts";
 
 /** Names of members in the order in which they are written; a list has the order of its items. */
@@ -102,7 +103,7 @@ const GROUP: OrderOf<ChangeGroup> = {
   explain: true,
   place: SIDE_LOCATION,
   seen: true,
-  seen_usage: { input_tokens: true, output_tokens: true, cost_before: true, cost_after: true },
+  seen_usage: SEEN_USAGE_ORDER,
 };
 
 const REACHED: OrderOf<ReachedDestination> = {

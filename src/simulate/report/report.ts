@@ -2,6 +2,7 @@ import type { Diagnostic } from "../../canon/diagnostic.ts";
 import type { Balance } from "../../canon/table.ts";
 import type { CauseReport } from "./cause-report.ts";
 import type { ChangeKind } from "../change-kind.ts";
+import type { SeenUsage } from "./seen-usage.ts";
 import type { LatentReport } from "./latent-report.ts";
 import type { SideLocation, SourceLocation } from "./location.ts";
 import type { OutcomeDenial, SampleRequest } from "../sample-request.ts";
@@ -108,7 +109,7 @@ export interface ComparisonReport {
   readonly changed_shapes: string;
   /** How many classes and shapes each kind of change has; kinds without any are left out. */
   readonly words: readonly { readonly word: ChangeKind; readonly classes: number; readonly shapes: string }[];
-  /** Largest change first: denials, then new destinations, then the rest; the same order for the same trees. */
+  /** What recorded requests met first, then the largest change: denials, new destinations, the rest. Equally large ones by calls, tokens, cost. */
   readonly groups: readonly ChangeGroup[];
   /** Routes by which a workspace reaches a destination in head and does not in base, although another route may have led there. */
   readonly new_route_paths: readonly RoutePath[];
@@ -143,16 +144,6 @@ export interface ChangeGroup {
   readonly seen: number | null;
   /** What the answers of these requests used; `null` without evidence, and where none of them was seen. */
   readonly seen_usage: SeenUsage | null;
-}
-
-/** What answers used, as their providers counted it. */
-export interface SeenUsage {
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-  /** US dollars by list prices, of the endpoints that answered; `null` where an endpoint has no price or did not count. */
-  readonly cost_before: number | null;
-  /** The same tokens at the endpoint that comes first in head; nothing for requests that head denies. */
-  readonly cost_after: number | null;
 }
 
 export interface ResultReport {

@@ -40,7 +40,7 @@ function cause(path: string, changes: Partial<CauseReport> = {}): CauseReport {
 
 function effect(tag: Effect["tag"], who: string, changes: Parameters<typeof group>[0], detail = ""): Effect {
   const own = group(changes);
-  return { tag, workspaces: [who], text: "", detail, promoted: false, calls: null, group: own, groups: [own] };
+  return { tag, workspaces: [who], text: "", detail, promoted: false, seen: null, group: own, groups: [own] };
 }
 
 const ask = (about: CauseReport, effects: readonly Effect[], settings: readonly SettingChange[] = []): string =>

@@ -121,21 +121,45 @@ describe("what changes is weighed by what was asked", () => {
     const [first, ...others] = await usage({ input: 2, output: 10, request: 0 });
     expect(first).toMatchObject({ routes: ["t"], seen: 2 });
     expect(first?.used).toEqual({
+      counted: 1,
       input_tokens: 2_000_000,
       output_tokens: 500_000,
       cost_before: null,
       cost_after: null,
+      unpriced_before: 1,
+      unpriced_after: 1,
+      known_cost_before: 7,
+      known_cost_after: 7,
     });
     expect(others.every(({ seen, used }) => seen === 0 && used === null)).toBe(true);
     lines.splice(4, 1);
     await writeFile(path, lines.map((line) => `${line}\n`).join(""));
     expect((await usage({ input: 2, output: 10, request: 0 }))[0]?.used).toEqual({
+      counted: 2,
       input_tokens: 2_000_000,
       output_tokens: 1_000_000,
       cost_before: 14,
       cost_after: 14,
+      unpriced_before: 0,
+      unpriced_after: 0,
+      known_cost_before: 14,
+      known_cost_after: 14,
     });
     expect((await usage(null))[0]?.used?.cost_before).toBe(null);
+  });
+
+  it("a record has an endpoint by the name that it had in base, and is reproduced where head has renamed it", async () => {
+    const named = (text: string): string => text.replaceAll('"a"', '"first"');
+    const renamed = (fallbacks: readonly string[]): ReturnType<typeof same> =>
+      JSON.parse(named(JSON.stringify(same(fallbacks))));
+    const path = join(folder, "renamed.jsonl");
+    const lines = [HEADER, decision({ requestId: "r1" }), decision({ plan: ["gone"] })];
+    await writeFile(path, lines.map((line) => `${line}\n`).join(""));
+    const { evidence, declared } = await simulate(await sideOf(same([])), await sideOf(renamed(["-us"])), {
+      evidence: path,
+    });
+    expect(evidence).toMatchObject({ decisions: 2, not_reproduced: 1 });
+    expect(declared.groups[0]?.base.plan.map((one) => one.endpoint)).toEqual(["first"]);
   });
 
   it("says what cannot be read, asked again, or made again", async () => {

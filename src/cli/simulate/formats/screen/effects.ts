@@ -2,6 +2,7 @@ import type { ChangeKind } from "../../../../simulate/change-kind.ts";
 import { conditionCount } from "../../../../simulate/causes/plain-requests.ts";
 import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
 import type { ChangeGroup } from "../../../../simulate/report/report.ts";
+import { addedUsage, bySeen, NOTHING_USED, type SeenWeight } from "../../../../simulate/evidence/seen-usage.ts";
 import type { SampleRequest } from "../../../../simulate/sample-request.ts";
 import type { ReportModel } from "../model.ts";
 import { worstChange } from "../wording/change-wording.ts";
@@ -20,8 +21,8 @@ export interface Effect {
   /** A second sentence; empty for most. */
   readonly detail: string;
   readonly promoted: boolean;
-  /** Calls of the evidence; `null` without evidence. */
-  readonly calls: number | null;
+  /** Calls of the evidence, and what their answers used; `null` without evidence. */
+  readonly seen: SeenWeight | null;
   /** The plainest group, whose example is explained. */
   readonly group: ChangeGroup;
   /** Every group that the line stands for. */
@@ -87,8 +88,7 @@ export function effectsOf(
   const shown = new Set(effects.flatMap(({ groups }) => groups.map(({ id }) => id)));
   return {
     effects: effects.toSorted(
-      (left, right) =>
-        EFFECT_TAGS.indexOf(left.tag) - EFFECT_TAGS.indexOf(right.tag) || (right.calls ?? 0) - (left.calls ?? 0),
+      (left, right) => EFFECT_TAGS.indexOf(left.tag) - EFFECT_TAGS.indexOf(right.tag) || bySeen(left.seen, right.seen),
     ),
     variants: described.filter(({ group }) => !shown.has(group.id)).length,
   };
@@ -166,6 +166,13 @@ function effectsOfCells(cells: readonly Cell[], cause: CauseReport, report: Repo
   });
 }
 
+function seenOf(groups: readonly ChangeGroup[]): SeenWeight {
+  return {
+    calls: groups.reduce((sum, { seen }) => sum + (seen ?? 0), 0),
+    usage: groups.reduce((sum, { seen_usage: used }) => (used === null ? sum : addedUsage(sum, used)), NOTHING_USED),
+  };
+}
+
 function routesOf(cells: readonly Cell[]): readonly string[] {
   return [...new Set(cells.map(({ route }) => route))].toSorted();
 }
@@ -182,7 +189,7 @@ function effectOf(cells: readonly Cell[], cause: CauseReport, report: ReportMode
       text: cellText(first, routesOf(cells), cause, report),
       detail: detailOf(group, workspace, cause, report),
       promoted,
-      calls: group.seen === null ? null : [...met].reduce((sum, each) => sum + (each.seen ?? 0), 0),
+      seen: group.seen === null ? null : seenOf([...met]),
       group,
       groups: [...new Set(cells.map((cell) => cell.group))],
     },

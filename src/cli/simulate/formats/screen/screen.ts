@@ -2,7 +2,7 @@ import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
 import type { SourceLocation } from "../../../../simulate/report/location.ts";
 import type { SideReport } from "../../../../simulate/report/report.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
-import { amountText, listText, numberText, percentageText } from "../../../terminal/amounts.ts";
+import { amountText, listText, numberText, percentageText, usageTexts } from "../../../terminal/amounts.ts";
 import type { Verdict } from "../../gates.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import type { Tone } from "../wording/change-wording.ts";
@@ -21,7 +21,7 @@ export interface ScreenRow {
   /** Workspaces; empty where the line is about none. */
   readonly who: string;
   readonly text: string;
-  /** "10 calls, 11.1 %"; empty without evidence. */
+  /** "10 calls, 11.1 %, 90,000 tokens, 0.12 → 0.3 USD by list price"; empty without evidence. */
   readonly calls: string;
   /** `routes.yaml:61`; empty where there is no line. */
   readonly location: string;
@@ -193,17 +193,20 @@ const TONES: Readonly<Record<EffectTag, Tone>> = {
   CHANGES: "quiet",
 };
 
-function effectRow({ tag, workspaces, text, detail, promoted, calls }: Effect, { evidence }: ReportModel): ScreenRow {
+function effectRow({ tag, workspaces, text, detail, promoted, seen }: Effect, { evidence }: ReportModel): ScreenRow {
   const share =
-    calls === null || evidence === null || evidence.decisions === 0
+    seen === null || evidence === null || evidence.decisions === 0
       ? ""
-      : `, ${percentageText(calls, evidence.decisions)}`;
+      : `, ${percentageText(seen.calls, evidence.decisions)}`;
   return {
     tag,
     tone: TONES[tag],
     who: listText(workspaces, 3),
     text: [text, ...(promoted ? ["once promoted"] : []), ...(detail === "" ? [] : [detail])].join("; "),
-    calls: calls === null ? "" : `${amountText(calls, "call")}${share}`,
+    calls:
+      seen === null
+        ? ""
+        : [`${amountText(seen.calls, "call")}${share}`, ...usageTexts(seen.usage, seen.calls)].join(", "),
     location: "",
   };
 }

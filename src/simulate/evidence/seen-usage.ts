@@ -1,0 +1,60 @@
+import type { SeenUsage } from "../report/seen-usage.ts";
+
+export const NOTHING_USED: SeenUsage = {
+  counted: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  cost_before: 0,
+  cost_after: 0,
+  unpriced_before: 0,
+  unpriced_after: 0,
+  known_cost_before: 0,
+  known_cost_after: 0,
+};
+
+export function addedUsage(one: SeenUsage, other: SeenUsage): SeenUsage {
+  return {
+    counted: one.counted + other.counted,
+    input_tokens: one.input_tokens + other.input_tokens,
+    output_tokens: one.output_tokens + other.output_tokens,
+    cost_before: sum(one.cost_before, other.cost_before),
+    cost_after: sum(one.cost_after, other.cost_after),
+    unpriced_before: one.unpriced_before + other.unpriced_before,
+    unpriced_after: one.unpriced_after + other.unpriced_after,
+    known_cost_before: one.known_cost_before + other.known_cost_before,
+    known_cost_after: one.known_cost_after + other.known_cost_after,
+  };
+}
+
+function sum(left: number | null, right: number | null): number | null {
+  return left === null || right === null ? null : left + right;
+}
+
+/** What recorded requests met of a change. */
+export interface SeenWeight {
+  readonly calls: number;
+  readonly usage: SeenUsage;
+}
+
+/**
+ * What more was seen of comes first. Every recorded call counts, so calls decide. Tokens are those that providers counted and costs those that have a price,
+ * so they only break ties: a call without them must not fall behind one that has them. Of two sums the one with more unknown costs may be the larger one.
+ */
+export function bySeen(left: SeenWeight | null, right: SeenWeight | null): number {
+  if (left === null || right === null) return 0;
+  const [one, other] = [left.usage, right.usage];
+  return (
+    right.calls - left.calls ||
+    tokensOf(other) - tokensOf(one) ||
+    other.unpriced_before + other.unpriced_after - one.unpriced_before - one.unpriced_after ||
+    costOf(other) - costOf(one)
+  );
+}
+
+function tokensOf({ input_tokens: input, output_tokens: output }: SeenUsage): number {
+  return input + output;
+}
+
+function costOf({ known_cost_before: before, known_cost_after: after }: SeenUsage): number {
+  return Math.max(before, after);
+}
