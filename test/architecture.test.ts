@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { programAtHand } from "./support/at-hand.ts";
 import { filesBelow, importsOf, reachableFrom, ROOT, shown, SOURCE, textOf } from "./support/imports.ts";
@@ -10,6 +10,17 @@ const simulated = filesBelow(join(ROOT, "mock")).filter((path) => path.endsWith(
 const ofConsole = filesBelow(join(ROOT, "console")).filter((path) => /\.tsx?$/.test(path));
 /** The files that a file imports. */
 const targetsOf = (path: string): readonly string[] => importsOf(path).flatMap(({ target }) => target ?? []);
+
+/** What a file imports by name, as `src/file.ts: name`; `*` where it takes a module as a whole, as `import("…")` does. */
+function importedNames(path: string): ReadonlySet<string> {
+  const text = textOf(path);
+  const statement = /^import (?:type )?(?:\{([^}]*)\}|\* as \w+) from "([^"]+)"/gm;
+  const named = [...text.matchAll(statement)].flatMap(([, names = "*", from = ""]) =>
+    names.split(",").map((name) => [from, name.replace("type ", "").split(" as ")[0]?.trim() ?? ""] as const),
+  );
+  const whole = [...text.matchAll(/\bimport\(\s*"([^"]+)"/g)].map(([, from = ""]) => [from, "*"] as const);
+  return new Set([...named, ...whole].map(([from, name]) => `${shown(resolve(dirname(path), from))}: ${name}`));
+}
 
 describe("the shape of the house", () => {
   it("docs/architecture.md names every folder at the top of src, and nothing else", () => {
@@ -34,6 +45,20 @@ describe("the shape of the house", () => {
       .filter((path) => /\/(index|utils?|helpers?|common|misc)(\.tsx?|\/)/.test(path))
       .map(shown);
     expect(bad).toEqual([]);
+  });
+
+  it("what a file exports is imported somewhere", () => {
+    const everywhere = ["src", "mock", "console", "tools", "test", "bench"].flatMap((folder) =>
+      filesBelow(join(ROOT, folder)),
+    );
+    const used = new Set(everywhere.filter((path) => /\.tsx?$/.test(path)).flatMap((path) => [...importedNames(path)]));
+    const declared = /^export (?:abstract |async |declare )*(?:function\*?|const|class|interface|type|let) (\w+)/gm;
+    const unused = sources.flatMap((path) =>
+      [...textOf(path).matchAll(declared)]
+        .map(([, name = ""]) => `${shown(path)}: ${name}`)
+        .filter((each) => !used.has(each) && !used.has(`${shown(path)}: *`)),
+    );
+    expect(unused).toEqual([]);
   });
 
   it("the files that simulate and check cannot reach dispatch: no provider can be called from there", () => {

@@ -34,7 +34,7 @@ export interface OidcSettings {
   readonly nameClaim: string | null;
 }
 
-export interface ConsoleRole {
+interface ConsoleRole {
   readonly group: string;
   readonly role: Role;
   /** `null`: all. */

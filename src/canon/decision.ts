@@ -98,7 +98,7 @@ export interface RouteDecision extends DecisionEvidence {
   readonly edits: RequestEdits;
 }
 
-export interface DenyDecision extends DecisionEvidence {
+interface DenyDecision extends DecisionEvidence {
   readonly outcome: "deny";
   readonly denial: Denial;
 }

@@ -5,7 +5,7 @@
 export type RetryAction = "again" | "elsewhere" | "stop";
 
 /** What a failure says of the endpoint where it happened. `nothing`: it was ours, or the caller's, or says as little of the endpoint as a success would. */
-export type FailureEffect = "ill" | "rate_limited" | "nothing";
+type FailureEffect = "ill" | "rate_limited" | "nothing";
 
 /**
  * `uncalled`: no provider was called; such an attempt costs nothing and never decides the client's error. `unreached`: nothing of the request can have reached

@@ -56,7 +56,7 @@ declare global {
 }
 
 /** As the second argument of JSON.parse; `source` is the text of a primitive value, absent for objects and arrays. */
-export type Reviver = (name: string, value: JsonValue, context: { readonly source?: string }) => JsonValue;
+type Reviver = (name: string, value: JsonValue, context: { readonly source?: string }) => JsonValue;
 
 /**
  * What JSON.parse should give. The engine of Node 24 and 26 reads a member's name wrongly when it is written with an

@@ -1,7 +1,7 @@
 import type { JsonValue } from "./json.ts";
 
 /** Why the keys of an issuer of workloads could not be fetched; for logs. */
-export const KEY_FETCH_FAILURES = [
+const KEY_FETCH_FAILURES = [
   /** No answer in time, or no connection. */
   "unreachable",
   /** The host has an address that routes.yaml does not allow. */

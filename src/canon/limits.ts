@@ -17,7 +17,7 @@ export type Budget =
 export const SMALLEST_BUDGET = 0.000_001;
 
 export const BUDGET_PERIODS = ["hour", "day", "month"] as const;
-export type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
+type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
 
 /** What all keys of a workspace may use together. */
 export interface WorkspaceLimits extends KeyLimits {

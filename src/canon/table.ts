@@ -71,7 +71,7 @@ export interface AwsSigning {
 }
 
 export const GOOGLE_CREDENTIAL_SOURCES = ["adc", "metadata_server"] as const;
-export type GoogleCredentialSource = (typeof GOOGLE_CREDENTIAL_SOURCES)[number];
+type GoogleCredentialSource = (typeof GOOGLE_CREDENTIAL_SOURCES)[number];
 
 /** Calls carry a short-lived OAuth token, renewed before it expires. */
 export interface GoogleOauth {
@@ -111,7 +111,7 @@ export interface HealthSettings {
 }
 
 /** A request that says whether a provider is there. Its answer's body is not read. */
-export interface HealthProbe {
+interface HealthProbe {
   /** Path after the base URL, such as `/models`. */
   readonly path: string;
   /** Between two probes. */

@@ -37,7 +37,7 @@ function readShell(text: string): Shell {
 }
 
 /** What may follow a command. */
-export interface CommandWords {
+interface CommandWords {
   readonly summary: string;
   /** With their dashes, sorted. */
   readonly flags: readonly string[];

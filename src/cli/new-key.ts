@@ -7,7 +7,7 @@ import { loadTable } from "./terminal/load-table.ts";
 import { databasePath } from "./terminal/open-store.ts";
 
 /** Flags of `keys create` that say where the key is made, and for which configuration. */
-export interface NewKeyFlags {
+interface NewKeyFlags {
   readonly database?: string | undefined;
   readonly create?: boolean | undefined;
   readonly config?: string | undefined;

@@ -6,7 +6,7 @@ import type { AwsSigning, GoogleOauth } from "../canon/table.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The first thing that credentials made per call would lack, or hold and could not use. */
-export interface CredentialGap {
+interface CredentialGap {
   readonly reference: SecretReference;
   readonly gap: "missing" | "unusable";
 }

@@ -34,7 +34,7 @@ export interface TableOptions extends FurtherSources {
   readonly dialects?: Readonly<Record<string, DialectFacts>>;
 }
 
-export interface CompiledTable {
+interface CompiledTable {
   /** `null` when there is an error. */
   readonly table: RoutingTable | null;
   /** Every finding, sorted. */

@@ -9,7 +9,7 @@ export interface MissingSecret {
   readonly onMissing: OnMissingSecret;
 }
 
-export interface ResolvedSecrets {
+interface ResolvedSecrets {
   /** Provider id → secret, for providers whose header never changes. The only object that holds secrets after start; never log it, never put it into the table. */
   readonly secrets: ReadonlyMap<string, string>;
   /** Not set, empty, or in a file that cannot be read. The caller does what `onMissing` says. */

@@ -63,7 +63,7 @@ export function applyApprovals(
 }
 
 /** What one approval makes of the candidates that those before it have left. */
-export interface AppliedApproval {
+interface AppliedApproval {
   /** Endpoint ids. */
   readonly failing: readonly string[];
   readonly denied: boolean;

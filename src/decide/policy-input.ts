@@ -7,7 +7,7 @@ import type { RequestShape } from "../canon/request.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 
 /** What policies read that is neither of the request nor of the configuration. */
-export interface Circumstances {
+interface Circumstances {
   readonly time: PolicyTime;
   readonly budget: BudgetStep;
 }

@@ -2,7 +2,7 @@ import type { Candidate, ConstraintTrace, Denial } from "../canon/decision.ts";
 import type { PolicyIdentity, PolicyVerdict } from "../canon/policy.ts";
 
 /** What a set of verdicts does to a list of candidates. */
-export interface Applied {
+interface Applied {
   readonly candidates: readonly Candidate[];
   readonly denial: Denial | null;
 }

@@ -24,7 +24,7 @@ export interface SurfaceHeaders {
 }
 
 /** A surface as the contract shows it: JSON Schemas of requests and answers, and examples. */
-export interface SurfaceContract {
+interface SurfaceContract {
   /** Validates requests too. */
   readonly body: JsonObject;
   readonly answer: JsonObject;
@@ -62,7 +62,7 @@ export interface Surface extends RequestReader {
 }
 
 /** A request that a relay has edited, and what was changed on purpose. */
-export interface EditedRequest {
+interface EditedRequest {
   readonly body: JsonObject;
   /** Registered names of members that were taken out; they stand in the evidence. */
   readonly stripped: readonly string[];

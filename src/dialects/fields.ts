@@ -15,9 +15,9 @@ import { parsePreferences } from "./preferences.ts";
  * `identity`: identifies the caller's user, taken out before the request leaves; `hint`: may help, may be ignored by a provider;
  * `ours`: read by the router, never sent.
  */
-export type FieldClass = "core" | "capability" | "region" | "state" | "egress" | "identity" | "hint" | "ours";
+type FieldClass = "core" | "capability" | "region" | "state" | "egress" | "identity" | "hint" | "ours";
 
-export interface FieldFacts {
+interface FieldFacts {
   readonly class: FieldClass;
   /** The capability that the member needs when it has a value; finer rules stand in the dialect's parser. */
   readonly needs?: Capability;

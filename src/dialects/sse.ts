@@ -70,7 +70,7 @@ export class SseFramer {
 }
 
 /** What one event says. `data` is `null` where the event has no data line: a comment, a keep-alive. */
-export interface SseEvent {
+interface SseEvent {
   /** The event's name; `null` where it has none. */
   readonly event: string | null;
   readonly data: string | null;

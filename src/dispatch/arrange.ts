@@ -15,7 +15,7 @@ export interface Circumstances extends TierCircumstances {
 }
 
 /** A candidate that was put last. */
-export interface SetAside {
+interface SetAside {
   readonly candidate: Candidate;
   readonly why: "ejected" | "rate_limited";
   /** When it may come back, on the caller's clock; past where another request or the active probe is just trying it, or this one has better to do. */

@@ -16,7 +16,7 @@ export interface CallOutcome {
 }
 
 /** The status of an endpoint, for people to read. Measures are `null` where there are none. */
-export interface EndpointStatus {
+interface EndpointStatus {
   readonly state: HealthState["state"];
   /** When the state ends by itself, on the caller's clock; `null` where it does not. */
   readonly until: number | null;
@@ -46,7 +46,7 @@ interface TrackedEndpoint {
 }
 
 /** Called when an endpoint is taken out of service and when it is back. @param ejections times that it was taken out. */
-export type HealthListener = (endpointId: string, change: "ejected" | "readmitted", ejections: number) => void;
+type HealthListener = (endpointId: string, change: "ejected" | "readmitted", ejections: number) => void;
 
 /** Receives how calls go. */
 export type CallTracker = Pick<EndpointTracker, "begin" | "answering" | "end">;

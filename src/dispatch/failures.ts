@@ -154,7 +154,7 @@ const REPORTED_KINDS: Readonly<Record<string, FailureKind>> = {
 };
 
 /** What a failed call has sent, and for whom. */
-export interface SentRequest {
+interface SentRequest {
   /** The body as it was sent. */
   readonly body: string;
   /** The body as the caller sent it. */

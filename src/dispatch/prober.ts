@@ -3,7 +3,7 @@ import type { Connection } from "./connections.ts";
 import type { EndpointTracker } from "./endpoint-tracker.ts";
 
 /** What probes are made with: the table and the connections in force now. */
-export interface ProbeGround {
+interface ProbeGround {
   readonly table: RoutingTable;
   readonly connections: ReadonlyMap<string, Connection>;
 }

@@ -14,7 +14,7 @@ const MAXIMUM_ERROR_BYTES = 64 * 1024;
 const EMPTY = new Uint8Array(0);
 
 /** What a call sends, and how an answer with an error status is read. */
-export interface ProviderRequest extends ExchangeRequest {
+interface ProviderRequest extends ExchangeRequest {
   /** The body as the caller sent it: an error may name a member of it. */
   readonly callers: JsonObject;
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;

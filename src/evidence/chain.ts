@@ -23,7 +23,7 @@ export interface ChainRow extends ChainLink {
 }
 
 /** Copies of what the record says, outside the chain: readings, selections and retention go by them. */
-export interface RowColumns {
+interface RowColumns {
   readonly requestId: string;
   /** Whole milliseconds since the epoch. */
   readonly at: number;
@@ -78,7 +78,7 @@ export interface ChainFault {
   readonly cause: ChainCause;
 }
 
-export interface ChainStart {
+interface ChainStart {
   /** Where the log begins: {@link GENESIS}, or the anchor that what was pruned ended at. */
   readonly from: ChainLink;
   /** Positions remembered before, in this log or elsewhere. Those before `from` cannot be checked and are skipped. */

@@ -8,7 +8,7 @@ export interface PolicyExportHeader {
   readonly to: ChainLink;
 }
 
-export interface PolicyExportRow extends ChainLink {
+interface PolicyExportRow extends ChainLink {
   /** Hash of the row before it. */
   readonly previous: string;
   /** JSON exactly as it was hashed. */

@@ -4,7 +4,7 @@ import { bucketOf, QuantileSketch } from "./quantile-sketch.ts";
 
 /** What is measured of requests that were let through, in milliseconds; stored in this order. */
 const LATENCIES = ["total", "first_byte", "router"] as const;
-export type Latency = (typeof LATENCIES)[number];
+type Latency = (typeof LATENCIES)[number];
 
 const VERSION = 1;
 const NOTHING: readonly number[] = Array.from({ length: COUNTER_LIMIT }, () => 0);

@@ -14,8 +14,8 @@ const LABELS = {
   workspace: { facet: "total", position: -1 },
 } as const satisfies Readonly<Record<string, { readonly facet: Facet; readonly position: number }>>;
 
-export type LabelDimension = keyof typeof LABELS;
-export type TimeDimension = "day" | "hour";
+type LabelDimension = keyof typeof LABELS;
+type TimeDimension = "day" | "hour";
 export type Dimension = LabelDimension | TimeDimension;
 
 const LABEL_DIMENSIONS = Object.keys(LABELS).filter((name) => isLabelDimension(name));

@@ -41,7 +41,7 @@ export interface RollUpQuery {
 }
 
 /** A cell with its index. */
-export interface IncrementEntry {
+interface IncrementEntry {
   readonly workspace: string | null;
   readonly facet: Facet;
   readonly hour: number;

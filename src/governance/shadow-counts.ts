@@ -11,7 +11,7 @@ export interface ShadowPolicy extends ShadowMeasures {
   readonly verdicts: readonly ShadowVerdict[];
 }
 
-export interface ShadowVerdict extends Omit<ShadowMeasures, "judged"> {
+interface ShadowVerdict extends Omit<ShadowMeasures, "judged"> {
   readonly constraint: Identifier | null;
   readonly reason_code: Identifier | null;
 }

@@ -33,7 +33,7 @@ export interface ShadowCountReport extends ShadowMeasures {
 }
 
 /** Verdicts: a request that fails two constraints is in two lines. */
-export interface ConstraintLine extends Omit<ShadowMeasures, "judged"> {
+interface ConstraintLine extends Omit<ShadowMeasures, "judged"> {
   readonly constraint: Identifier | null;
   readonly reason: Identifier | null;
 }

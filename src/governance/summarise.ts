@@ -8,7 +8,7 @@ import { spendMeasures, type SpendMeasures } from "./spend-measures.ts";
 import { readLabels, ShadowCounts, type ShadowPolicy } from "./shadow-counts.ts";
 
 /** Cells by facet, pages of them: the store's `read` for some workspaces and one window. */
-export type CellSource = (facet: Facet) => AsyncIterable<readonly RollUpRow[]>;
+type CellSource = (facet: Facet) => AsyncIterable<readonly RollUpRow[]>;
 
 /** Requests that were denied or refused for one and the same reason. */
 export interface VerdictLine {

@@ -18,7 +18,7 @@ const LAST_INSTANT = Date.UTC(9999, 0, 1);
 const INSTANT = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
 /** A problem with a member of the question, in a sentence for the caller that does not repeat what was written. */
-export interface WindowProblem {
+interface WindowProblem {
   readonly member: "start" | "end";
   readonly problem: string;
 }

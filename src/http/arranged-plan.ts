@@ -8,7 +8,7 @@ import type { Runtime } from "./runtime.ts";
 const SESSION_HEADERS = ["x-session-id", "session_id", "session-id", "x-claude-code-session-id"];
 
 /** A plan as it is tried. */
-export interface ArrangedPlan {
+interface ArrangedPlan {
   /** In the order to try. */
   readonly plan: readonly Candidate[];
   /** How many of them, from the first, are in service. */
@@ -16,7 +16,7 @@ export interface ArrangedPlan {
 }
 
 /** What the arrangement looks at in a request; `body` is empty where a simulation has only the shape of one. */
-export type ArrangedRequest = Pick<InferenceRequest, "preferences" | "body" | "reader">;
+type ArrangedRequest = Pick<InferenceRequest, "preferences" | "body" | "reader">;
 
 /**
  * The plan in the order in which to try it now: what was decided says where a request may go, what is measured says where it goes first. Call it

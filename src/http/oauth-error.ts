@@ -12,7 +12,7 @@ export const OAUTH_CODES = [
   "server_error",
 ] as const;
 
-export type OAuthCode = (typeof OAUTH_CODES)[number];
+type OAuthCode = (typeof OAUTH_CODES)[number];
 
 /** Headers of every answer of the token endpoint (RFC 6749 §5.1, §5.2); names and values by turns. */
 export const NOT_STORED: readonly string[] = ["cache-control", "no-store", "pragma", "no-cache"];

@@ -14,7 +14,7 @@ export interface Body {
 }
 
 /** The client went away, or took too long, before its request was whole. */
-export type Unreadable = "aborted";
+type Unreadable = "aborted";
 
 /** How an endpoint wants its bodies read. */
 export interface BodyReading {

@@ -21,7 +21,7 @@ import type { SnapshotHolder } from "./snapshot.ts";
 import type { Tokens } from "../canon/credentials/tokens.ts";
 import type { AdmittedWorkload, WorkloadFault, WorkloadIdentity } from "../canon/workload-identity.ts";
 
-export type Verification =
+type Verification =
   | { readonly ok: true; readonly identity: Identity }
   | { readonly ok: false; readonly code: "invalid_api_key" | "expired_api_key" };
 
@@ -118,7 +118,7 @@ export interface EvidenceStatus {
   readonly fault?: EvidenceFault;
 }
 
-export interface BuildFacts {
+interface BuildFacts {
   readonly id: string;
   readonly contract: { readonly sha256: string; readonly text: string };
   /** On the clock of `performance.now()`. */

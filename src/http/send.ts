@@ -44,7 +44,7 @@ export function errorHeaders({ status, mayPass, retryAfter }: ServiceError): rea
 }
 
 /** What prints errors: a protocol's family, or OAuth's token endpoint. */
-export interface ErrorPrinter {
+interface ErrorPrinter {
   readonly renderError: (error: ServiceError, requestId: string) => string;
   /** Headers of every error. None where absent; names and values by turns. */
   readonly headers?: readonly string[];

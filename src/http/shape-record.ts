@@ -13,7 +13,7 @@ import {
 } from "../evidence/record.ts";
 
 /** What a decision depends on besides what every record has, so that `simulate --evidence` can decide the request again. */
-export type ShapeRecord = Pick<
+type ShapeRecord = Pick<
   DecisionRecord,
   "signatureFamilies" | "dimensions" | "preferences" | "workload" | "owner" | "budget" | "labels"
 >;

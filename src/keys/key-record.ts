@@ -72,7 +72,7 @@ export interface RotateOptions extends Rotation {
   readonly maximumLifetime?: number;
 }
 
-export interface RotatedKey extends CreatedKey {
+interface RotatedKey extends CreatedKey {
   /** The replaced key, with its new expiry. */
   readonly previous: KeyRecord;
 }

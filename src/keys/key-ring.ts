@@ -5,7 +5,7 @@ import type { Identity } from "../canon/identity.ts";
 import type { KeyRecord, KeyStore, KeyUse } from "./key-store.ts";
 import { publicIdIn, publicIdOf } from "./key-text.ts";
 
-export type Verification =
+type Verification =
   | { readonly ok: true; readonly identity: Identity }
   | { readonly ok: false; readonly code: "invalid_api_key" | "expired_api_key" };
 
@@ -167,7 +167,7 @@ export class KeyRing {
 }
 
 /** A key that is good now. */
-export interface KeyHolder {
+interface KeyHolder {
   readonly identity: Identity;
   readonly exchange: ExchangeGrant | null;
 }

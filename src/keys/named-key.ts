@@ -6,7 +6,7 @@ import { publicIdFor } from "./key-text.ts";
 const MOST_GENERATIONS = 100;
 const MOST_ROTATIONS = 1_000;
 
-export interface NamedKey {
+interface NamedKey {
   /** The key that the name stands for, or last stood for, after those that rotations have replaced; none where the name was never given. */
   readonly line: readonly KeyRecord[];
   /** Id of the next key of the name; `null` where there have been too many. */

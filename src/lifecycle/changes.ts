@@ -16,7 +16,7 @@ interface ContentRequest {
   readonly by: Actor;
 }
 
-export function statusOf(states: PolicyStates, policy: string): PolicyStatus | LifecycleFault {
+function statusOf(states: PolicyStates, policy: string): PolicyStatus | LifecycleFault {
   return states.policies.get(policy) ?? { fault: "unknown_policy" };
 }
 

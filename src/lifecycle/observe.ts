@@ -4,7 +4,7 @@ import type { FileContent } from "./lifecycle.ts";
 import type { PolicyRecord } from "./records.ts";
 
 /** Contents of a server's files now, and when it last recorded them. */
-export interface Observation {
+interface Observation {
   readonly contents: readonly FileContent[];
   /** Digest by policy; `null` at the start of a process. */
   readonly before: ReadonlyMap<string, string> | null;

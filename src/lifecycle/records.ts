@@ -99,7 +99,7 @@ export interface ActingPerson {
  * Whether the server that took an approval had made the approver's report itself. `verified`: byte for byte, with `enforced` as the digest of what the
  * content would have replaced (`null`: nothing). `differs`: the server's own report has other bytes. `not_computed`: the server could not make one.
  */
-export type ReportVerification =
+type ReportVerification =
   | { readonly result: "verified"; readonly enforced: string | null }
   | { readonly result: "differs" | "not_computed" };
 

@@ -151,7 +151,7 @@ export interface Meters {
 }
 
 /** One ceiling of a subject. */
-export interface CounterLimit {
+interface CounterLimit {
   readonly measure: LimitMeasure;
   readonly window: LimitWindow;
   readonly ceiling: number;

@@ -91,7 +91,7 @@ export function isRefused(error: unknown): boolean {
 }
 
 /** A request that waits for the store. */
-export interface WaitingRequest {
+interface WaitingRequest {
   readonly meters: readonly Meters[];
   readonly amounts: Amounts;
 }

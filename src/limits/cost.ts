@@ -45,7 +45,7 @@ export interface Settlement {
 }
 
 /** Counts of one call, as the provider reported them; `null` where it did not. */
-export interface BilledUse extends Pick<TokenUsage, "input" | "output" | "cacheWriteHour"> {
+interface BilledUse extends Pick<TokenUsage, "input" | "output" | "cacheWriteHour"> {
   readonly cacheRead?: number | null;
   readonly cacheWrite?: number | null;
   readonly reasoning?: number | null;

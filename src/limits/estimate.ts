@@ -31,7 +31,7 @@ export interface EstimatedRequest {
   readonly calls: number;
 }
 
-export interface EstimatedCandidate {
+interface EstimatedCandidate {
   readonly endpoint: EndpointRow;
   readonly model: ModelRow | undefined;
 }

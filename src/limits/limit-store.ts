@@ -83,7 +83,7 @@ export interface LimitUse extends LimitCounter {
   readonly used: number;
 }
 
-export interface SlotUse {
+interface SlotUse {
   readonly subject: string;
   readonly held: number;
 }

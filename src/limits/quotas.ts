@@ -13,7 +13,7 @@ export interface Reservation {
   ended: boolean;
 }
 
-export interface QuotasOptions {
+interface QuotasOptions {
   readonly store: LimitStore;
   /** Random id of this process among those that share the store. */
   readonly holder: string;

@@ -18,7 +18,7 @@ export interface LimitRow {
   readonly resetsAt: number | null;
 }
 
-export interface LimitedKey {
+interface LimitedKey {
   readonly id: string;
   readonly workspace: string;
   /** The key's own, beside which those of its workspace's `per_key` hold. */

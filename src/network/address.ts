@@ -4,7 +4,7 @@ import { BlockList, isIPv4, isIPv6, SocketAddress } from "node:net";
  * What an IP address is to a router that calls providers: `public`: on the internet; `private`: this machine or an own network, called only where routes.yaml
  * allows it; `forbidden`: no provider can have it, but the metadata service of a cloud may.
  */
-export type AddressKind = "public" | "private" | "forbidden";
+type AddressKind = "public" | "private" | "forbidden";
 
 /** From IANA's registries of special-purpose addresses (RFC 6890 and its updates). Forbidden ranges count before private ones, private ones before public ones. */
 const IPV4: Readonly<Record<AddressKind, readonly string[]>> = {

@@ -17,7 +17,7 @@ import type { ModuleFacts } from "./toolchain/protocol.ts";
 import type { CompileCache } from "./toolchain/compile-cache.ts";
 import { createToolchain, type Toolchain } from "./toolchain/toolchain.ts";
 
-export interface CompilePoliciesOptions {
+interface CompilePoliciesOptions {
   /** Where compiled policies are kept between runs; `null` for nowhere. A folder that cannot be written costs time only. */
   readonly cache: CompileCache | null;
   /** Accepts values that input never has, for policies that are compared with and will not run; reported unless set. */

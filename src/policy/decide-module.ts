@@ -4,7 +4,7 @@ import type { CompiledPolicy, PolicyPass, PolicyUnit } from "./compiled.ts";
 import type { BuildRequest } from "./toolchain/protocol.ts";
 
 /** Everything a set of policies needs to be compiled into one module, and how to evaluate that module afterwards. */
-export interface DecideModule {
+interface DecideModule {
   readonly request: BuildRequest;
   readonly units: readonly PolicyUnit[];
   readonly passes: Partial<Record<Operation, PolicyPass>>;

@@ -15,7 +15,7 @@ import type { ServeOptions } from "./serve-options.ts";
 const FOLDERS = [new URL("../console/", import.meta.url), new URL("../../console/dist/", import.meta.url)];
 
 /** The console as the options ask for it. */
-export interface OpenConsole {
+interface OpenConsole {
   readonly runtime: Console;
   /** A code that signs in once, in this process, as the holder of a key. */
   readonly signInCode: (keyId: string) => string;

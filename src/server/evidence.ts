@@ -30,7 +30,7 @@ interface Sum {
   readonly outcome: OutcomeRecord;
 }
 
-export interface FoldedRefusals {
+interface FoldedRefusals {
   readonly evidence: Evidence;
   /** Writes what has been added up; call it when no request runs any more. */
   readonly close: () => Promise<void>;

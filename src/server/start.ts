@@ -36,7 +36,7 @@ import { openWorkloads } from "./workloads.ts";
 import type { WorkersStatus } from "./workers/messages.ts";
 
 /** What a process does otherwise that serves together with others. */
-export interface ProcessRole {
+interface ProcessRole {
   readonly openStore?: () => Promise<Store>;
   /** Reads the configuration's files. */
   readonly load?: () => Promise<ConfigurationFiles>;

@@ -11,7 +11,7 @@ import { LoadedModules } from "../policy/modules/loaded-modules.ts";
 import { policyData } from "../policy/policy-data.ts";
 
 /** The dearest evaluation of one policy. */
-export interface EvaluationCost {
+interface EvaluationCost {
   readonly policy: string;
   /** Units of work, see `EVALUATION_FUEL`; `null`: more than an evaluation may take. */
   readonly units: number | null;

@@ -31,7 +31,7 @@ export const runSimulation: RunSimulation = async (base, head, request, watch) =
 };
 
 /** Two sides whose policies are in their slots already. */
-export interface SimulatedSides {
+interface SimulatedSides {
   readonly base: ReportedSide;
   readonly head: ReportedSide;
   readonly compiled: CompiledSides;

@@ -55,7 +55,7 @@ export interface PreparedKey {
   readonly store: () => Promise<{ readonly previous: ServiceKey | null } | KeyFault>;
 }
 
-export interface KeyPage {
+interface KeyPage {
   readonly workspace: string;
   /** Only active keys without a replacement that expire between these times, milliseconds since the epoch; `null`: all keys. */
   readonly expiring: { readonly after: number; readonly before: number } | null;

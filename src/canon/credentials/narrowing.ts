@@ -34,7 +34,7 @@ export interface TokenRefusal {
 const MAXIMUM_CEILING = 1_000_000_000;
 
 /** @see narrow */
-export interface ScopeBounds {
+interface ScopeBounds {
   /** What a token can have at all. */
   readonly possible: readonly Scope[];
   /** What it gets where none are requested; `null`: all that it can. */

@@ -2,7 +2,7 @@ import type { Operation } from "../operation.ts";
 import type { Scope } from "../scope.ts";
 import type { KeyLimits } from "../limits.ts";
 
-export type KeyStatus = "active" | "revoked";
+type KeyStatus = "active" | "revoked";
 
 /** Shortest and longest life of an exchanged token, seconds. */
 export const TOKEN_LIFETIME = { minimum: 60, maximum: 900 } as const;

@@ -1,7 +1,7 @@
 /** Whose session it is: who signed in with a key, or a person whom an identity provider named. */
 export type SessionHolder = KeyHolder | Person;
 
-export interface KeyHolder {
+interface KeyHolder {
   /** Public id of the key. */
   readonly key: string;
 }

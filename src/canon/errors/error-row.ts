@@ -21,7 +21,7 @@ export type ErrorKind = (typeof ERROR_KINDS)[number];
  * Which endpoints answer with an error: a class of endpoints (`src/http/contract/document/error-rows.ts` has the classes), or the id of one. Ids are lower
  * camel case, classes have underscores or one word.
  */
-export type ErrorAudience = string;
+type ErrorAudience = string;
 
 /** How an error is answered. */
 export interface ErrorAnswer {

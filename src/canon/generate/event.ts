@@ -7,7 +7,7 @@ import type { TokenUsage } from "./usage.ts";
  * Why an answer ended properly (docs/protocols.md#finish-reasons). Every other reason of a provider is a failure, on every surface. `pause` (the client is to
  * send the same request again) and `other` exist on native relays only.
  */
-export const FINISH_REASONS = [
+const FINISH_REASONS = [
   "stop",
   "stop_sequence",
   "length",

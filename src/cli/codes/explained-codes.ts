@@ -76,10 +76,10 @@ const TEST_CODES: Readonly<Record<string, FurtherCode>> = {
 };
 
 /** Where a code occurs. A code may occur in several contexts and mean something else in each. */
-export type CodeKind = "configuration" | "policies" | "assertions" | "start" | "tests" | "answers";
+type CodeKind = "configuration" | "policies" | "assertions" | "start" | "tests" | "answers";
 
 /** One meaning of a code. */
-export interface ExplainedCode {
+interface ExplainedCode {
   readonly kind: CodeKind;
   /** `error` or `warning` of a finding; the statuses of an answer. */
   readonly weight: string;

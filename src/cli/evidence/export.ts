@@ -6,7 +6,7 @@ import { writeExport } from "./export-file.ts";
 import { formatHeader, formatRow, type ExportHeader } from "../../evidence/export-line.ts";
 import { startOf, walkLog } from "./walk-log.ts";
 
-export interface ExportOptions {
+interface ExportOptions {
   /** Rows after this position; `null` for all that there are. */
   readonly after: number | null;
   /** The last position; `null` for the newest when the export begins. */

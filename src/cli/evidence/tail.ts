@@ -12,7 +12,7 @@ const FOLLOW_INTERVAL = 500;
 /** How many running requests are waited for; of more, the oldest are printed as running. */
 const LONGEST_WAITING_LIST = 1_000;
 
-export interface TailOptions {
+interface TailOptions {
   /** 1 to 10,000. */
   readonly limit: number;
   readonly workspace: { readonly workspace?: string };

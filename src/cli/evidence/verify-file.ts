@@ -10,7 +10,7 @@ import { notVerified, describeEnd, endJson, type LogEnd, type Verified } from ".
 import { describeCutEnd, describeFault, verifyRows } from "./verify.ts";
 
 /** Positions that were noted elsewhere, in the log of requests and in that of policies. */
-export interface NotedPositions {
+interface NotedPositions {
   readonly evidence: readonly ChainLink[];
   readonly policies: readonly ChainLink[];
 }

@@ -15,7 +15,7 @@ export async function* walkLog(log: EvidenceLog, after: number): AsyncGenerator<
   }
 }
 
-export interface LogStart {
+interface LogStart {
   /** Where the log begins: its very beginning, or an anchor that what was pruned ended at. */
   readonly from: ChainLink;
   readonly anchors: readonly EvidenceAnchor[];

@@ -105,7 +105,7 @@ function regionsFor(
 }
 
 /** The area that a region belongs to, as a group of routes.yaml. */
-export function areaOf(region: string): string {
+function areaOf(region: string): string {
   if (region === "global") return "world";
   if (region === "on-premises" || region === "wider-europe") return "own";
   if (region.startsWith("europe-")) return "eu";

@@ -3,7 +3,7 @@ import { stringify } from "yaml";
 import type { ConstraintEffect } from "../../canon/policy.ts";
 
 /** What a new policy is made of. */
-export interface NewPolicy {
+interface NewPolicy {
   /** Kebab-case. */
   readonly id: string;
   /** One line. */

@@ -4,7 +4,7 @@ import type { RunningServer } from "../../server/running-server.ts";
 import type { ServeOptions } from "../../server/serve-options.ts";
 
 /** The first request of a new user. */
-export interface DemoRequest {
+interface DemoRequest {
   readonly workspace: string;
   /** Below the server's address. */
   readonly path: string;

@@ -7,7 +7,7 @@ const LONGEST_WAIT = 10_000;
 /** The longest answer that is read, bytes: a simulation report names every group of requests that changes. */
 const LONGEST_ANSWER = 64_000_000;
 
-export interface ServerCall {
+interface ServerCall {
   readonly url: URL;
   readonly method: "GET" | "POST";
   readonly key: string;

@@ -3,7 +3,7 @@ import type { ValueOf } from "../../canon/json/schema.ts";
 import { printable } from "../terminal/printing.ts";
 
 /** As much of JSON Schema as the answers are written in. */
-export interface AnswerSchema {
+interface AnswerSchema {
   readonly type?: string | readonly string[];
   readonly const?: string;
   readonly enum?: readonly (string | null)[];

@@ -8,7 +8,7 @@ import { changedAssertions } from "../../simulate/settings/changed-assertions.ts
 import { readAssertions, type SideTree } from "./sides.ts";
 
 /** What head is held against. */
-export interface HeldAssertions {
+interface HeldAssertions {
   readonly assertions: SimulationRequest["assertions"];
   /** Of the file that is held; with errors nothing is compared. */
   readonly diagnostics: readonly Diagnostic[];

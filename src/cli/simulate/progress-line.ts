@@ -6,7 +6,7 @@ const INTERVAL = 200;
 const CLEAR = "\r\u001b[2K";
 
 /** One line of a terminal that is written over. */
-export interface ProgressLine {
+interface ProgressLine {
   readonly show: (progress: Progress) => void;
   /** Takes the line away; may be called without one. */
   readonly clear: () => void;

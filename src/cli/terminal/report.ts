@@ -12,7 +12,7 @@ export const REPORT_FORMATS = ["terminal", "json", "github", "sarif"] as const;
 export type ReportFormat = (typeof REPORT_FORMATS)[number];
 
 /** What a report may show besides the findings. */
-export interface ReportContext {
+interface ReportContext {
   /** The files that the findings point into; the terminal prints their lines. */
   readonly sources?: readonly Source[];
   /** SHA-256 of the table; `null` when there is none. */

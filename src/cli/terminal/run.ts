@@ -7,7 +7,7 @@ import { flagAsTyped } from "./as-typed.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts";
 
 /** A command as its line is read. */
-export interface CommandLine {
+interface CommandLine {
   /** As it is typed after `signalbox`. */
   readonly name: string;
   readonly help: string | (() => string | Promise<string>);

@@ -1,7 +1,7 @@
 /** What GitHub Actions makes of an annotation. */
 export type AnnotationLevel = "error" | "warning" | "notice";
 
-export interface Annotation {
+interface Annotation {
   readonly level: AnnotationLevel;
   /** `null`: the annotation belongs to no file. */
   readonly location: { readonly file: string; readonly line: number; readonly column: number } | null;

@@ -31,7 +31,7 @@ const AUTH_HINT =
   "write `auth: none`, or one of `bearer: {env: NAME}`, `header: x-api-key` with `secret: {env: NAME}`, `aws_sigv4` and `google_oauth` under it";
 
 /** One error of the schema with what its sentence needs. */
-export interface Fault {
+interface Fault {
   readonly error: ErrorObject;
   readonly tree: ConfigNode;
   readonly path: Path;
@@ -40,7 +40,7 @@ export interface Fault {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-export interface Complaint<Code> {
+interface Complaint<Code> {
   readonly code: Code;
   readonly at: Position;
   readonly message: string;

@@ -11,7 +11,7 @@ export interface Position {
 /** Names and indices from the root of the file. */
 export type Path = readonly (string | number)[];
 
-export interface ScalarNode {
+interface ScalarNode {
   readonly kind: "scalar";
   readonly at: Position;
   readonly value: null | boolean | number | string;

@@ -6,7 +6,7 @@ import { suggest } from "../findings/suggest.ts";
 import { environmentsOf, expandInclude, includeEntries, isMainOrOverlay, overlayName } from "./includes.ts";
 
 /** Files beside routes.yaml, by their paths from its folder. */
-export interface FurtherFiles {
+interface FurtherFiles {
   readonly parts: readonly string[];
   readonly overlay: string | null;
 }

@@ -12,7 +12,7 @@ export const INCLUDE = "^(?!.*\\*\\*)(?:[A-Za-z0-9_*][A-Za-z0-9._*-]*/)*[A-Za-z0
 const ENVIRONMENT = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
 /** One entry of `include`, with its location. */
-export interface IncludeEntry {
+interface IncludeEntry {
   readonly pattern: string;
   readonly at: Position;
 }

@@ -1,5 +1,5 @@
 /** What a host of AWS's own says of itself. */
-export interface AwsHost {
+interface AwsHost {
   readonly region: string;
   /** The service's name in signatures; `null` where it is not known to follow from the host. */
   readonly service: string | null;

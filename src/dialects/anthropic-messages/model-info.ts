@@ -5,7 +5,7 @@ import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 
 /** A route as the protocol's list of models describes it. */
-export interface DescribedRoute {
+interface DescribedRoute {
   readonly route: { readonly id: string; readonly title: string };
   /** Tokens; `null` where an endpoint's is not declared. */
   readonly contextWindow: number | null;

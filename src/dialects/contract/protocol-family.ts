@@ -3,13 +3,13 @@ import type { ErrorKind } from "../../canon/errors/error-row.ts";
 import type { JsonObject } from "../../canon/json.ts";
 
 /** What an error of the contract's document consists of. */
-export type DocumentedError = Pick<ServiceError, "kind" | "code" | "message">;
+type DocumentedError = Pick<ServiceError, "kind" | "code" | "message">;
 
 /** What of requests is counted in headers. */
 export type LimitMeasure = "requests" | "tokens";
 
 /** The limit of which least is left. */
-export interface RemainingLimit {
+interface RemainingLimit {
   readonly limit: number;
   readonly remaining: number;
   /** Milliseconds until it is whole again. */

@@ -1,5 +1,5 @@
 /** The methods of a model that this router calls. A stream is a method of its own. */
-export type Method = "generateContent" | "streamGenerateContent" | "countTokens";
+type Method = "generateContent" | "streamGenerateContent" | "countTokens";
 
 /**
  * The resource name of a model below the provider's base URL. A plain name is one of `models/`; one with a slash is a resource name already,

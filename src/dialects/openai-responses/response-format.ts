@@ -2,7 +2,7 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 
 /** The format that a body requests, in the spelling of `text.format`. */
-export interface RequestedFormat {
+interface RequestedFormat {
   readonly format: JsonObject;
   /** Which member requests it. */
   readonly path: "text.format" | "response_format";

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 const SEALED = "text:";
 
 /** What `encrypted_content` holds. */
-export interface SealedReasoning {
+interface SealedReasoning {
   readonly family: string;
   readonly signature: string;
   /** The text that was sealed with the signature; empty where none was. */

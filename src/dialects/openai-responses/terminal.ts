@@ -5,7 +5,7 @@ import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { answerFailure } from "../translation/answer-failure.ts";
 
 /** How an answer ended, as its resource says. */
-export type Terminal =
+type Terminal =
   | { readonly kind: "finish"; readonly reason: FinishReason }
   | { readonly kind: "failure"; readonly failure: UpstreamFailure };
 

@@ -6,7 +6,7 @@ import type { EndpointRow, UnknownFields } from "../../canon/table.ts";
 import { saysNothing, type FieldRegistry } from "../fields.ts";
 
 /** A body on its way to a provider of the same protocol; what has been done so far is the same in all protocols. */
-export interface EditedBody {
+interface EditedBody {
   readonly body: Record<string, JsonValue | undefined>;
   readonly stripped: string[];
   readonly edits: EditSet;

@@ -79,7 +79,7 @@ export interface ExchangePlan {
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
 }
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   readonly surface: Surface;
   readonly request: InferenceRequest;
   /** `null` where the endpoint speaks the surface's dialect. */

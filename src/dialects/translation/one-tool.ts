@@ -20,7 +20,7 @@ function isOne(tools: JsonValue | undefined): boolean {
 }
 
 /** A request in the values that an endpoint supports, and whether its answers may hold more calls than were requested. */
-export interface OneToolRequest {
+interface OneToolRequest {
   readonly request: GenerateRequest;
   readonly keepsFirstCall: boolean;
 }

@@ -8,7 +8,7 @@ import { faultyAnswer, type AnswerFault } from "../translation/answer-failure.ts
 import { cutVectors, type CutAnswer } from "./vectors/cut-vectors.ts";
 
 /** An answer that is a JSON object, its vectors cut out. */
-export interface ObjectAnswer {
+interface ObjectAnswer {
   readonly body: JsonObject;
   readonly skeleton: CutAnswer["skeleton"];
   readonly vectorAt: CutAnswer["vectorAt"];

@@ -7,7 +7,7 @@ import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { refuseExtras } from "./extras.ts";
 
 /** What an answer says besides its results. */
-export type RankingFacts = Pick<RerankResult, "inputTokens" | "searchUnits" | "model">;
+type RankingFacts = Pick<RerankResult, "inputTokens" | "searchUnits" | "model">;
 
 /** How many results a request wants. Some providers refuse a number above the number of documents. */
 export function wantedResults({ topN, documents }: RerankRequest): number {

@@ -6,7 +6,7 @@ import { Renewed } from "./renewed.ts";
 import type { Authorize } from "./authorization.ts";
 
 /** What credentials are looked for with. */
-export interface Surroundings {
+interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Folder that paths of routes.yaml start from. */
   readonly folder: string;

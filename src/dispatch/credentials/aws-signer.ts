@@ -4,7 +4,7 @@ import type { Authorize, OutgoingRequest } from "./authorization.ts";
 import type { AwsKeys } from "./aws-keys.ts";
 import type { Renewed } from "./renewed.ts";
 
-export interface AwsSignerOptions {
+interface AwsSignerOptions {
   /** The service's name in signatures, such as `bedrock`. */
   readonly service: string;
   readonly region: string;

@@ -4,7 +4,7 @@ export interface Dated<Value> {
   readonly expiresAt: number | null;
 }
 
-export interface RenewedOptions<Value> {
+interface RenewedOptions<Value> {
   readonly fetch: () => Promise<Dated<Value>>;
   /** Longest that a call waits for a value, milliseconds. */
   readonly patience: number;

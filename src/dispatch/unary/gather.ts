@@ -28,7 +28,7 @@ export interface GatherJob extends WalkJob {
 }
 
 /** What a provider counted of one part; `null` where it did not. */
-export interface PartUsage {
+interface PartUsage {
   readonly endpoint: EndpointRow;
   readonly inputTokens: number | null;
   /** Searches that it bills for a rerank; 0 for other operations. */

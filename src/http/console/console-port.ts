@@ -21,7 +21,7 @@ export interface Session {
 }
 
 /** Sessions as http needs them; `keys/sessions.ts`. Each throws `StoreUnavailableError` while the store is unavailable. */
-export interface Sessions {
+interface Sessions {
   /** @param now milliseconds since the epoch. @param latest when it ends at the latest. */
   readonly start: (
     holder: SessionHolder,

@@ -10,7 +10,7 @@ import { orStoreError } from "./session-errors.ts";
 import { isSecure, personSeats, timesOf } from "./signed-in.ts";
 
 /** A redirect with cookies, or the text of a page that says why there is none. */
-export type SignInAnswer =
+type SignInAnswer =
   | { readonly location: string; readonly cookies: readonly string[] }
   | { readonly error: ServiceError };
 

@@ -19,7 +19,7 @@ export interface Seat {
 }
 
 /** Every workspace that the person may see; at least one. */
-export type Seats = readonly [Seat, ...Seat[]];
+type Seats = readonly [Seat, ...Seat[]];
 
 /** Who is signed in, as of now: what became of their key or roles since counts. */
 export interface SignedIn {

@@ -3,7 +3,7 @@ import { takesTokens, type Endpoint } from "./endpoint.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
 
 /** A header of requests that the router itself reads. */
-export interface RequestHeader {
+interface RequestHeader {
   readonly name: string;
   readonly description: string;
   readonly schema: JsonObject;

@@ -1,7 +1,7 @@
 import type { EndpointTracker } from "../../dispatch/endpoint-tracker.ts";
 
 /** What one process knows of an endpoint. Times are relative, because processes have clocks of their own. */
-export type EndpointFacts = ReturnType<typeof endpointFacts>;
+type EndpointFacts = ReturnType<typeof endpointFacts>;
 
 /** By endpoint id. */
 export type EndpointsHealth = Readonly<Record<string, EndpointFacts>>;

@@ -100,7 +100,7 @@ function wordsOf(value: JsonValue | undefined): readonly string[] {
 }
 
 /** When and with which slots the question is decided. */
-export interface SimulatedView {
+interface SimulatedView {
   /** `null`: now. */
   readonly time: PolicyTime | null;
   readonly promoted: boolean;

@@ -53,7 +53,7 @@ function digest(text: string): string {
 }
 
 /** What bounds a piece of work: those of the request that began it. */
-export type WorkBounds = Pick<Bounds, "deadline" | "maxAttempts">;
+type WorkBounds = Pick<Bounds, "deadline" | "maxAttempts">;
 
 /** Work that several requests may wait for. */
 export interface Work<Result> {

@@ -14,7 +14,7 @@ const AFTERLIFE = (TOKEN_LIFETIME.maximum + 60) * 1_000;
 /** How long the public half of an expired pair is kept in the store, milliseconds. */
 const KEPT = 24 * 60 * 60_000;
 
-export interface SigningKey {
+interface SigningKey {
   readonly kid: string;
   /** Cannot be exported: it is in this process's memory and nowhere else. */
   readonly privateKey: CryptoKey;

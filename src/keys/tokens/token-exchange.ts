@@ -31,7 +31,7 @@ export interface TokenExchange extends Tokens {
 }
 
 /** The rule of a workload's caller id, as it is now; `null` where there is none. */
-export type FindRule = (callerId: string) => RuleHolder | null;
+type FindRule = (callerId: string) => RuleHolder | null;
 
 /**
  * Exchanging keys, and JWTs of workloads, for tokens, and knowing the tokens again (RFC 8693).

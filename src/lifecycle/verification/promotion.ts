@@ -20,7 +20,7 @@ export const PROMOTION_CAUSES = {
 type PromotionCause = keyof typeof PROMOTION_CAUSES;
 
 /** What the rows before a promotion say of the content that it promotes. */
-export interface Promotable {
+interface Promotable {
   readonly isRemoval: boolean;
   /** Those that count, one of each origin. */
   readonly approvals: readonly Approval[];

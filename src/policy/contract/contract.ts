@@ -17,7 +17,7 @@ export interface LocatedContract {
   readonly constraintAt: (name: string) => Location;
 }
 
-export interface ContractReading {
+interface ContractReading {
   /** `null` when the contract cannot be relied on. */
   readonly located: LocatedContract | null;
   readonly diagnostics: readonly PolicyDiagnostic[];

@@ -1,7 +1,7 @@
 import type { Source } from "../../canon/diagnostic.ts";
 import { finding, type PolicyCode, type PolicyDiagnostic } from "../codes.ts";
 
-export type SourceKind = "policy" | "test" | "library";
+type SourceKind = "policy" | "test" | "library";
 
 /** A source with the facts that follow from its path (docs/policies.md#files). */
 export interface PolicyFile {

@@ -5,7 +5,7 @@ import type { PolicyFile } from "./sources.ts";
 /** `# signalbox: later eu-north, sensitive` */
 const LATER = /^later\s+(?<words>\S.*)$/u;
 
-export interface Waivers {
+interface Waivers {
   /** Values that the file may compare with although nothing has them yet. */
   readonly later: ReadonlySet<string>;
   readonly diagnostics: readonly PolicyDiagnostic[];

@@ -7,7 +7,7 @@ import { parseJson } from "../../canon/json.ts";
 import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
 
 /** The facts of `tools/rego/dist/manifest.json` about the artefact beside it. */
-export interface Manifest {
+interface Manifest {
   /** Version of OPA, such as `v1.22.0`. */
   readonly opa: string;
   /** Version of Go, such as `go1.26.8`. */
@@ -19,7 +19,7 @@ export interface Manifest {
   readonly compressed_bytes: number;
 }
 
-export interface Artefact {
+interface Artefact {
   readonly manifest: Manifest;
   readonly module: WebAssembly.Module;
 }

@@ -88,7 +88,7 @@ export interface ReferenceFacts extends Position {
 }
 
 /** A string of the module, and everything of input and data that it is compared with. */
-export interface ComparisonFacts extends Position {
+interface ComparisonFacts extends Position {
   readonly value: string;
   readonly against: readonly ComparedPart[];
 }
@@ -102,7 +102,7 @@ export interface ComparedPart {
 }
 
 /** One content of one policy with its libraries, moved to `data.signalbox.unit.<name>` so that several can exist side by side. */
-export interface BuildUnit {
+interface BuildUnit {
   readonly name: string;
   readonly modules: readonly Source[];
 }

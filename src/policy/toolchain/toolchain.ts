@@ -18,7 +18,7 @@ import { runOnThread } from "./threads.ts";
 /** Milliseconds that one run may take: an ordinary one takes half a second, a test may loop for ever. */
 const DEFAULT_TIME_LIMIT = 120_000;
 
-export interface ToolchainOptions {
+interface ToolchainOptions {
   /** Where results of `check` and `build` are kept between runs; `null` for nowhere. */
   readonly cache: CompileCache | null;
   /** Milliseconds; see {@link DEFAULT_TIME_LIMIT}. */

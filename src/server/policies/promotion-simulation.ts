@@ -15,7 +15,7 @@ import type { KeptModules } from "./kept-modules.ts";
 const DAY = 86_400_000;
 
 /** The serving snapshot and the policy log at the moment of the simulation. */
-export interface SimulationContext {
+interface SimulationContext {
   readonly table: RoutingTable;
   readonly assertions: Ground["assertions"];
   readonly states: PolicyStates;

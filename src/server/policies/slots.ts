@@ -41,7 +41,7 @@ export class ContentUnusableError extends Error {
 /** Answers kept of each policy while a set decides: some hundred bytes each. */
 const MAXIMUM_ANSWERS = 5_000;
 
-export interface Assembled {
+interface Assembled {
   readonly set: PolicySet;
   /** Candidates that cannot run in shadow. They change no answer, so the set leaves them out. */
   readonly left: readonly ContentUnusableError[];

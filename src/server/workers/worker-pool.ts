@@ -15,7 +15,7 @@ const ANSWER_PATIENCE = 2_000;
 /** How long after the end of a drain's time a worker may take to write its evidence and end, milliseconds. */
 const END_PATIENCE = 10_000;
 
-export interface WorkerPoolOptions {
+interface WorkerPoolOptions {
   /** Of each worker. */
   readonly options: ServeOptions;
   /** What /status calls the build. */

@@ -7,7 +7,7 @@ import type { FromWorkerProcess, ToWorkerProcess } from "./messages.ts";
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. No tool rewrites this path. */
 const WORKER_FILE = new URL(`./worker-main${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
-export interface WorkerEvents {
+interface WorkerEvents {
   /** It takes requests. */
   readonly ready: (url: string) => void;
   /** It cannot start, and ends. */
@@ -147,7 +147,7 @@ const INTERVAL = 2_500;
 const MISSES = 6;
 
 /** The worker that is pinged. */
-export interface HeartbeatTarget {
+interface HeartbeatTarget {
   /** Sends a question to which {@link Heartbeat.answered} is the answer. */
   readonly ping: () => void;
   /** It has not answered in time; pinging ends. @param silence at least so long, milliseconds. */

@@ -54,7 +54,7 @@ export type Assertion = Demand & {
 export const COVERAGE_MEASURES = ["constraints", "reasons", "routes", "fallback_edges"] as const;
 export type CoverageMeasure = (typeof COVERAGE_MEASURES)[number];
 
-export interface CoverageGate {
+interface CoverageGate {
   readonly what: CoverageMeasure;
   /** Per cent, 0 to 100. */
   readonly required: number;

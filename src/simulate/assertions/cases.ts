@@ -5,7 +5,7 @@ import { formatDenial, outcomeViolation } from "./judge.ts";
 import { VIEW_TITLES } from "./run.ts";
 
 /** Decides one request on both sides, from both views: the engine's part of a case. */
-export type DecideSample = (sample: SampleRequest) => {
+type DecideSample = (sample: SampleRequest) => {
   readonly declared: OutcomePair;
   readonly promoted: OutcomePair;
 };

@@ -8,7 +8,7 @@ import type { DecisionCondition, DecisionDemand } from "./file/schema.ts";
 import { endpointTest } from "./select.ts";
 
 /** The result of an assertion for one view of one class. */
-export interface Judgement {
+interface Judgement {
   /** `false`: the assertion does not speak of such a decision. */
   readonly met: boolean;
   /** The violation, as text that follows "as declared, "; `null`: none. */

@@ -15,7 +15,7 @@ import { renamedRows } from "./renames.ts";
 import { variantsOf } from "./unit-variants.ts";
 
 /** What the causes of changes are looked for in. */
-export interface CauseQuestion {
+interface CauseQuestion {
   readonly base: ReportedSide;
   readonly head: ReportedSide;
   readonly compiled: CompiledSides;

@@ -5,7 +5,7 @@ import type { ChangedEntry } from "../report/cause-report.ts";
 import type { CompiledSide, CompiledSides, SideContent } from "../side-contents.ts";
 
 /** The sources of both sides, with the libraries. */
-export interface SideSources {
+interface SideSources {
   readonly base: readonly Source[];
   readonly head: readonly Source[];
 }

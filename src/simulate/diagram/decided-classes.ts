@@ -18,7 +18,7 @@ import { requestAt, SideDiagrams, type StateVerdicts } from "./side-diagrams.ts"
 import { DiagramUsage } from "./usage.ts";
 
 /** Requests of one state with the same outcomes on both sides, which no assertion distinguishes. */
-export interface DecidedClass {
+interface DecidedClass {
   /** The first of them. */
   readonly sample: SampleRequest;
   /** For one member of the pair class. */

@@ -10,7 +10,7 @@ import { leafOf, type Node, type Numbered } from "./diagrams.ts";
 import type { OperationDiagrams } from "./operation-diagrams.ts";
 
 /** The input of a request that differs from another one only in the members that levels have. */
-export type InputOf = (sample: PolicyOnly) => PolicyInput;
+type InputOf = (sample: PolicyOnly) => PolicyInput;
 
 /** Members of the input that are no levels, so that they differ between states of requests. */
 const STATE_MEMBERS = REMEMBERED_MEMBERS.filter(

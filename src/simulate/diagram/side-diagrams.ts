@@ -12,7 +12,7 @@ import { PolicyDiagrams } from "./policy-diagrams.ts";
 import { VerdictFold } from "./verdict-fold.ts";
 
 /** A side with its policies. */
-export interface DiagramSide {
+interface DiagramSide {
   readonly decider: SideDecider;
   readonly views: LoadedViews;
   readonly ambiguous: AmbiguousNames;
@@ -26,7 +26,7 @@ export interface StateVerdicts {
 }
 
 /** Requests of one state: they differ in the members that levels have. */
-export interface StateOfSide {
+interface StateOfSide {
   /** Equal for states whose requests have the same outcomes wherever the policies say the same. */
   readonly key: string;
   /** Any request of it. */

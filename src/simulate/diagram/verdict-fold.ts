@@ -29,7 +29,7 @@ interface Edits {
 const NO_EDITS: Edits = { maximum: null, strips: [], regions: [] };
 
 /** What one result of a fold is, for those who count what policies do. */
-export interface FoldResult {
+interface FoldResult {
   /** Ids of candidates that filters leave out. */
   readonly filtered: readonly string[];
   readonly isDenied: boolean;

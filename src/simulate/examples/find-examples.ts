@@ -59,7 +59,7 @@ export interface ExampleQuestion {
 }
 
 /** Bounds of a search for examples. */
-export interface ExampleBounds {
+interface ExampleBounds {
   /** Decisions of the log, of any workspace. */
   readonly decisions: number;
   /** Milliseconds, on a clock that only goes forward. */

@@ -8,7 +8,7 @@ import type { SampleRequest } from "../sample-request.ts";
 export const DEFAULT_ENVIRONMENT = "production";
 
 /** Which files a command line is about, seen from the folder in which it is run. */
-export interface ExplainedFiles {
+interface ExplainedFiles {
   /** The ref or folder that decides which contents are enforced; `null`: the files alone decide. */
   readonly base: string | null;
   /** The ref or folder that has the files; `null`: the current folder. */

@@ -22,7 +22,7 @@ import { orderCandidates } from "../../decide/narrow.ts";
 import { keyInput } from "../../decide/policy-input.ts";
 
 /** What a decision was made from: everything that its explanation may name. */
-export interface ExplainedQuestion {
+interface ExplainedQuestion {
   readonly table: RoutingTable;
   readonly policies: PolicySet;
   readonly identity: Identity;
@@ -36,7 +36,7 @@ export interface ExplainedQuestion {
 }
 
 /** The current status; calls depend on it, decisions do not. */
-export interface AsOfNow {
+interface AsOfNow {
   /** Whether this server can reach a provider. */
   readonly isAvailable: (provider: string) => boolean;
   /** What is known of an endpoint from its calls. */
@@ -46,7 +46,7 @@ export interface AsOfNow {
 }
 
 /** A plan by what is measured of its endpoints now. */
-export interface NowArranged {
+interface NowArranged {
   readonly order: readonly Candidate[];
   /** `order` is one draw of several. */
   readonly isByChance: boolean;

@@ -4,7 +4,7 @@ import type { Question } from "../../decide/decide.ts";
 import type { SampleRequest } from "../sample-request.ts";
 
 /** The arguments of `decide` for a sample. */
-export interface SampleQuestion {
+interface SampleQuestion {
   readonly identity: Identity;
   readonly question: Question;
   /** Milliseconds since the epoch. */

@@ -12,7 +12,7 @@ const WORKER_FILE = new URL(`./worker${import.meta.url.endsWith(".ts") ? ".ts" :
 const JOBS_PER_BATCH = 8;
 
 /** Somebody who decides jobs, here or in threads. */
-export interface JobPool {
+interface JobPool {
   /**
    * Decides jobs, in their order, until the time is up.
    *

@@ -7,7 +7,7 @@ const WORKER_FILE = new URL(`./worker${import.meta.url.endsWith(".ts") ? ".ts" :
 /** Why there is no simulation: try again later; the assertions file has errors; it took too long or too much memory. */
 export type SimulationFault = "busy" | "assertions_invalid" | "too_large";
 
-export interface SimulatorBounds {
+interface SimulatorBounds {
   /** Longest time that one simulation may take, milliseconds. */
   readonly time: number;
   /** Largest heap of the thread, MiB. */

@@ -83,7 +83,7 @@ export interface CostliestPolicy {
   readonly distinguished: number;
 }
 
-export interface SpaceReport {
+interface SpaceReport {
   /** Of the requests that were decided: those of one state of the table's approvals with the same results on both sides. */
   readonly classes: number;
   /** Decimal digits: it may be larger than a number holds. */

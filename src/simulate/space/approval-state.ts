@@ -22,7 +22,7 @@ export interface ApprovalState {
 }
 
 /** What the requests of a state are, for those who describe them: most states are never described, so it is found out late. */
-export type Details = () => StateDetails;
+type Details = () => StateDetails;
 
 export interface StateDetails {
   /** Needs and features that all of them have. */

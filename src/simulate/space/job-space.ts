@@ -21,7 +21,7 @@ export interface Job {
 }
 
 /** Names that every request of a class has. */
-export interface Common extends ApprovalCommon {
+interface Common extends ApprovalCommon {
   readonly labels: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export interface ClassDetails {
 }
 
 /** What a side is made of, as far as classes depend on it. */
-export interface SpaceSide {
+interface SpaceSide {
   readonly table: Parameters<typeof openSide>[0];
   /** Names that mean two things in the table. */
   readonly ambiguous: AmbiguousNames;
@@ -70,7 +70,7 @@ export interface Space {
 }
 
 /** What was made for jobs: many of them differ only in what policies see of the workspace. */
-export interface RecentSpaces {
+interface RecentSpaces {
   readonly states: Recent<Pick<JobSpace, "states" | "matters">>;
   readonly preferences: Recent<readonly PreferenceEffect[]>;
 }

@@ -10,7 +10,7 @@ export interface PairClass {
 }
 
 /** What destinations are made of, for comparing them with each other. */
-export type DestinationOf = (endpoint: EndpointRow) => string;
+type DestinationOf = (endpoint: EndpointRow) => string;
 
 export interface PairSide {
   readonly table: RoutingTable;

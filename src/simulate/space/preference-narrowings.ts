@@ -61,7 +61,7 @@ export function narrowings(universe: PreferenceUniverse, sides: readonly Side[])
 
 /** In the order in which a decision applies them. */
 const MEMBERS = ["only", "ignore", "region", "data_collection", "zdr", "max_price"] as const;
-export type NarrowingMember = (typeof MEMBERS)[number];
+type NarrowingMember = (typeof MEMBERS)[number];
 
 function everything({ table, opened }: Side): Left {
   if (opened === null) return REFUSED;

@@ -11,7 +11,7 @@ export interface ViewedPreferences extends Pick<PreferenceEffect, "preferences" 
 }
 
 /** What preferences leave on a side. */
-export interface PreferredSide {
+interface PreferredSide {
   readonly state: SideState;
   /** Those that the side is evaluated with. */
   readonly preferences: ProviderPreferences | null;

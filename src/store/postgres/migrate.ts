@@ -16,7 +16,7 @@ import { ROLL_UPS } from "./schema/roll-ups.ts";
 import { SESSIONS } from "./schema/sessions.ts";
 
 /** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
-export interface Migration {
+interface Migration {
   /** Rises by one. */
   readonly version: number;
   readonly name: string;

@@ -18,7 +18,7 @@ export interface PoolBounds {
   readonly statementTimeout: number;
 }
 
-export interface PoolHooks {
+interface PoolHooks {
   /** A notification came on a channel that was listened to. */
   readonly onNotification?: () => void;
   /** A connection ended. */

@@ -18,7 +18,7 @@ export interface PostgresSettings {
   readonly tls: TlsSettings | false;
 }
 
-export interface TlsSettings {
+interface TlsSettings {
   /** `false` encrypts without knowing whom to (`sslmode=require`). */
   readonly rejectUnauthorized: boolean;
   /** PEM certificates to trust instead of the system's. */

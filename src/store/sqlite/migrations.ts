@@ -6,7 +6,7 @@ import { migrateToPolicyLog } from "./schema/policy-log.ts";
 import { migrateToRollUps } from "./schema/roll-ups.ts";
 
 /** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
-export interface Migration {
+interface Migration {
   /** Rises. */
   readonly version: number;
   readonly name: string;

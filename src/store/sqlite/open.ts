@@ -17,7 +17,7 @@ import { sessionStore } from "./session-requests.ts";
 import { summaryStore } from "./summary-store.ts";
 import { WorkerLink, type StoreThread } from "./worker-link.ts";
 
-export interface SqliteStoreOptions {
+interface SqliteStoreOptions {
   /** The database file; made where missing, with its folder. `:memory:` for one that ends with the store. */
   readonly path: string;
   /**

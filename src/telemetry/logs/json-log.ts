@@ -1,6 +1,6 @@
 import type { Log, LogLevel } from "./log-record.ts";
 
-export interface JsonLogOptions {
+interface JsonLogOptions {
   readonly level: LogLevel;
   /** File descriptor; 1 is standard output. */
   readonly descriptor: number;

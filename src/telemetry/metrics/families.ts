@@ -1,5 +1,5 @@
 /** What a metric is called and means; the exposition and docs/observability.md are made from it. */
-export interface FamilyFacts<Labels extends readonly string[] = readonly string[]> {
+interface FamilyFacts<Labels extends readonly string[] = readonly string[]> {
   /** Without the `_total` of a counter; with its unit at the end. */
   readonly name: string;
   /** One sentence without a line break. */
@@ -9,10 +9,10 @@ export interface FamilyFacts<Labels extends readonly string[] = readonly string[
   readonly unit?: "seconds" | "bytes" | "ratio";
 }
 
-export type MetricKind = "counter" | "gauge" | "histogram";
+type MetricKind = "counter" | "gauge" | "histogram";
 
 /** A value for each label, in the order in which the family names them. */
-export type LabelValues<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string };
+type LabelValues<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string };
 
 /** One line of an exposition. */
 export interface Sample {

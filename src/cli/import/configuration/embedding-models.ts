@@ -2,7 +2,7 @@
  * Vector lengths and windows of models that embed, by the vendor's name of the model without its path: a row has to say them, and no gateway's
  * configuration does. From the vendors' pages that docs/providers.md and docs/presets.md cite.
  */
-export interface EmbeddingModel {
+interface EmbeddingModel {
   readonly form: RegExp;
   readonly dimensions: readonly number[];
   readonly usual?: number;

@@ -32,7 +32,7 @@ export interface ImportAnswers {
   readonly providers: ReadonlyMap<string, string>;
 }
 
-export interface ProviderWish {
+interface ProviderWish {
   readonly preset: string | null;
   /** Id, if it is free. */
   readonly name: string;

@@ -40,7 +40,7 @@ function policy(contract: Contract, rules: string, mode: PlannedPolicy["mode"]):
 }
 
 /** Endpoints that serve by labels. */
-export interface TaggedEndpoints {
+interface TaggedEndpoints {
   /** Endpoint → labels of which the caller needs one. */
   readonly tags: ReadonlyMap<string, readonly string[]>;
   /** Endpoints for callers that have none of these labels. */
@@ -137,7 +137,7 @@ pass.route_listed if {
 }
 
 /** A condition on the labels of key and workspace, in disjunctive form: any group of which all terms hold. */
-export interface LabelTerm {
+interface LabelTerm {
   readonly label: string;
   readonly holds: boolean;
 }

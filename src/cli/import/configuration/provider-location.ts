@@ -9,7 +9,7 @@ export const UNSTATED = "unstated";
 /** Region of hosts in a network of one's own. */
 export const OWN = "on-premises";
 
-export interface ProviderLocation {
+interface ProviderLocation {
   readonly region: string;
   /** Written in the row; `null` where the preset has it. */
   readonly baseUrl: string | null;

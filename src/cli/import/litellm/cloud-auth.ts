@@ -5,7 +5,7 @@ import { type Fields, isReference } from "../source/fields.ts";
 import { plainText } from "./secret-fields.ts";
 
 /** What clouds with credentials of their own say of a provider. */
-export interface CloudConnection {
+interface CloudConnection {
   readonly auth: { readonly auth?: JsonObject };
   readonly region: string | null;
   readonly baseUrl: string | null;

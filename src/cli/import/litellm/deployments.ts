@@ -38,7 +38,7 @@ export interface Wildcard {
   readonly spot: Spot;
 }
 
-export interface ReadRow {
+interface ReadRow {
   readonly name: string;
   /** Reports unread members, once every model of a wildcard has been. */
   readonly finish: () => void;

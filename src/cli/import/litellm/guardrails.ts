@@ -6,7 +6,7 @@ import type { Fields } from "../source/fields.ts";
 import type { Deployment } from "./deployments.ts";
 
 /** Label of keys whose callers have a guardrail of their own. */
-export const REPLACED = "guardrails-replaced";
+const REPLACED = "guardrails-replaced";
 
 const NO_CONTENT_CHECKS = "Signalbox does not check the content of prompts and answers";
 

@@ -7,7 +7,7 @@ import { limitsOf } from "./limits.ts";
 import type { RouteSettings } from "./routes.ts";
 
 /** The three sections of settings; each may be absent. */
-export interface Settings {
+interface Settings {
   readonly router: Fields | null;
   readonly litellm: Fields | null;
   readonly general: Fields | null;

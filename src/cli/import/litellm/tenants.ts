@@ -8,7 +8,7 @@ import { reachable } from "../write/routes-json.ts";
 import { limitFlags, limitsOf } from "./limits.ts";
 
 /** What names of models in a list mean. */
-export interface ModelNames {
+interface ModelNames {
   /** Name → id of its route. */
   readonly routes: ReadonlyMap<string, string>;
   /** Access group → names. */

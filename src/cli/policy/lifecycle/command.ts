@@ -13,7 +13,7 @@ const NOT_NOW = 3;
 const USUAL_WIDTH = 120;
 
 /** One flag and its help. */
-export interface Flag {
+interface Flag {
   readonly type: "boolean" | "string";
   readonly multiple?: boolean;
   /** What stands for the value in the help. */
@@ -55,7 +55,7 @@ the policy has changed since it was read.
 } as const;
 
 /** A row of the table of commands. */
-export interface CommandRow<Given extends Flags> {
+interface CommandRow<Given extends Flags> {
   readonly name: string;
   /** For the help of `signalbox policy`. */
   readonly summary: string;
@@ -71,7 +71,7 @@ export interface CommandRow<Given extends Flags> {
 }
 
 /** What a command has to work with when its line has been read. */
-export interface Call<Given extends Flags> {
+interface Call<Given extends Flags> {
   /** Empty for a command that takes none. */
   readonly id: string;
   readonly values: Values<Given>;

@@ -12,7 +12,7 @@ export function readRevision(flag: string, text: string | undefined): number | n
 }
 
 /** What a slot must have held when a command was written down; `undefined`: whatever is there. */
-export interface Expected {
+interface Expected {
   readonly candidate: number | null | undefined;
   readonly enforced: number | null | undefined;
 }

@@ -13,7 +13,7 @@ import {
   type Totals,
 } from "./test-run.ts";
 
-export interface TerminalOptions {
+interface TerminalOptions {
   readonly colour: boolean;
   /** Lists the tests that passed too, with what they printed. */
   readonly verbose: boolean;

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { CommandError } from "../../terminal/command-io.ts";
 
 /** What a run of git came to. */
-export interface GitAnswer {
+interface GitAnswer {
   readonly code: number;
   readonly stdout: Buffer;
   /** Messages in English, independent of the locale. */

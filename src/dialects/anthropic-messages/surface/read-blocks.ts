@@ -19,7 +19,7 @@ import { storedFile } from "./refusals.ts";
 import { goneUnder, type Version } from "./version.ts";
 
 /** A block that canon can hold where it stands. */
-export type Block =
+type Block =
   | TextPart
   | ImagePart
   | FilePart

@@ -25,7 +25,7 @@ interface Block {
 }
 
 /** Reads a message piece by piece; streams and whole answers have the same values, so there is one mapping. */
-export class MessageReader extends AnswerEvents {
+class MessageReader extends AnswerEvents {
   readonly #family: string | null;
   /** The caller requested a summary instead of the reasoning itself. */
   readonly #summary: boolean;

@@ -67,7 +67,7 @@ export interface AnswerForm {
   readonly mayBeVoyage: boolean;
 }
 
-export interface ReadRerankRequest extends ReadRequest<RerankRequest> {
+interface ReadRerankRequest extends ReadRequest<RerankRequest> {
   readonly form: AnswerForm;
 }
 

@@ -138,7 +138,7 @@ interface BatchBounds {
 }
 
 /** A run of inputs that go upstream together. */
-export interface Run {
+interface Run {
   readonly first: number;
   readonly count: number;
 }

@@ -95,7 +95,7 @@ function readChoice(body: JsonObject, tools: readonly Tool[], reading: RequestRe
 }
 
 /** A choice other than `auto` and `none`, in the two shapes that canon can hold; `null` for every other. */
-export interface NamedTools {
+interface NamedTools {
   readonly mode: "required" | "named" | "allowed";
   readonly names: readonly string[];
   /** One of the tools must be called. */

@@ -1,7 +1,7 @@
 import type { FinishReason } from "../../../canon/generate/event.ts";
 
 /** How a finished answer stands in its resource. */
-export interface Conclusion {
+interface Conclusion {
   readonly status: "completed" | "incomplete";
   readonly incomplete_details: { readonly reason: string } | null;
 }

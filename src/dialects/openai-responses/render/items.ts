@@ -17,7 +17,7 @@ export function callItem(id: string, status: ItemStatus, callId: string, name: s
 }
 
 /** Reasoning as an item shows it. */
-export interface ShownReasoning {
+interface ShownReasoning {
   readonly text: string;
   readonly summary: boolean;
   readonly signature: string | null;

@@ -14,7 +14,7 @@ import type { RequestReading } from "../../fields.ts";
 import { isWebUrl, readDataUrl } from "../../translation/data-url.ts";
 
 /** A content part that canon can hold, in whatever turn. */
-export type ContentPart = InputPart | RefusalPart;
+type ContentPart = InputPart | RefusalPart;
 
 export const isTextPart = (part: ContentPart): part is TextPart => part.kind === "text";
 export const isInput = (part: ContentPart): part is InputPart => part.kind !== "refusal";
@@ -38,7 +38,7 @@ const PARTS = {
 const AUDIO_MEMBERS: ReadonlySet<string> = new Set(["data", "format"]);
 
 /** Where a content part stands: whose it is decides what it may be. */
-export type PartContext = "user" | "assistant" | "system" | "tool_result";
+type PartContext = "user" | "assistant" | "system" | "tool_result";
 
 /** Media types that every protocol with files takes. */
 const COMMON_FILE_TYPES: ReadonlySet<string> = new Set(["application/pdf", "text/plain"]);

@@ -18,7 +18,7 @@ const CALL_ID = /^[^]{1,64}$/;
 const LONGEST_CALL_ID = 64;
 
 /** The conversation as the protocol takes it. */
-export interface FormattedInput {
+interface FormattedInput {
   readonly instructions: string | null;
   readonly input: readonly JsonObject[];
   /** Whether the history holds signed reasoning. */

@@ -2,7 +2,7 @@ import type { Vector } from "../../../canon/unary/vector.ts";
 import type { AnswerFault } from "../../translation/answer-failure.ts";
 
 /** What the bytes of a vector in base64 are: little-endian single-precision numbers, or signed bytes. */
-export type Base64Kind = "float32" | "int8";
+type Base64Kind = "float32" | "int8";
 
 /**
  * A vector that came in base64. One of signed bytes is written as numbers at once, because no caller's protocol has such.

@@ -10,7 +10,7 @@ import { isTokenEndpoint, takesTokens, type Endpoint } from "../endpoint.ts";
 import { DESCRIBED_ERRORS } from "./error-rows.ts";
 
 /** A header of answers. */
-export interface ResponseHeader {
+interface ResponseHeader {
   readonly name: string;
   readonly description: string;
   readonly schema: JsonObject;

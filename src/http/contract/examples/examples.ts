@@ -36,7 +36,7 @@ const ofKey = { parameters: { id: EXAMPLE_KEY } } as const;
 const ofName = { parameters: { workspace: "demo", name: "payments-checkout" } } as const;
 const ofPolicy = { parameters: { id: EXAMPLE_POLICY } } as const;
 
-export const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
+const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
   retrieveModel: { parameters: { id: "chat-small" } },
   retrieveAnthropicModel: { parameters: { id: "claude-sonnet-4-6" } },
   listAnthropicModels: { parameters: { limit: "2" } },

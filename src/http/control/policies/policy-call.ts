@@ -14,7 +14,7 @@ import { noSuchPolicy, notManagedHere, storeUnavailable } from "./policy-error.t
 import { describePolicy, namingDigest } from "./policy-view.ts";
 
 /** What every handler here needs. */
-export interface PolicyParts {
+interface PolicyParts {
   readonly identity: Identity;
   readonly administration: PolicyAdministration;
 }

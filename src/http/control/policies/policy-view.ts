@@ -15,7 +15,7 @@ type SlotView = PolicyView["candidate"];
 type ApprovalView = PolicyView["approvals"][number];
 
 /** What a view of a policy is made of besides its status. */
-export interface ViewContext {
+interface ViewContext {
   readonly requirements: PromotionRequirements;
   /** Revision of the table that serves. */
   readonly tableRevision: string;

@@ -104,7 +104,7 @@ export async function stored(
   };
 }
 
-export interface Parts {
+interface Parts {
   readonly identity: Identity;
   readonly keys: KeyManagement;
   readonly body: JsonObject;

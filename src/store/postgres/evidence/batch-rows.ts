@@ -56,7 +56,7 @@ export async function batchesAfter(link: PostgresLink, position: number): Promis
   return (await link.query(AFTER, [position])).map(readBatch);
 }
 
-export interface ScanPage {
+interface ScanPage {
   readonly batches: readonly StoredBatch[];
   /** Position of the oldest decision without an outcome. */
   readonly oldestOpen: number | null;

@@ -61,7 +61,7 @@ export function toBatch(decisions: DecisionFields, outcomes: OutcomeFields): Evi
 }
 
 /** A batch as the function `append_evidence` takes it: decisions first. */
-export interface FramedBatch {
+interface FramedBatch {
   /** Request ids of its decisions. */
   readonly decided: readonly string[];
   /** Of each decision: its workspace's number in `workspaces`, from 1; 0 for none. */

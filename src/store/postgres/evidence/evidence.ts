@@ -16,7 +16,7 @@ const RENEWAL = 5_000;
 /** How often the log is compared with what this process wrote, milliseconds. */
 const COMPARING = 1_000;
 
-export interface PostgresEvidence {
+interface PostgresEvidence {
   readonly port: EvidenceStore;
   /** One round of what is done every five seconds; for tests, and done by itself otherwise. */
   tend(): Promise<void>;
@@ -24,7 +24,7 @@ export interface PostgresEvidence {
   close(): Promise<void>;
 }
 
-export interface PostgresEvidenceParts {
+interface PostgresEvidenceParts {
   readonly link: PostgresLink;
   readonly limits: EvidenceLimits;
   readonly lease: ProcessLease;

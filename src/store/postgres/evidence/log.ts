@@ -28,7 +28,7 @@ const ENDS = "SELECT last FROM signalbox.evidence_batches WHERE last <= $1 ORDER
 const PRUNE = "SELECT hash, at, removed FROM signalbox.prune_evidence($1, $2)";
 
 /** What is done before rows are deleted. */
-export interface PruneSteps {
+interface PruneSteps {
   /** Ends the requests of processes that are gone. */
   readonly endAbandoned: () => Promise<void>;
   /** Counts every row up to a position: the counts outlive the rows. */

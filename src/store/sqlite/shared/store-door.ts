@@ -22,7 +22,7 @@ const STRANGER_REPORT = 60_000;
 const END_RETRY = 1_000;
 
 /** What the door needs of the thread. */
-export interface StoreDoorThread {
+interface StoreDoorThread {
   /** Executes a worker's call, and gives the reply. */
   readonly answer: (request: StoreRequest) => StoreReply;
   /** What is left to do after the reply. */

@@ -13,7 +13,7 @@ import type { ProcessLease, ProcessTable } from "./process-lease.ts";
 import type { RollUpTable } from "./roll-up-table.ts";
 import type { Transaction } from "./transaction.ts";
 
-export interface AppendResult {
+interface AppendResult {
   /** Positions in the batch of the decisions whose request id is recorded already. */
   readonly duplicates: readonly number[];
   /** Outcomes without a decision, or with an outcome there already. */
@@ -22,13 +22,13 @@ export interface AppendResult {
   readonly head: ChainLink;
 }
 
-export interface BatchPage {
+interface BatchPage {
   readonly batches: readonly StoredBatch[];
   /** Position of the oldest decision without an outcome. */
   readonly oldestOpen: number | null;
 }
 
-export interface EvidenceParts {
+interface EvidenceParts {
   readonly transaction: Transaction;
   readonly lease: ProcessLease;
   readonly processes: ProcessTable;

@@ -19,7 +19,7 @@ const PAGE = 500;
 export type Change = "approvals" | "promotions" | "rollbacks" | "withdrawals" | "releases";
 
 /** A policy as it is read for a person, and as the server sent it. */
-export interface Answered {
+interface Answered {
   readonly view: PolicyView;
   readonly json: JsonObject;
 }

@@ -12,7 +12,7 @@ export class NotNowError extends Error {
 }
 
 /** The command as typed. */
-export interface RequestedChange {
+interface RequestedChange {
   /** Policy id; `null` where it was about all. */
   readonly policy: string | null;
   readonly changes: boolean;

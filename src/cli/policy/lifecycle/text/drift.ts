@@ -2,7 +2,7 @@ import type { Content, PolicyView } from "../server/view.ts";
 import { commandText, contentText } from "./contents.ts";
 
 /** A difference between the files of the server that answered and the slots, and what to do about it. */
-export interface DriftLine {
+interface DriftLine {
   readonly text: string;
   readonly fix: string;
   /** The command of the fix, ready to paste; `null` where it is a change of files. */

@@ -55,7 +55,7 @@ export function missingForOthers({ missing, approvals, requirements }: PolicyVie
 }
 
 /** One requirement and whether it is met: `null` where nothing says so. */
-export interface RequirementLine {
+interface RequirementLine {
   readonly text: string;
   readonly met: boolean | null;
 }

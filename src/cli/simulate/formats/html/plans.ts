@@ -4,9 +4,9 @@ import { commonSubsequence, sharingText } from "../wording/results.ts";
 import { code } from "./names.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
 
-export type Mark = "kept" | "added" | "removed" | "moved" | "changed";
+type Mark = "kept" | "added" | "removed" | "moved" | "changed";
 
-export interface MarkedCandidate {
+interface MarkedCandidate {
   readonly candidate: CandidateReport;
   readonly mark: Mark;
 }

@@ -1,7 +1,7 @@
 import { amountText } from "../../../terminal/amounts.ts";
 
 /** Below GitHub's 65,536 characters for a comment, with space for the text that a workflow adds. */
-export const LONGEST_COMMENT = 60_000;
+const LONGEST_COMMENT = 60_000;
 /** Longest line with the number of omitted items. */
 const MORE = 120;
 

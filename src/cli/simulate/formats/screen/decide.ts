@@ -8,7 +8,7 @@ import type { Effect, EffectTag } from "./effects.ts";
 import { processorText } from "./words.ts";
 
 /** What the question is about besides the cause. */
-export interface QuestionSubject {
+interface QuestionSubject {
   readonly effects: readonly Effect[];
   readonly latent: readonly LatentChange[];
   readonly settings: readonly SettingChange[];

@@ -5,7 +5,7 @@ import { listText } from "../../../terminal/amounts.ts";
 import { isNewName, isOldName, newNameText, oldNameText } from "./new-names.ts";
 import { destinationText, routesText } from "./words.ts";
 
-export function endpointsOf({ plan }: ChangeGroup["base"]): readonly string[] {
+function endpointsOf({ plan }: ChangeGroup["base"]): readonly string[] {
   return plan.map(({ endpoint }) => endpoint);
 }
 

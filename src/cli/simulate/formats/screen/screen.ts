@@ -12,7 +12,7 @@ import { entryText, headlineOf, headlineOfSeveral, replacedText } from "./headli
 import { latentOf } from "../wording/latent.ts";
 import { cutRows, rowsOfCause, type PlainRow } from "./cause-rows.ts";
 
-export type ScreenTag = EffectTag | PlainRow["tag"] | "CHANGE" | "FAILS" | "WITH";
+type ScreenTag = EffectTag | PlainRow["tag"] | "CHANGE" | "FAILS" | "WITH";
 
 /** One line of the first screen. */
 export interface ScreenRow {
@@ -97,7 +97,7 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
 
 const TONE_OF_VERDICT = { FAIL: "stop", INCOMPLETE: "stop", REVIEW: "widen", SAME: "good" } as const;
 
-export function locationText(place: SourceLocation | null): string {
+function locationText(place: SourceLocation | null): string {
   return place === null ? "" : `${place.file}:${place.line}`;
 }
 

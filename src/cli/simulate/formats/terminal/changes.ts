@@ -85,7 +85,7 @@ export function groupHead(group: ChangeGroup): Line {
   );
 }
 
-export function routesText(routes: readonly string[]): string {
+function routesText(routes: readonly string[]): string {
   return routes.length === 0
     ? "no route"
     : listText(

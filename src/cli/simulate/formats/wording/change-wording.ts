@@ -2,7 +2,7 @@ import { CHANGES, type Change, type ChangeKind } from "../../../../simulate/chan
 import type { Colour } from "../../../terminal/layout.ts";
 import type { ComparisonReport, UnusedFinding } from "../../../../simulate/report/report.ts";
 
-export type ChangeSymbol = "+" | "-" | "~" | "!";
+type ChangeSymbol = "+" | "-" | "~" | "!";
 
 /** How much a reviewer should mind: requests that stop, data that goes somewhere new, or the same in another way. */
 export type Tone = "stop" | "widen" | "narrow" | "quiet" | "good";

@@ -161,7 +161,7 @@ export function commonSubsequence(before: readonly string[], after: readonly str
 }
 
 /** "azure-eu: gpt-5 at azure in eu-west". */
-export function candidateText({ endpoint, model, provider, region }: CandidateReport): string {
+function candidateText({ endpoint, model, provider, region }: CandidateReport): string {
   return `${endpoint}: ${model} at ${provider} in ${region}`;
 }
 

@@ -8,7 +8,7 @@ const LONGEST_VALUE = 90;
 const CONTEXT = 24;
 
 /** A setting that differs, in parts. */
-export interface SettingText {
+interface SettingText {
   readonly mark: "+" | "-" | "~";
   readonly path: string;
   /** `https://a.example/v1 → https://b.example/v1` */

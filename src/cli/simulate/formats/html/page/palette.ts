@@ -1,5 +1,5 @@
 /** Text and background of each tone, and of the page; the tests hold every pair to a contrast of 4.5 to 1 and more. */
-export interface Palette {
+interface Palette {
   readonly paper: string;
   readonly card: string;
   readonly ink: string;
