@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { OutcomeRecord } from "../../../evidence/record.ts";
 import { Increments } from "../../../governance/increments.ts";
 import { decisionFacts, rollUpDecision, rollUpOutcome, type DecisionFacts } from "../../../governance/roll-up.ts";
-import { DecisionReader, writtenOutcome, type CountedDecision } from "../../batch/decision-reader.ts";
+import { DecisionReader, writtenOutcomes, type CountedDecision } from "../../batch/decision-reader.ts";
 import { FrameCursor } from "../../batch/frames.ts";
 import type { OpenDecision } from "../batch/open-decision.ts";
 import type { LogStep } from "../batch/seal.ts";
@@ -69,13 +69,17 @@ export class RollUpTable implements BatchCounter {
     if (uncounted.length === 0) return;
     this.#uncounted = [];
     for (const { bytes, steps, written } of uncounted) {
+      const ended: OpenDecision[] = [];
+      const texts: string[] = [];
       for (const { decision, ends, from, to } of steps) {
-        if (!ends) this.#countDecision(decision, this.#decisions.read(bytes, from, to, decision.requestId, written));
-        else {
-          const text = bytes.toString("utf8", from, to);
-          this.#countOutcome(decision, written ? writtenOutcome(text) : readOutcome(text));
-        }
+        if (ends) {
+          ended.push(decision);
+          texts.push(bytes.toString("utf8", from, to));
+        } else this.#countDecision(decision, this.#decisions.read(bytes, from, to, decision.requestId, written));
       }
+      // After the decisions, which stand before their outcomes.
+      const outcomes = written ? writtenOutcomes(texts) : texts.map(readOutcome);
+      for (const [index, decision] of ended.entries()) this.#countOutcome(decision, outcomes[index] ?? null);
     }
   }
 
