@@ -1,3 +1,5 @@
+import { mixed, PairTable } from "./pair-table.ts";
+
 /** A node of {@link Diagrams}: from 0 an inner one, below 0 a leaf. Equal functions of a request are the same node. */
 export type Node = number;
 
@@ -23,7 +25,8 @@ export function leafValue(node: Node): number {
 export class Diagrams {
   readonly #levels: number[] = [];
   readonly #children: (readonly Node[])[] = [];
-  readonly #known = new Map<string, Node>();
+  /** Numbers of nodes by the hash of what they are made of, each plus 1. */
+  #slots = new Int32Array(FIRST_SLOTS);
 
   /** How many inner nodes there are. */
   get size(): number {
@@ -44,14 +47,32 @@ export class Diagrams {
     const [first] = children;
     if (first === undefined) throw new RangeError("diagrams: a level without values");
     if (children.every((child) => child === first)) return first;
-    const key = `${level}:${children.join()}`;
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
-    const made = this.#levels.length;
-    this.#levels.push(level);
+    const at = this.#slotOf(level, children);
+    const known = this.#slots[at] ?? 0;
+    if (known > 0) return known - 1;
+    const made = this.#levels.push(level) - 1;
     this.#children.push(children);
-    this.#known.set(key, made);
+    this.#slots[at] = made + 1;
+    if (this.size * 2 > this.#slots.length) this.#grow();
     return made;
+  }
+
+  /** Where a node is, or where it would be. */
+  #slotOf(level: number, children: readonly Node[]): number {
+    const mask = this.#slots.length - 1;
+    let hash = level;
+    for (const child of children) hash = mixed(hash, child);
+    for (let at = hash & mask; ; at = (at + 1) & mask) {
+      const node = (this.#slots[at] ?? 0) - 1;
+      if (node < 0 || (this.#levels[node] === level && isSame(this.#children[node] ?? [], children))) return at;
+    }
+  }
+
+  #grow(): void {
+    this.#slots = new Int32Array(this.#slots.length * 2);
+    for (const [node, level] of this.#levels.entries()) {
+      this.#slots[this.#slotOf(level, this.#children[node] ?? [])] = node + 1;
+    }
   }
 
   /** The numbers of all leaves below a node, each once. */
@@ -72,16 +93,18 @@ export class Diagrams {
   }
 }
 
-/** Node numbers of one pair fit into a number without loss. */
-const PAIR = 2 ** 26;
-/** Leaves are below 0. */
-const LEAVES = 2 ** 25;
+/** Slots for the first nodes; twice as many whenever half are taken. */
+const FIRST_SLOTS = 1_024;
+
+function isSame(left: readonly Node[], right: readonly Node[]): boolean {
+  return left.length === right.length && left.every((child, index) => child === right[index]);
+}
 
 /** Joins two functions, leaf by leaf. What was joined once is remembered. */
 export class Combination {
   readonly #diagrams: Diagrams;
   readonly #join: (left: number, right: number) => number;
-  readonly #known = new Map<number, Node>();
+  readonly #known = new PairTable();
 
   /** @param join the number of the leaf for two leaves; the same for the same numbers, always. */
   constructor(diagrams: Diagrams, join: (left: number, right: number) => number) {
@@ -90,12 +113,11 @@ export class Combination {
   }
 
   of(left: Node, right: Node): Node {
-    const key = (left + LEAVES) * PAIR + right + LEAVES;
-    const known = this.#known.get(key);
+    const known = this.#known.get(left, right);
     if (known !== undefined) return known;
     const made =
       isLeaf(left) && isLeaf(right) ? leafOf(this.#join(leafValue(left), leafValue(right))) : this.#branch(left, right);
-    this.#known.set(key, made);
+    this.#known.set(left, right, made);
     return made;
   }
 
@@ -157,13 +179,12 @@ export class Numbered<Value> {
 
 /** Two functions as one: its leaves stand for pairs of leaves. */
 export class PairedLeaves {
-  readonly #pairs = new Numbered<readonly [left: number, right: number]>();
+  readonly #pairs: (readonly [left: number, right: number])[] = [];
   readonly #joined: Combination;
 
   constructor(diagrams: Diagrams) {
-    this.#joined = new Combination(diagrams, (left, right) =>
-      this.#pairs.numberOf(`${left} ${right}`, () => [left, right]),
-    );
+    // A combination joins each pair of leaves once.
+    this.#joined = new Combination(diagrams, (left, right) => this.#pairs.push([left, right]) - 1);
   }
 
   of(left: Node, right: Node): Node {
@@ -172,6 +193,8 @@ export class PairedLeaves {
 
   /** The leaves that a leaf of {@link of} stands for. */
   at(leaf: number): readonly [left: number, right: number] {
-    return this.#pairs.at(leaf);
+    const pair = this.#pairs[leaf];
+    if (pair === undefined) throw new RangeError(`diagrams: no leaf has the number ${leaf}`);
+    return pair;
   }
 }

@@ -16,7 +16,8 @@ export class Profiles {
   /** How many combinations the levels before each one have. */
   readonly #before: readonly bigint[];
   readonly #known = new Map<Node, readonly LeafProfile[]>();
-  readonly #taken = new Map<string, readonly ReadonlySet<number>[]>();
+  /** By root, then by leaf. */
+  readonly #taken = new Map<Node, Map<number, readonly ReadonlySet<number>[]>>();
 
   /** @param sizes how many values each level has. */
   constructor(diagrams: Diagrams, sizes: readonly number[]) {
@@ -40,8 +41,9 @@ export class Profiles {
 
   /** For each level the values that requests of a leaf take. */
   takenBy(root: Node, leaf: number): readonly ReadonlySet<number>[] {
-    const key = `${root} ${leaf}`;
-    const known = this.#taken.get(key);
+    const ofRoot = this.#taken.get(root) ?? new Map<number, readonly ReadonlySet<number>[]>();
+    this.#taken.set(root, ofRoot);
+    const known = ofRoot.get(leaf);
     if (known !== undefined) return known;
     const taken = this.#sizes.map(() => new Set<number>());
     const leads = new Map<Node, boolean>();
@@ -66,7 +68,7 @@ export class Profiles {
       return any;
     };
     if (visit(root)) whole(0, this.#levelOf(root));
-    this.#taken.set(key, taken);
+    ofRoot.set(leaf, taken);
     return taken;
   }
 

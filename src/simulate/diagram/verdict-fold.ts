@@ -47,10 +47,6 @@ export class VerdictFold {
   readonly #obligations: Combination;
   /** By the candidates of the request. */
   readonly #ends = new Map<string, Relabelling>();
-  /** By the roots of the policies. */
-  readonly #filtered = new Map<string, Node>();
-  /** By the same and the candidates. */
-  readonly #results = new Map<string, Node>();
   readonly #start: Node;
 
   constructor(diagrams: Diagrams, evaluations: Numbered<PolicyEvaluation>) {
@@ -64,18 +60,14 @@ export class VerdictFold {
 
   /** The candidates that filters leave out. @param policies roots, in the order of the policies. */
   filters(policies: readonly Node[]): Node {
-    return remembered(this.#filtered, policies.join(), () =>
-      policies.reduce((state, policy) => this.#filters.of(state, policy), this.#start),
-    );
+    return policies.reduce((state, policy) => this.#filters.of(state, policy), this.#start);
   }
 
   /** @param candidates ids of those that are evaluated. */
   results(policies: readonly Node[], candidates: readonly string[]): Node {
-    return remembered(this.#results, `${policies.join()}\n${candidates.join("\n")}`, () => {
-      const closed = policies.reduce((state, policy) => this.#closers.of(state, policy), this.filters(policies));
-      const ended = this.#end(candidates).of(closed);
-      return policies.reduce((state, policy) => this.#obligations.of(state, policy), ended);
-    });
+    const closed = policies.reduce((state, policy) => this.#closers.of(state, policy), this.filters(policies));
+    const ended = this.#end(candidates).of(closed);
+    return policies.reduce((state, policy) => this.#obligations.of(state, policy), ended);
   }
 
   at(number: number): FoldResult {
@@ -112,14 +104,6 @@ export class VerdictFold {
   #numberOf(folded: Folded): number {
     return this.#folded.numberOf(JSON.stringify(folded), () => folded);
   }
-}
-
-function remembered(known: Map<string, Node>, key: string, make: () => Node): Node {
-  const found = known.get(key);
-  if (found !== undefined) return found;
-  const made = make();
-  known.set(key, made);
-  return made;
 }
 
 function filteredBy(state: Folded, { verdicts }: PolicyEvaluation): Folded {
