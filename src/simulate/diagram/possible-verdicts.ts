@@ -1,12 +1,12 @@
 import type { Candidate } from "../../canon/decision.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
-import { routeCandidates } from "../../decide/candidates.ts";
 import { policyInput } from "../../decide/policy-input.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
+import { isApprovedEndpoint } from "../approved-endpoint.ts";
 import { identityOf } from "../decide-sample.ts";
 import { startSample, type Job, type Space } from "../space/job-space.ts";
 import { policyReader } from "../space/readers.ts";
-import { openSide } from "../space/side-state.ts";
+import { openSide, preferredSide } from "../space/side-state.ts";
 import type { LoadedPolicy, LoadedViews } from "../views.ts";
 import type { Diagrams, Node } from "./diagrams.ts";
 import type { SideDiagrams } from "./side-diagrams.ts";
@@ -46,8 +46,8 @@ const TRIED = [
 const MOST_CANDIDATES = 8;
 
 /**
- * What a policy of head may say of the requests of a job, whatever the table's approvals do with them: it is evaluated for every set of the route's
- * candidates. No request meets what it does not say then; so a report can say what no request meets without looking at every request.
+ * What a policy of head may say of the requests of a job, whatever they need: it is evaluated for every set of the route's candidates that the workspace
+ * approves. No request meets what it does not say then; so a report can say what no request meets without looking at every request.
  */
 export class PossibleVerdicts {
   readonly #space: Space;
@@ -71,21 +71,27 @@ export class PossibleVerdicts {
     const sample = startSample(pair.members[0], operation, this.#space.universe);
     const { table, opened } = openSide(head.table, head.sightOf(operation), sample);
     if (opened === null) return NOTHING;
-    const candidates = routeCandidates(table, opened.route);
-    if (candidates.length > MOST_CANDIDATES) return null;
     const { workspace, route } = opened;
     const reads = (path: string): boolean => readsPath(policy.single, path);
+    const tried = flagsOf(reads).map((preferences) => ({
+      preferences,
+      candidates: preferredSide({ table, opened }, preferences).candidates.filter(({ endpoint }) =>
+        isApprovedEndpoint(table, workspace, endpoint),
+      ),
+    }));
+    if (tried.some(({ candidates }) => candidates.length > MOST_CANDIDATES)) return null;
     const key = JSON.stringify([
       position,
       reads("input.workspace.id") || reads("data.approved") ? workspace.id : "",
       reads("input.workspace") ? [workspace.tier, workspace.labels] : "",
       reads("input.request.route") ? route.id : "",
       [route.tiers, route.primary],
+      tried.map(({ candidates }) => candidates.map(({ endpoint }) => endpoint.id)),
     ]);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const roots = setsOf(candidates).flatMap((left) =>
-      flagsOf(reads).map((preferences) => {
+    const roots = tried.flatMap(({ preferences, candidates }) =>
+      setsOf(candidates).map((left) => {
         const requested = { ...sample, preferences };
         const identity = identityOf(requested);
         const plain = { time: requested.time, budget: requested.budget ?? "unlimited" } as const;
@@ -132,12 +138,12 @@ function setsOf(candidates: readonly Candidate[]): readonly (readonly Candidate[
   );
 }
 
-/** The flags that policies see of preferences. */
+/** The flags that policies see of preferences; of those that a policy does not read, what leaves most candidates. */
 function flagsOf(reads: (path: string) => boolean): readonly ProviderPreferences[] {
   const both = <Value>(member: string, values: readonly [Value, Value]): readonly Value[] =>
     reads(`input.request.${member}`) ? values : values.slice(0, 1);
   return both("allow_fallbacks", [true, false]).flatMap((allow_fallbacks) =>
-    both<"deny" | "allow">("data_collection", ["deny", "allow"]).flatMap((data_collection) =>
+    both<"deny" | "allow">("data_collection", ["allow", "deny"]).flatMap((data_collection) =>
       both("zdr", [false, true]).map((zdr) => ({ allow_fallbacks, data_collection, zdr })),
     ),
   );

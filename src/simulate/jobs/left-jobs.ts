@@ -1,9 +1,9 @@
 import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
 import { isWithinCeilings } from "../../canon/ceiling.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
-import type { RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
+import { isApprovedEndpoint } from "../approved-endpoint.ts";
 import { hostOf } from "../compare/change-kinds.ts";
 import type { Possible } from "../diagram/possible-verdicts.ts";
 import type { SimulationTally } from "../compare/simulation-tally.ts";
@@ -129,7 +129,10 @@ export class LeftJobs {
       const [route, row] = [routeOf(table, member), table.workspaces[member.workspace]];
       if (route === null || row === undefined) return false;
       // Nothing that a request says changes what its workspace approves.
-      const mayChoose = (id: string): boolean => isApproved(table, row, id);
+      const mayChoose = (id: string): boolean => {
+        const endpoint = table.endpoints[id];
+        return endpoint !== undefined && isApprovedEndpoint(table, row, endpoint);
+      };
       const ids = route.tiers.flatMap(({ endpoints }) => endpoints).filter(mayChoose);
       return (
         (ids.length > 0 && !usage.routes.has(route.id)) ||
@@ -206,16 +209,6 @@ export class LeftJobs {
     const narrowing = [approve.capabilities, approve.dimensions, route.onGap, route.emulateSchema];
     return [candidates, isFree ? [] : narrowing, route.operations];
   }
-}
-
-function isApproved(table: RoutingTable, { approve }: WorkspaceRow, id: string): boolean {
-  const endpoint = table.endpoints[id];
-  if (endpoint === undefined) return false;
-  return (
-    approve.providers.includes(endpoint.provider) &&
-    approve.regions.includes(endpoint.region) &&
-    isWithinCeilings(approve, table.providers[endpoint.provider])
-  );
 }
 
 /** Members of the input that depend on approvals or on the route. */

@@ -1,11 +1,11 @@
 import type { Candidate } from "../../canon/decision.ts";
 import { MODEL_OPERATION_OF } from "../../canon/operation.ts";
 import type { PolicyInput } from "../../canon/policy.ts";
-import { RETENTIONS } from "../../canon/retention.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import { capabilityApprovals } from "../../decide/approvals.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import { policyInput } from "../../decide/policy-input.ts";
+import { isApprovedEndpoint } from "../approved-endpoint.ts";
 import { identityOf } from "../decide-sample.ts";
 import { PLAIN_SAMPLE } from "../sample-request.ts";
 import type { Combination } from "./combinations.ts";
@@ -103,21 +103,8 @@ function* reaches(table: RoutingTable): Generator<Reach> {
     for (const [route, candidates] of routes) {
       if (!workspace.approve.routes.includes(route.id)) continue;
       for (const candidate of candidates) {
-        if (isApproved(table, workspace, candidate)) yield { workspace, route, candidate };
+        if (isApprovedEndpoint(table, workspace, candidate.endpoint)) yield { workspace, route, candidate };
       }
     }
   }
-}
-
-/** Whether the table's approvals let a plain request of the workspace through to an endpoint. */
-function isApproved(table: RoutingTable, { approve }: WorkspaceRow, { endpoint }: Candidate): boolean {
-  const provider = table.providers[endpoint.provider];
-  if (provider === undefined) return false;
-  const { retention: longest = "unlimited" } = approve;
-  return (
-    approve.providers.includes(endpoint.provider) &&
-    approve.regions.includes(endpoint.region) &&
-    !(approve.dataCollection === "deny" && provider.trainsOnData) &&
-    RETENTIONS.indexOf(provider.retention) <= RETENTIONS.indexOf(longest)
-  );
 }
