@@ -70,6 +70,20 @@ function subjectsOf({ base, head }: OutcomePair): readonly string[] {
 /** One pair covers very many classes. */
 const keys = new WeakMap<OutcomePair, string>();
 
+/** What was added to a group: thousands of classes have the same members, the same pair and the same taken values. */
+const added = new WeakMap<GroupTally, WeakSet<object>>();
+
+/** True once for each object. */
+function newTo(group: GroupTally): (part: object) => boolean {
+  const known = added.get(group) ?? new WeakSet();
+  added.set(group, known);
+  return (part) => {
+    if (known.has(part)) return false;
+    known.add(part);
+    return true;
+  };
+}
+
 /** @param size requests of one member. */
 export function addToGroup(
   groups: GroupTallies,
@@ -89,14 +103,17 @@ export function addToGroup(
     group = { kinds, base, head, ...sets, common, taken: new Map(), classes: 0, shapes: 0n, example: sample, order };
     groups.set(key, group);
   }
-  for (const { workspace, model } of members) {
-    group.workspaces.add(workspace);
-    group.routes.add(model);
+  const isNew = newTo(group);
+  if (isNew(members)) {
+    for (const { workspace, model } of members) {
+      group.workspaces.add(workspace);
+      group.routes.add(model);
+    }
   }
   group.operations.add(sample.operation);
   group.common = inCommon(group.common, common);
-  for (const [name, values] of taken) addAll(group.taken, name, values);
-  addAll(group.taken, DENIED_FOR, subjectsOf(pair));
+  for (const part of taken) if (isNew(part)) for (const [name, values] of part) addAll(group.taken, name, values);
+  if (isNew(pair)) addAll(group.taken, DENIED_FOR, subjectsOf(pair));
   group.classes += 1;
   group.shapes += size * BigInt(members.length);
   if (order < group.order)

@@ -2,7 +2,7 @@ import type { Operation } from "../../canon/operation.ts";
 import type { UsageTally } from "../compare/usage-tally.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { SideDecider, SideOutcomes } from "../side-decider.ts";
-import type { ApprovalState } from "../space/approval-state.ts";
+import type { ApprovalState, Taken } from "../space/approval-state.ts";
 import type { ClassDetails, Job, JobSpace, Space } from "../space/job-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
 import { candidatesKey, stateKey, type SideState } from "../space/side-state.ts";
@@ -89,6 +89,12 @@ export class DecidedClasses {
   }
 }
 
+/** What requests of a leaf have in common, and take, of the members that levels have. */
+interface LevelDetails {
+  readonly taken: Taken;
+  readonly labels: readonly string[];
+}
+
 class OperationClasses {
   readonly possible: PossibleVerdicts;
   readonly #shared: OperationDiagrams;
@@ -99,6 +105,7 @@ class OperationClasses {
   readonly #outcomes: PairedLeaves;
   readonly #withReached: PairedLeaves;
   readonly #withAssertions: PairedLeaves;
+  readonly #details = new WeakMap<readonly ReadonlySet<number>[], LevelDetails>();
 
   constructor(
     space: Space,
@@ -212,12 +219,17 @@ class OperationClasses {
   }
 
   #detailsOf(state: ApprovalState, root: Node, leaf: number): ClassDetails {
-    const { levels, profiles } = this.#shared;
-    const found = profiles.takenBy(root, leaf);
-    const details = state.details();
-    const taken = new Map(details.taken);
+    const { common, taken } = state.details();
+    const own = this.#levelDetails(this.#shared.profiles.takenBy(root, leaf));
+    return { common: { ...common, labels: own.labels }, taken: [taken, own.taken] };
+  }
+
+  #levelDetails(found: readonly ReadonlySet<number>[]): LevelDetails {
+    const known = this.#details.get(found);
+    if (known !== undefined) return known;
+    const taken = new Map<string, readonly string[]>();
     const labels: string[] = [];
-    for (const [depth, { name, values }] of levels.entries()) {
+    for (const [depth, { name, values }] of this.#shared.levels.entries()) {
       const own = found[depth] ?? new Set<number>();
       if (name !== KEY_LABELS)
         taken.set(
@@ -226,6 +238,8 @@ class OperationClasses {
         );
       else if (!own.has(0)) labels.unshift(values[1] ?? "");
     }
-    return { common: { ...details.common, labels }, taken };
+    const made = { taken, labels };
+    this.#details.set(found, made);
+    return made;
   }
 }

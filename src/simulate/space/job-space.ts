@@ -28,8 +28,8 @@ interface Common extends ApprovalCommon {
 export interface ClassDetails {
   /** What all requests of the class have in common. */
   readonly common: Common;
-  /** Of the dimensions that have one value each: those that requests of the class take. */
-  readonly taken: Taken;
+  /** Of the dimensions that have one value each: those that requests of the class take. A dimension is in one of the parts, which many classes share. */
+  readonly taken: readonly Taken[];
 }
 
 /** What a side is made of, as far as classes depend on it. */

@@ -97,7 +97,7 @@ function* combinations(
         for (const [index, { name }] of dimensions.entries()) {
           if (name !== "key_labels") taken.set(name, chosen[index]?.values ?? []);
         }
-        return { common: { ...state.common, labels: labelsOf(dimensions, chosen) }, taken };
+        return { common: { ...state.common, labels: labelsOf(dimensions, chosen) }, taken: [taken] };
       };
       yield { sample: { ...start, ...sample }, size, stateKeys, describe };
       return;
