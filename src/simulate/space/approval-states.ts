@@ -2,12 +2,13 @@ import type { SampleRequest } from "../sample-request.ts";
 import type { ApprovalPart, ApprovalState, StateDetails } from "./approval-state.ts";
 import { alikeStarts, joinedAspects, plainness, type AlikeStarts, type Aspect, type Start } from "./approval-starts.ts";
 import { approvalSteps, type Step } from "./approval-steps.ts";
-import { ApprovalWalk, type StepSet, type Walked } from "./approval-walk.ts";
+import { ApprovalWalk, type StepSet } from "./approval-walk.ts";
+import { Arrivals, type Arrived } from "./arrivals.ts";
 import { AssertedNames } from "./asserted-names.ts";
 import { preferenceValues } from "./preference-effects.ts";
 import type { Sight } from "./readers.ts";
 import { startSide, stateKey, type SideState, type SideView } from "./side-state.ts";
-import { SideWalk, type LastShape, type NodeId } from "./side-walk.ts";
+import { SideWalk, type NodeId } from "./side-walk.ts";
 import type { OperationUniverse } from "./universe.ts";
 import type { ViewedPreferences } from "./viewed-preferences.ts";
 
@@ -33,13 +34,10 @@ interface Part {
 }
 
 interface Member {
-  readonly walked: Walked;
+  readonly arrived: Arrived;
   readonly starts: AlikeStarts;
-  readonly families: readonly string[];
-  readonly aspects: readonly Aspect[];
   /** Steps, families and preferences. */
   readonly plainness: number;
-  readonly steps: readonly Step[];
 }
 
 /**
@@ -77,7 +75,7 @@ class StatesOfJob {
   readonly #assertions: JobAssertions;
   readonly #sides: readonly SideWalk[];
   readonly #beginnings: readonly Beginning[];
-  readonly #shapes = new Map<string, LastShape>();
+  readonly #arrivals: Arrivals;
   readonly #parts = new Map<string, Part>();
   readonly #numbers = new Map<SideState, number>();
   readonly #numbersByKey = new Map<string, number>();
@@ -93,11 +91,12 @@ class StatesOfJob {
     this.#universe = universe;
     this.#assertions = assertions;
     this.#sides = views.map((view) => new SideWalk(view));
+    this.#arrivals = new Arrivals(this.#sides, sample.operation, universe);
     this.#beginnings = this.#begun(this.#starts(preferences, views));
   }
 
   walk(steps: readonly Step[], check: () => void): void {
-    const asserted = new AssertedNames(steps, [...NO_FAMILIES, ...this.#universe.signatureFamilies], (own, families) =>
+    const asserted = new AssertedNames(steps, [[], ...this.#universe.signatureFamilies], (own, families) =>
       this.#assertions.ofRequirements({ ...this.#sample, ...namesOf(own), signatureFamilies: families }),
     );
     const walk = new ApprovalWalk(this.#sides, steps, asserted, check);
@@ -105,7 +104,7 @@ class StatesOfJob {
     // The order of the first requests: first those without the last steps, and of these in the order of preferences.
     members.sort(
       (left, right) =>
-        compared(left.walked.first, right.walked.first) ||
+        compared(left.arrived.first, right.arrived.first) ||
         (left.starts.all[0]?.order ?? 0) - (right.starts.all[0]?.order ?? 0),
     );
     for (const member of members) this.#add(member);
@@ -116,7 +115,7 @@ class StatesOfJob {
       let [plainest] = members;
       let size = 0n;
       for (const member of members) {
-        size += member.walked.size * member.starts.size;
+        size += member.arrived.size * member.starts.size;
         if (plainest === undefined || member.plainness < plainest.plainness) plainest = member;
       }
       if (plainest === undefined) throw new Error("simulation: a state without requests");
@@ -171,52 +170,30 @@ class StatesOfJob {
     check: () => void,
   ): readonly Member[] {
     const known = new Map<string, readonly AlikeStarts[]>();
-    return walk.from(nodes).flatMap((walked) => {
+    return this.#arrivals.of(nodes, walk, asserted).flatMap((arrived) => {
       check();
-      const live = walked.nodes.map((node, side) => this.#sides[side]?.isDenied(node) !== true);
-      const alike = known.get(live.join()) ?? alikeStarts(starts, live);
-      known.set(live.join(), alike);
-      const { steps } = walk;
-      const families = (walked.isSigned ? this.#universe.signatureFamilies : NO_FAMILIES).map((signatureFamilies) => ({
-        walked,
-        steps,
-        families: signatureFamilies,
-        aspects: asserted.aspects(walked.asserted, signatureFamilies),
-        names: walked.names + signatureFamilies.length,
-      }));
-      return alike.flatMap((own) =>
-        families.map(({ names, ...family }): Member => ({
-          ...family,
-          starts: own,
-          plainness: names + plainness(own.plainest),
-        })),
-      );
+      const { ends, names } = arrived;
+      const key = ends.live.join();
+      const alike = known.get(key) ?? alikeStarts(starts, ends.live);
+      known.set(key, alike);
+      return alike.map((own): Member => ({ arrived, starts: own, plainness: names + plainness(own.plainest) }));
     });
   }
 
   #add(member: Member): void {
-    const { walked, starts, families } = member;
+    const { arrived, starts } = member;
     const { plainest } = starts;
-    const shape = this.#shapeOf(plainest.dimensions, families);
-    const sides = walked.nodes.flatMap((node, index) => {
+    const ends = arrived.ends.nodes[this.#universe.dimensions.indexOf(plainest.dimensions)] ?? [];
+    const sides = ends.flatMap((node, index) => {
       const [side, start, number] = [this.#sides[index], plainest.sides[index], plainest.numbers[index]];
       if (side === undefined || start === undefined || number === undefined) return [];
-      return [side.stateAt(side.last(node, shape), start, number)];
+      return [side.stateAt(node, start, number)];
     });
-    const meanings = member.aspects.map((aspect, index) => joinedAspects(aspect, plainest.aspects[index]));
+    const meanings = arrived.aspects.map((aspect, index) => joinedAspects(aspect, plainest.aspects[index]));
     const key = [...sides.map((side) => this.#numberOf(side)), ...meanings].join();
     const same = this.#parts.get(key);
     if (same === undefined) this.#parts.set(key, { sides, members: [member] });
     else same.members.push(member);
-  }
-
-  #shapeOf(dimensions: number | null, signatureFamilies: readonly string[]): LastShape {
-    const key = `${dimensions} ${signatureFamilies.join()}`;
-    const known = this.#shapes.get(key);
-    if (known !== undefined) return known;
-    const made = { operation: this.#sample.operation, dimensions, signatureFamilies };
-    this.#shapes.set(key, made);
-    return made;
   }
 
   #numberOf(state: SideState): number {
@@ -229,9 +206,9 @@ class StatesOfJob {
     return number;
   }
 
-  #partOf({ walked, starts: { plainest }, families, steps }: Member): ApprovalPart {
+  #partOf({ arrived: { part, families, steps }, starts: { plainest } }: Member): ApprovalPart {
     return {
-      ...namesOf(stepsIn(walked.part, steps)),
+      ...namesOf(stepsIn(part, steps)),
       signatureFamilies: families,
       dimensions: plainest.dimensions,
       preferences: plainest.effect.preferences,
@@ -239,7 +216,7 @@ class StatesOfJob {
   }
 
   #detailsOf(members: readonly Member[]): StateDetails {
-    const names = members.map(({ walked, steps }) => namesOf(stepsIn(walked.common, steps)));
+    const names = members.map(({ arrived: { common, steps } }) => namesOf(stepsIn(common, steps)));
     const [first = { needs: [], features: [] }] = names;
     const starts = new Set(members.flatMap((member) => member.starts.all));
     const taken = new Map<string, Set<string>>();
@@ -263,7 +240,6 @@ class StatesOfJob {
 
 /** The view of base that shows what callers can reach. */
 const REACHED = 2;
-const NO_FAMILIES: readonly (readonly string[])[] = [[]];
 
 function stepsIn(set: StepSet, steps: readonly Step[]): readonly Step[] {
   return steps.filter((_step, index) => (set & (1n << BigInt(index))) !== 0n);

@@ -25,6 +25,7 @@ export class AssertedNames {
   readonly #next: (AssertedSet | undefined)[][] = [];
   readonly #numbers = new Map<string, AssertedSet>();
   readonly #aspects = new Map<string, readonly Aspect[]>();
+  readonly #distinct = new Map<string, readonly Aspect[]>();
   /** What assertions make of each set of at most {@link MOST_NAMES} names, a bit each. */
   readonly #meanings: string[] = [];
 
@@ -54,12 +55,15 @@ export class AssertedNames {
     return this.#settled[set] === true;
   }
 
+  /** What assertions make of requests; the same object for the same aspects. */
   aspects(set: AssertedSet, families: readonly string[]): readonly Aspect[] {
     const key = `${set} ${families.join()}`;
     const known = this.#aspects.get(key);
     if (known !== undefined) return known;
     const steps = [...(this.#sets[set] ?? [])].flatMap((index) => this.#examples[index] ?? []);
-    const made = this.#aspectsOf(steps, families);
+    const own = this.#aspectsOf(steps, families);
+    const made = this.#distinct.get(own.join()) ?? own;
+    this.#distinct.set(own.join(), made);
     this.#aspects.set(key, made);
     return made;
   }
