@@ -50,8 +50,8 @@ export interface SimulationRequest {
   readonly timeLimit: number;
   /** From 1, which means in process. */
   readonly workers: number;
-  /** From how many pairs of workspace, route and operation on threads are started; unless given, from where they are worth it. */
-  readonly threadsFrom?: number;
+  /** When further threads are started, milliseconds after the first request was decided, if enough is left to do; 0: before it, whatever there is to do. */
+  readonly threadsAfter?: number;
   /** The assertions file, read without errors; `null` where there is none. */
   readonly assertions: HeldFile | null;
   /** Overlays that are not compared and differ; none unless set. */

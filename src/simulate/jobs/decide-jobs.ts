@@ -6,7 +6,7 @@ import type { Possible } from "../diagram/possible-verdicts.ts";
 import { jobsTogether, type Job } from "../space/job-space.ts";
 import { costliestPolicy } from "./costliest-policy.ts";
 import type { JobInput } from "./job-input.ts";
-import { localPool, pause, threadPool } from "./job-pool.ts";
+import { JobPool, pause } from "./job-pool.ts";
 import type { JobRunner } from "./job-runner.ts";
 import { LeftJobs } from "./left-jobs.ts";
 import { UnchangedJobs } from "./unchanged-jobs.ts";
@@ -16,9 +16,6 @@ export interface DecidedJobs {
   /** What was not decided in time. */
   readonly cut: readonly DimensionCut[];
 }
-
-/** Fewer jobs are decided before threads have started. */
-const WORTH_A_THREAD = 400;
 
 /**
  * Decides every job that may show something: those that a change may meet, those of which an assertion demands something, and of the others those without
@@ -30,19 +27,17 @@ const WORTH_A_THREAD = 400;
 export async function decideJobs(
   input: JobInput,
   runner: JobRunner,
-  { workers, threadsFrom = WORTH_A_THREAD }: Pick<SimulationRequest, "workers" | "threadsFrom">,
+  { workers, threadsAfter }: Pick<SimulationRequest, "workers" | "threadsAfter">,
   { onProgress, signal }: SimulationWatch,
   needsUsage: boolean,
 ): Promise<DecidedJobs> {
   const of = runner.plan.jobs.length;
   const { first, left } = jobsInOrder(input, runner);
-  const isSmall = workers === 1 || first.length < threadsFrom;
-  if (isSmall) await runner.load();
-  const pool = isSmall ? localPool(runner, signal) : threadPool(input, workers, signal);
+  await runner.load();
+  const pool = new JobPool(input, runner, { threads: workers, threadsAfter }, signal);
   try {
     const { tally, done } = await pool.run(first, (jobs) => onProgress({ done: jobs, of }));
     tally.assertions.set(-1, runner.noAssertions());
-    await runner.load();
     const possible = (job: Job, position: number): Possible | null => runner.possible(job, position);
     const needed = new LeftJobs(runner.plan, input.head, left, possible).needed(tally, needsUsage);
     const decided = await decideLeft(runner, tally, needed, signal);

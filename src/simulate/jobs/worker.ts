@@ -3,15 +3,12 @@ import type { JobInput } from "./job-input.ts";
 import { JobRunner } from "./job-runner.ts";
 import type { JobAnswer, JobRequest } from "./protocol.ts";
 
-// Untyped by Node; the only thread that starts this file is `run-jobs.ts`.
+// Untyped by Node; the only thread that starts this file is `job-thread.ts`.
 const input: JobInput = workerData;
 const runner = new JobRunner(input);
-const loading = runner.load();
-
-parentPort?.on("message", async (request: JobRequest) => {
-  await loading;
-  answer(run(request));
-});
+await runner.load();
+parentPort?.on("message", (request: JobRequest) => answer(run(request)));
+answer({ kind: "ready" });
 
 function run(request: JobRequest): JobAnswer {
   if (request.kind === "tally") return { kind: "tally", tally: runner.takeTally() };

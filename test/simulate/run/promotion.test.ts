@@ -211,7 +211,7 @@ it("an assertion that only the promoted content violates fails where promotion i
 it("threads say the same of kept contents", async () => {
   const [base, head] = [await sideOf(alone, [night]), await sideOf(wide, [morning])];
   const alike = formatJson(await simulate(base, head));
-  expect(formatJson(await simulate(base, head, { workers: 3, threadsFrom: 0 }))).toBe(alike);
+  expect(formatJson(await simulate(base, head, { workers: 3, threadsAfter: 0 }))).toBe(alike);
 });
 
 it("a pair of sides whose policies are the same has no class more than one of fresh servers", async () => {

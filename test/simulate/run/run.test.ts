@@ -91,7 +91,7 @@ describe("threads", () => {
     const [base, head] = [await sideOf(alone, [sleeps], ["hours"]), await sideOf(wide, [sleeps])];
     const alike = formatJson(await simulate(base, head));
     for (const workers of [2, 3]) {
-      expect(formatJson(await simulate(base, head, { workers, threadsFrom: 0 }))).toBe(alike);
+      expect(formatJson(await simulate(base, head, { workers, threadsAfter: 0 }))).toBe(alike);
     }
   });
 
@@ -100,7 +100,7 @@ describe("threads", () => {
     const [base, head] = [await sideOf(alone, [sleeps]), await sideOf(wide, [sleeps])];
     const onProgress = (): void => stopped.abort(new Error("enough"));
     const watch = { onProgress, signal: stopped.signal };
-    await expect(runSimulation(base, head, { ...REQUEST, workers: 2, threadsFrom: 0 }, watch)).rejects.toThrow(
+    await expect(runSimulation(base, head, { ...REQUEST, workers: 2, threadsAfter: 0 }, watch)).rejects.toThrow(
       "enough",
     );
   });
