@@ -1,5 +1,5 @@
 import { basename, dirname, posix } from "node:path";
-import type { Diagnostic, Source } from "../canon/diagnostic.ts";
+import { compareDiagnostics, type Diagnostic, type Source } from "../canon/diagnostic.ts";
 import { directoryTree, UNREAD_SENTENCES, type FileTree, type UnreadText } from "./file-tree.ts";
 import type { FurtherSources } from "./files/read-tree.ts";
 import { Findings } from "./findings/findings.ts";
@@ -96,15 +96,15 @@ export async function loadFromTree(
   if (names === null && declared) {
     unreadable.push(unreadableFile(shown, "the folder that `policies.dir` names cannot be read"));
   }
-  const policies: Source[] = [];
-  for (const name of names ?? []) policies.push(await beside(posix.join(directory, name)));
+  const policies = await Promise.all((names ?? []).map((name) => beside(posix.join(directory, name))));
   return {
     routes,
     ...(parts.length > 0 && { parts }),
     ...(overlay !== null && { overlay }),
     policies,
     ...(keySets.length > 0 && { keySets }),
-    unreadable: [...findings.list(), ...unreadable],
+    // Files that are read together fail in any order.
+    unreadable: [...findings.list(), ...unreadable].toSorted(compareDiagnostics),
   };
 }
 

@@ -50,8 +50,10 @@ async function compare(requested: SimulateOptions, io: CommandIo, run: RunSimula
   await checkOutputs(options.outputs, io);
   await checkEvidence(options.evidence);
   const trees = await openTrees(options, io);
-  const base = await compileSide(trees.base, await baseOptions(trees.base, options, io));
-  const head = await compileSide(trees.head, options);
+  const [base, head] = await bothSides(
+    compileSide(trees.base, await baseOptions(trees.base, options, io)),
+    compileSide(trees.head, options),
+  );
   if ("diagnostics" in base || "diagnostics" in head) {
     for (const side of [base, head]) if ("diagnostics" in side) printFailure(side, io);
     return exitCodeOf(null, exitFlags(options));
@@ -71,6 +73,12 @@ async function compare(requested: SimulateOptions, io: CommandIo, run: RunSimula
   const verdict = verdictOf(report, exitFlags(options));
   await writeOutputs(report, options.outputs, io, { verdict, all: options.all });
   return verdict.exitCode;
+}
+
+/** What base rejects with is said first, whichever side is done first. */
+async function bothSides<Made>(base: Promise<Made>, head: Promise<Made>): Promise<readonly [base: Made, head: Made]> {
+  await Promise.allSettled([base, head]);
+  return [await base, await head];
 }
 
 /** Head may add an overlay that base does not have: base is then read without one, and a line on stderr says so. */

@@ -66,13 +66,17 @@ interface Parsed {
   readonly lines: LineCounter;
 }
 
-/** What was parsed last. A load reads the same text for its parts, for its policies and for its table; weak, so that nothing is held between loads. */
-let last: WeakRef<Parsed> | null = null;
+/**
+ * What was parsed last. A load reads the same text for its parts, for its policies and for its table, and a simulation does so of two trees in turns; weak,
+ * so that nothing is held between loads.
+ */
+let last: readonly WeakRef<Parsed>[] = [];
+const KEPT = 2;
 
 /** The parser's document, which is only read: what is changed later is made of it anew each time. */
 function parsed(text: string): Parsed {
-  const known = last?.deref();
-  if (known?.text === text) return known;
+  const known = last.map((one) => one.deref()).find((one) => one?.text === text);
+  if (known !== undefined) return known;
   const lines = new LineCounter();
   const document = parseDocument(text, {
     lineCounter: lines,
@@ -86,7 +90,7 @@ function parsed(text: string): Parsed {
     logLevel: "error",
   });
   const made = { text, document, lines };
-  last = new WeakRef(made);
+  last = [new WeakRef(made), ...last].slice(0, KEPT);
   return made;
 }
 

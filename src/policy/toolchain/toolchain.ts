@@ -52,6 +52,9 @@ export async function buildDigest(request: BuildRequest): Promise<string> {
   return ResultCache.key([wasm_sha256, "build", canonicalJson(request)]);
 }
 
+/** Cached runs that have not ended, by their keys: both sides of a simulation mostly have the same policies, and are compiled at the same time. */
+const underWay = new Map<string, Promise<string>>();
+
 export function createToolchain(options: ToolchainOptions): Toolchain {
   const directory = options.artefactDirectory ?? ARTEFACT_DIRECTORY;
   const timeLimit = options.timeLimit ?? DEFAULT_TIME_LIMIT;
@@ -61,6 +64,15 @@ export function createToolchain(options: ToolchainOptions): Toolchain {
   const runCached = async (command: Command, request: string): Promise<string> => {
     const { wasm_sha256 } = await readManifest(directory);
     const key = ResultCache.key([wasm_sha256, command, request]);
+    const same = underWay.get(key) ?? runAndKeep(key, command, request);
+    underWay.set(key, same);
+    try {
+      return await same;
+    } finally {
+      underWay.delete(key);
+    }
+  };
+  const runAndKeep = async (key: string, command: Command, request: string): Promise<string> => {
     const kept = await cache.read(key);
     if (kept !== null) return kept;
     const response = await run(command, request);

@@ -21,8 +21,17 @@ export interface Locations {
   readonly constraint: (policy: string, constraint: string) => SourceLocation | null;
 }
 
+/** The files of a simulation are looked into by all parts of its report. */
+const known = new WeakMap<ConfigurationFiles, Locations>();
+
 /** Look-ups into routes.yaml and the policies; reads the files' texts once. */
 export function locationsOf(files: ConfigurationFiles): Locations {
+  const made = known.get(files) ?? readLocations(files);
+  known.set(files, made);
+  return made;
+}
+
+function readLocations(files: ConfigurationFiles): Locations {
   const { routes, policies } = files;
   const tree = readTree(routes, furtherSources(files), new Findings(routes.path));
   const endpoints = endpointIndices(tree);

@@ -10,10 +10,10 @@ interface GitAnswer {
   readonly stderr: string;
 }
 
-/** Runs git with these arguments. @throws {CommandError} where there is no git, or the answer is absurdly large. */
-export type Git = (argv: readonly string[]) => Promise<GitAnswer>;
+/** Runs git with these arguments. @param input nothing unless given. @throws {CommandError} where there is no git, or the answer is absurdly large. */
+export type Git = (argv: readonly string[], input?: string) => Promise<GitAnswer>;
 
-/** Bytes of one answer: a file, or the names of one folder. */
+/** Bytes of one answer: files that are read together, or the names of one folder. */
 const LARGEST_ANSWER = 64 * 1024 * 1024;
 
 /** Ahead of every command: nothing that a repository's configuration names is run. */
@@ -42,7 +42,7 @@ export function gitIn(cwd: string, environment: Readonly<Record<string, string |
     maxBuffer: LARGEST_ANSWER,
     windowsHide: true,
   } as const;
-  return (argv) =>
+  return (argv, input) =>
     new Promise((resolve, reject) => {
       const child = execFile("git", [...GUARDS, ...argv], options, (error, stdout, stderr) => {
         if (error === null) return resolve({ code: 0, stdout, stderr: "" });
@@ -56,7 +56,7 @@ export function gitIn(cwd: string, environment: Readonly<Record<string, string |
         }
         return resolve({ code: error.code, stdout, stderr: stderr.toString("utf8") });
       });
-      // Standard input is empty; a git that prompts must not wait.
-      child.stdin?.end();
+      // A git that prompts must not wait, and one that has ended reads nothing.
+      child.stdin?.on("error", () => {}).end(input);
     });
 }
