@@ -69,13 +69,53 @@ describe("compilePolicies", () => {
     ['"x" in input.key.labels\n  count(input.key.labels) > 1', ["input.key.labels"]],
     ['"x" in input.key.labels\n  some label in input.key.labels\n  label != "y"', ["input.key.labels"]],
     ['some label in {"x", "y"}\n  label in input.key.labels', ["input.key.labels"]],
-    ['labels := input.key.labels\n  "x" in labels', ["input.key.labels"]],
+    ['labels := input.key.labels\n  "x" in labels', ["input.key.labels.x"]],
+    ['key := input.key\n  "x" in key.labels', ["input.key.labels.x"]],
+    ['key := input.key\n  labels := key.labels\n  not "x" in labels', ["input.key.labels.x"]],
+    ['count([1 | key := input.key; "x" in key.labels]) == 1', ["input.key.labels.x"]],
+    [
+      'key := input.key\n  "x" in key.labels\n  key.environment == "y"',
+      ["input.key.environment", "input.key.labels.x"],
+    ],
+    ["some request in [input.request]\n  request.zdr", ["input.request"]],
+    ["request := [input.request][0]\n  request.zdr", ["input.request"]],
+    ["request := input.request\n  some member\n  request[member] == true", ["input.request"]],
+    ['request := input.request\n  object.get(request, "zdr", false)', ["input.request"]],
+    ['c := input.candidates\n  c[_].region == "x"', ["input.candidates"]],
     // Of an object `in` looks at every value.
     ['"x" in input.key', ["input.key"]],
     ['"x" in input.candidates[0].capabilities', ["input.candidates"]],
   ])("of a list in which names are sought alone, reads the names: %s", async ([body, reads]) => {
     const source = policySource("a", gate, `# signalbox: later x, y\npass.gate if {\n  ${body}\n}`);
     const { policies } = await compile([source]);
+    expect(policies.map((policy) => policy.reads)).toEqual([reads]);
+  });
+
+  test.for<readonly [rules: string, reads: readonly string[]]>([
+    ["request := input.request\npass.gate if request.zdr", ["input.request.zdr"]],
+    ['needs := input.request.needs\npass.gate if "tools" in needs', ["input.request.needs.tools"]],
+    // A rule is followed for one step.
+    ['key := input.key\nlabels := key.labels\npass.gate if "x" in labels', ["input.key.labels"]],
+    // The rule of another branch, or of another condition, is not the part.
+    [
+      'request := input.request if input.key.environment == "x"\npass.gate if request.zdr',
+      ["input.key.environment", "input.request"],
+    ],
+    ["default request := {}\nrequest := input.request\npass.gate if request.zdr", ["input.request"]],
+    ["f(request) if request.zdr\npass.gate if f(input.request)", ["input.request"]],
+    [
+      'pass.gate if { r := input.request; r.zdr } else if { r := input.key; r.environment == "x" }',
+      ["input.key", "input.request"],
+    ],
+    [
+      "pass.gate if { r := input.request; r.zdr } else if { r := input.request; r.stream }",
+      ["input.request.stream", "input.request.zdr"],
+    ],
+    // An unused name reads what it is given.
+    ['request := input.request\npass.gate if input.key.environment == "x"', ["input.key.environment", "input.request"]],
+  ])("follows names for parts of the input: %s", async ([rules, reads]) => {
+    const { policies, diagnostics } = await compile([policySource("a", gate, `# signalbox: later x\n${rules}`)]);
+    expect(diagnostics.filter(({ severity }) => severity === "error")).toEqual([]);
     expect(policies.map((policy) => policy.reads)).toEqual([reads]);
   });
 

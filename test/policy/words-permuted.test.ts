@@ -59,6 +59,11 @@ const BLIND: readonly Source[] = [
     gate,
     "pass.c if { some l in graph.reachable(data.regions, {input.workspace.id}); l in input.key.labels }",
   ),
+  policySource(
+    "greatest-rank",
+    gate,
+    'rank := {"mm": 1, "zz": 2}\n\npass.c if max({rank[l] | some l in input.workspace.labels}) > 1\n\npass.c if 2 in sort([count(input.key.labels), 3])',
+  ),
 ];
 
 /** Rules that see more, each in a way of its own: the property has to find out about every one. */

@@ -63,6 +63,15 @@ func (b *blindness) builtin(builtin *ast.Builtin, arguments []*ast.Term, shapes 
 		if mayBe(shapes[0], isText) {
 			b.report(builtin.Name)
 		}
+	case "max", "min", "sort":
+		// Numbers have an order of their own, and the greatest of some is the same whatever order they come in.
+		element := values(shapes[0])
+		if mayBe(element, isOrderedByWords) {
+			b.report(builtin.Name)
+		} else if builtin.Name == "sort" {
+			return types.NewArray(nil, element)
+		}
+		return element
 	case "type_name":
 		for _, name := range []string{"array", "boolean", "null", "number", "object", "set", "string"} {
 			b.strings[name] = true

@@ -66,7 +66,7 @@ type resultFacts struct {
 }
 
 // referenceFacts is something read from outside of the module: `input.…` or `data.…`. Below a list of the input stands the
-// word that is sought in it, where nothing else of the list is read.
+// word that is sought in it, where nothing else of the list is read. Names for parts of the input are written out.
 type referenceFacts struct {
 	position
 	Root string    `json:"root"`
@@ -116,7 +116,7 @@ func directivesOf(module *ast.Module) []directiveFacts {
 }
 
 func (facts *moduleFacts) addReferences(module *ast.Module) {
-	for _, rule := range module.Rules {
+	for _, rule := range withoutAliases(module) {
 		sought := soughtIn(rule)
 		ast.WalkTerms(rule, func(term *ast.Term) bool {
 			reference, ok := term.Value.(ast.Ref)

@@ -15,7 +15,7 @@ import (
 //     is allowed, so there are no others, but for names of members and of types, which are then in `strings`.
 //   - Bodies hold by equality, and p is one to one: words are equal before as after. So are tuples, sets and objects.
 //   - Order of words is never asked for: comparisons need a side that can only be a number, boolean or null (types are
-//     ordered the same whatever the words), and `sort`, `max` and `min` are not allowed.
+//     ordered the same whatever the words), and so do `sort`, `max` and `min`.
 //   - Order of lists is not seen: a list (an array that is no literal) may be iterated, counted and searched, and nothing
 //     else. No position of one is read (`index`), and none is compared, put into a set, or a key (`array`).
 //   - Iteration goes in the order of keys, but what it finds is a set, or a list as above; where rules give one value,
