@@ -80,7 +80,7 @@ describe("evidence verify", () => {
         "end: not proven (it reaches what the server noted in signalbox.db-head, which an owner of the database can change); " +
         "missing rows at the end show only with a head noted elsewhere (--anchor)\n" +
         `verified 0 rows of policies\npromotions: 0\nrollbacks: 0\nreports of approvers: 0 recomputed by the server, 0 only claimed\n` +
-        `contents kept: 0\npolicy head 0:${"0".repeat(64)}\n` +
+        `contents stored: 0\npolicy head 0:${"0".repeat(64)}\n` +
         "policy end: not proven; missing rows at the end show only with a head noted elsewhere (--policy-head)\n",
       stderr: "",
     });

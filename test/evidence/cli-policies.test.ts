@@ -73,7 +73,7 @@ describe("evidence verify of the policy log", () => {
       stdout:
         `verified 0 rows from the first row on\nwithout an outcome yet: 0\nhead 0:${"0".repeat(64)}\n` +
         "end: not proven; missing rows at the end show only with a head noted elsewhere (--anchor)\n" +
-        `verified 6 rows of policies\npromotions: 2\nrollbacks: 1\n${REPORTS}contents kept: 2\npolicy head ${head}\n` +
+        `verified 6 rows of policies\npromotions: 2\nrollbacks: 1\n${REPORTS}contents stored: 2\npolicy head ${head}\n` +
         "policy end: not proven; missing rows at the end show only with a head noted elsewhere (--policy-head)\n",
       stderr: "",
     });
