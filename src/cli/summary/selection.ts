@@ -1,7 +1,9 @@
 import { GROUPED, readGrouping, type Grouping } from "../../governance/dimensions.ts";
 import { readWindow, windowTooFine, type Window } from "../../governance/window.ts";
 import { listItems, readValue, listFlags, textFlags } from "../terminal/arguments.ts";
-import { UsageError } from "../terminal/command-io.ts";
+import type { Store } from "../../store/port.ts";
+import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { databasePath, withStore } from "../terminal/open-store.ts";
 
 /** The flags that say which requests are counted, and how they are grouped. */
 export const SELECTION_FLAGS = {
@@ -32,6 +34,20 @@ export function readSelection(
   const tooFine = windowTooFine(window, grouping.time);
   if (tooFine !== null) throw usage(tooFine);
   return { window, grouping };
+}
+
+/** Prints what is counted of the workspace that is named, or of each that has counts, one after the other. @param print gives the text of one. */
+export async function printWorkspaces(
+  values: { readonly workspace?: string | undefined; readonly database?: string | undefined },
+  io: CommandIo,
+  print: (store: Store, workspace: string | null) => Promise<string>,
+): Promise<number> {
+  return await withStore(databasePath(values.database, io), false, async (store) => {
+    const workspaces = values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
+    for (const workspace of workspaces) io.stdout(await print(store, workspace));
+    if (workspaces.length === 0) io.stderr("signalbox: nothing has been counted yet\n");
+    return EXIT.ok;
+  });
 }
 
 /** The core names the member of a query; the user of a terminal looks for the flag. */

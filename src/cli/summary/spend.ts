@@ -3,11 +3,10 @@ import type { SpendMeasures } from "../../governance/spend-measures.ts";
 import { MAXIMUM_GROUPS } from "../../governance/groups.ts";
 import { summarise } from "../../governance/summarise.ts";
 import { noArguments, readValue, TABLE_FORMATS, DATABASE_HELP, textFlags } from "../terminal/arguments.ts";
-import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { databasePath, withStore } from "../terminal/open-store.ts";
+import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { printable } from "../terminal/printing.ts";
 import { runFlagCommand } from "../terminal/run.ts";
-import { readSelection, SELECTION_FLAGS } from "./selection.ts";
+import { printWorkspaces, readSelection, SELECTION_FLAGS } from "./selection.ts";
 import { aligned } from "./summary-table.ts";
 
 const FORMATS = [...TABLE_FORMATS, "csv"] as const;
@@ -41,20 +40,15 @@ export function spend(argv: readonly string[], io: CommandIo): Promise<number> {
     if (format === "csv" && values.workspace === undefined)
       throw new UsageError("--workspace: is missing; CSV is of one workspace");
     const { window, grouping } = readSelection(values, "spend", Date.now());
-    return await withStore(databasePath(values.database, io), false, async (store) => {
-      const workspaces = values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
-      for (const workspace of workspaces) {
-        const found = await summarise(
-          (facet) => store.summary.read({ workspace, facet, ...window }),
-          grouping,
-          format === "csv" ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS,
-        );
-        const answer = spendAnswer(workspace === null ? [] : [workspace], window, grouping, found, []);
-        if (format === "csv") io.stdout(spendCsv(answer));
-        else io.stdout(format === "json" ? `${JSON.stringify(answer)}\n` : spendTable(answer));
-      }
-      if (workspaces.length === 0) io.stderr("signalbox: nothing has been counted yet\n");
-      return EXIT.ok;
+    return await printWorkspaces(values, io, async (store, workspace) => {
+      const found = await summarise(
+        (facet) => store.summary.read({ workspace, facet, ...window }),
+        grouping,
+        format === "csv" ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS,
+      );
+      const answer = spendAnswer(workspace === null ? [] : [workspace], window, grouping, found, []);
+      if (format === "csv") return spendCsv(answer);
+      return format === "json" ? `${JSON.stringify(answer)}\n` : spendTable(answer);
     });
   });
 }

@@ -8,10 +8,9 @@ import { openLifecycle } from "../../lifecycle/open-lifecycle.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { Store } from "../../store/port.ts";
 import { noArguments, TABLE_FORMAT_HELP, wantsJson, DATABASE_HELP, textFlags } from "../terminal/arguments.ts";
-import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
-import { databasePath, withStore } from "../terminal/open-store.ts";
+import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { runFlagCommand } from "../terminal/run.ts";
-import { readSelection, SELECTION_FLAGS } from "./selection.ts";
+import { printWorkspaces, readSelection, SELECTION_FLAGS } from "./selection.ts";
 import { summaryTable } from "./summary-table.ts";
 
 const HELP = `Usage: signalbox summary [flags]
@@ -41,14 +40,9 @@ export function summary(argv: readonly string[], io: CommandIo): Promise<number>
     const json = wantsJson(values.format);
     const now = Date.now();
     const { window, grouping } = readSelection(values, "summary", now);
-    return await withStore(databasePath(values.database, io), false, async (store) => {
-      const workspaces = values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
-      for (const workspace of workspaces) {
-        const answer = await answerOf(store, workspace, window, grouping, now);
-        io.stdout(json ? `${JSON.stringify(answer)}\n` : summaryTable(answer));
-      }
-      if (workspaces.length === 0) io.stderr("signalbox: nothing has been counted yet\n");
-      return EXIT.ok;
+    return await printWorkspaces(values, io, async (store, workspace) => {
+      const answer = await answerOf(store, workspace, window, grouping, now);
+      return json ? `${JSON.stringify(answer)}\n` : summaryTable(answer);
     });
   });
 }

@@ -3,7 +3,7 @@ import type { ConfigNode, MapNode } from "../../../compile/authored/tree.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { reportOthers } from "../report/known-keys.ts";
 import { Fields } from "../source/fields.ts";
-import { type ImportedFile, parseImported, readImportedText } from "../source/read-source.ts";
+import { type ImportedFile, parseMapping, readImportedText } from "../source/read-source.ts";
 import { type Deployment, readRow } from "./deployments.ts";
 import { addGuardrails, addTags } from "./guardrails.ts";
 import { knownKeys } from "./known-keys.ts";
@@ -15,17 +15,13 @@ import { expandWildcards } from "./wildcards.ts";
 
 /** Reads config.yaml of LiteLLM's proxy, with the files that it includes. */
 export async function importLiteLlm(file: ImportedFile, imported: ImportedConfiguration): Promise<void> {
-  const tree = parseImported(file, imported.findings);
+  const tree = parseMapping(
+    file,
+    imported.findings,
+    "the file must be a mapping of sections",
+    "begin it with `model_list:`",
+  );
   if (tree === null) return;
-  if (tree.kind !== "map") {
-    imported.findings.add(
-      "WRONG_TYPE",
-      tree.at,
-      "the file must be a mapping of sections",
-      "begin it with `model_list:`",
-    );
-    return;
-  }
   const whole = await withIncludes(tree, file, imported);
   if (whole === null) return;
   reserveVariables(whole, imported.secrets);
@@ -94,12 +90,8 @@ async function withIncludes(
       imported.findings.add("WRONG_VALUE", spot.at, `the included file ${text}`);
       continue;
     }
-    const part = parseImported(text, imported.findings);
+    const part = parseMapping(text, imported.findings, "an included file must be a mapping of sections");
     if (part === null) continue;
-    if (part.kind !== "map") {
-      imported.findings.add("WRONG_TYPE", part.at, "an included file must be a mapping of sections");
-      continue;
-    }
     imported.report.add("carried", spot, "its sections are part of routes.yaml");
     for (const [key, member] of part.members) {
       const own = members.get(key)?.node;

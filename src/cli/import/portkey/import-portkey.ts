@@ -5,7 +5,7 @@ import { asName } from "../configuration/names.ts";
 import { type Branch, branchPolicy, guardrailPolicy } from "../configuration/policies.ts";
 import { reportOthers } from "../report/known-keys.ts";
 import { Fields } from "../source/fields.ts";
-import { type ImportedFile, parseImported } from "../source/read-source.ts";
+import { type ImportedFile, parseMapping } from "../source/read-source.ts";
 import { labelCondition, modelCondition } from "./conditions.ts";
 import { addPlan, type Plan, planOf, settingsOf } from "./plan.ts";
 import { TARGET_KEYS, timeoutOf } from "./target.ts";
@@ -21,17 +21,13 @@ interface Gathered {
 
 /** Reads a config of Portkey's gateway, or several: `{ "configs": [{ "name": …, "config": … }] }`. */
 export function importPortkey(file: ImportedFile, imported: ImportedConfiguration): void {
-  const tree = parseImported(file, imported.findings);
+  const tree = parseMapping(
+    file,
+    imported.findings,
+    "the file must be a config, an object",
+    "begin it with `strategy` or `targets`",
+  );
   if (tree === null) return;
-  if (tree.kind !== "map") {
-    imported.findings.add(
-      "WRONG_TYPE",
-      tree.at,
-      "the file must be a config, an object",
-      "begin it with `strategy` or `targets`",
-    );
-    return;
-  }
   const root = new Fields(tree, [], imported.findings);
   const gathered: Gathered = { branching: new Map(), guarded: new Set() };
   if (root.has("configs")) {

@@ -1,5 +1,5 @@
 import { readDocument } from "../../../compile/authored/document.ts";
-import type { ConfigNode } from "../../../compile/authored/tree.ts";
+import type { ConfigNode, MapNode } from "../../../compile/authored/tree.ts";
 import { LARGEST_FILE } from "../../../compile/file-tree.ts";
 import type { Findings } from "../../../compile/findings/findings.ts";
 import { readNamedFile } from "../../../policy/read-regular-file.ts";
@@ -43,4 +43,12 @@ export function parseImported({ shown, text }: ImportedText, findings: Findings)
   }
   const tree = readDocument(lines, findings, shown, "read");
   return findings.failed ? null : tree;
+}
+
+/** The same for a file that must be a mapping. @param rule what it must be. @param fix how to begin it. */
+export function parseMapping(file: ImportedText, findings: Findings, rule: string, fix?: string): MapNode | null {
+  const tree = parseImported(file, findings);
+  if (tree === null || tree.kind === "map") return tree;
+  findings.add("WRONG_TYPE", tree.at, rule, fix);
+  return null;
 }
