@@ -11,7 +11,7 @@ export class JobThread {
   #waiting: PromiseWithResolvers<JobAnswer> | null = null;
   #failure: unknown = null;
   #isReady = false;
-  /** Settles when the thread can be asked. */
+  /** Settles when the thread can be given jobs. */
   readonly ready: Promise<unknown>;
 
   constructor(input: JobInput) {

@@ -92,7 +92,7 @@ async function readEntries(git: Git, object: string, flag: string): Promise<Read
   return entries;
 }
 
-/** Reads the objects that are asked for together in one run of git: to start one takes longer than to read a file. */
+/** Reads the objects that are requested together in one run of git: to start one takes longer than to read a file. */
 function blobReader(git: Git, flag: string): (object: string) => Promise<Buffer> {
   let together: { readonly objects: string[]; readonly read: Promise<readonly Buffer[]> } | null = null;
   return async (object) => {
