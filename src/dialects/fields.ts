@@ -114,8 +114,9 @@ const BYTES_PER_TOKEN = 4;
  * made for every request; for a request that is translated it is made again, with the checks that only a translation needs.
  */
 export class RequestReading {
-  readonly #needs = new Set<Capability>();
-  readonly #features = new Set<Feature>();
+  /** Few of each: a set for every request would cost more than it finds. */
+  readonly #needs: Capability[] = [];
+  readonly #features: Feature[] = [];
   readonly #families: string[] = [];
   /** Capability or feature → path of the member that first required it. */
   readonly paths = new Map<Capability | Feature, string>();
@@ -131,14 +132,14 @@ export class RequestReading {
   }
 
   need(capability: Capability, path: string): void {
-    if (this.#needs.has(capability)) return;
-    this.#needs.add(capability);
+    if (this.#needs.includes(capability)) return;
+    this.#needs.push(capability);
     this.paths.set(capability, path);
   }
 
   use(feature: Feature, path: string): void {
-    if (this.#features.has(feature)) return;
-    this.#features.add(feature);
+    if (this.#features.includes(feature)) return;
+    this.#features.push(feature);
     this.paths.set(feature, path);
   }
 
@@ -210,8 +211,8 @@ export class RequestReading {
 /** Not frozen: see {@link NONE}. */
 const NOTHING: readonly never[] = [];
 
-function sorted<Name extends string>(names: ReadonlySet<Name>): readonly Name[] {
-  return names.size === 0 ? NOTHING : [...names].toSorted();
+function sorted<Name extends string>(names: readonly Name[]): readonly Name[] {
+  return names.length === 0 ? NOTHING : names.toSorted();
 }
 
 /** What a surface adds to a reading of its own body. */

@@ -1,10 +1,10 @@
-import { limitedSubjects } from "./limited-subjects.ts";
+import type { BudgetStep } from "../canon/budget-step.ts";
 import type { RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest, RequestShape } from "../canon/request.ts";
 import type { AttemptReport, RelayOutcome } from "../dispatch/attempt.ts";
-import type { Meters } from "../limits/accounts.ts";
+import { effectiveLimits, type LimitedSubject, type Meters } from "../limits/accounts.ts";
 import { type Estimate, estimateRequest, type Used, usedBy, usedByParts } from "../limits/estimate.ts";
 import {
   type AnsweredPart,
@@ -20,6 +20,42 @@ import type { InferenceCall } from "./inference-call.ts";
 import type { LimitMeasure, ProtocolFamily } from "../dialects/contract/protocol-family.ts";
 import type { CounterAccount } from "../limits/counter-account.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
+import type { RoutingTable } from "../canon/table.ts";
+import type { Runtime } from "./runtime.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+/** Whose limits a request counts against: its workspace's and its key's. */
+function limitedSubjects(
+  { workspaces }: RoutingTable,
+  { workspace, keyId, lineage, limits }: Identity,
+): readonly LimitedSubject[] {
+  const ofWorkspace = workspaces[workspace]?.limits;
+  const ofKey = effectiveLimits(limits ?? null, ofWorkspace?.perKey ?? null);
+  const subjects: LimitedSubject[] = [];
+  if (ofWorkspace !== undefined) subjects.push({ kind: "workspace", id: workspace, limits: ofWorkspace });
+  if (ofKey !== null) subjects.push({ kind: "key", id: lineage ?? keyId, limits: ofKey });
+  return subjects;
+}
+
+type Budget = BudgetStep | undefined | ServiceError;
+
+/** What is left of a caller's budgets, as policies read it; `undefined` where none does. Where the counters cannot be read: the error of a limit. */
+export function callerBudget(
+  runtime: Pick<Runtime, "budgets">,
+  { decider: { table, policies } }: Snapshot,
+  identity: Identity,
+): Budget | Promise<Budget> {
+  if (!policies.readsBudget) return undefined;
+  const step = runtime.budgets?.stepOf(limitedSubjects(table, identity)) ?? "unlimited";
+  return step instanceof Promise ? step.then((known) => known ?? unknownBudget()) : step;
+}
+
+function unknownBudget(): ServiceError {
+  return codedError(
+    "limits_unavailable",
+    "The router could not read the limit counters, which its policies need, so it does not send the request. Try again later.",
+  );
+}
 
 /** The members of a request that its use depends on. */
 type SettledShape = Pick<RequestShape, "operation" | "stream">;

@@ -23,6 +23,7 @@ import {
   answerRecord,
   attemptRecords,
   decisionRecord,
+  onceWritten,
   recordHead,
   refusalRecord,
   rounded,
@@ -129,26 +130,14 @@ export class Recorder {
     return this.#record(answerRecord(this.#head, snapshot, identity, change));
   }
 
-  /** One promise and one timer: this is on every request's way. */
   #record(record: DecisionRecord, deadline: number | null = null): Promise<ServiceError | null> {
     this.#decision = record;
     const written = this.#evidence.decide(record);
     return new Promise((resolve) => {
-      let timer: NodeJS.Timeout | undefined;
-      let isLate = false;
-      const fail = (): void => {
-        // The store may fail after the deadline: then the request has its outcome.
-        if (isLate) return;
-        isLate = true;
-        clearTimeout(timer);
-        this.#outcome = withoutCalls(UNRECORDED.status);
-        resolve(UNRECORDED);
-      };
-      if (deadline !== null) timer = setTimeout(fail, Math.max(0, deadline - performance.now()));
-      written.then(() => {
-        clearTimeout(timer);
-        resolve(null);
-      }, fail);
+      onceWritten(written, deadline, (isWritten) => {
+        if (!isWritten) this.#outcome = withoutCalls(UNRECORDED.status);
+        resolve(isWritten ? null : UNRECORDED);
+      });
     });
   }
 
@@ -246,7 +235,7 @@ export class Recorder {
   /** Headers of an answer that was not relayed (docs/api.md#headers-of-answers). */
   headers(snapshot: Snapshot): readonly string[] {
     const calls = this.#attempts.reduce((sum, attempt) => sum + (attempt.calls ?? 1), 0);
-    const route = this.#route === "" ? [] : routeHeader(this.#route, this.#attempts.slice(-1));
+    const route = this.#route === "" ? null : routeHeader(this.#route, this.#attempts.slice(-1));
     return this.#ownHeaders(snapshot, calls, route);
   }
 
@@ -273,10 +262,12 @@ export class Recorder {
     return headers;
   }
 
-  #ownHeaders(snapshot: Snapshot, attempts: number, route: readonly string[]): string[] {
+  /** @param route the value of its header; `null` where no route was chosen. */
+  #ownHeaders(snapshot: Snapshot, attempts: number, route: string | null): string[] {
     const own = (this.#dispatchedAt ?? performance.now()) - this.#arrivedAt;
-    // Lists of headers are copied with `concat`: a spread into a list goes item by item.
-    return route.concat(
+    const headers = [
+      "x-signalbox-route",
+      route ?? "",
       "x-signalbox-decision",
       decisionId(this.#head.requestId),
       "x-signalbox-table",
@@ -285,8 +276,9 @@ export class Recorder {
       String(attempts),
       "server-timing",
       `router;dur=${rounded(own)}`,
-      this.#limits,
-    );
+    ];
+    // Lists of headers are copied with `concat`: a spread into a list goes item by item.
+    return (route === null ? headers.slice(2) : headers).concat(this.#limits);
   }
 }
 

@@ -234,3 +234,33 @@ export function attemptRecords(attempts: readonly AttemptReport[]): readonly Att
 export function rounded(milliseconds: number): number {
   return Math.round(milliseconds * 1000) / 1000;
 }
+
+/** Node keeps one list for all timers of the same time: with each request's own deadline it would make a list a request. Milliseconds. */
+const LOOK = 10_000;
+
+/**
+ * Calls `then` once: with true when the record is on disk, with false when it cannot be, or at the deadline. One timer and no promise of its own, because
+ * every request passes here.
+ *
+ * @param deadline on the clock of `performance.now()`; `null`: none.
+ */
+export function onceWritten(written: Promise<void>, deadline: number | null, then: (isWritten: boolean) => void): void {
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  const end = (isWritten: boolean): void => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(timer);
+    then(isWritten);
+  };
+  const look = (until: number): void => {
+    const left = until - performance.now();
+    if (left <= 0) end(false);
+    else timer = setTimeout(look, Math.min(left, LOOK), until);
+  };
+  if (deadline !== null) look(deadline);
+  written.then(
+    () => end(true),
+    () => end(false),
+  );
+}

@@ -122,15 +122,15 @@ export function internalError(): ServiceError {
   return codedError("internal_error", "The router failed; the request id identifies the incident.");
 }
 
-/** The header that names the route and the endpoints that gave the answer: one item for each endpoint, or the route alone where there are none. */
+/** Value of the header that names the route and the endpoints that gave the answer: one item for each endpoint, or the route alone where there are none. */
 export function routeHeader(
   route: string,
   endpoints: readonly { readonly endpoint: string; readonly provider: string; readonly region: string }[],
-): readonly [name: string, value: string] {
-  const items = endpoints.map(
-    ({ endpoint, provider, region }) => `${route}; endpoint=${endpoint}; provider=${provider}; region=${region}`,
-  );
-  return ["x-signalbox-route", items.length === 0 ? route : items.join(", ")];
+): string {
+  if (endpoints.length === 0) return route;
+  return endpoints
+    .map(({ endpoint, provider, region }) => `${route}; endpoint=${endpoint}; provider=${provider}; region=${region}`)
+    .join(", ");
 }
 
 /** Random bytes of one id. */

@@ -113,7 +113,7 @@ export function answerContext(
   return {
     request,
     requestId,
-    answerId: requestId.replace(/^req_/, ""),
+    answerId: requestId.startsWith("req_") ? requestId.slice(4) : requestId,
     model: endpoint.upstreamModel,
     signatureFamily,
     now: () => Math.floor(Date.now() / 1000),

@@ -81,8 +81,15 @@ const TEXTS = new Map<EditSet, string>();
 export function formatEdits({ edits, stripped, dropped }: AnswerEdits): string | null {
   const text = textOf(edits);
   if (stripped.length === 0 && dropped.length === 0) return text === "" ? null : text;
-  const members = new Set(stripped.map((name) => `stripped:${name}`));
-  return [...(text === "" ? [] : [text]), ...members, ...new Set(dropped)].join(", ");
+  const items = text === "" ? [] : [text];
+  for (const name of stripped) addOnce(items, `stripped:${name}`);
+  for (const name of dropped) addOnce(items, name);
+  return items.join(", ");
+}
+
+/** Lists of a request's edits have few items: a set for each would cost more. */
+function addOnce(items: string[], item: string): void {
+  if (!items.includes(item)) items.push(item);
 }
 
 function textOf(edits: EditSet): string {

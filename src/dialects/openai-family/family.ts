@@ -124,7 +124,7 @@ function errorObject(error: ServiceError, requestId: string): object {
 
 /** A decision has the id of its request: one request, one decision. */
 export function decisionId(requestId: string): string {
-  return requestId.replace(/^req_/, "dec_");
+  return requestId.startsWith("req_") ? `dec_${requestId.slice(4)}` : requestId;
 }
 
 /** `null` where the value is absent, or a number too large for a double. */

@@ -1,4 +1,4 @@
-import { callerBudget } from "../caller-budget.ts";
+import { callerBudget } from "../admission.ts";
 import type { RouteDecision } from "../../canon/decision.ts";
 import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
