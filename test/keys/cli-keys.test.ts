@@ -312,7 +312,7 @@ workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], p
     expect(await create("serach", ...named, "--config", "routes.yaml")).toMatchObject({ code: 2 });
     const overlay = await create("search", ...named, "--environment", "staging");
     expect(overlay).toMatchObject({ code: 2, stdout: "" });
-    expect(overlay.stderr).toContain("write --key-environment");
+    expect(overlay.stderr).toContain("is set with --key-environment");
   });
 
   it("makes no database in a folder without one unless --create is given", async () => {
