@@ -46,8 +46,8 @@ const TRIED = [
 const MOST_CANDIDATES = 8;
 
 /**
- * What a policy of head may say of the requests of a job, whatever they need: it is evaluated for every set of the route's candidates that the workspace
- * approves. No request meets what it does not say then; so a report can say what no request meets without looking at every request.
+ * The verdicts that a policy of head can have for the requests of a job, whatever they need: it is evaluated for every set of the route's candidates that
+ * the workspace approves. A verdict that is not among them has no request, so a report names unused rules without deciding every request.
  */
 export class PossibleVerdicts {
   readonly #space: Space;

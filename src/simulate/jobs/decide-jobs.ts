@@ -18,10 +18,10 @@ export interface DecidedJobs {
 }
 
 /**
- * Decides every job that may show something: those that a change may meet, those of which an assertion demands something, and of the others those without
- * which a report could not say what no request meets.
+ * Decides every job that may show something: those that a change may affect, those that an assertion selects, and of the others those without which a
+ * report could not name the unused rules.
  *
- * @param needsUsage whether it matters what no request of head meets.
+ * @param needsUsage whether the report names unused rules of head.
  * @throws the signal's reason.
  */
 export async function decideJobs(

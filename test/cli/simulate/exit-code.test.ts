@@ -103,7 +103,7 @@ describe("exit codes of simulate", () => {
     ["a rule that a promotion makes weaker", { view: "promoted" }, true, ["more_permissive"]],
     ["a weaker obligation", { kind: "obligation" }, false, ["weaker_obligation"]],
     ["a stricter rule", { direction: "stricter" }, false, []],
-  ])("%s that no request of today meets counts as one that a request meets", ([, changes, promoting, holding]) => {
+  ])("%s without a request of today counts as one with a request", ([, changes, promoting, holding]) => {
     const report = reportOf({ latent: latentReport(changes) });
     const failing = FAIL_ON_VALUES.filter((word) => exitCodeOf(report, { ...failOn(word), promoting }) === 3);
     expect(failing).toEqual(holding);
@@ -127,7 +127,7 @@ describe("exit codes of simulate", () => {
     ["another title", { changed_settings: [{ ...SETTING, effect: "description", gate: null }] }, []],
     ["another way to write the same", { changed_settings: [{ ...SETTING, effect: "equivalent", gate: null }] }, []],
     [
-      "a policy whose change no request meets",
+      "a changed policy without a changed class",
       {
         head: {
           ...reportOf().head,
