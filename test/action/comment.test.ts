@@ -68,7 +68,7 @@ describe("the comment on the pull request", () => {
     expect(long.bodies[0]).toContain(`All of it is in [the reports](${address}).`);
   });
 
-  it("is written over in place where it is there, and the oldest of several is", async () => {
+  it("is written over in place if it is there, and the oldest of several is", async () => {
     const { code, bodies, github } = await kept({
       comments: [comment(1, "first"), comment(2, `${MARKER}\nold`), comment(3, `${MARKER}\nolder run`)],
     });

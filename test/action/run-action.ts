@@ -159,7 +159,7 @@ export interface GithubRules {
   readonly comments?: readonly Comment[];
   /** Who the token belongs to; a workflow's own may not ask. */
   readonly login?: string;
-  /** Answers in place of the usual one, by `METHOD /path`; each once or, with `always`, every time. */
+  /** Answers instead of the usual one, by `METHOD /path`; each once or, with `always`, every time. */
   readonly refusals?: Readonly<Record<string, readonly number[] | { readonly always: number }>>;
 }
 

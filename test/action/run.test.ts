@@ -16,7 +16,7 @@ import {
   type Commits,
 } from "./run-action.ts";
 
-/** Two places, of which requests may reach one or both. */
+/** Two endpoints, of which requests may reach one or both. */
 function routes(fallback: boolean): string {
   return `version: 1
 regions: { eu: [eu], us: [us] }

@@ -102,7 +102,7 @@ export interface Column {
 }
 
 /** Each surface over its own protocol and over others; all seven that generate come up. */
-const PLACES: readonly (readonly [keyof typeof SURFACES, DialectName, DialectName])[] = [
+const ENDPOINTS: readonly (readonly [keyof typeof SURFACES, DialectName, DialectName])[] = [
   ["chat", "openai-chat", "gemini"],
   ["chat", "gemini", "openai-chat"],
   ["completions", "openai-completions", "cohere-chat"],
@@ -119,7 +119,7 @@ const PLACES: readonly (readonly [keyof typeof SURFACES, DialectName, DialectNam
   ["moderations", "openai-chat", "openai-chat"],
 ];
 
-export const COLUMNS: readonly Column[] = PLACES.flatMap(([name, dialect, spare]): readonly Column[] => {
+export const COLUMNS: readonly Column[] = ENDPOINTS.flatMap(([name, dialect, spare]): readonly Column[] => {
   const surface: Surface = SURFACES[name];
   const column = (stream: boolean, nature: readonly string[] = [], more = ""): Column => {
     const id = `${name}.${dialect}${more}${stream ? ".stream" : ""}`;

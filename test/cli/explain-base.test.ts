@@ -78,8 +78,8 @@ function said(explanation: JsonObject[string] | undefined): string {
     // A report folds what a denial of the table is about.
     return `denied ${textOf(objectOf(denial, "policy"), "id")}/${textOf(denial, "failed_constraint").split(":")[0]}`;
   }
-  const places = Array.isArray(plan) ? plan : [];
-  return places.map((place) => (isJsonObject(place) ? place["endpoint"] : place)).join(" ");
+  const candidates = Array.isArray(plan) ? plan : [];
+  return candidates.map((candidate) => (isJsonObject(candidate) ? candidate["endpoint"] : candidate)).join(" ");
 }
 
 describe.skipIf(NO_GIT !== null)("the command of a witness", { timeout: 120_000 }, () => {

@@ -80,7 +80,7 @@ describe("a command line that cannot be used", () => {
     expect(stderr).toContain(message);
   });
 
-  it("repeats nothing that was typed in the wrong place", async () => {
+  it("repeats no secret that was typed for the wrong flag", async () => {
     const secret = "sbx_live_0123456789abcdef0123456789abcdef";
     for (const flag of [
       "--operation",

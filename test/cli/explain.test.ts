@@ -31,15 +31,17 @@ describe("signalbox explain, against files", () => {
     );
   });
 
-  it("shows under each candidate every constraint, with the place of the line that decides it", async () => {
+  it("shows under each candidate every constraint, with the location of the line that decides it", async () => {
     const { stdout } = await explain([...OF, "--workspace", "acme-prod", "--model", "chat-large-eu"]);
     const lines = stdout.split("\n");
     for (const text of ["1. gpt-5-eu (primary)", "2. mistral-large-eu (fallback)"]) {
       expect(lines.filter((line) => line.includes(text))).toHaveLength(1);
     }
-    const places = [...stdout.matchAll(/ ✓ ([\w-]+)\/(\w+)(?: \(\w+\))? {2}(policies\/[\w-]+\.rego):(\d+):(\d+)$/gm)];
-    expect(places.length).toBeGreaterThan(6);
-    for (const [, policy, constraint, file = "", line, column] of places) {
+    const locations = [
+      ...stdout.matchAll(/ ✓ ([\w-]+)\/(\w+)(?: \(\w+\))? {2}(policies\/[\w-]+\.rego):(\d+):(\d+)$/gm),
+    ];
+    expect(locations.length).toBeGreaterThan(6);
+    for (const [, policy, constraint, file = "", line, column] of locations) {
       expect(file).toBe(`policies/${policy}.rego`);
       const rows = readFileSync(join(ROOT, file), "utf8").split("\n");
       const text = rows[Number(line) - 1]?.slice(Number(column) - 1);

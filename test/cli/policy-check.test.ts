@@ -21,7 +21,7 @@ describe("signalbox policy check", () => {
     });
   });
 
-  test("an error: exit 1, the line and a caret, and the same place in every format", async () => {
+  test("an error: exit 1, the line and a caret, and the same location in every format", async () => {
     const { run } = workplace({ "own/broken.rego": BROKEN });
     const { code, stdout } = await run(["check", "--dir", "own"]);
     expect(code).toBe(1);
@@ -92,7 +92,7 @@ describe("signalbox policy fmt", () => {
     expect(readFileSync(join(path, "policies/untidy.rego"), "utf8")).toBe(UNTIDY);
   });
 
-  test("what is not Rego is reported with its place and left alone; the others are formatted", async () => {
+  test("what is not Rego is reported with its location and left alone; the others are formatted", async () => {
     const { path, run } = workplace({ "policies/bad.rego": "package x\n\nfoo if {\n", "policies/untidy.rego": UNTIDY });
     const { code, stdout, stderr } = await run(["fmt"]);
     expect([code, stdout]).toEqual([1, "policies/untidy.rego\n"]);

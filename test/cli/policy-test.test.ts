@@ -42,8 +42,8 @@ function timeless(text: string): string {
   return text.replaceAll(/\d+\.\d+ m?s\b/g, "TIME");
 }
 
-async function runTests(place: Workplace, ...argv: readonly string[]): Promise<Ran> {
-  const ran = await place.run(["test", ...argv]);
+async function runTests(work: Workplace, ...argv: readonly string[]): Promise<Ran> {
+  const ran = await work.run(["test", ...argv]);
   return { ...ran, stdout: timeless(ran.stdout) };
 }
 
@@ -56,7 +56,7 @@ describe("signalbox policy test", () => {
     });
   });
 
-  test("what fails comes with its place, its cases and what it printed; a print cannot colour the terminal", async () => {
+  test("what fails comes with its location, its cases and what it printed; a print cannot colour the terminal", async () => {
     const { code, stdout } = await runTests(workplace({ ...SOUND, ...BAD }));
     expect(code).toBe(1);
     expect(stdout).toBe(`PASS  sound     2 tests  TIME
@@ -78,8 +78,8 @@ FAIL  troubled  4 tests, 2 failed, 1 error, 1 skipped  TIME
   });
 
   test("--verbose shows what passes and what it printed, --run chooses by id and name", async () => {
-    const place = workplace({ ...SOUND, ...BAD });
-    expect(await runTests(place, "--verbose", "--run", "^sound\\.test_standard")).toEqual({
+    const work = workplace({ ...SOUND, ...BAD });
+    expect(await runTests(work, "--verbose", "--run", "^sound\\.test_standard")).toEqual({
       code: 0,
       stderr: "",
       stdout: `PASS  sound  1 test  TIME
@@ -89,24 +89,24 @@ FAIL  troubled  4 tests, 2 failed, 1 error, 1 skipped  TIME
 1 test: 1 passed in TIME
 `,
     });
-    expect((await runTests(place, "--run", "does_not")).code).toBe(1);
+    expect((await runTests(work, "--run", "does_not")).code).toBe(1);
   });
 
   test("policies that do not compile are not tested; every format says why", async () => {
-    const place = workplace({ ...SOUND, "policies/broken.rego": gatePolicy("broken", "pass.other if true") });
+    const work = workplace({ ...SOUND, "policies/broken.rego": gatePolicy("broken", "pass.other if true") });
     const place13 = { file: "policies/broken.rego", line: 13 };
-    const terminal = await runTests(place);
+    const terminal = await runTests(work);
     expect(terminal.code).toBe(1);
     expect(terminal.stdout).toContain("error POLICY_CONSTRAINT_UNDECLARED");
     expect(terminal.stdout).not.toContain("PASS");
-    const json = JSON.parse((await runTests(place, "--format", "json")).stdout);
+    const json = JSON.parse((await runTests(work, "--format", "json")).stdout);
     expect(json).toMatchObject({ version: 1, tests: 0, policies: [], coverage: null });
     expect(json.diagnostics).toContainEqual(expect.objectContaining(place13));
-    expect((await runTests(place, "--format", "junit")).stdout).toContain('failures="2"');
-    expect((await runTests(place, "--format", "github")).stdout).toContain("::error file=policies/broken.rego,line=13");
+    expect((await runTests(work, "--format", "junit")).stdout).toContain('failures="2"');
+    expect((await runTests(work, "--format", "github")).stdout).toContain("::error file=policies/broken.rego,line=13");
   });
 
-  test("json holds every test with its place", async () => {
+  test("json holds every test with its location", async () => {
     const { code, stdout } = await runTests(workplace({ ...SOUND, ...BAD }), "--format", "json");
     expect(code).toBe(1);
     const document = JSON.parse(stdout);

@@ -1,6 +1,6 @@
 import { startTestServer, type TestServer } from "../support/server.ts";
 
-/** Places that embed, one for each wire protocol and each flag that changes it. All make the same vectors of the same texts. */
+/** Endpoints that embed, one for each wire protocol and each flag that changes it. All make the same vectors of the same texts. */
 const EMBEDDERS: Readonly<Record<string, { readonly dialect: string; readonly flags?: readonly string[] }>> = {
   openai: { dialect: "openai-chat" },
   floats: { dialect: "openai-chat", flags: ["float_vectors"] },
@@ -32,7 +32,7 @@ export interface UnaryFixture {
   readonly test: TestServer;
   readonly url: string;
   readonly key: string;
-  /** Of a workspace that approves no vector length and no place that reranks. */
+  /** Of a workspace that approves no vector length and no endpoint that reranks. */
   readonly poorKey: string;
 }
 
@@ -46,13 +46,13 @@ export async function startUnaryFixture(): Promise<UnaryFixture> {
 }
 
 function routesFile(): object {
-  const places = { ...EMBEDDERS, ...RERANKERS, judge: { dialect: "openai-chat" } };
-  const names = Object.keys(places);
+  const embedders = { ...EMBEDDERS, ...RERANKERS, judge: { dialect: "openai-chat" } };
+  const names = Object.keys(embedders);
   return {
     version: 1,
     regions: { world: ["global"] },
     providers: Object.fromEntries(
-      Object.entries(places).map(([name, { dialect, ...more }]) => [
+      Object.entries(embedders).map(([name, { dialect, ...more }]) => [
         name,
         {
           dialect,

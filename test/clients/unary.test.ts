@@ -18,7 +18,7 @@ function openai(key = fixture.key): OpenAI {
 
 const TEXTS = Array.from({ length: 120 }, (_, index) => `The ${index}th train leaves from platform ${index % 7}.`);
 
-/** What every place answers for the texts; the vectors of the first place that was asked. */
+/** What every endpoint answers for the texts; the vectors of the first endpoint that was called. */
 async function expectedVectors(): Promise<readonly (readonly number[])[]> {
   const { data } = await openai().embeddings.create({ model: "openai", input: TEXTS, encoding_format: "float" });
   return data.map(({ embedding }) => embedding);

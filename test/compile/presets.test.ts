@@ -15,7 +15,7 @@ const rows = new Map<string, JsonObject>(
   }),
 );
 
-/** Providers as the table has them, with every place declared. */
+/** Providers as the table has them, with every region declared. */
 function providersOf(written: Readonly<Record<string, unknown>>, regions: readonly string[]) {
   const text = JSON.stringify({
     version: 1,
@@ -62,12 +62,12 @@ describe("presets", () => {
     const row = rows.get(preset.row);
     if (row === undefined) throw new Error(`docs/providers.md has no row ${preset.row}`);
     const { region, ...documented } = row;
-    const place = typeof region === "string" ? region : "";
+    const location = typeof region === "string" ? region : "";
     const own = preset.regions === undefined ? { base_url: preset.address } : {};
     const resolved = providersOf(
       // The page has a variable of its own for each region; what the variable is called is no fact of the provider.
-      { a: { preset: name, region: place, ...own, auth: row["auth"] }, b: { region: place, ...documented } },
-      [place],
+      { a: { preset: name, region: location, ...own, auth: row["auth"] }, b: { region: location, ...documented } },
+      [location],
     );
     expect({ ...resolved["a"], id: "b" }).toEqual(resolved["b"]);
     expect(preset.source).toMatch(/https:\/\/|recorded exchanges/);

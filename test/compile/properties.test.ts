@@ -10,16 +10,16 @@ import { CLEAN, DEFAULT } from "./base.ts";
 type Tree = unknown;
 type Where = readonly (string | number)[];
 
-/** Every place of a tree. */
-function places(tree: Tree, path: Where = []): readonly Where[] {
+/** Every location of a tree. */
+function positions(tree: Tree, path: Where = []): readonly Where[] {
   if (typeof tree !== "object" || tree === null) return [path];
   const entries: readonly (readonly [string | number, unknown])[] = Array.isArray(tree)
     ? [...tree.entries()]
     : Object.entries(tree);
-  return [path, ...entries.flatMap(([name, member]) => places(member, [...path, name]))];
+  return [path, ...entries.flatMap(([name, member]) => positions(member, [...path, name]))];
 }
 
-/** The tree with the value at one place changed; `undefined` takes it out. */
+/** The tree with the value at one location changed; `undefined` takes it out. */
 function change(tree: Tree, [name, ...rest]: Where, edit: (value: Tree) => Tree): Tree {
   if (name === undefined) return edit(tree);
   if (Array.isArray(tree))
@@ -85,22 +85,22 @@ const mutation: fc.Arbitrary<Mutation> = fc.record({
 });
 
 function mutate(tree: Tree, { at, kind, value, from }: Mutation): Tree {
-  const all = places(tree);
-  const place = all[at % all.length] ?? [];
+  const all = positions(tree);
+  const position = all[at % all.length] ?? [];
   switch (kind) {
     case "delete":
-      return change(tree, place, () => undefined) ?? null;
+      return change(tree, position, () => undefined) ?? null;
     case "replace":
-      return change(tree, place, () => value);
+      return change(tree, position, () => value);
     case "duplicate":
-      return change(tree, place, (old) => (Array.isArray(old) ? [...old, ...old] : [old, old]));
+      return change(tree, position, (old) => (Array.isArray(old) ? [...old, ...old] : [old, old]));
     case "copy": {
       let copied: Tree = null;
       change(tree, all[from % all.length] ?? [], (old) => (copied = old));
-      return change(tree, place, () => copied);
+      return change(tree, position, () => copied);
     }
     case "rename":
-      return change(tree, place, (old) =>
+      return change(tree, position, (old) =>
         typeof old === "object" && old !== null && !Array.isArray(old)
           ? Object.fromEntries(
               Object.entries(old).map(([name, member], index) => [index === 0 ? JSON.stringify(value) : name, member]),
@@ -181,10 +181,10 @@ describe("over mutated files", () => {
   test.each(["sk-Zm9vYmFyYmF6cXV4MTIzNDU2", "sk-zm9vymfyymf6cxv4mtizndu2"])(
     "no finding repeats %s, wherever it was pasted",
     (key) => {
-      const all = places(parse(CLEAN) as Tree);
-      for (const place of all.filter((_, index) => index % fewOrMany(10, 1) === 0)) {
+      const all = positions(parse(CLEAN) as Tree);
+      for (const position of all.filter((_, index) => index % fewOrMany(10, 1) === 0)) {
         for (const value of [key, [key], { [key]: "x" }, { x: key }]) {
-          const source = stringify(change(parse(CLEAN) as Tree, place, () => value));
+          const source = stringify(change(parse(CLEAN) as Tree, position, () => value));
           const { table, diagnostics } = compileTable({ path: "routes.yaml", text: source });
           expect(table).toBeNull();
           expect(diagnostics.map(({ code }) => code)).toContain("LITERAL_SECRET");

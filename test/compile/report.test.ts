@@ -26,7 +26,7 @@ const text = `first\n\ttx: [a]\n${"\n".repeat(9)}last line\n`;
 const sources = [{ path: finding.file, text }];
 
 describe("terminal", () => {
-  test("shows the line with a caret under the place, and the totals", () => {
+  test("shows the line with a caret under the location, and the totals", () => {
     expect(
       formatDiagnostics(
         "terminal",
@@ -72,7 +72,7 @@ describe("terminal", () => {
     expect(output.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   });
 
-  test("long lines are shown around the place", () => {
+  test("long lines are shown around the location", () => {
     const line = `${"x".repeat(500)}HERE${"y".repeat(500)}`;
     const output = formatDiagnostics("terminal", [{ ...finding, line: 1, column: 501 }], {
       sources: [{ path: finding.file, text: line }],
@@ -84,7 +84,7 @@ describe("terminal", () => {
 
   test.each([
     ["a credential by its form", "auth: { bearer: sk-test0123456789abcdef }"],
-    ["a credential by its place", "auth: { bearer: hunter2 }"],
+    ["a credential by its location", "auth: { bearer: hunter2 }"],
     [
       "an unknown key beside a credential",
       "auth: { bearer: { env: ALPHA_KEY }, secret_key: hunter2, xyzzy: 1, api_key: hunter2 }",

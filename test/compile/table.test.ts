@@ -96,7 +96,7 @@ describe("the table is a function of what the file says", () => {
     expect(new Set(revisions).size).toBe(1);
   });
 
-  test("diagnostics have the same places under CR LF", () => {
+  test("diagnostics have the same locations under CR LF", () => {
     const broken = CLEAN.replace("region: us-east", "regon: us-east");
     const unix = compileTable({ path: "a", text: broken }).diagnostics;
     expect(compileTable({ path: "a", text: broken.replaceAll("\n", "\r\n") }).diagnostics).toEqual(unix);

@@ -15,7 +15,7 @@ function shapes(value: unknown, path = ""): readonly string[] {
   return [own, ...Object.entries(value).flatMap(([name, member]) => shapes(member, `${path}.${name}`))];
 }
 
-/** With digests in the place of modules: comparing a million numbers one by one takes minutes. */
+/** With digests instead of modules: comparing a million numbers one by one takes minutes. */
 function comparable({ policies, ...rest }: CompiledConfiguration): object {
   const modules = policies?.modules.map(({ bytes, ...module }) => ({ ...module, bytes: hash("sha256", bytes) }));
   return { ...rest, policies: { ...policies, modules } };

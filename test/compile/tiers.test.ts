@@ -29,7 +29,7 @@ function authored(index: number): fc.Arbitrary<Authored> {
     .map(({ order, peers, balance, shares, others, at }) => {
       const [primary = "", ...rest] = order;
       const equals = rest.slice(0, peers);
-      const weights = Object.fromEntries([primary, ...equals].map((id, place) => [id, shares[place] ?? 1]));
+      const weights = Object.fromEntries([primary, ...equals].map((id, endpoint) => [id, shares[endpoint] ?? 1]));
       if (Object.values(weights).every((weight) => weight === 0)) weights[primary] = 1;
       const fallbacks: Authored["fallbacks"] = rest.slice(peers);
       return { primary, peers: equals, balance, weights, fallbacks: fallbacks.toSpliced(at, 0, ...others) };

@@ -41,7 +41,7 @@ describe("suggest", () => {
   });
 });
 
-describe("places", () => {
+describe("locations", () => {
   test.each([
     ["eu", "eu-central-1", "same"],
     ["eu-west", "europe-west4", "same"],

@@ -4,7 +4,7 @@ import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
 import { bodyValidator } from "../../src/http/contract/validate.ts";
 import { readNewKey, readRotation } from "../../src/http/control/service-keys/key-request.ts";
-import { NO_HEADERS } from "../dialects/laws/place.ts";
+import { NO_HEADERS } from "../dialects/laws/target.ts";
 import { requestFaults } from "./contract.ts";
 
 /** What the server answers to a body before it looks at routes, policies or what is stored; `null` where it goes on. */

@@ -41,7 +41,7 @@ function membersOf(names: readonly string[]): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** What is wrong with a value by the schema that stands at a place of the document; nothing where it is as described. */
+/** What is wrong with a value by the schema that stands at a position of the document; nothing where it is as described. */
 function faults(names: readonly string[], value: unknown): readonly string[] {
   const { pointer } = find(names);
   const validate = validators.get(pointer) ?? ajv.compile({ $ref: `contract#${encodeURI(pointer)}` });
@@ -120,8 +120,8 @@ function eventDeviations(content: readonly string[], event: JsonObject): readonl
   if (faulty.length > 0 || data === "[DONE]" || typeof data !== "string") return faulty;
   const value: unknown = JSON.parse(data);
   const schema = [...content, "schema", "properties", "data"];
-  const place = "anyOf" in membersOf(schema) ? [...schema, "anyOf", "1"] : schema;
-  const found = faults([...place, "contentSchema"], value).map((fault) => `${fault}: ${data.slice(0, 200)}`);
+  const location = "anyOf" in membersOf(schema) ? [...schema, "anyOf", "1"] : schema;
+  const found = faults([...location, "contentSchema"], value).map((fault) => `${fault}: ${data.slice(0, 200)}`);
   const type = isJsonObject(value) && typeof value["type"] === "string" ? value["type"] : undefined;
   return name === type ? found : [...found, "the event has another name than its data"];
 }
@@ -129,7 +129,7 @@ function eventDeviations(content: readonly string[], event: JsonObject): readonl
 /** What is wrong with the examples in the document itself. */
 export function exampleDeviations({ path, method }: Endpoint): readonly string[] {
   const operation = ["paths", path, method.toLowerCase()];
-  const places = [
+  const locations = [
     ...Object.keys(membersOf([...operation, "requestBody", "content"])).map((type) => [
       ...operation,
       "requestBody",
@@ -146,14 +146,14 @@ export function exampleDeviations({ path, method }: Endpoint): readonly string[]
       ]),
     ),
   ];
-  return places.flatMap((place) =>
-    Object.keys(membersOf([...place, "examples"])).flatMap((name) => {
-      const { value } = find([...place, "examples", name, "value"]);
-      const isStream = place.at(-1) === "text/event-stream";
+  return locations.flatMap((location) =>
+    Object.keys(membersOf([...location, "examples"])).flatMap((name) => {
+      const { value } = find([...location, "examples", name, "value"]);
+      const isStream = location.at(-1) === "text/event-stream";
       const problems = isStream
-        ? eventDeviations(place, isJsonObject(value) ? value : {})
-        : faults([...place, "schema"], value);
-      return problems.map((problem) => `${place.slice(3).join(" ")} ${name}: ${problem}`);
+        ? eventDeviations(location, isJsonObject(value) ? value : {})
+        : faults([...location, "schema"], value);
+      return problems.map((problem) => `${location.slice(3).join(" ")} ${name}: ${problem}`);
     }),
   );
 }

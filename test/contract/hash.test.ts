@@ -26,17 +26,17 @@ function reordered(value: JsonValue, next: () => number): JsonValue {
 
 type Path = readonly (string | number)[];
 
-/** Every place of a document. */
-function placesOf(value: JsonValue | undefined, path: Path = []): readonly Path[] {
+/** Every position of a document. */
+function positionsOf(value: JsonValue | undefined, path: Path = []): readonly Path[] {
   const members: readonly (readonly [string | number, JsonValue | undefined])[] = Array.isArray(value)
     ? value.map((item: JsonValue, index): readonly [number, JsonValue] => [index, item])
     : isJsonObject(value)
       ? Object.entries(value)
       : [];
-  return [path, ...members.flatMap(([name, member]) => placesOf(member, [...path, name]))];
+  return [path, ...members.flatMap(([name, member]) => positionsOf(member, [...path, name]))];
 }
 
-/** A copy in which one place has gone, or has another value. */
+/** A copy in which one position has gone, or has another value. */
 function changed(path: Path, way: "gone" | "other"): JsonObject {
   const copy: JsonObject = JSON.parse(JSON.stringify(DOCUMENT));
   let parent: object = copy;
@@ -60,11 +60,11 @@ describe("contract_sha256", () => {
     );
   });
 
-  it("is another for another document: any place of it that has gone or has another value", () => {
-    const places = placesOf(DOCUMENT).slice(1);
-    expect(places.length).toBeGreaterThan(5_000);
+  it("is another for another document: any position of it that has gone or has another value", () => {
+    const positions = positionsOf(DOCUMENT).slice(1);
+    expect(positions.length).toBeGreaterThan(5_000);
     fc.assert(
-      fc.property(fc.constantFrom(...places), fc.constantFrom("gone" as const, "other" as const), (path, way) => {
+      fc.property(fc.constantFrom(...positions), fc.constantFrom("gone" as const, "other" as const), (path, way) => {
         expect(contractSha256(changed(path, way)), path.join("/")).not.toBe(HASH);
       }),
       { numRuns: 60 },

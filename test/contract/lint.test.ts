@@ -20,7 +20,7 @@ const RULES = {
 async function problemsOf(document: JsonObject): Promise<readonly string[]> {
   const config = await createConfig({ ...RULES, extends: [...RULES.extends] });
   const found = await lintFromString({ source: JSON.stringify(document), absoluteRef: "openapi.json", config });
-  return found.map(({ ruleId, message, location: [place] }) => `${ruleId}: ${message} ${place?.pointer ?? ""}`);
+  return found.map(({ ruleId, message, location: [position] }) => `${ruleId}: ${message} ${position?.pointer ?? ""}`);
 }
 
 it("the contract has no error and no warning of Redocly's linter", { timeout: 60_000 }, async () => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { readNewKey, readRotation } from "../../src/http/control/service-keys/key-request.ts";
-import { NO_HEADERS } from "../dialects/laws/place.ts";
+import { NO_HEADERS } from "../dialects/laws/target.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
 import { bodyValidator } from "../../src/http/contract/validate.ts";

@@ -10,7 +10,7 @@ import { by, decided, planned, policies, tier } from "./tiers.ts";
 const PROVIDERS = ["p", "q", "s"] as const;
 const MODELS = ["m", "n"] as const;
 
-interface Place {
+interface DrawnEndpoint {
   readonly provider: (typeof PROVIDERS)[number];
   readonly model: (typeof MODELS)[number];
   readonly price: number | null;
@@ -20,7 +20,7 @@ interface Place {
   readonly weight: number;
 }
 
-const places: fc.Arbitrary<readonly Place[]> = fc.array(
+const drawnEndpoints: fc.Arbitrary<readonly DrawnEndpoint[]> = fc.array(
   fc.record({
     provider: fc.constantFrom(...PROVIDERS),
     model: fc.constantFrom(...MODELS),
@@ -32,9 +32,9 @@ const places: fc.Arbitrary<readonly Place[]> = fc.array(
   { minLength: 1, maxLength: 7 },
 );
 
-/** A table with one route over these places, in their order. */
+/** A table with one route over these endpoints, in their order. */
 function tableOf(
-  made: readonly Place[],
+  made: readonly DrawnEndpoint[],
   balances: readonly TierRow["balance"][],
   onGap: "deny" | "narrow",
 ): RoutingTable {
@@ -69,7 +69,7 @@ function tableOf(
 
 const providers = fc.uniqueArray(fc.constantFrom(...PROVIDERS));
 
-/** What leaves places out. */
+/** What leaves endpoints out. */
 const narrowing: fc.Arbitrary<ProviderPreferences> = fc.record(
   {
     only: providers,
@@ -94,7 +94,7 @@ const ordering: fc.Arbitrary<ProviderPreferences> = fc.record(
 
 const fixtures = fc
   .tuple(
-    places,
+    drawnEndpoints,
     fc.array(fc.constantFrom(...BALANCES), { minLength: 1, maxLength: 3 }),
     fc.constantFrom("deny", "narrow"),
   )
@@ -133,7 +133,7 @@ describe("over random routes and preferences", () => {
     );
   });
 
-  it("an order adds and takes no place, whichever caller requests it", () => {
+  it("an order adds and removes no endpoint, whichever caller requests it", () => {
     fc.assert(
       fc.property(fixtures, narrowing, ordering, preferring, filtering, (rows, fewer, order, regions, failing) => {
         const plain = decided(rows, fewer, policies([], failing));
@@ -145,7 +145,7 @@ describe("over random routes and preferences", () => {
     );
   });
 
-  it("preferences never widen: every place is one that the route has without them", () => {
+  it("preferences never widen: every endpoint is one that the route has without them", () => {
     fc.assert(
       fc.property(fixtures, narrowing, ordering, fc.boolean(), (rows, fewer, order, allow) => {
         const requested = shape({ needs: ["tools"] });
@@ -178,8 +178,8 @@ describe("over random routes and preferences", () => {
         const position = ({ endpoint: { provider: at } }: Candidate) =>
           named.some((id) => id === at) ? named.findIndex((id) => id === at) : named.length;
         const cost = ({ endpoint: { price: known } }: Candidate) => (price ? (known?.input ?? Infinity) : 0);
-        const place = ({ endpoint: { id } }: Candidate) => Number(id.slice(1));
-        const keys = planned(decision).map((one) => [position(one), cost(one), place(one)] as const);
+        const ordinal = ({ endpoint: { id } }: Candidate) => Number(id.slice(1));
+        const keys = planned(decision).map((one) => [position(one), cost(one), ordinal(one)] as const);
         const sorted = keys.toSorted(
           (left, right) => left[0] - right[0] || (left[1] === right[1] ? left[2] - right[2] : left[1] - right[1]),
         );

@@ -8,7 +8,7 @@ import { by, decided, planned, policies, tier } from "./tiers.ts";
 
 /** `a` and `c` at p in eu-west, `b` and `d` at q in us-east; `a` and `d` serve m, `b` and `c` n; the price falls from `a` to `d`. */
 function fixture(tiers: readonly TierRow[], onGap: "deny" | "narrow" = "deny"): RoutingTable {
-  const place = (id: string, served: string, at: "p" | "q", input: number) =>
+  const endpointAt = (id: string, served: string, at: "p" | "q", input: number) =>
     endpoint(id, {
       model: served,
       provider: at,
@@ -19,7 +19,12 @@ function fixture(tiers: readonly TierRow[], onGap: "deny" | "narrow" = "deny"): 
   const [primary = "", ...fallbacks] = tiers.flatMap(({ endpoints }) => endpoints);
   return table({
     models: [model("m"), model("n")],
-    endpoints: [place("a", "m", "p", 4), place("b", "n", "q", 3), place("c", "n", "p", 2), place("d", "m", "q", 1)],
+    endpoints: [
+      endpointAt("a", "m", "p", 4),
+      endpointAt("b", "n", "q", 3),
+      endpointAt("c", "n", "p", 2),
+      endpointAt("d", "m", "q", 1),
+    ],
     routes: [route("r", primary, fallbacks, { tiers, onGap })],
   });
 }
@@ -68,7 +73,7 @@ describe("tiers of a plan", () => {
     ["the cheapest", by("price", "none"), "order:d"],
     ["the quickest", by("latency", "none"), "latency:a,b,c,d"],
     ["the quickest of the first model", by("latency", "model"), "latency:a,d"],
-  ])("without fallbacks, one place of %s", (_, preferences, expected) => {
+  ])("without fallbacks, one endpoint of %s", (_, preferences, expected) => {
     const decision = decided(SHARED, { ...preferences, allow_fallbacks: false });
     expect(layout(decision)).toBe(expected);
     expect(decision).toMatchObject({ maxCandidates: 1 });
@@ -79,7 +84,7 @@ describe("tiers of a plan", () => {
     ["two regions", ["us", "eu"], null, "weighted:b|least_in_flight:d|weighted:a|least_in_flight:c"],
     ["a region of nobody", ["moon"], null, "weighted:a,b|least_in_flight:c,d"],
     ["a region before latency", ["eu"], by("latency", "none"), "latency:a,c|latency:b,d"],
-    ["a region of one place", ["us"], { allow_fallbacks: false }, "weighted:b|weighted:a"],
+    ["a region of one endpoint", ["us"], { allow_fallbacks: false }, "weighted:b|weighted:a"],
   ])("a policy that prefers %s parts equals", (_, regions, preferences, expected) => {
     expect(layout(decided(SHARED, preferences, policies(regions)))).toBe(expected);
   });

@@ -9,14 +9,14 @@ import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts
 import { upstreamFor } from "../../src/dialects/upstreams.ts";
 import { type ExchangePlan, planExchange, prepareTranslation } from "../../src/dialects/translation/exchange-plan.ts";
 import { route } from "../support/table.ts";
-import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/place.ts";
+import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/target.ts";
 
 const ROUTE = route("r", "e", []);
 const CHAT: JsonObject = { model: "r", messages: [{ role: "user", content: "hi" }] };
 const COMPLETION: JsonObject = { model: "r", prompt: "hi" };
 const RESPONSE: JsonObject = { model: "r", input: "hi" };
 
-function place(dialect: GenerateDialect, more: Partial<ProviderRow>): Target {
+function targetWith(dialect: GenerateDialect, more: Partial<ProviderRow>): Target {
   const target = targetOf(dialect);
   const endpoint = { ...target.endpoint, upstreamModel: "my dep/1" };
   return { ...target, endpoint, provider: { ...target.provider, ...more } };
@@ -30,7 +30,7 @@ function exchange(
 ): ExchangePlan {
   const request = surface.parse(body, 100, NO_HEADERS);
   if ("code" in request) throw new Error(request.message);
-  const target = place(dialect, more);
+  const target = targetWith(dialect, more);
   const upstream = upstreamFor("generate", dialect);
   const canonical = surface.dialect === dialect ? null : surface.translation.toCanon(request, "reject", NO_EDITS);
   if (canonical !== null && "code" in canonical) throw new Error(canonical.message);

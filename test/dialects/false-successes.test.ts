@@ -10,7 +10,7 @@ import { completionsSurface, completionsUpstream } from "../../src/dialects/open
 import { responsesSurface, responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
 import { judgedEnd } from "../../src/dialects/translation/exchange-plan.ts";
-import { contextOf, NO_HEADERS, targetOf } from "./laws/place.ts";
+import { contextOf, NO_HEADERS, targetOf } from "./laws/target.ts";
 import { canon } from "./openai-chat/canon.ts";
 
 const encoder = new TextEncoder();

@@ -5,7 +5,7 @@ import { countTokensSurface, messagesSurface } from "../../src/dialects/anthropi
 import type { Surface } from "../../src/dialects/dialect.ts";
 import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
 import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
-import { NO_EDITS, NO_HEADERS, targetOf } from "./laws/place.ts";
+import { NO_EDITS, NO_HEADERS, targetOf } from "./laws/target.ts";
 
 function read(surface: Surface, body: JsonObject) {
   const request = surface.parse(body, 10, NO_HEADERS);
@@ -118,8 +118,8 @@ describe("members that say nothing", () => {
   it("do not make a request unknown, and are taken out of what a provider gets", () => {
     const request = read(chatSurface, { model: "r", ...chat({}), extra: null, more: empty });
     expect(chatSurface.refuseUnknown(request.body, "reject")).toBeNull();
-    const place = targetOf("openai-chat");
-    const edited = chatSurface.relay.edit(request, place.endpoint, place.provider, "reject", NO_EDITS);
+    const target = targetOf("openai-chat");
+    const edited = chatSurface.relay.edit(request, target.endpoint, target.provider, "reject", NO_EDITS);
     expect(Object.keys(edited.body)).not.toContain("extra");
     expect(edited.stripped).toEqual(["unknown_field", "unknown_field"]);
     expect(chatSurface.refuseUnknown({ ...request.body, most: 1 }, "reject")).toMatchObject({ param: "most" });

@@ -112,7 +112,7 @@ const TABLES: Readonly<Record<SurfaceDialect, Table>> = {
       ["audio", choice({ audio: { id: "audio_1", data: "UklGRg" } })],
       ["an image", choice({ images: [{ type: "image_url", image_url: { url: "data:image/png;base64,i" } }] })],
       ["a citation", choice({ annotations: [{ type: "url_citation", url_citation: { url: "https://a.example" } }] })],
-      ["a message in place of a delta", data({ choices: [{ index: 0, message: { content: "h" } }] })],
+      ["a message instead of a delta", data({ choices: [{ index: 0, message: { content: "h" } }] })],
       ["the second choice's text", choice({ content: "h" }, { index: 1 })],
       ["a reason", choice({}, { finish_reason: "stop" })],
     ],
@@ -368,9 +368,9 @@ describe.skipIf(!present)("recorded streams (skipped where ../shared/recordings 
         // Items that no translated request can have asked for.
         if (translated.failure !== null || relayed.failure !== null) break;
         if (!relayed.hasOutput) silent += 1;
-        const place = `${recording.id} after event ${index}`;
+        const position = `${recording.id} after event ${index}`;
         const isLater = relayed.hasOutput && TOLD_LATER.test(Buffer.from(event).toString());
-        if (!isLater) expect(relayed.hasOutput, place).toBe(translated.hasOutput);
+        if (!isLater) expect(relayed.hasOutput, position).toBe(translated.hasOutput);
         if (relayed.hasOutput) {
           same += 1;
           break;

@@ -18,8 +18,8 @@ import {
   contextOf as messagesContext,
   frame,
   read as readMessages,
-} from "./anthropic-messages/place.ts";
-import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/place.ts";
+} from "./anthropic-messages/target.ts";
+import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/target.ts";
 import { canon } from "./openai-chat/canon.ts";
 
 const encoder = new TextEncoder();

@@ -5,7 +5,7 @@ import type { Target, Upstream } from "../../src/dialects/dialect.ts";
 import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
 import { budgetOfEffort, effortOfBudget } from "../../src/dialects/translation/reasoning-effort.ts";
-import { MODEL, targetOf } from "./laws/place.ts";
+import { MODEL, targetOf } from "./laws/target.ts";
 import { canon } from "./openai-chat/canon.ts";
 
 const WORDS = ["low", "medium", "high"] as const;

@@ -7,7 +7,7 @@ import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { responsesSurface, responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
 import type { Surface } from "../../src/dialects/dialect.ts";
 import { chunksOf } from "./openai-chat/bodies.ts";
-import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/place.ts";
+import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/target.ts";
 
 type Reasoning = Extract<AnswerBlock, { kind: "reasoning" }>;
 
@@ -98,7 +98,7 @@ function joinedBlocks(events: readonly Uint8Array[]): readonly JsonObject[] {
   return blocks;
 }
 
-/** A list's items with one index are one item to clients that join deltas; the index is also its place. */
+/** A list's items with one index are one item to clients that join deltas; the index is also its position. */
 function joinedMessage(events: readonly Uint8Array[]): JsonObject {
   const details: Record<string, JsonValue | undefined>[] = [];
   let content = "";
@@ -112,7 +112,7 @@ function joinedMessage(events: readonly Uint8Array[]): JsonObject {
     const added = delta["reasoning_details"];
     for (const detail of Array.isArray(added) ? added : []) {
       const at = isJsonObject(detail) ? detail["index"] : null;
-      if (typeof at !== "number") throw new Error("a detail without a place");
+      if (typeof at !== "number") throw new Error("a detail without an index");
       details[at] = { ...details[at], ...(isJsonObject(detail) ? detail : {}) };
     }
   }

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../src/canon/json.ts";
 import type { WholeAnswer } from "../../src/dialects/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
 import { contextFor, requestFor } from "./laws/speak.ts";
-import { NO_EDITS } from "./laws/place.ts";
+import { NO_EDITS } from "./laws/target.ts";
 import { PROTOCOLS } from "./laws/table.ts";
 import { canon, text } from "./openai-chat/canon.ts";
 

@@ -5,8 +5,12 @@ import { formatSseEvent, parseSseEvent, SseFramer } from "../../src/dialects/sse
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-function cut(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
-  const ordered = [0, ...places.map((place) => place % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length];
+function cut(bytes: Uint8Array, positions: readonly number[]): Uint8Array[] {
+  const ordered = [
+    0,
+    ...positions.map((position) => position % (bytes.length + 1)).toSorted((a, b) => a - b),
+    bytes.length,
+  ];
   return ordered.slice(1).map((end, index) => bytes.subarray(ordered[index], end));
 }
 
@@ -46,9 +50,9 @@ describe("framing", () => {
 
   it("gives the same events however the bytes are cut, and changes none of them", () => {
     fc.assert(
-      fc.property(fc.array(event, { maxLength: 6 }), fc.array(fc.nat(), { maxLength: 40 }), (texts, places) => {
+      fc.property(fc.array(event, { maxLength: 6 }), fc.array(fc.nat(), { maxLength: 40 }), (texts, positions) => {
         const bytes = encoder.encode(texts.join(""));
-        const { events, rest } = frame(cut(bytes, places));
+        const { events, rest } = frame(cut(bytes, positions));
         expect(events.map((one) => decoder.decode(one))).toEqual(texts);
         expect(rest).toHaveLength(0);
       }),

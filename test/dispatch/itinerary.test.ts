@@ -11,8 +11,12 @@ function failure(kind: FailureKind, more: Partial<UpstreamFailure> = {}): Upstre
 const FAR = 1_000_000;
 
 /** The candidates that follow, for failures in this order. */
-function way(places: number, maxAttempts: number, failures: readonly UpstreamFailure[]): readonly (number | null)[] {
-  const itinerary = new Itinerary(places, maxAttempts, FAR);
+function way(
+  candidates: number,
+  maxAttempts: number,
+  failures: readonly UpstreamFailure[],
+): readonly (number | null)[] {
+  const itinerary = new Itinerary(candidates, maxAttempts, FAR);
   return failures.map((one) => itinerary.next(one, 0, 0)?.destination ?? null);
 }
 
@@ -63,23 +67,23 @@ describe("what may help", () => {
 
 describe("the way through a plan", () => {
   it.each<[string, number, number, readonly UpstreamFailure[], readonly (number | null)[]]>([
-    ["every place once, then once more", 2, 10, [again, again, again, again], [1, 0, 1, null]],
-    ["one place twice", 1, 10, [again, again], [0, null]],
+    ["every endpoint once, then once more", 2, 10, [again, again, again, again], [1, 0, 1, null]],
+    ["one endpoint twice", 1, 10, [again, again], [0, null]],
     ["no second time where it would not help", 1, 10, [elsewhere], [null]],
-    ["not back to a place that would not help", 2, 10, [elsewhere, again, again], [1, 1, null]],
+    ["not back to an endpoint that would not help", 2, 10, [elsewhere, again, again], [1, 1, null]],
     ["no further than the attempts allowed", 3, 2, [again, again], [1, null]],
     ["one attempt is one", 3, 1, [again], [null]],
     ["nowhere after the caller's own mistake", 3, 10, [failure("rejected")], [null]],
     [
-      "places that were not asked cost no attempt",
+      "endpoints that were not asked cost no attempt",
       3,
       1,
       [failure("saturated"), failure("credentials_missing")],
       [1, 2],
     ],
     ["nowhere after the deadline", 3, 10, [failure("timeout_total")], [null]],
-  ])("%s", (_name, places, maxAttempts, failures, expected) => {
-    expect(way(places, maxAttempts, failures)).toEqual(expected);
+  ])("%s", (_name, candidates, maxAttempts, failures, expected) => {
+    expect(way(candidates, maxAttempts, failures)).toEqual(expected);
   });
 
   it("waits before a candidate that has failed, and never before one that is fresh", () => {
@@ -130,23 +134,23 @@ describe("the way through a plan", () => {
         fc.integer({ min: 1, max: 8 }),
         fc.array(anything, { minLength: 40, maxLength: 40 }),
         fc.double({ min: 0, max: 1, noNaN: true }),
-        (places, maxAttempts, failures, random) => {
+        (candidates, maxAttempts, failures, random) => {
           const deadline = 20_000;
-          const itinerary = new Itinerary(places, maxAttempts, deadline);
-          const visits: { readonly place: number; readonly failure: UpstreamFailure }[] = [];
+          const itinerary = new Itinerary(candidates, maxAttempts, deadline);
+          const visits: { readonly candidate: number; readonly failure: UpstreamFailure }[] = [];
           let now = 0;
           let step: Step | null = { destination: 0, pause: 0 };
           for (const one of failures) {
             if (step === null) break;
             now += step.pause;
             expect(now).toBeLessThan(deadline);
-            visits.push({ place: step.destination, failure: one });
+            visits.push({ candidate: step.destination, failure: one });
             step = itinerary.next(one, now, random);
           }
           expect(step).toBeNull();
           expect(visits.filter((visit) => hasCalledProvider(visit.failure)).length).toBeLessThanOrEqual(maxAttempts);
-          for (let place = 0; place < places; place += 1) {
-            const own = visits.filter((visit) => visit.place === place);
+          for (let candidate = 0; candidate < candidates; candidate += 1) {
+            const own = visits.filter((visit) => visit.candidate === candidate);
             expect(own.length).toBeLessThanOrEqual(2);
             if (own.length === 2) expect(retryActionFor(own[0]?.failure ?? elsewhere)).toBe("again");
           }

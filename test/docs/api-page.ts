@@ -131,8 +131,8 @@ function bodyWords({ acceptsForm, isBodyOptional, uniqueMembers }: Endpoint): st
 
 function parameterTable(rows: readonly Parameter[]): string {
   const lines = rows.map(
-    ({ name, in: place, required, description, schema }) =>
-      `| \`${name}\` | ${place}${required ? ", required" : ""} | ${typeOf(schema)} | ${cell(description)} |`,
+    ({ name, in: location, required, description, schema }) =>
+      `| \`${name}\` | ${location}${required ? ", required" : ""} | ${typeOf(schema)} | ${cell(description)} |`,
   );
   return `| Parameter | In | Type | |\n|---|---|---|---|\n${lines.join("\n")}\n`;
 }

@@ -5,7 +5,7 @@ import { AGENTS } from "../clients/matrix/agents/agents.ts";
 
 const page = readFileSync(resolve(import.meta.dirname, "../../docs/coding-agents.md"), "utf8");
 
-const PLACE = { url: "http://router.example", key: "the-key", model: "the-model", home: "/home" };
+const AGENT_PATHS = { url: "http://router.example", key: "the-key", model: "the-model", home: "/home" };
 
 /** Words of a file of settings that are names of settings. */
 function namesIn(text: string): readonly string[] {
@@ -16,12 +16,12 @@ function namesIn(text: string): readonly string[] {
 
 describe.each(AGENTS)("the page about coding agents, $name", (agent) => {
   it("shows the variables that the runs set", () => {
-    const names = Object.keys(agent.environment(PLACE)).filter((name) => !/TELEMETRY/.test(name));
+    const names = Object.keys(agent.environment(AGENT_PATHS)).filter((name) => !/TELEMETRY/.test(name));
     expect(names.filter((name) => !page.includes(name))).toEqual([]);
   });
 
   it("shows the settings that the runs write", () => {
-    const files = Object.entries(agent.files?.(PLACE) ?? {});
+    const files = Object.entries(agent.files?.(AGENT_PATHS) ?? {});
     expect(files.filter(([path]) => !page.includes(basename(path)))).toEqual([]);
     // cline's own command writes what nobody has to know.
     if (agent.program === "cline") return;

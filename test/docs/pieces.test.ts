@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { routesSchema } from "../../src/compile/routes-schema.ts";
 import { DIALECTS } from "../../src/dialects/table.ts";
-import { fencesOf, pages, placeOf } from "./commands/blocks.ts";
+import { fencesOf, pages, locationOf } from "./commands/blocks.ts";
 
 const schema = routesSchema(Object.keys(DIALECTS).toSorted());
 const KEYS = Object.keys(schema["properties"] ?? {});
@@ -33,7 +33,7 @@ it("pieces of routes.yaml that pages show have keys and values that the schema t
       .filter(({ language }) => language === "yaml")
       .flatMap((fence) => {
         const wrong = wrongIn(fence.text);
-        return wrong === null ? [] : [wrong.map((sentence) => `${placeOf(page, fence)}: ${sentence}`)];
+        return wrong === null ? [] : [wrong.map((sentence) => `${locationOf(page, fence)}: ${sentence}`)];
       }),
   );
   expect(pieces.length).toBeGreaterThan(40);

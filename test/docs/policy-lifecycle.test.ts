@@ -10,7 +10,7 @@ import { COMPILED } from "../support/node-cache.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 const PATH = join(ROOT, "docs/policy-lifecycle.md");
 const EXAMPLE = join(ROOT, "docs/examples/eu-fallback");
-/** Examples, and the place where requests come in; in the order of the page. */
+/** Examples, and the hour at which requests come in; in the order of the page. */
 const STEP = /^```console\n(\$ .*)\n[^]*?^```\n|^<!-- requests -->\n/gm;
 
 const MISSING = missingPrograms("bash", "git");

@@ -130,8 +130,8 @@ describe("whatever is done to a chain", () => {
     fc.assert(
       fc.property(plans, edit, fc.nat(), fc.nat(), (plan, how, one, other) => {
         const rows = chain(plan);
-        const place = one % rows.length;
-        const edited = editedRows(rows, how, place, other % rows.length);
+        const chosen = one % rows.length;
+        const edited = editedRows(rows, how, chosen, other % rows.length);
         const differs = edited.findIndex((row, index) => !sameRow(row, rows[index]));
         // Only the end was taken away: that is seen by who remembers the head.
         const expected = differs === -1 ? edited.length : differs;
@@ -159,20 +159,20 @@ type Edit =
   | { readonly what: "change"; readonly member: string }
   | { readonly what: "remove" | "swap" | "insert"; readonly renumber: boolean };
 
-function editedRows(rows: readonly ChainRow[], how: Edit, place: number, other: number): ChainRow[] {
-  const row = at(rows, place);
+function editedRows(rows: readonly ChainRow[], how: Edit, index: number, other: number): ChainRow[] {
+  const row = at(rows, index);
   if (how.what === "change") {
-    if (how.member === "record") return rows.with(place, { ...row, record: `${row.record} ` });
+    if (how.member === "record") return rows.with(index, { ...row, record: `${row.record} ` });
     if (how.member === "hash")
-      return rows.with(place, { ...row, hash: row.hash.replace(/^./, (digit) => (digit === "0" ? "1" : "0")) });
-    return rows.with(place, { ...row, kind: row.kind === "decision" ? "outcome" : "decision" });
+      return rows.with(index, { ...row, hash: row.hash.replace(/^./, (digit) => (digit === "0" ? "1" : "0")) });
+    return rows.with(index, { ...row, kind: row.kind === "decision" ? "outcome" : "decision" });
   }
   const edited =
     how.what === "remove"
-      ? rows.toSpliced(place, 1)
+      ? rows.toSpliced(index, 1)
       : how.what === "swap"
-        ? rows.with(place, at(rows, other)).with(other, row)
-        : rows.toSpliced(place, 0, at(rows, other));
+        ? rows.with(index, at(rows, other)).with(other, row)
+        : rows.toSpliced(index, 0, at(rows, other));
   return how.renumber ? renumbered(edited) : [...edited];
 }
 

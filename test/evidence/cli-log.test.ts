@@ -52,7 +52,7 @@ const RECORDS = "UPDATE evidence_batches SET records = CAST(";
 const REST =
   "hash, process, high_water, decided_lowest, decided_highest, ended_lowest, ended_highest, workspaces, records";
 
-/** What somebody does who owns the file. `changed(bytes, place)` changes a byte. */
+/** What somebody does who owns the file. `changed(bytes, position)` changes a byte. */
 function tamper(...statements: readonly string[]): void {
   const database = new DatabaseSync(join(cwd, ".signalbox", "signalbox.db"), {
     enableForeignKeyConstraints: false,
@@ -60,9 +60,9 @@ function tamper(...statements: readonly string[]): void {
   });
   const triggers = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
   for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`);
-  database.function("changed", (bytes, place) => {
+  database.function("changed", (bytes, index) => {
     const copy = Uint8Array.from(bytes as Uint8Array);
-    copy[Number(place)] = (copy[Number(place)] ?? 0) ^ 0x10;
+    copy[Number(index)] = (copy[Number(index)] ?? 0) ^ 0x10;
     return copy;
   });
   for (const statement of statements) database.exec(statement);

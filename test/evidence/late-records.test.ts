@@ -53,11 +53,11 @@ async function start(kind: "chat" | "embeddings", answers: "at_once" | "never") 
     async (decisions, outcomes) => {
       const well = await new Promise<boolean>((resolve) => (land = resolve));
       if (!well) throw new Error("failed");
-      for (let place = DECISION_FIELDS - 1; place < decisions.length; place += DECISION_FIELDS) {
-        log.decisions.push(readDecision(String(decisions[place])));
+      for (let position = DECISION_FIELDS - 1; position < decisions.length; position += DECISION_FIELDS) {
+        log.decisions.push(readDecision(String(decisions[position])));
       }
-      for (let place = OUTCOME_FIELDS - 1; place < outcomes.length; place += OUTCOME_FIELDS) {
-        log.outcomes.push(readOutcome(String(outcomes[place])));
+      for (let position = OUTCOME_FIELDS - 1; position < outcomes.length; position += OUTCOME_FIELDS) {
+        log.outcomes.push(readOutcome(String(outcomes[position])));
       }
       return { duplicates: [], lost: 0, head: GENESIS };
     },

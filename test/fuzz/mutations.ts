@@ -18,15 +18,15 @@ const NASTY: readonly Buffer[] = [
     ),
   );
 
-/** Places are shares of the length, so that they mean something for every sample. */
-const place = fc.double({ min: 0, max: 1, noNaN: true });
+/** Positions are shares of the length, so that they mean something for every sample. */
+const position = fc.double({ min: 0, max: 1, noNaN: true });
 
 type Mutation = (bytes: Buffer, others: readonly Uint8Array[]) => Buffer;
 
 const at = (bytes: Uint8Array, share: number): number => Math.floor(share * bytes.length);
 
 const flip: fc.Arbitrary<Mutation> = fc
-  .tuple(place, fc.integer({ min: 1, max: 255 }))
+  .tuple(position, fc.integer({ min: 1, max: 255 }))
   .map(([share, bits]) => (bytes) => {
     const changed = Buffer.from(bytes);
     const index = Math.min(at(bytes, share), bytes.length - 1);
@@ -34,22 +34,22 @@ const flip: fc.Arbitrary<Mutation> = fc
     return changed;
   });
 
-const insert: fc.Arbitrary<Mutation> = fc.tuple(place, fc.nat(NASTY.length - 1)).map(([share, which]) => (bytes) => {
+const insert: fc.Arbitrary<Mutation> = fc.tuple(position, fc.nat(NASTY.length - 1)).map(([share, which]) => (bytes) => {
   const index = at(bytes, share);
   return Buffer.concat([bytes.subarray(0, index), NASTY[which] ?? Buffer.alloc(0), bytes.subarray(index)]);
 });
 
-const cut: fc.Arbitrary<Mutation> = fc.tuple(place, place).map(([from, to]) => (bytes) => {
+const cut: fc.Arbitrary<Mutation> = fc.tuple(position, position).map(([from, to]) => (bytes) => {
   const [start, end] = [at(bytes, Math.min(from, to)), at(bytes, Math.max(from, to))];
   return Buffer.concat([bytes.subarray(0, start), bytes.subarray(end)]);
 });
 
-const truncate: fc.Arbitrary<Mutation> = place.map(
+const truncate: fc.Arbitrary<Mutation> = position.map(
   (share) => (bytes) => Buffer.from(bytes.subarray(0, at(bytes, share))),
 );
 
 const repeat: fc.Arbitrary<Mutation> = fc
-  .tuple(place, place, fc.integer({ min: 2, max: 40 }))
+  .tuple(position, position, fc.integer({ min: 2, max: 40 }))
   .map(([from, to, times]) => (bytes) => {
     const [start, end] = [at(bytes, Math.min(from, to)), at(bytes, Math.max(from, to))];
     const piece = bytes.subarray(start, Math.min(end, start + 2_000));
@@ -61,7 +61,7 @@ const repeat: fc.Arbitrary<Mutation> = fc
   });
 
 const splice: fc.Arbitrary<Mutation> = fc
-  .tuple(place, place, fc.nat())
+  .tuple(position, position, fc.nat())
   .map(([here, there, which]) => (bytes, others) => {
     const other = others[which % others.length] ?? bytes;
     return Buffer.concat([bytes.subarray(0, at(bytes, here)), other.subarray(at(other, there))]);
@@ -119,16 +119,16 @@ export function mutatedText(samples: readonly string[]): fc.Arbitrary<string> {
 
 /** Where a stream of bytes is cut: at every byte, or at these shares of its length. */
 export const cuts: fc.Arbitrary<readonly number[] | "everywhere"> = fc.oneof(
-  { weight: 4, arbitrary: fc.array(place, { maxLength: 12 }) },
+  { weight: 4, arbitrary: fc.array(position, { maxLength: 12 }) },
   { weight: 1, arbitrary: fc.constant("everywhere" as const) },
 );
 
 /** The pieces; none of them shares memory with another, as pieces from a socket would not. */
-export function pieces(bytes: Uint8Array, places: readonly number[] | "everywhere"): readonly Uint8Array[] {
+export function pieces(bytes: Uint8Array, positions: readonly number[] | "everywhere"): readonly Uint8Array[] {
   const ends =
-    places === "everywhere"
+    positions === "everywhere"
       ? Array.from(bytes, (_, index) => index + 1)
-      : [...places.map((share) => at(bytes, share)), bytes.length].toSorted((a, b) => a - b);
+      : [...positions.map((share) => at(bytes, share)), bytes.length].toSorted((a, b) => a - b);
   let start = 0;
   return ends.map((end) => {
     const piece = Uint8Array.from(bytes.subarray(start, end));

@@ -15,7 +15,7 @@ export interface Counts {
   readonly groups: readonly Counted[];
 }
 
-const PLACE = ["provider", "region", "model"];
+const ENDPOINT = ["provider", "region", "model"];
 const VERDICT = ["policy", "constraint", "reason_code"];
 /** Each is of another facet, so that two of them are counted at the request's models. */
 const SPEND = ["key", "route", "model"];
@@ -57,8 +57,8 @@ export function countAll(
       });
       countAnswers(request, groupAt, labels);
     }
-  } else if (dimensions.some((name) => PLACE.includes(name))) {
-    for (const request of own) countPlaces(request, groupAt);
+  } else if (dimensions.some((name) => ENDPOINT.includes(name))) {
+    for (const request of own) countEndpoints(request, groupAt);
   } else if (dimensions.some((name) => VERDICT.includes(name))) {
     countVerdicts(own, dimensions, groupAt);
   } else if (dimensions.length > 0) {
@@ -148,7 +148,7 @@ function countAttempt(counted: Counted, { failure, calls = 1 }: AttemptRecord): 
 type GroupAt = (decision: DecisionRecord, labels: Readonly<Record<string, string | null>>) => Counted;
 
 /** A request counts where it was answered from, its calls where they were made. */
-function countPlaces(request: RecordedRequest, groupAt: GroupAt): void {
+function countEndpoints(request: RecordedRequest, groupAt: GroupAt): void {
   const { decision, outcome } = request;
   if (outcome === null) return;
   const labels = (attempt: AttemptRecord | undefined) => ({
@@ -169,14 +169,14 @@ function countAnswers(
   if (outcome === null) return;
   const well = outcome.attempts.filter(({ failure }) => failure === null);
   const isAnswered = outcome.terminal === "completed" || outcome.terminal === "incomplete";
-  const places = new Map<string, { readonly attempt: AttemptRecord; calls: number }>();
+  const tried = new Map<string, { readonly attempt: AttemptRecord; calls: number }>();
   for (const attempt of isAnswered ? well : []) {
     const key = JSON.stringify(labels(attempt));
-    const known = places.get(key) ?? { attempt, calls: 0 };
+    const known = tried.get(key) ?? { attempt, calls: 0 };
     known.calls += attempt.calls ?? 1;
-    places.set(key, known);
+    tried.set(key, known);
   }
-  const counted = [...places.values()];
+  const counted = [...tried.values()];
   const whole = { attempt: well.at(-1) ?? outcome.attempts.at(-1), calls: 1 };
   const all = counted.length > 0 ? counted : [whole];
   const sum = all.reduce((total, { calls }) => total + calls, 0);
@@ -184,10 +184,10 @@ function countAnswers(
   for (const { attempt, calls } of all) {
     const share = (value: number | null): number | null =>
       value === null ? null : Math.floor((value * (before + calls)) / sum) - Math.floor((value * before) / sum);
-    const place = groupAt(decision, labels(attempt));
-    count(place, "requests", decision.repeated ?? 1);
-    count(place, OUTCOMES[decision.outcome], decision.repeated ?? 1);
-    countEnd(place, decision, {
+    const group = groupAt(decision, labels(attempt));
+    count(group, "requests", decision.repeated ?? 1);
+    count(group, OUTCOMES[decision.outcome], decision.repeated ?? 1);
+    countEnd(group, decision, {
       ...outcome,
       inputTokens: share(outcome.inputTokens),
       outputTokens: share(outcome.outputTokens),

@@ -34,7 +34,7 @@ describe("how a process differs from the policy log", () => {
     ],
     ["promoted there", [loaded("candidate", "A")], { enforced: rules("A"), candidate: null }, "slot"],
     [
-      "changed places",
+      "exchanged",
       [loaded("enforced", "A"), loaded("candidate", "B")],
       { enforced: rules("B"), candidate: rules("A") },
       "slot",

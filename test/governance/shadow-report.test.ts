@@ -123,7 +123,7 @@ describe("what a revision in shadow said", () => {
     }
   });
 
-  it("is kept under a facet that stands behind those of older databases, whose bytes hold places in the list", () => {
+  it("is kept under a facet that stands behind those of older databases, whose bytes hold positions in the list", () => {
     expect(FACETS).toEqual(["total", "traffic", "place", "key", "verdict", "shadow", "shadow_route", "spend"]);
   });
 

@@ -29,8 +29,8 @@ function only(made: RoutingTable, id = "r"): UsableRoute | null {
   return usableRoute(made, identity, EVERYTHING, id);
 }
 
-const placesOf = (usable: UsableRoute | null): readonly string[] | undefined =>
-  usable?.candidates.map((place) => place.endpoint.id);
+const endpointsOf = (usable: UsableRoute | null): readonly string[] | undefined =>
+  usable?.candidates.map((candidate) => candidate.endpoint.id);
 
 async function get(router: Router, path: string, headers = { authorization: "Bearer good" }): Promise<Response> {
   return fetch(`${router.url}${path}`, { headers });
@@ -62,9 +62,9 @@ function threeRoutes(): RoutingTable {
 }
 
 describe("what a workspace may use", () => {
-  it("counts the places that it approves", () => {
+  it("counts the endpoints that it approves", () => {
     const usable = only(tableOf());
-    expect(placesOf(usable)).toEqual(["a", "b"]);
+    expect(endpointsOf(usable)).toEqual(["a", "b"]);
     expect(usable?.operations).toEqual(GENERATION.filter((operation) => operation !== "messages.count_tokens"));
     expect(usable?.capabilities).toEqual(["tools", "json_schema"]);
     expect(usable).toMatchObject({ contextWindow: 100_000, maxOutputTokens: 8_000, dimensions: [] });
@@ -86,8 +86,8 @@ describe("what a workspace may use", () => {
         workspaces: [workspace("w", approve)],
       });
       const narrowed = only(table(rows("narrow")));
-      expect(placesOf(narrowed)).toEqual(["a"]);
-      // Nothing of the place that is not used.
+      expect(endpointsOf(narrowed)).toEqual(["a"]);
+      // Nothing of the endpoint that is not used.
       expect(narrowed).toMatchObject({
         contextWindow: 100_000,
         maxOutputTokens: 8_000,
@@ -118,14 +118,14 @@ describe("what a workspace may use", () => {
     });
     expect(only(table(rows("deny")))?.capabilities).toEqual(["tools"]);
     expect(only(table(rows("narrow")))?.capabilities).toEqual(["tools", "json_schema"]);
-    // Asked for as a tool, every place has it.
+    // Requested as a tool, every endpoint has it.
     expect(only(table(rows("deny", true)))?.capabilities).toEqual(["tools", "json_schema"]);
     expect(
       only(table({ ...rows("narrow"), workspaces: [workspace("w", { capabilities: ["tools"] })] }))?.capabilities,
     ).toEqual(["tools"]);
   });
 
-  it("knows no limit where one place declares none", () => {
+  it("knows no limit where one endpoint declares none", () => {
     const made = table({
       models: [model("m"), model("n", { contextWindow: null })],
       endpoints: [endpoint("a"), endpoint("b", { provider: "q", region: "us-east", model: "n" })],
@@ -140,8 +140,8 @@ describe("what a workspace may use", () => {
           provider(id, { trainsOnData: ids.includes(id), region: id === "p" ? "eu-west" : "us-east" }),
         ),
       });
-    expect(placesOf(only(training("q")))).toEqual(["a"]);
-    expect(placesOf(only(training("p", "q")))).toEqual(["a", "b"]);
+    expect(endpointsOf(only(training("q")))).toEqual(["a"]);
+    expect(endpointsOf(only(training("p", "q")))).toEqual(["a", "b"]);
   });
 
   it("says that tokens are counted only where a provider counts them", () => {
@@ -272,7 +272,7 @@ describe("the catalogue and the decision", () => {
     const features = requested.operation === "messages.count_tokens" ? (["count_tokens"] as const) : [];
     const question = { model: "r", shape: { ...requested, features }, preferences: null };
     const decision = decide(made, { ...fakePolicies(), policies: [] }, identity, question, 0);
-    return decision.outcome === "route" ? decision.plan.map((place) => place.endpoint.id) : null;
+    return decision.outcome === "route" ? decision.plan.map((candidate) => candidate.endpoint.id) : null;
   };
 
   it("say the same of every table", () => {
@@ -288,7 +288,7 @@ describe("the catalogue and the decision", () => {
           expect(usable?.operations.includes(operation) ?? false, operation).toBe(gets);
           for (const id of plans.flatMap((plan) => plan ?? [])) seen.add(id);
         }
-        expect(placesOf(usable) ?? []).toEqual(letters.filter((id) => seen.has(id)));
+        expect(endpointsOf(usable) ?? []).toEqual(letters.filter((id) => seen.has(id)));
         for (const length of [64, 256]) {
           expect(usable?.dimensions.includes(length) ?? false).toBe(
             routed(made, { operation: "embeddings", dimensions: length }) !== null,

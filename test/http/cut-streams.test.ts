@@ -147,7 +147,7 @@ describe("a client that leaves a stream", () => {
 });
 
 describe("a client that leaves a stream of which nothing counts tokens", () => {
-  test("gives its place back at once, and the provider is not read on", async () => {
+  test("gives its slot back at once, and the provider is not read on", async () => {
     const upstream = await startUpstream(async (stream, call) => {
       startSse(stream);
       stream.write(sse(delta("word")));

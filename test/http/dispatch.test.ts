@@ -65,18 +65,18 @@ function failing(status: number, headers: Record<string, string> = {}) {
   };
 }
 
-const placeOf = (response: Response): string =>
+const endpointOf = (response: Response): string =>
   /endpoint=(\w)/.exec(response.headers.get("x-signalbox-route") ?? "")?.[1] ?? "";
 
 /** Endpoints that are not healthy. */
-function unhealthy({ places, snapshots }: Router): Readonly<Record<string, object>> {
+function unhealthy({ tracker, snapshots }: Router): Readonly<Record<string, object>> {
   const ids = Object.keys(snapshots.current.decider.table.endpoints);
-  const standings = ids.map((id) => [id, places.status(id, performance.now())] as const);
+  const standings = ids.map((id) => [id, tracker.status(id, performance.now())] as const);
   return Object.fromEntries(standings.filter(([, { state }]) => state !== "healthy"));
 }
 
 describe("a failure that may pass", () => {
-  it("is tried again at the only place there is, within the attempts allowed", async () => {
+  it("is tried again at the only endpoint there is, within the attempts allowed", async () => {
     let calls = 0;
     const upstream = await startUpstream((response) => {
       calls += 1;
@@ -145,7 +145,7 @@ describe("a failure that may pass", () => {
       const limited = await startUpstream(failing(429, { "retry-after": value }));
       const well = await startUpstream((response) => answerJson(response));
       const router = await startRouter({ table: tableOver([limited, well]) });
-      for (let count = 0; count < 2; count += 1) expect(placeOf(await post(router, hello))).toBe("b");
+      for (let count = 0; count < 2; count += 1) expect(endpointOf(await post(router, hello))).toBe("b");
       // Nothing usable was said: the usual time out holds.
       expect(limited.calls, value).toHaveLength(1);
     }
@@ -166,7 +166,7 @@ describe("the commit point", () => {
       sse({ id: "c", choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }] }),
     ],
     ["comments", ": ping\n\n: ping\n\n"],
-  ])("a stream that dies after %s is answered by the next place", async (_name, beginning) => {
+  ])("a stream that dies after %s is answered by the next endpoint", async (_name, beginning) => {
     const dying = await startUpstream(async (response) => {
       startSse(response);
       response.write(beginning);
@@ -183,7 +183,7 @@ describe("the commit point", () => {
     expect(text).toContain('"hi"');
     expect(text).not.toContain("ping");
     expect(text.match(/\[DONE\]/g)).toHaveLength(1);
-    expect(placeOf(response)).toBe("b");
+    expect(endpointOf(response)).toBe("b");
   });
 
   it("is the first text: after it a failure is said, and no other endpoint answers", async () => {
@@ -238,22 +238,22 @@ describe("health", () => {
     const well = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([ill, well], { health: HEALTH }) });
     for (const expected of [1, 2, 2, 2]) {
-      expect(placeOf(await post(router, hello))).toBe("b");
+      expect(endpointOf(await post(router, hello))).toBe("b");
       expect(ill.calls).toHaveLength(expected);
     }
     expect(unhealthy(router)).toMatchObject({ a: { state: "ejected", consecutive_failures: 2 } });
     await pause(160);
     expect(unhealthy(router)).toMatchObject({ a: { state: "half_open" } });
     // The trial fails, and the next time out is twice as long.
-    expect(placeOf(await post(router, hello))).toBe("b");
+    expect(endpointOf(await post(router, hello))).toBe("b");
     expect(ill.calls).toHaveLength(3);
     await pause(160);
     expect(unhealthy(router)).toMatchObject({ a: { state: "ejected" } });
     isIll = false;
     await pause(160);
-    expect(placeOf(await post(router, hello))).toBe("a");
+    expect(endpointOf(await post(router, hello))).toBe("a");
     expect(unhealthy(router)).toEqual({});
-    expect(placeOf(await post(router, hello))).toBe("a");
+    expect(endpointOf(await post(router, hello))).toBe("a");
   });
 
   it("never leaves the last one out", async () => {
@@ -269,7 +269,7 @@ describe("health", () => {
     const limited = await startUpstream(failing(429, { "retry-after-ms": "200" }));
     const well = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([limited, well]) });
-    for (let count = 0; count < 3; count += 1) expect(placeOf(await post(router, hello))).toBe("b");
+    for (let count = 0; count < 3; count += 1) expect(endpointOf(await post(router, hello))).toBe("b");
     expect(limited.calls).toHaveLength(1);
     expect(unhealthy(router)).toMatchObject({ a: { state: "rate_limited" } });
     await pause(220);
@@ -348,14 +348,14 @@ describe("health", () => {
     const health = { ...HEALTH, ejection: 50, longestEjection: 50, probe: { path: "/models", interval: 50 } };
     const base = tableOver([upstream, well], { health });
     const router = await startRouter({ table: base });
-    const places = new EndpointTracker(healthSettingsOf(router.snapshots));
+    const tracker = new EndpointTracker(healthSettingsOf(router.snapshots));
     const failure = { kind: "server_error", status: 500, retryAfter: null, code: null } as const;
     for (let count = 0; count < 2; count += 1) {
-      places.begin("a", performance.now());
-      places.end("a", { failure, firstToken: null, tokensPerSecond: null }, performance.now());
+      tracker.begin("a", performance.now());
+      tracker.end("a", { failure, firstToken: null, tokensPerSecond: null }, performance.now());
     }
     const { decider, connections } = router.snapshots.current;
-    const stop = startProber(places, () => ({ table: decider.table, connections }));
+    const stop = startProber(tracker, () => ({ table: decider.table, connections }));
     try {
       const probes = () => upstream.calls.filter(({ path }) => path === "/v1/models");
       await until(() => probes().length >= 1);
@@ -363,9 +363,9 @@ describe("health", () => {
       expect(authorization).toBe("Bearer secret-of-p-a");
       // None of those that a browser's fetch adds.
       expect(Object.keys(others).toSorted()).toEqual(["connection", "host", "user-agent"]);
-      expect(places.status("a", performance.now()).state).not.toBe("healthy");
+      expect(tracker.status("a", performance.now()).state).not.toBe("healthy");
       isIll = false;
-      await until(() => places.status("a", performance.now()).state === "healthy");
+      await until(() => tracker.status("a", performance.now()).state === "healthy");
     } finally {
       stop();
     }
@@ -389,7 +389,7 @@ describe("balance", () => {
     const upstreams = [await answering(), await answering(), await answering()];
     const router = await startRouter({ table: routed(upstreams, tier(3, "sticky", [1, 1, 1])) });
     const requested = async (body: object, headers: Record<string, string> = {}): Promise<string> =>
-      placeOf(await post(router, { ...hello, ...body }, headers));
+      endpointOf(await post(router, { ...hello, ...body }, headers));
     for (const [body, headers] of [
       [{ prompt_cache_key: "k1" }, {}],
       [{}, { "x-session-id": "s1" }],
@@ -398,9 +398,9 @@ describe("balance", () => {
       const first = await requested(body, headers);
       for (let count = 0; count < 5; count += 1) expect(await requested(body, headers)).toBe(first);
     }
-    const places = new Set<string>();
-    for (let key = 0; key < 30; key += 1) places.add(await requested({ prompt_cache_key: `other ${key}` }));
-    expect(places.size).toBe(3);
+    const tracker = new Set<string>();
+    for (let key = 0; key < 30; key += 1) tracker.add(await requested({ prompt_cache_key: `other ${key}` }));
+    expect(tracker.size).toBe(3);
   });
 
   it("goes where fewer calls are under way", async () => {
@@ -436,7 +436,7 @@ describe("balance", () => {
     const ask = async (provider: object): Promise<string> => {
       const response = await post(router, { ...streamed, provider });
       await response.text();
-      return placeOf(response);
+      return endpointOf(response);
     };
     // The table's order, until somebody asks for more.
     expect(await ask({})).toBe("a");
@@ -447,14 +447,14 @@ describe("balance", () => {
     expect(await ask({})).toBe("a");
   });
 
-  it("with allow_fallbacks: false tries one place, whichever is first now", async () => {
+  it("with allow_fallbacks: false tries one endpoint, whichever is first now", async () => {
     const ill = await startUpstream(failing(500));
     const well = await answering();
     const more = { ...tier(2, "order", [1, 1]), maxAttempts: 4 };
     const router = await startRouter({ table: routed([ill, well], more) });
     const response = await post(router, { ...hello, provider: { allow_fallbacks: false } });
     expect(response.status).toBe(502);
-    // The one place twice, and no other.
+    // The one endpoint twice, and no other.
     expect([ill, well].map(({ calls }) => calls.length)).toEqual([2, 0]);
   });
 });
@@ -491,41 +491,44 @@ describe("a provider whose calls are all taken", () => {
     expect((await second).status).toBe(200);
   });
 
-  it("is not waited for while another place is free", async () => {
+  it("is not waited for while another endpoint is free", async () => {
     const { upstream, waiting } = await held();
     const other = await startUpstream((response) => answerJson(response));
     const table = tableOver([upstream, other], { maxConcurrency: 1, queue: { size: 5, wait: 5_000 } });
     const router = await startRouter({ table });
     const first = post(router, hello);
     await until(() => waiting.length === 1);
-    expect(placeOf(await post(router, hello))).toBe("b");
+    expect(endpointOf(await post(router, hello))).toBe("b");
     waiting[0]?.();
     await first;
   });
 
-  it.each(["out for its health", "without credentials"])("is waited for where the other place is %s", async (why) => {
-    const { upstream, waiting } = await held();
-    const ill = await startUpstream(failing(500));
-    const health = { ...HEALTH, ejection: 60_000, longestEjection: 60_000 };
-    const queue = { size: 5, wait: 5_000 };
-    const router = await startRouter({
-      table: tableOver([upstream, ill], { maxConcurrency: 1, queue, health }),
-      ...(why === "without credentials" ? { disabled: ["p-b"] } : {}),
-    });
-    if (why === "out for its health") {
-      for (let count = 0; count < 2; count += 1) await post(router, { ...hello, provider: { only: ["p-b"] } });
-    }
-    const before = ill.calls.length;
-    const first = post(router, hello);
-    await until(() => waiting.length === 1);
-    const second = post(router, hello);
-    await pause(50);
-    waiting[0]?.();
-    await until(() => waiting.length === 2);
-    waiting[1]?.();
-    expect([(await first).status, (await second).status]).toEqual([200, 200]);
-    expect(ill.calls).toHaveLength(before);
-  });
+  it.each(["out for its health", "without credentials"])(
+    "is waited for where the other endpoint is %s",
+    async (why) => {
+      const { upstream, waiting } = await held();
+      const ill = await startUpstream(failing(500));
+      const health = { ...HEALTH, ejection: 60_000, longestEjection: 60_000 };
+      const queue = { size: 5, wait: 5_000 };
+      const router = await startRouter({
+        table: tableOver([upstream, ill], { maxConcurrency: 1, queue, health }),
+        ...(why === "without credentials" ? { disabled: ["p-b"] } : {}),
+      });
+      if (why === "out for its health") {
+        for (let count = 0; count < 2; count += 1) await post(router, { ...hello, provider: { only: ["p-b"] } });
+      }
+      const before = ill.calls.length;
+      const first = post(router, hello);
+      await until(() => waiting.length === 1);
+      const second = post(router, hello);
+      await pause(50);
+      waiting[0]?.();
+      await until(() => waiting.length === 2);
+      waiting[1]?.();
+      expect([(await first).status, (await second).status]).toEqual([200, 200]);
+      expect(ill.calls).toHaveLength(before);
+    },
+  );
 
   it("is not waited for by a client that has gone", async () => {
     const { upstream, waiting } = await held();

@@ -233,7 +233,7 @@ describe("embeddings", () => {
     expect(data.map(({ embedding }) => embedding)).toEqual(["a", "b", "c"].map(vectorOf));
   });
 
-  it("fall back as parts: what the first place has answered is kept", async () => {
+  it("fall back as parts: what the first endpoint has answered is kept", async () => {
     const first = await startUpstream((response, call) => {
       if (inputsOf(call).includes("text 9")) answerJson(response, { error: { message: "down" } }, 500);
       else answerVectors(response, call);

@@ -7,18 +7,18 @@ import { endpoint, model } from "../support/table.ts";
 
 const BEDROCK = ["bedrock_invoke"];
 
-interface Place {
+interface EndpointOptions {
   readonly flags: readonly string[];
   /** Words of the simulated provider, at the end of the model's name. */
   readonly words?: string;
 }
 
-/** A route over one endpoint a place, in this order; all of them speak messages at the simulated provider. */
-function routeOver(url: string, places: readonly Place[]): RoutingTable {
-  const base = tableOver(places.map(() => ({ url, calls: [] })));
+/** A route over one endpoint for each of the options, in this order; all of them speak messages at the simulated provider. */
+function routeOver(url: string, options: readonly EndpointOptions[]): RoutingTable {
+  const base = tableOver(options.map(() => ({ url, calls: [] })));
   const endpoints: Record<string, EndpointRow> = {};
   const providers: Record<string, ProviderRow> = {};
-  for (const [index, { flags, words = "" }] of places.entries()) {
+  for (const [index, { flags, words = "" }] of options.entries()) {
     const id = ["a", "b"][index] ?? "x";
     const row = base.providers[`p-${id}`];
     if (row === undefined) throw new Error("no such provider");
@@ -65,8 +65,8 @@ describe("a model that a cloud hosts", () => {
 
   test("that fails before it has said anything gives way to the next, which is called as it wants to be", async () => {
     const mock = await mockForTest();
-    const places = [{ flags: BEDROCK, words: "+error-frame=after-1" }, { flags: ["vertex_raw_predict"] }];
-    const router = await startRouter({ table: routeOver(mock.url, places) });
+    const options = [{ flags: BEDROCK, words: "+error-frame=after-1" }, { flags: ["vertex_raw_predict"] }];
+    const router = await startRouter({ table: routeOver(mock.url, options) });
     const response = await ask(router, "/api/v1/messages", { max_tokens: 50, stream: true });
     expect(await response.text()).toContain("event: message_stop\n");
     await router.settled(1);

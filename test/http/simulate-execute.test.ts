@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { startRouter, startUpstream, type Router } from "../support/router.ts";
 import { askings, fixtures, policiesOf, rules, tableOf, type Asking } from "./simulate-fixture.ts";
-import { learnings, placesWith } from "./simulate-learnt.ts";
+import { learnings, candidatesWith } from "./simulate-learnt.ts";
 
 const KEY = { authorization: "Bearer good", "content-type": "application/json" };
 
@@ -50,7 +50,7 @@ describe("simulate == execute", () => {
     "over random tables, policies, requests, measurements and health: route, order, denial, reason, status",
     { timeout: 120_000 },
     async () => {
-      // What an operator must mend sends a request to every other place, once and without a pause.
+      // What an operator must mend sends a request to every other endpoint, once and without a pause.
       const upstream = await startUpstream((response) => {
         response.writeHead(401, { "content-type": "application/json" });
         response.end("{}");
@@ -71,7 +71,7 @@ describe("simulate == execute", () => {
               const router = await startRouter({
                 table: tableOf(fixture, upstream.url),
                 policies: policiesOf(ruled),
-                runtime: { endpoints: placesWith(learnt) },
+                runtime: { endpoints: candidatesWith(learnt) },
               });
               const { said, real, decision, outcome } = await simulateThenExecute(
                 router,

@@ -9,7 +9,7 @@ import { endpoint, fakePolicies, model, provider, route, table, workspace } from
 const PROVIDERS = ["p", "q", "s"] as const;
 const CAPABILITIES = ["tools", "json_schema", "image_input", "reasoning", "logprobs"] as const satisfies Capability[];
 
-const places = fc.array(
+const drawn = fc.array(
   fc.record({
     provider: fc.constantFrom(...PROVIDERS),
     model: fc.constantFrom("m", "n"),
@@ -30,7 +30,7 @@ const REGIONS: readonly string[] = ["eu-west", "us-east"];
 
 /** A table with everything in it that may decide where a request goes. */
 export const fixtures = fc.record({
-  places,
+  drawn,
   balances: fc.array(fc.constantFrom(...BALANCES), { minLength: 1, maxLength: 2 }),
   onGap: fc.constantFrom("deny" as const, "narrow" as const),
   foreign: mostly(false, fc.boolean()),
@@ -50,18 +50,18 @@ export function tableOf(made: Fixture, url: string): RoutingTable {
     q: "openai-chat",
     s: made.foreign ? "anthropic-messages" : "openai-chat",
   } as const;
-  const rows = made.places.map((place, index) =>
+  const rows = made.drawn.map((each, index) =>
     endpoint(`e${index}`, {
-      provider: place.provider,
-      model: place.model,
-      region: region[place.provider],
-      dialect: dialect[place.provider],
-      price: place.price === null ? null : { input: place.price, output: 0, request: 0 },
-      capabilities: CAPABILITIES.filter((capability) => !place.lacks.includes(capability)).toSorted(),
+      provider: each.provider,
+      model: each.model,
+      region: region[each.provider],
+      dialect: dialect[each.provider],
+      price: each.price === null ? null : { input: each.price, output: 0, request: 0 },
+      capabilities: CAPABILITIES.filter((capability) => !each.lacks.includes(capability)).toSorted(),
     }),
   );
   const tiers: TierRow[] = [];
-  for (const [index, { begins }] of made.places.entries()) {
+  for (const [index, { begins }] of made.drawn.entries()) {
     const last = tiers.at(-1);
     const balance = made.balances[tiers.length % made.balances.length] ?? "order";
     if (last === undefined || begins) tiers.push({ endpoints: [`e${index}`], balance, weights: [1] });

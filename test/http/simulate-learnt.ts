@@ -34,17 +34,17 @@ export const learnings = fc.array(learnt, { minLength: 5, maxLength: 5 });
 type Learnings = typeof learnings extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** What a process knows that has seen these calls. */
-export function placesWith(known: Learnings): EndpointTracker {
-  const places = new EndpointTracker(() => HEALTH);
+export function candidatesWith(known: Learnings): EndpointTracker {
+  const candidates = new EndpointTracker(() => HEALTH);
   const now = performance.now();
   for (const [index, { calls, underWay }] of known.entries()) {
     const id = `e${index}`;
     for (const { ago, firstToken, tokensPerSecond, failure } of calls.toSorted((left, right) => right.ago - left.ago)) {
-      places.begin(id, now - ago - 1);
+      candidates.begin(id, now - ago - 1);
       const ended = failure === null ? null : failureOf(failure);
-      places.end(id, { failure: ended, firstToken, tokensPerSecond }, now - ago);
+      candidates.end(id, { failure: ended, firstToken, tokensPerSecond }, now - ago);
     }
-    for (let call = 0; call < underWay; call += 1) places.begin(id, now);
+    for (let call = 0; call < underWay; call += 1) candidates.begin(id, now);
   }
-  return places;
+  return candidates;
 }

@@ -83,15 +83,15 @@ describe("simulation", () => {
 
   it("for sort: latency names the endpoint that calls go to, and the age of the measurements", async () => {
     const upstreams = await twoUpstreams();
-    const places = new EndpointTracker(() => null);
-    const router = await startRouter({ table: tableOver(upstreams), runtime: { endpoints: places } });
+    const candidates = new EndpointTracker(() => null);
+    const router = await startRouter({ table: tableOver(upstreams), runtime: { endpoints: candidates } });
     const now = performance.now();
     for (const [id, firstToken] of [
       ["a", 900],
       ["b", 300],
     ] as const) {
-      places.begin(id, now - 61_000);
-      places.end(id, { failure: null, firstToken, tokensPerSecond: null }, now - 60_000);
+      candidates.begin(id, now - 61_000);
+      candidates.end(id, { failure: null, firstToken, tokensPerSecond: null }, now - 60_000);
     }
     const body = { ...chatBody([], { sort: "latency" }, false) };
     const said = await explained(router, { model: "r", request: body });

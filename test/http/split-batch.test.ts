@@ -75,9 +75,9 @@ describe("a batch that endpoints in two regions answered", () => {
     expect(page).toMatch(/^signalbox_tokens_total\{route="r",provider="p1",type="input"\} 10$/m);
     const increments = new Increments();
     rollUpOutcome(increments, decisionFacts(decision), outcome);
-    const places = increments.entries().filter(({ facet }) => facet === "place");
+    const counts = increments.entries().filter(({ facet }) => facet === "place");
     expect(
-      places.map(({ labels, cell }) => [labels, cell.get("requests"), cell.get("attempts"), cell.get("input_tokens")]),
+      counts.map(({ labels, cell }) => [labels, cell.get("requests"), cell.get("attempts"), cell.get("input_tokens")]),
     ).toEqual([
       ['["p0","eu-west","m"]', 1, expect.any(Number), 20],
       ['["p1","us-east","m"]', 1, 2, 10],

@@ -18,7 +18,7 @@ import {
 
 const BASE = { workspace: "w", route: "r" } as const;
 
-interface Place {
+interface EndpointOptions {
   readonly dialect: string;
   readonly model?: Partial<ModelRow>;
 }
@@ -26,7 +26,7 @@ interface Place {
 /** A route over one upstream a dialect, in this order. */
 function routeOver(
   upstreams: readonly Upstream[],
-  places: readonly Place[],
+  options: readonly EndpointOptions[],
   onGap: "deny" | "narrow" = "deny",
 ): RoutingTable {
   const base = tableOver(upstreams);
@@ -34,7 +34,7 @@ function routeOver(
   if (row === undefined || workspace === undefined) throw new Error("no rows");
   const endpoints: Record<string, EndpointRow> = {};
   const models: Record<string, ModelRow> = {};
-  for (const [index, { dialect, model: more }] of places.entries()) {
+  for (const [index, { dialect, model: more }] of options.entries()) {
     const id = ["a", "b"][index] ?? "x";
     models[`m-${id}`] = model(`m-${id}`, {
       capabilities: ["tools", "reasoning"],
@@ -211,8 +211,8 @@ describe("what only an endpoint's printer can see", () => {
         await startUpstream((response) => answerJson(response)),
         await startUpstream((response) => answerJson(response)),
       ];
-      const places = [{ dialect: "openai-chat" }, { dialect: "anthropic-messages", model: budgets }];
-      const base = routeOver(upstreams, places, onGap);
+      const options = [{ dialect: "openai-chat" }, { dialect: "anthropic-messages", model: budgets }];
+      const base = routeOver(upstreams, options, onGap);
       const second = base.endpoints["b"];
       if (second === undefined) throw new Error("no endpoint");
       const features = [...second.features, "effort_high", "reasoning_budget"] as const;
@@ -315,8 +315,8 @@ describe("a whole Response that says failed", () => {
       await startUpstream((response) => answerJson(response, { ...failed, error })),
       await startUpstream((response) => answerJson(response, { ...failed, error })),
     ];
-    const places = [{ dialect: "openai-responses" }, { dialect: "openai-responses" }];
-    const router = await startRouter({ table: routeOver(upstreams, places) });
+    const options = [{ dialect: "openai-responses" }, { dialect: "openai-responses" }];
+    const router = await startRouter({ table: routeOver(upstreams, options) });
     const answer = await call(router, path, body);
     const text = await answer.text();
     expect(answer.status, text).toBe(status);
@@ -328,7 +328,7 @@ describe("a whole Response that says failed", () => {
   });
 });
 
-it("asks another place, and not the same one again, for an answer that has no place on the surface", async () => {
+it("asks another endpoint, and not the same one again, for an answer that the surface cannot express", async () => {
   const calls = [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }];
   const choice = { index: 0, message: { role: "assistant", content: null, tool_calls: calls } };
   const upstream = await startUpstream((response) =>

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 /** A secret word that was put somewhere. */
 export interface Canary {
   /** Where it was put. */
-  readonly place: string;
+  readonly location: string;
   readonly word: string;
 }
 
@@ -16,21 +16,21 @@ const LENGTH = 28;
 export class Canaries {
   readonly all: Canary[] = [];
 
-  /** A new word for this place. */
-  word(place: string): string {
+  /** A new text for this location. */
+  word(location: string): string {
     const word = [...randomBytes(LENGTH)].map((byte) => ALPHABET[byte % ALPHABET.length] ?? "a").join("");
-    return this.adopt(place, word);
+    return this.adopt(location, word);
   }
 
   /** A word that somebody else has made, such as a key's secret. */
-  adopt(place: string, word: string): string {
-    this.all.push({ place, word });
+  adopt(location: string, word: string): string {
+    this.all.push({ location, word });
     return word;
   }
 }
 
 export interface Finding {
-  readonly place: string;
+  readonly location: string;
   readonly form: string;
 }
 
@@ -65,8 +65,8 @@ export function formsOf(word: string): ReadonlyMap<string, string> {
 export function scan(bytes: Uint8Array | string, canaries: readonly Canary[]): readonly Finding[] {
   const text = typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("latin1");
   const findings: Finding[] = [];
-  for (const { place, word } of canaries) {
-    for (const [form, wanted] of formsOf(word)) if (text.includes(wanted)) findings.push({ place, form });
+  for (const { location, word } of canaries) {
+    for (const [form, wanted] of formsOf(word)) if (text.includes(wanted)) findings.push({ location, form });
   }
   return findings;
 }

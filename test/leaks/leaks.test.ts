@@ -154,8 +154,8 @@ afterAll(() => upstream.close());
 const CONTENT = new Set(Object.keys(words.content));
 
 /** What may stand in an answer's body: a client's own words in a good answer to it, and the name of a member in the error that refuses the member. */
-function mayHold({ status }: Answer, { place }: Canary): boolean {
-  return (status === 200 && CONTENT.has(place)) || (status === 400 && place === "member name");
+function mayHold({ status }: Answer, { location }: Canary): boolean {
+  return (status === 200 && CONTENT.has(location)) || (status === 400 && location === "member name");
 }
 
 describe("secrets", () => {
@@ -188,8 +188,8 @@ describe("secrets", () => {
 
   it("did reach the providers that are to have them, and no others", () => {
     const seen = upstream.seen();
-    const reached = new Set(scan(seen, canaries.all).map(({ place }) => place));
-    for (const place of [
+    const reached = new Set(scan(seen, canaries.all).map(({ location }) => location));
+    for (const location of [
       "prompt",
       "system",
       "document",
@@ -199,7 +199,7 @@ describe("secrets", () => {
       "tool result",
       "provider key",
     ]) {
-      expect(reached, place).toContain(place);
+      expect(reached, location).toContain(location);
     }
     const hidden = ["service key", "wrong key", "query string", "path"];
     const headers = [
@@ -214,8 +214,8 @@ describe("secrets", () => {
       "x-stainless-os",
       "anthropic-beta",
     ];
-    for (const place of [...hidden, ...headers.map((name) => `header ${name}`)])
-      expect(reached, place).not.toContain(place);
+    for (const location of [...hidden, ...headers.map((name) => `header ${name}`)])
+      expect(reached, location).not.toContain(location);
   });
 
   it("stand in no answer but a client's own words in its own", () => {
@@ -224,9 +224,9 @@ describe("secrets", () => {
       const head = answer.head.replace(/x-client-request-id\n[^\n]*/i, "");
       for (const canary of canaries.all) {
         const inBody = mayHold(answer, canary) ? [] : scan(answer.body, [canary]);
-        for (const { place, form } of [...scan(head, [canary]), ...inBody]) {
+        for (const { location, form } of [...scan(head, [canary]), ...inBody]) {
           found.set(
-            `${place} (${form}) from ${answer.question.path.split("?")[0] ?? ""}: ${answer.status}`,
+            `${location} (${form}) from ${answer.question.path.split("?")[0] ?? ""}: ${answer.status}`,
             answer.body.slice(0, 300),
           );
         }
@@ -237,7 +237,7 @@ describe("secrets", () => {
 
   it("stand in no log, metric, trace, status, record or file", () => {
     const found = [...sinks].flatMap(([sink, text]) =>
-      scan(text, canaries.all).map(({ place, form }) => `${sink}: ${place} (${form})`),
+      scan(text, canaries.all).map(({ location, form }) => `${sink}: ${location} (${form})`),
     );
     expect(found).toEqual([]);
   });
@@ -250,7 +250,7 @@ describe("secrets", () => {
     expect([...sinks].some(([name, text]) => /\.db/.test(name) && text.includes(requestId))).toBe(true);
     expect([...sinks.keys()].some((name) => /\.db-wal \(running\)/.test(name))).toBe(true);
     expect(sinks.get("/metrics as text/plain")).toContain("signalbox_requests_total");
-    const planted: Canary = { place: "planted", word: new Canaries().word("planted") };
+    const planted: Canary = { location: "planted", word: new Canaries().word("planted") };
     for (const [sink, text] of sinks) {
       if (sink === "stderr" && text === "") continue;
       expect(scan(text, [planted]), sink).toEqual([]);
@@ -267,7 +267,7 @@ describe("secrets", () => {
 
   it("are recognised however they are written", () => {
     const word = new Canaries().word("w");
-    const canary = [{ place: "w", word }];
+    const canary = [{ location: "w", word }];
     for (const text of [
       `x${word}y`,
       JSON.stringify({ a: word }),

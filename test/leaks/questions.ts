@@ -12,14 +12,14 @@ export interface Question {
 
 /** Words that are in requests. `content` may come back to the client that sent it, in an answer of status 200. */
 export interface Words {
-  readonly content: Readonly<Record<ContentPlace, string>>;
+  readonly content: Readonly<Record<ContentLocation, string>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly query: string;
   readonly path: string;
   readonly wrongKey: string;
 }
 
-const CONTENT_PLACES = [
+const CONTENT_LOCATIONS = [
   "prompt",
   "system",
   "document",
@@ -42,14 +42,14 @@ const CONTENT_PLACES = [
   "broken JSON",
   "image address",
 ] as const;
-type ContentPlace = (typeof CONTENT_PLACES)[number];
+type ContentLocation = (typeof CONTENT_LOCATIONS)[number];
 
 export function makeWords(canaries: Canaries): Words {
-  const content = Object.fromEntries(CONTENT_PLACES.map((place) => [place, canaries.word(place)]));
+  const content = Object.fromEntries(CONTENT_LOCATIONS.map((location) => [location, canaries.word(location)]));
   const header = (name: string): string => canaries.word(`header ${name}`);
   return {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- made of the very places
-    content: content as Record<ContentPlace, string>,
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- made of the very locations
+    content: content as Record<ContentLocation, string>,
     headers: {
       "user-agent": header("user-agent"),
       cookie: `session=${header("cookie")}`,

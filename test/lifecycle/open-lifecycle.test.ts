@@ -120,7 +120,7 @@ describe("the states", () => {
     expect(() => fold([{ ...first, record: first.record.replace("candidate", "enforced") }])).toThrow(
       /does not verify at position 1/,
     );
-    // A row of another log, whole in itself, at the place that comes next.
+    // A row of another log, whole in itself, at the position that comes next.
     const previous = "ab".repeat(32);
     const foreign = { ...second, previous, hash: chainHash(previous, 2, "policy", second.record) };
     expect(() => fold([first, foreign])).toThrow(/does not verify at position 2/);

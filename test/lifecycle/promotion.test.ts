@@ -224,7 +224,7 @@ describe("requirements", () => {
     expect(await context.promote("p", actor("alice"), { assertions: true })).toMatchObject({
       missing: [{ requirement: "report", claimed: 1 }, { requirement: "assertions" }],
     });
-    // The same report, verified, takes its place.
+    // The same report, verified, replaces it.
     await approve(context, actor("bert"), REPORT);
     expect(await context.promote("p", actor("alice"), { assertions: true })).toHaveProperty("record");
   });

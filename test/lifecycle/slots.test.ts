@@ -59,7 +59,7 @@ describe("contents and slots", () => {
     await context.observe([file("p", "b")], "reload");
     await context.observe([file("p", "a")], "reload");
     expect(context.slots("p")).toBe("r1 -");
-    // And the other one again, in a new deployment: the slot is free, so nobody's place is taken.
+    // And the other one again, in a new deployment: the slot is free, so nothing is replaced.
     await (await context.another()).observe([file("p", "b")]);
     await context.lifecycle.refresh();
     expect(context.slots("p")).toBe("r1 r2");

@@ -147,11 +147,11 @@ describe("whatever is done to a log", () => {
   it("a bit that was changed is found where it is", () => {
     const members = ["position", "previous", "hash", "record"] as const;
     fc.assert(
-      fc.property(fc.nat(rows.length - 1), fc.constantFrom(...members), fc.nat(), (place, member, bit) => {
-        const row = at(rows, place);
+      fc.property(fc.nat(rows.length - 1), fc.constantFrom(...members), fc.nat(), (index, member, bit) => {
+        const row = at(rows, index);
         const changed = { ...row, [member]: flipped(row[member], bit) };
-        const fault = faultIn(rows.with(place, changed), [head]);
-        expect(fault).toMatch(new RegExp(`^${place + 1} (gap|hash)$`));
+        const fault = faultIn(rows.with(index, changed), [head]);
+        expect(fault).toMatch(new RegExp(`^${index + 1} (gap|hash)$`));
       }),
       { numRuns: 3_000 },
     );
@@ -169,7 +169,7 @@ describe("whatever is done to a log", () => {
       what: fc.constantFrom("remove" as const, "swap" as const, "repeat" as const, "cut" as const),
       one: fc.nat(rows.length - 1),
       other: fc.nat(rows.length - 1),
-      again: fc.constantFrom("as they are", "positions", "positions and places before"),
+      again: fc.constantFrom("as they are", "positions", "positions and hashes before"),
     });
     fc.assert(
       fc.property(edits, ({ what, one, other, again }) => {
@@ -188,14 +188,14 @@ describe("whatever is done to a log", () => {
       ...new Story().approved(b, person("zoe")).records[0],
       policy: "eu-residency",
     });
-    for (let place = 3; place < rows.length; place += 1) {
-      const [inserted] = chainTexts([record], at(rows, place - 1));
+    for (let index = 3; index < rows.length; index += 1) {
+      const [inserted] = chainTexts([record], at(rows, index - 1));
       if (inserted === undefined) throw new Error("no row");
-      const before = [...rows.slice(0, place), inserted];
+      const before = [...rows.slice(0, index), inserted];
       expect(faultIn(before)).toBeNull();
-      expect(faultIn([...before, ...rows.slice(place)])).toBe(`${place + 2} gap`);
-      const moved = rows.slice(place).map((row) => ({ ...row, position: row.position + 1 }));
-      expect(faultIn([...before, ...moved])).toBe(`${place + 2} hash`);
+      expect(faultIn([...before, ...rows.slice(index)])).toBe(`${index + 2} gap`);
+      const moved = rows.slice(index).map((row) => ({ ...row, position: row.position + 1 }));
+      expect(faultIn([...before, ...moved])).toBe(`${index + 2} hash`);
     }
   });
 
@@ -212,8 +212,8 @@ describe("whatever is done to a log", () => {
 function flipped(value: string | number, bit: number): string | number {
   if (typeof value === "number") return value ^ (1 << (bit % 16));
   const bytes = Buffer.from(value, "utf8");
-  const place = Math.floor(bit / 8) % bytes.length;
-  bytes[place] = (bytes[place] ?? 0) ^ (1 << (bit % 8));
+  const index = Math.floor(bit / 8) % bytes.length;
+  bytes[index] = (bytes[index] ?? 0) ^ (1 << (bit % 8));
   return bytes.toString("utf8");
 }
 

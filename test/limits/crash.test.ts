@@ -66,13 +66,13 @@ function mostAtOnce(ran: readonly (readonly [number, number])[]): number {
   return most;
 }
 
-/** What every engine does for processes that are killed. @param place a new, empty database */
-function crashLaws(place: () => Promise<string>): void {
+/** What every engine does for processes that are killed. @param database a new, empty one */
+function crashLaws(newDatabase: () => Promise<string>): void {
   it.each(["exact", "overdraws"] as const)(
     "holds the limits over processes killed at random: %s",
     { timeout: 120_000 },
     async (manner) => {
-      const database = await place();
+      const database = await newDatabase();
       // Migrated once, so that no process dies doing it.
       await (await openStore(database)).close();
       const said: Said[] = [];
@@ -94,7 +94,7 @@ function crashLaws(place: () => Promise<string>): void {
       expect(await used()).toBeGreaterThanOrEqual(settled);
       expect(await used()).toBeLessThanOrEqual(CEILING + beyond);
 
-      // The places of the dead are free when their leases are over, and no more than there are.
+      // The slots of the dead are free when their leases are over, and no more than there are.
       await expireLeases(database);
       const quotas = new Quotas({ store: store.limits, holder: "last", now: Date.now });
       const running: Reservation[] = [];
@@ -119,11 +119,11 @@ function crashLaws(place: () => Promise<string>): void {
     },
   );
 
-  it("holds the places for requests under way over processes that live", async () => {
-    const database = await place();
+  it("holds the slots for requests under way over processes that live", async () => {
+    const database = await newDatabase();
     await (await openStore(database)).close();
     const said = await Promise.all(Array.from({ length: 4 }, () => killedSpender(database, "exact")));
-    // Their clocks and the order of what they say are exact to a millisecond or so: ends are said before places are given up.
+    // Their clocks and the order of what they say are exact to a millisecond or so: ends are said before slots are given up.
     expect(mostAtOnce(said.flatMap(({ ran }) => ran))).toBeLessThanOrEqual(CONCURRENCY);
     expect(mostAtOnce(said.flatMap(({ ran }) => ran))).toBeGreaterThan(4);
   });

@@ -102,12 +102,12 @@ describe("the most that a request may use", () => {
     expect(tokensOf(requested(), { ...large, contextWindow: null, maxOutputTokens: null })).toBe(1_064 + 16_384);
   });
 
-  it("costs what the dearest place costs, wherever it stands in the plan", () => {
-    const places = [dear, cheap].map((each) => ({ endpoint: each, model: large }));
+  it("costs what the dearest endpoint costs, wherever it stands in the plan", () => {
+    const endpoints = [dear, cheap].map((each) => ({ endpoint: each, model: large }));
     const request = requested({ body: { max_tokens: 100 }, calls: 2 });
     const micro = 1_064 * 3 + 100 * 15 + 20_000;
-    expect(estimateRequest(request, places).amounts.microUsd).toBe(micro);
-    expect(estimateRequest(request, places.toReversed()).amounts.microUsd).toBe(micro);
+    expect(estimateRequest(request, endpoints).amounts.microUsd).toBe(micro);
+    expect(estimateRequest(request, endpoints.toReversed()).amounts.microUsd).toBe(micro);
   });
 
   it("rounds money up, and not because of a double's last digit", () => {

@@ -204,7 +204,7 @@ describe("another ceiling", () => {
 });
 
 describe("requests at once", () => {
-  it("are bounded over processes, and a place that is left can be taken", async () => {
+  it("are bounded over processes, and a slot that is left can be taken", async () => {
     const store = new MemoryLimitStore();
     const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 2 });
@@ -289,7 +289,7 @@ describe("requests at once", () => {
     expect((await refused(second, acme)).refused).toBe("concurrency");
   });
 
-  it("keep their places for longer than a lease while their process lives", async () => {
+  it("keep their slots for longer than a lease while their process lives", async () => {
     const store = new MemoryLimitStore();
     const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 1 });
@@ -517,7 +517,7 @@ describe("whatever happens, in whatever order", () => {
           const alive = open.filter(({ owner }) => ledgers.includes(owner));
           expect(alive.length).toBeLessThanOrEqual(4);
         };
-        // A process that lets its lease run out has lost its places; that has a test of its own. Here all renew in time.
+        // A process that lets its lease run out has lost its slots; that has a test of its own. Here all renew in time.
         const pass = async (milliseconds: number): Promise<void> => {
           const { before, after } = store;
           store.before = store.after = () => Promise.resolve();
@@ -558,7 +558,7 @@ describe("whatever happens, in whatever order", () => {
               windowOf(each.reservation.at).used += each.amount;
             open = open.filter(({ owner }) => owner !== dead);
             ledgers[step.quotas] = quotasOver(store);
-            // Places come free with the lease.
+            // Slots come free with the lease.
             await pass(SLOT_LEASE + 1);
           } else if (step.kind === "wait") await pass(step.milliseconds);
           judge();

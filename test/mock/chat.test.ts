@@ -46,7 +46,7 @@ describe("the official client", () => {
       type: "function" as const,
       function: {
         name: "get_weather",
-        description: "The weather of a place.",
+        description: "The weather of a city.",
         parameters,
         parse: (text: string) => JSON.parse(text) as object,
         function: (input: object) => void cities.push(input),

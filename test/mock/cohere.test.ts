@@ -4,7 +4,7 @@ import type { GenerateRequest } from "../../src/canon/generate/generate-request.
 import type { AssistantPart, Tool, Turn } from "../../src/canon/generate/message.ts";
 import { cohereChatUpstream } from "../../src/dialects/cohere-chat/dialect.ts";
 import type { MockServer } from "../../mock/server.ts";
-import { asking, target } from "../dialects/cohere-chat/place.ts";
+import { asking, target } from "../dialects/cohere-chat/target.ts";
 import { readRecordings } from "../support/recordings.ts";
 import { HELLO, mockForTest, namedEvents, postTo } from "./start.ts";
 
@@ -22,14 +22,14 @@ const weather: Tool = { name: "get_weather", description: null, parameters: sche
 /** Sends a request as the router would and reads the answer as it would. */
 async function ask(server: MockServer, words: string, more: Partial<GenerateRequest> = {}): Promise<Answer> {
   const request = asking(more);
-  const place = { ...target, endpoint: { ...target.endpoint, upstreamModel: `m${words}` } };
-  const formatted = cohereChatUpstream.format(request, place);
+  const base = { ...target, endpoint: { ...target.endpoint, upstreamModel: `m${words}` } };
+  const formatted = cohereChatUpstream.format(request, base);
   if ("code" in formatted) throw new Error(`${formatted.code} ${formatted.message}`);
   const answer = await postTo(server, formatted.path, formatted.body);
   const bytes = new Uint8Array(await answer.arrayBuffer());
   if (answer.status !== 200) throw new Error(new TextDecoder().decode(bytes));
-  if (!request.stream) return collectAnswer(cohereChatUpstream.parseAnswer(bytes, request, place));
-  const parser = cohereChatUpstream.parseStream(request, place);
+  if (!request.stream) return collectAnswer(cohereChatUpstream.parseAnswer(bytes, request, base));
+  const parser = cohereChatUpstream.parseStream(request, base);
   return collectAnswer([...parser.push(bytes), ...parser.end()]);
 }
 

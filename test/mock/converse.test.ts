@@ -4,7 +4,7 @@ import type { GenerateRequest } from "../../src/canon/generate/generate-request.
 import type { AssistantPart, Turn } from "../../src/canon/generate/message.ts";
 import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts";
 import type { MockServer } from "../../mock/server.ts";
-import { hello, targetWith, text } from "../dialects/bedrock-converse/place.ts";
+import { hello, targetWith, text } from "../dialects/bedrock-converse/target.ts";
 import { codec } from "../dialects/bedrock-converse/wire.ts";
 import { readRecordings } from "../support/recordings.ts";
 import { mockForTest, postTo } from "./start.ts";
@@ -41,12 +41,12 @@ async function ask(
 /** The types of the frames, as the maintained codec reads them. */
 function eventTypes(bytes: Uint8Array): readonly string[] {
   const types: string[] = [];
-  for (let place = 0; place + 4 <= bytes.length;) {
-    const length = new DataView(bytes.buffer, bytes.byteOffset + place).getUint32(0);
-    if (place + length > bytes.length) break;
-    const { headers } = codec.decode(bytes.subarray(place, place + length));
+  for (let offset = 0; offset + 4 <= bytes.length;) {
+    const length = new DataView(bytes.buffer, bytes.byteOffset + offset).getUint32(0);
+    if (offset + length > bytes.length) break;
+    const { headers } = codec.decode(bytes.subarray(offset, offset + length));
     types.push(String((headers[":event-type"] ?? headers[":exception-type"])?.value));
-    place += length;
+    offset += length;
   }
   return types;
 }

@@ -153,12 +153,12 @@ describe("what the clouds do in their own way", () => {
     const response = await postTo(await mockForTest(), exchange.path, exchange.body);
     const bytes = new Uint8Array(await response.arrayBuffer());
     const events: JsonObject[] = [];
-    for (let place = 0; place < bytes.length;) {
-      const length = new DataView(bytes.buffer, place).getUint32(0);
-      const { headers, body: payload } = codec.decode(bytes.subarray(place, place + length));
+    for (let base = 0; base < bytes.length;) {
+      const length = new DataView(bytes.buffer, base).getUint32(0);
+      const { headers, body: payload } = codec.decode(bytes.subarray(base, base + length));
       expect(headers[":event-type"]?.value).toBe("chunk");
       events.push(JSON.parse(Buffer.from(JSON.parse(decoder.decode(payload)).bytes, "base64").toString()));
-      place += length;
+      base += length;
     }
     expect(events.at(0)?.["type"]).toBe("message_start");
     expect(Object.keys(events.at(-1) ?? {})).toEqual(["type", "amazon-bedrock-invocationMetrics"]);

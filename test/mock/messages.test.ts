@@ -264,7 +264,7 @@ const variants: [string, object, string, object][] = [
     "cached=30; cache-write=4",
     { usage: { input_tokens: 70, cache_read_input_tokens: 30, cache_creation_input_tokens: 4 } },
   ],
-  ["a place", { inference_geo: "eu" }, "", { usage: { inference_geo: "eu", service_tier: "standard" } }],
+  ["a region", { inference_geo: "eu" }, "", { usage: { inference_geo: "eu", service_tier: "standard" } }],
 ];
 
 test.each(variants)("streamed and whole say the same: %s", async (_, body, header, expected) => {

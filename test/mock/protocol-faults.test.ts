@@ -285,7 +285,7 @@ describe("an ending that says that the answer failed", () => {
     expect(JSON.parse(early.at(-1)?.data ?? "")).toMatchObject({ response: { output: [] } });
   });
 
-  test("has no place before the answer, nor in a protocol without one", async () => {
+  test("is not possible before the answer, nor in a protocol without one", async () => {
     const server = await mockForTest();
     if (responses === undefined || messages === undefined) throw new Error("the table has both");
     expect(parts(await ask(server, responses, "failed=after-headers")).status).toBe(400);

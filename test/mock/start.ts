@@ -92,14 +92,14 @@ export function parts(answer: Pick<RawAnswer, "bytes">): {
     return { status, head, body: rest, complete: rest.length === length, chunks: 1 };
   }
   const pieces: Buffer[] = [];
-  let place = 0;
+  let base = 0;
   for (;;) {
-    const end = rest.indexOf("\r\n", place);
-    const size = end === -1 ? NaN : Number.parseInt(rest.subarray(place, end).toString(), 16);
+    const end = rest.indexOf("\r\n", base);
+    const size = end === -1 ? NaN : Number.parseInt(rest.subarray(base, end).toString(), 16);
     if (Number.isNaN(size) || size === 0)
       return { status, head, body: Buffer.concat(pieces), complete: size === 0, chunks: pieces.length };
     pieces.push(rest.subarray(end + 2, end + 2 + size));
-    place = end + 2 + size + 2;
+    base = end + 2 + size + 2;
   }
 }
 

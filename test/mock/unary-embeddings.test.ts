@@ -18,8 +18,8 @@ describe("vectors", () => {
         expect(vectorOf(text, length)).toEqual(vector);
         const bytes = Buffer.from(base64Of(vector), "base64");
         expect(bytes).toHaveLength(length * 4);
-        for (const [place, value] of vector.entries()) {
-          const single = bytes.readFloatLE(place * 4);
+        for (const [base, value] of vector.entries()) {
+          const single = bytes.readFloatLE(base * 4);
           expect(single).toBe(Math.fround(value));
           // Six digits are enough to find the number again, and none of them is too much.
           expect(Number(single.toPrecision(6))).toBe(value);
@@ -38,11 +38,11 @@ describe("vectors", () => {
   test("of other texts are others; a short one points where the beginning of a long one does", () => {
     const long = vectorOf("a", 1_536);
     const other = vectorOf("b", 1_536);
-    const product = long.reduce((sum, value, place) => sum + value * (other[place] ?? 0), 0);
+    const product = long.reduce((sum, value, base) => sum + value * (other[base] ?? 0), 0);
     expect(Math.abs(product)).toBeLessThan(0.15);
     const short = vectorOf("a", 256);
     const norm = Math.hypot(...long.slice(0, 256));
-    for (const [place, value] of short.entries()) expect(value).toBeCloseTo((long[place] ?? 0) / norm, 4);
+    for (const [base, value] of short.entries()) expect(value).toBeCloseTo((long[base] ?? 0) / norm, 4);
   });
 });
 
@@ -271,7 +271,7 @@ test.each(refused)("400 for %s", async (_, path, body, message) => {
   const response = await postTo(await mockForTest(), path, body);
   expect(response.status).toBe(400);
   const answer: unknown = await response.json();
-  const text = ["error.message", "detail", "message"].map((place) => at(answer, place)).find(Boolean);
+  const text = ["error.message", "detail", "message"].map((base) => at(answer, base)).find(Boolean);
   expect(text).toMatch(message);
 });
 

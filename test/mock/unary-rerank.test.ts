@@ -131,7 +131,7 @@ describe("refusals", () => {
     const response = await postTo(await mockForTest(), path, body);
     expect(response.status).toBe(400);
     const answer: unknown = await response.json();
-    const text = ["error.message", "detail", "message"].map((place) => at(answer, place)).find(Boolean);
+    const text = ["error.message", "detail", "message"].map((base) => at(answer, base)).find(Boolean);
     expect(text).toMatch(message);
   });
 });

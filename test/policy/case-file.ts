@@ -28,8 +28,8 @@ export function parseCase(text: string): PolicyCase {
 export function printDiagnostics(diagnostics: readonly Diagnostic[]): string {
   return diagnostics
     .map(({ file, line, column, severity, code, message, hint }) => {
-      const place = `${file}:${line}:${column}`;
-      return `${place} ${severity} ${code}: ${message}\n    ${hint}\n`;
+      const position = `${file}:${line}:${column}`;
+      return `${position} ${severity} ${code}: ${message}\n    ${hint}\n`;
     })
     .join("");
 }

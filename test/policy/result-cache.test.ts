@@ -60,12 +60,12 @@ describe("result cache", () => {
     const file = join(folder, "file");
     await writeFile(file, "");
     const own = join(folder, "own");
-    const places = [file, join(file, "below")].flatMap((path) => [
+    const positions = [file, join(file, "below")].flatMap((path) => [
       { directory: path, secretDirectory: own },
       { directory: own, secretDirectory: path },
     ]);
-    for (const place of [...places, null]) {
-      const cache = new ResultCache(place);
+    for (const position of [...positions, null]) {
+      const cache = new ResultCache(position);
       await cache.write(key, "result");
       expect(await cache.read(key)).toBeNull();
     }

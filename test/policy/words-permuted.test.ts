@@ -100,7 +100,7 @@ function worldOf(literals: readonly string[]): World {
   const words = fc.uniqueArray(word, { maxLength: 3 }).map((list) => list.toSorted());
   const byWord = fc.dictionary(word, words, { maxKeys: 4 });
   const free = POOL.filter((one) => !literals.includes(one));
-  const places = fc.uniqueArray(fc.record({ id: word, provider: word, region: word, model: word }), {
+  const positions = fc.uniqueArray(fc.record({ id: word, provider: word, region: word, model: word }), {
     selector: ({ id }) => id,
     maxLength: 4,
   });
@@ -119,7 +119,7 @@ function worldOf(literals: readonly string[]): World {
       .record({
         workspace: fc.record({ id: word, tier: word, labels: words }),
         key: fc.record({ environment: word, workload: word, owner: word, labels: words }),
-        candidates: places.map((list) => list.map((one): PolicyCandidate => candidate(one.id, one))),
+        candidates: positions.map((list) => list.map((one): PolicyCandidate => candidate(one.id, one))),
       })
       .map((changes) => ordinaryInput(changes)),
     permutation: fc.shuffledSubarray(free, { minLength: free.length }).map((shuffled): Permutation => {

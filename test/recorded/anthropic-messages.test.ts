@@ -15,7 +15,7 @@ import { DIALECTS } from "../../src/dialects/table.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import { bodyValidator } from "../../src/http/contract/validate.ts";
 import { nativeFamilyOf } from "../support/dialects.ts";
-import { placesToCut } from "../support/long.ts";
+import { positionsToCut } from "../support/long.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 import { endpoint, model, provider } from "../support/table.ts";
 
@@ -291,7 +291,7 @@ describe.skipIf(recordings === null)("recorded messages (skipped where ../shared
           const printed = reported.flatMap((event) => renderer.push(event)).map((bytes) => decoder.decode(bytes));
           expect(printed.at(-1)).toBe('event: message_stop\ndata: {"type":"message_stop"}\n\n');
         }
-        for (const kept of placesToCut(last + 1, 8)) {
+        for (const kept of positionsToCut(last + 1, 8)) {
           cuts += 1;
           const cut = messagesSurface.relay.observe(contextOf(plain));
           for (const event of events.slice(0, kept)) cut.push(event);

@@ -5,7 +5,7 @@ import type { GenerateRequest } from "../../src/canon/generate/generate-request.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts";
 import { FrameReader } from "../../src/dialects/bedrock-converse/event-stream-frames.ts";
-import { hello, targetWith, tell, withTools } from "../dialects/bedrock-converse/place.ts";
+import { hello, targetWith, tell, withTools } from "../dialects/bedrock-converse/target.ts";
 import { readBody } from "../dialects/bedrock-converse/read-body.ts";
 import { encodeFrame } from "../dialects/bedrock-converse/wire.ts";
 import { brokenLaws } from "../dialects/laws/arbitrary/events.ts";
@@ -109,10 +109,10 @@ function framesOf({ response }: Recording): readonly Uint8Array[] {
   }
   const bytes = new Uint8Array(Buffer.from(text, "base64"));
   const frames: Uint8Array[] = [];
-  for (let place = 0; place < bytes.length;) {
-    const length = new DataView(bytes.buffer, bytes.byteOffset + place).getUint32(0);
-    frames.push(bytes.subarray(place, place + length));
-    place += length;
+  for (let position = 0; position < bytes.length;) {
+    const length = new DataView(bytes.buffer, bytes.byteOffset + position).getUint32(0);
+    frames.push(bytes.subarray(position, position + length));
+    position += length;
   }
   return frames;
 }
@@ -284,19 +284,20 @@ const STRIDE = 97;
 /** Reads the beginning of a stream again for every cut. `whole`: how much of it must arrive. */
 function checkCuts({ id }: Recording, frames: readonly Uint8Array[], whole: number): number {
   const bytes = joined(frames);
-  const places = new Set<number>();
-  for (let place = 0; place < bytes.length; place += bytes.length > EVERY_BYTE ? STRIDE : 1) places.add(place);
+  const positions = new Set<number>();
+  for (let position = 0; position < bytes.length; position += bytes.length > EVERY_BYTE ? STRIDE : 1)
+    positions.add(position);
   let boundary = 0;
   for (const frame of frames) {
     boundary += frame.length;
-    for (const place of [boundary - 1, boundary, boundary + 1]) if (place < bytes.length) places.add(place);
+    for (const position of [boundary - 1, boundary, boundary + 1]) if (position < bytes.length) positions.add(position);
   }
-  for (const kept of places) {
+  for (const kept of positions) {
     const last = tell([bytes.subarray(0, kept)], request, target).at(-1);
     if (last?.type !== (kept < whole ? "failure" : "finish"))
       throw new Error(`${id} cut after ${kept} bytes: ${last?.type}`);
   }
-  return places.size;
+  return positions.size;
 }
 
 function checkUsage(id: string, counted: unknown, usage: ReturnType<typeof collectAnswer>["usage"]): void {

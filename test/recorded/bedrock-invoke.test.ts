@@ -8,7 +8,7 @@ import type { ExchangePlan } from "../../src/dialects/translation/exchange-plan.
 import { exchangeTo } from "../dialects/anthropic-messages/hosted.ts";
 import { codec } from "../dialects/bedrock-converse/wire.ts";
 import { joined } from "../dialects/laws/arbitrary/wire.ts";
-import { placesToCut } from "../support/long.ts";
+import { positionsToCut } from "../support/long.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 
 const recordings = readRecordings("bedrock-invoke");
@@ -89,11 +89,11 @@ function checkWhole(recording: Recording, exchange: ExchangePlan): void {
 /** The events of a recorded stream, as the maintained codec reads its frames. */
 function eventsOf(bytes: Uint8Array): readonly JsonObject[] {
   const events: JsonObject[] = [];
-  for (let place = 0; place < bytes.length;) {
-    const length = new DataView(bytes.buffer, bytes.byteOffset + place).getUint32(0);
-    const frame = JSON.parse(decoder.decode(codec.decode(bytes.subarray(place, place + length)).body));
+  for (let position = 0; position < bytes.length;) {
+    const length = new DataView(bytes.buffer, bytes.byteOffset + position).getUint32(0);
+    const frame = JSON.parse(decoder.decode(codec.decode(bytes.subarray(position, position + length)).body));
     events.push(JSON.parse(Buffer.from(frame.bytes, "base64").toString()));
-    place += length;
+    position += length;
   }
   return events;
 }
@@ -128,14 +128,14 @@ function checkStream(recording: Recording, exchange: ExchangePlan): number {
   const translation = translatedExchange(recording);
   const reported = play(translation, bytes).ending;
   expect(reported, recording.id).toMatchObject({ failure: null, finish: ending.finish });
-  const places = placesToCut(bytes.length, 100);
-  for (const length of places) {
+  const positions = positionsToCut(bytes.length, 100);
+  for (const length of positions) {
     const cut = bytes.subarray(0, length);
     for (const way of [exchange, translation]) {
       expect(play(way, cut).ending.failure?.kind, `${recording.id} cut at byte ${length}`).toBe("truncated");
     }
   }
-  return places.length;
+  return positions.length;
 }
 
 function print(name: string, total: number, passed: number, refused: ReadonlyMap<string, number>): void {

@@ -4,7 +4,7 @@ import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { cohereChatUpstream } from "../../src/dialects/cohere-chat/dialect.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
-import { asking, target } from "../dialects/cohere-chat/place.ts";
+import { asking, target } from "../dialects/cohere-chat/target.ts";
 import { readBody } from "../dialects/cohere-chat/read-body.ts";
 import { brokenLaws } from "../dialects/laws/arbitrary/events.ts";
 import { normalRequest } from "../dialects/laws/normal/request.ts";
@@ -247,7 +247,7 @@ describe.skipIf(recordings === null)("recorded cohere-chat (skipped where ../sha
   });
 
   it("every citation stands where its text stands", () => {
-    let places = 0;
+    let positions = 0;
     for (const { response } of recordings ?? []) {
       const content = listAt(response.body, "message", "content");
       for (const citation of listAt(response.body, "message", "citations")) {
@@ -255,10 +255,10 @@ describe.skipIf(recordings === null)("recorded cohere-chat (skipped where ../sha
         const text = Array.from(textAt(part, "text"));
         const cited = text.slice(Number(memberOf(citation, "start")), Number(memberOf(citation, "end"))).join("");
         expect(cited).toBe(memberOf(citation, "text"));
-        places += 1;
+        positions += 1;
       }
     }
-    expect(places).toBeGreaterThan(30);
+    expect(positions).toBeGreaterThan(30);
   });
 });
 

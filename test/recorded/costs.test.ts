@@ -6,7 +6,7 @@ import type { Price } from "../../src/canon/table.ts";
 import { upstreamFor } from "../../src/dialects/upstreams.ts";
 import { costOfUse } from "../../src/limits/cost.ts";
 import { canon } from "../dialects/openai-chat/canon.ts";
-import { targetOf } from "../dialects/laws/place.ts";
+import { targetOf } from "../dialects/laws/target.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 
 const PROTOCOLS = [

@@ -69,7 +69,7 @@ function leavesOf(value: JsonValue | undefined, path: readonly (string | number)
   return Object.entries(value).flatMap(([name, member]) => leavesOf(member, [...path, name]));
 }
 
-/** Another value of the same type, in the same place. */
+/** Another value of the same type, at the same position. */
 function changed(leaf: Leaf): string | number | boolean {
   if (typeof leaf.value === "boolean") return !leaf.value;
   if (typeof leaf.value === "number") return Number.isInteger(leaf.value) ? leaf.value + 1 : leaf.value / 2;

@@ -4,7 +4,7 @@ import type { EmbedPurpose, EmbedRequest } from "../../src/canon/unary/embed.ts"
 import type { Vector } from "../../src/canon/unary/vector.ts";
 import type { DialectName } from "../../src/dialects/table.ts";
 import { asBase64Text, asFloatText } from "../../src/dialects/unary/vectors/encode.ts";
-import { asking, embedderOf, inPieces, targetFor, wire, type Place } from "../dialects/unary/embed/place.ts";
+import { asking, embedderOf, inPieces, targetFor, wire, type TargetOptions } from "../dialects/unary/embed/target.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 
 const FILES = ["embeddings", "cohere-embed", "gemini-embed", "bedrock-invoke"] as const;
@@ -35,7 +35,7 @@ function pathOf({ request }: Recording): string {
 /** What an exchange says in canon, where it goes, and where its answer's vectors stand. */
 interface Exchange {
   readonly dialect: DialectName;
-  readonly place: Place;
+  readonly options: TargetOptions;
   readonly request: EmbedRequest;
   /** Path after the provider's base URL. */
   readonly path: string;
@@ -43,7 +43,7 @@ interface Exchange {
   readonly inputTokens: unknown;
 }
 
-/** Why an exchange is none that we have: what it says has no place in our requests or answers. */
+/** Why an exchange is none that we have: our requests or answers cannot express it. */
 type Refusal = string;
 
 function number(value: unknown): number | null {
@@ -83,7 +83,7 @@ function readOpenAi(recording: Recording): Exchange {
   const truncation = memberOf(body, "truncation");
   return {
     dialect: isVoyage ? "voyage" : "openai-chat",
-    place: {
+    options: {
       upstreamModel: deployment?.[1] ?? textAt(body, "model"),
       provider: { flags: [...flags, ...(deployment === null ? [] : ["deployment_paths"])], apiVersion },
     },
@@ -118,7 +118,7 @@ function purposeOf(word: string): EmbedPurpose | null {
   return PURPOSES[word] ?? null;
 }
 
-function readCohere({ request: sent, response }: Recording, place: Place, path: string): Exchange | Refusal {
+function readCohere({ request: sent, response }: Recording, options: TargetOptions, path: string): Exchange | Refusal {
   const body = sent?.body;
   if (memberOf(body, "truncate") === "START") return "cut from the start, which no caller can ask for";
   if (typeof memberOf(body, "max_tokens") === "number") return "a limit of tokens, which no caller can ask for";
@@ -127,7 +127,7 @@ function readCohere({ request: sent, response }: Recording, place: Place, path: 
   const model = textAt(body, "model");
   return {
     dialect: "cohere-chat",
-    place: model === "" ? place : { ...place, upstreamModel: model },
+    options: model === "" ? options : { ...options, upstreamModel: model },
     request: asking({
       inputs: texts(listAt(body, "texts")),
       dimensions: number(memberOf(body, "output_dimension")),
@@ -145,13 +145,13 @@ function readInvoked(recording: Recording): Exchange | Refusal {
   const body = sent?.body;
   const upstreamModel = decodeURIComponent(/\/model\/([^/]+)\/invoke/.exec(pathOf(recording))?.[1] ?? "");
   const path = `/model/${encodeURIComponent(upstreamModel)}/invoke`;
-  const place = { upstreamModel, provider: { flags: ["bedrock_invoke"] } };
-  if (memberOf(body, "texts") !== undefined) return readCohere(recording, place, path);
+  const options = { upstreamModel, provider: { flags: ["bedrock_invoke"] } };
+  if (memberOf(body, "texts") !== undefined) return readCohere(recording, options, path);
   if (memberOf(body, "inputText") !== undefined) {
     if (memberOf(body, "normalize") === false) return "vectors of other lengths than one, which no caller can ask for";
     return {
       dialect: "bedrock-titan-embed",
-      place: { upstreamModel },
+      options: { upstreamModel },
       request: asking({ inputs: [textAt(body, "inputText")], dimensions: number(memberOf(body, "dimensions")) }),
       path,
       vectors: [memberOf(response.body, "embedding")],
@@ -166,7 +166,7 @@ function readInvoked(recording: Recording): Exchange | Refusal {
   if (purpose === null) return "a purpose that no caller can ask for";
   return {
     dialect: "bedrock-nova-embed",
-    place: { upstreamModel },
+    options: { upstreamModel },
     request: asking({
       inputs: [textAt(parameters, "text", "value")],
       dimensions: number(memberOf(parameters, "embeddingDimension")),
@@ -187,7 +187,7 @@ function readGemini(recording: Recording): Exchange | Refusal {
   if (method === "embedContent") {
     return {
       dialect: "gemini",
-      place: { upstreamModel: model, provider: { flags: ["embed_content"] } },
+      options: { upstreamModel: model, provider: { flags: ["embed_content"] } },
       request: asking({ inputs: texts(listAt(body, "content", "parts").map((part) => memberOf(part, "text"))) }),
       path,
       vectors: [memberOf(response.body, "embedding", "values")],
@@ -200,7 +200,7 @@ function readGemini(recording: Recording): Exchange | Refusal {
     const counts = predictions.map((item) => Number(memberOf(item, "statistics", "token_count")));
     return {
       dialect: "gemini",
-      place: { upstreamModel: model, provider: { flags: ["predict_embeddings"] } },
+      options: { upstreamModel: model, provider: { flags: ["predict_embeddings"] } },
       request: asking({
         inputs: texts(listAt(body, "instances").map((item) => memberOf(item, "content"))),
         dimensions: number(memberOf(body, "parameters", "outputDimensionality")),
@@ -217,7 +217,7 @@ function readGemini(recording: Recording): Exchange | Refusal {
   const [first] = listAt(body, "requests");
   return {
     dialect: "gemini",
-    place: { upstreamModel: model },
+    options: { upstreamModel: model },
     request: asking({
       inputs: contents.flatMap((parts) => texts(parts.map((part) => memberOf(part, "text")))),
       dimensions: number(memberOf(first, "outputDimensionality")),
@@ -329,18 +329,18 @@ function count(tally: Tally, reason: string): void {
   tally.refused.set(reason, (tally.refused.get(reason) ?? 0) + 1);
 }
 
-function numbersOf(recorded: unknown, place: Place): unknown {
+function numbersOf(recorded: unknown, options: TargetOptions): unknown {
   if (typeof recorded !== "string") return recorded;
   const bytes = Buffer.from(recorded, "base64");
-  if (place.provider?.flags?.includes("int8_vectors") === true) {
+  if (options.provider?.flags?.includes("int8_vectors") === true) {
     return Array.from(bytes, (byte) => (byte > 127 ? byte - 256 : byte));
   }
   return Array.from({ length: bytes.length / 4 }, (_, index) => bytes.readFloatLE(index * 4));
 }
 
 /** The vector is the recorded one, to the number, in both encodings. */
-function checkVector(id: string, vector: Vector, recorded: unknown, place: Place): void {
-  const numbers = numbersOf(recorded, place);
+function checkVector(id: string, vector: Vector, recorded: unknown, options: TargetOptions): void {
+  const numbers = numbersOf(recorded, options);
   const printed: readonly number[] = JSON.parse(asFloatText(vector).text);
   const singles = (list: unknown): readonly number[] =>
     Array.isArray(list) ? list.map((item) => Math.fround(Number(item))) : [];
@@ -366,7 +366,7 @@ describe.skipIf(recordings.length === 0)("recorded embeddings (skipped where ../
       }
       const formatted = embedderOf(exchange.dialect).format(
         exchange.request,
-        targetFor(exchange.dialect, exchange.place),
+        targetFor(exchange.dialect, exchange.options),
       );
       if ("code" in formatted) throw new Error(`${id}: ${formatted.message}`);
       expect(formatted.path, id).toBe(exchange.path);
@@ -393,7 +393,7 @@ describe.skipIf(recordings.length === 0)("recorded embeddings (skipped where ../
         count(tally, exchange);
         continue;
       }
-      const { dialect, place, request, vectors, inputTokens } = exchange;
+      const { dialect, options, request, vectors, inputTokens } = exchange;
       const bytes = wire(response.body);
       if (status !== null && status >= 400) {
         const kind = { 401: "auth", 404: "not_found" }[status];
@@ -401,8 +401,8 @@ describe.skipIf(recordings.length === 0)("recorded embeddings (skipped where ../
         tally.passed += 1;
         continue;
       }
-      const result = embedderOf(dialect).parseAnswer(inPieces(bytes), request, targetFor(dialect, place));
-      if (place.provider?.flags?.includes("float_vectors") === true) {
+      const result = embedderOf(dialect).parseAnswer(inPieces(bytes), request, targetFor(dialect, options));
+      if (options.provider?.flags?.includes("float_vectors") === true) {
         // The row's flag keeps such answers from coming; one that comes all the same must not be misread.
         expect(result, id).toMatchObject({ kind: "malformed", code: "vector_malformed" });
         count(tally, "base64 of double-precision numbers");
@@ -411,7 +411,7 @@ describe.skipIf(recordings.length === 0)("recorded embeddings (skipped where ../
       if ("kind" in result) throw new Error(`${id}: ${result.code}`);
       expect(result.vectors, id).toHaveLength(request.inputs.length);
       expect(vectors, id).toHaveLength(request.inputs.length);
-      for (const [index, vector] of result.vectors.entries()) checkVector(id, vector, vectors[index], place);
+      for (const [index, vector] of result.vectors.entries()) checkVector(id, vector, vectors[index], options);
       expect(result.inputTokens, id).toBe(inputTokens ?? null);
       const isSame = typeof vectors[0] === "string" ? request.encoding === "base64" : request.encoding !== "base64";
       expect(result.isVerbatim, id).toBe(dialect === "openai-chat" && isSame);
@@ -427,7 +427,7 @@ describe.skipIf(recordings.length === 0)("recorded embeddings (skipped where ../
     for (const recording of recordings) {
       const exchange = read(recording);
       if (typeof exchange === "string" || exchange.vectors.length < 2) continue;
-      const { dialect, place, request } = exchange;
+      const { dialect, options, request } = exchange;
       const body: unknown = recording.response.body;
       const list = [["data"], ["embeddings", "float"], ["embeddings"], ["predictions"]]
         .map((path) => memberOf(body, ...path))
@@ -436,7 +436,7 @@ describe.skipIf(recordings.length === 0)("recorded embeddings (skipped where ../
       const items: readonly JsonValue[] = list;
       const parse = (changed: readonly JsonValue[]) => {
         const text = JSON.stringify(body).replace(JSON.stringify(items), () => JSON.stringify(changed));
-        return embedderOf(dialect).parseAnswer(inPieces(wire(text)), request, targetFor(dialect, place));
+        return embedderOf(dialect).parseAnswer(inPieces(wire(text)), request, targetFor(dialect, options));
       };
       const right = parse(items);
       for (const changed of [items.slice(1), [...items, ...items.slice(0, 1)]]) {

@@ -4,7 +4,7 @@ import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import { geminiUpstream } from "../../src/dialects/gemini/dialect.ts";
 import { SseFramer } from "../../src/dialects/sse.ts";
-import { hello, targetWith } from "../dialects/gemini/place.ts";
+import { hello, targetWith } from "../dialects/gemini/target.ts";
 import { brokenLaws } from "../dialects/laws/arbitrary/events.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 

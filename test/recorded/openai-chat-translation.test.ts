@@ -5,10 +5,10 @@ import type { GenerateRequest } from "../../src/canon/generate/generate-request.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
-import { NO_EDITS, NO_HEADERS, targetOf } from "../dialects/laws/place.ts";
+import { NO_EDITS, NO_HEADERS, targetOf } from "../dialects/laws/target.ts";
 import { brokenLaws } from "../dialects/openai-chat/event-laws.ts";
 import { canon } from "../dialects/openai-chat/canon.ts";
-import { placesToCut } from "../support/long.ts";
+import { positionsToCut } from "../support/long.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 
 const recordings = readRecordings("openai-chat");
@@ -132,7 +132,7 @@ describe.skipIf(recordings === null)(
           const data = events.map((event) => parseSseEvent(event).data ?? "");
           if (answer.finish !== null) expect(said(answer), recording.id).toBe(data.map(deltaText).join(""));
           const finishes = data.findIndex((line) => line === "[DONE]" || /"finish_reason": ?"/.test(line));
-          for (const kept of placesToCut(data.length, 8)) {
+          for (const kept of positionsToCut(data.length, 8)) {
             const cut = parseStream(events.slice(0, kept));
             cuts += 1;
             expect(brokenLaws(cut), `${recording.id} cut after ${kept}`).toEqual([]);

@@ -3,8 +3,8 @@ import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
-import { contextOf, NO_HEADERS } from "../dialects/laws/place.ts";
-import { placesToCut } from "../support/long.ts";
+import { contextOf, NO_HEADERS } from "../dialects/laws/target.ts";
+import { positionsToCut } from "../support/long.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 import { post, startRouter, startUpstream, tableOver, type Router, type Upstream } from "../support/router.ts";
 
@@ -140,7 +140,7 @@ describe.skipIf(recordings === null)("recorded chat completions (skipped where .
         const events = new SseFramer().push(encoder.encode(`${streamText(recording)}\n\n`));
         const request = chatSurface.parse({ ...bodyOf(recording), stream: true }, 100, NO_HEADERS);
         if ("code" in request) continue;
-        for (const kept of placesToCut(events.length, 8)) {
+        for (const kept of positionsToCut(events.length, 8)) {
           const observer = chatSurface.relay.observe(contextOf(request));
           for (const event of events.slice(0, kept)) observer.push(event);
           const { ending, events: closing } = observer.end();
@@ -166,11 +166,11 @@ describe.skipIf(recordings === null)("recorded chat completions (skipped where .
         .toString("latin1")
         .search(/"finish_reason": ?"|\[DONE\]/);
       const limit = firstFinish === -1 ? bytes.length : firstFinish;
-      // Forty places a stream, spread so that they fall inside lines, numbers and characters.
-      for (let place = 1; place < limit; place += Math.ceil(limit / 40)) {
+      // Forty positions a stream, spread so that they fall inside lines, numbers and characters.
+      for (let position = 1; position < limit; position += Math.ceil(limit / 40)) {
         const observer = chatSurface.relay.observe(contextOf(request));
-        observer.push(bytes.subarray(0, place));
-        expect(observer.end().ending.failure, `${recording.id} cut at byte ${place}`).not.toBeNull();
+        observer.push(bytes.subarray(0, position));
+        expect(observer.end().ending.failure, `${recording.id} cut at byte ${position}`).not.toBeNull();
       }
     }
   });

@@ -7,7 +7,7 @@ import { COMPLETIONS_FIELDS } from "../../src/dialects/openai-completions/parse-
 import { COMPLETIONS_SCHEMA } from "../../src/dialects/openai-completions/contract.ts";
 import { PROVIDER_PREFERENCES_SCHEMA } from "../../src/dialects/preferences.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
-import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../dialects/laws/place.ts";
+import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../dialects/laws/target.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 
 const recordings = readRecordings("openai-completions");

@@ -177,9 +177,9 @@ describe.skipIf(recordings === null)("recorded responses (skipped where ../share
       const ended = recorded.findIndex(({ type }) => type === "response.completed" || type === "response.incomplete");
       expect(ending.failure, recording.id).toBeNull();
       expect(arrived, recording.id).toHaveLength(ended + 1);
-      for (const [place, event] of arrived.entries()) {
+      for (const [position, event] of arrived.entries()) {
         const { response, ...rest } = event;
-        const { response: original, ...others } = recorded[place] ?? {};
+        const { response: original, ...others } = recorded[position] ?? {};
         // Lists that text parts lack are added, and nothing else.
         const { type } = others;
         expect(rest, recording.id).toEqual(typeof type === "string" ? fillEvent(type, others) : others);

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/j
 import { RERANK_SCHEMA } from "../../src/dialects/cohere-chat/rerank/schema.ts";
 import { rerankSurface } from "../../src/dialects/cohere-chat/rerank/surface.ts";
 import { bodyValidator } from "../../src/http/contract/validate.ts";
-import { bytesOf, placeOf, type PlaceName } from "../dialects/unary/rerank/place.ts";
+import { bytesOf, targetOf, type TargetName } from "../dialects/unary/rerank/target.ts";
 import { contextOf, NO_EDITS, NO_HEADERS } from "../support/dialects.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 
@@ -12,7 +12,7 @@ const recordings = readRecordings("rerank");
 const validate = bodyValidator(RERANK_SCHEMA);
 
 /** Who speaks which protocol; all others speak Jina's. */
-const SPEAKERS: readonly (readonly [RegExp, PlaceName])[] = [
+const SPEAKERS: readonly (readonly [RegExp, TargetName])[] = [
   [/cohere/, "cohere"],
   [/voyage/, "voyage"],
   [/bedrock/, "bedrock"],
@@ -22,7 +22,7 @@ const SPEAKERS: readonly (readonly [RegExp, PlaceName])[] = [
 const STRANGE: readonly (readonly [RegExp, string])[] = [[/"embedding"/, "an answer of embeddings"]];
 
 /** What is sent besides what recorded clients said, and why. */
-const ADDED: Readonly<Record<PlaceName, JsonObject>> = {
+const ADDED: Readonly<Record<TargetName, JsonObject>> = {
   cohere: {},
   invoke: {},
   // Documents are not asked back, whatever a provider does unasked.
@@ -32,7 +32,8 @@ const ADDED: Readonly<Record<PlaceName, JsonObject>> = {
   bedrock: {},
 };
 
-const placeNameOf = ({ host }: Recording): PlaceName => SPEAKERS.find(([pattern]) => pattern.test(host))?.[1] ?? "jina";
+const targetNameOf = ({ host }: Recording): TargetName =>
+  SPEAKERS.find(([pattern]) => pattern.test(host))?.[1] ?? "jina";
 
 function listIn(answer: JsonObject): readonly JsonObject[] {
   const list = answer["results"] ?? answer["data"];
@@ -50,13 +51,13 @@ function bodyOf({ request }: Recording, answer: JsonObject): JsonObject {
   const body = request?.body;
   if (isJsonObject(body)) return body;
   const results = listIn(answer);
-  const places = results.map(({ index }) => (typeof index === "number" ? index : 0));
-  const documents = Array.from({ length: Math.max(...places) + 1 }, (_, place) => `document ${place}`);
+  const positions = results.map(({ index }) => (typeof index === "number" ? index : 0));
+  const documents = Array.from({ length: Math.max(...positions) + 1 }, (_, named) => `document ${named}`);
   return { model: "recorded without its request", query: "q", documents, top_n: results.length };
 }
 
 /** The recorded request as it would go out from here. */
-function expectedRequest(body: JsonObject, name: PlaceName): unknown {
+function expectedRequest(body: JsonObject, name: TargetName): unknown {
   const { top_n: topN, top_k: topK, documents, ...said } = body;
   const present = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null));
   const limit = topN ?? topK ?? null;
@@ -70,14 +71,14 @@ function expectedRequest(body: JsonObject, name: PlaceName): unknown {
 function refusalOf(recording: Recording): string | null {
   const answer = recording.response.body;
   if (!isJsonObject(answer)) return "an answer that is no object";
-  const name = placeNameOf(recording);
+  const name = targetNameOf(recording);
   const body = bodyOf(recording, answer);
   const request = validate(body) ?? rerankSurface.parse(body, 100, NO_HEADERS);
   if ("code" in request) return `${request.code} ${request.param}`;
   const unknown = rerankSurface.refuseUnknown(body, "reject");
   if (unknown !== null) return `${unknown.code} ${unknown.param}`;
-  const place = placeOf(name);
-  const target = { ...place, endpoint: { ...place.endpoint, upstreamModel: request.model } };
+  const named = targetOf(name);
+  const target = { ...named, endpoint: { ...named.endpoint, upstreamModel: request.model } };
   const options = { unknownFields: "reject", edits: NO_EDITS, targets: [target], maxBatchSize: null } as const;
   const task = rerankSurface.open(request, options);
   if ("code" in task) throw new Error(`${recording.id}: ${task.message}`);

@@ -7,7 +7,7 @@ import type { DIALECTS } from "../../src/dialects/table.ts";
 import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { brokenLaws } from "../dialects/openai-chat/event-laws.ts";
 import { canon } from "../dialects/openai-chat/canon.ts";
-import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../dialects/laws/place.ts";
+import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../dialects/laws/target.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 
 const recordings = readRecordings("openai-chat");

@@ -133,7 +133,7 @@ async function raceOverHttp(database: string): Promise<{ readonly code: number; 
   expect(promoted.filter((status) => ![0, 200, 412].includes(status))).toEqual([]);
   expect((await transitions(database)).map(({ kind }) => kind)).toEqual(["promoted"]);
 
-  // What comes back in its place has newer files: they wait, and the old content acts.
+  // The process that replaces it has newer files: they wait, and the old content acts.
   writePolicy(folder, "large");
   await second.start();
   const next = await pair.view(second);

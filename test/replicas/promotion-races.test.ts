@@ -178,7 +178,7 @@ async function raceAndKill(
     expect(records.filter(({ kind }) => kind === "approved").length).toBeGreaterThanOrEqual(approved.length);
     winners.push(winner.kind);
 
-    // A process that begins now, in the place of one that died, serves what won.
+    // A process that begins now, instead of one that died, serves what won.
     const expected =
       winner.kind === "promoted"
         ? { enforced: candidate, candidate: null }

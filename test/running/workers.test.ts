@@ -114,7 +114,7 @@ describe.skipIf(process.platform !== "linux")("two workers (needs /proc of Linux
     await expect.poll(() => metric(server, READY), { timeout: 60_000 }).toBe(2);
     expect(new Set((await statuses(server)).map(({ table_sha256 }) => table_sha256))).toEqual(tables);
 
-    // One that lives and does nothing is found, killed, and another takes its place.
+    // One that lives and does nothing is found, killed, and another replaces it.
     process.kill(server.workers[0] ?? 0, "SIGSTOP");
     await server.says("has not answered for 15 s; the server kills it");
     await expect.poll(() => metric(server, RESTARTS), { timeout: 60_000 }).toBe(3);

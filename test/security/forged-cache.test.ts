@@ -67,27 +67,27 @@ async function forge(source: string, other: string, write: (name: string, text: 
 }
 
 describe.for(Object.keys(SEALS))("a cache entry that was forged %s", (seal) => {
-  const places = ["--cache", "the place in the checkout that older versions used"] as const;
+  const locations = ["--cache", "the location in the checkout that older versions used"] as const;
   const isNewest = seal === "with a secret that lies beside it";
-  // Each seal in each place, one for each command; `npm run test:long` tries all.
-  const ofSimulate = fewOrMany<readonly string[]>([places[isNewest ? 0 : 1]], places);
-  const ofCheck = fewOrMany<readonly string[]>([places[isNewest ? 1 : 0]], places);
+  // Each seal in each location, one for each command; `npm run test:long` tries all.
+  const ofSimulate = fewOrMany<readonly string[]>([locations[isNewest ? 0 : 1]], locations);
+  const ofCheck = fewOrMany<readonly string[]>([locations[isNewest ? 1 : 0]], locations);
 
   /** A checkout with forged entries, and what runs a command in it. */
-  async function checkout(place: string, source: string, other: string) {
+  async function checkout(location: string, source: string, other: string) {
     const cwd = temporaryFolder();
-    const folder = join(cwd, place === "--cache" ? "cache" : ".signalbox/cache");
+    const folder = join(cwd, location === "--cache" ? "cache" : ".signalbox/cache");
     await forge(source, other, (name, text) => SEALS[seal]?.(folder, name, text) ?? Promise.resolve());
     expect(readdirSync(folder).length).toBeGreaterThan(0);
-    const flags = place === "--cache" ? ["--cache", "cache"] : [];
+    const flags = location === "--cache" ? ["--cache", "cache"] : [];
     const environment = { XDG_CACHE_HOME: join(cwd, "home") };
     const run = (command: typeof check, ...argv: readonly string[]): Promise<Ran> =>
       runCommand(command, [...argv, ...flags], { cwd, environment });
     return { cwd, folder, run };
   }
 
-  test.for(ofSimulate)("%s: simulate reports what the files say", async (place) => {
-    const { cwd, run } = await checkout(place, WEAK, STRICT);
+  test.for(ofSimulate)("%s: simulate reports what the files say", async (location) => {
+    const { cwd, run } = await checkout(location, WEAK, STRICT);
     const routes = `${CLEAN}\npolicies: { initial_mode: { "*": enforce } }\n`;
     writeTo(join(cwd, "before"), { "routes.yaml": routes, "policies/gate.rego": STRICT });
     writeTo(join(cwd, "after"), { "routes.yaml": routes, "policies/gate.rego": WEAK });
@@ -96,8 +96,8 @@ describe.for(Object.keys(SEALS))("a cache entry that was forged %s", (seal) => {
     expect((await run(simulate, ...argv, "--detailed-exitcode")).code).toBe(2);
   });
 
-  test.for(ofCheck)("%s: check reports the errors of the files", async (place) => {
-    const { cwd, run } = await checkout(place, BROKEN, WEAK);
+  test.for(ofCheck)("%s: check reports the errors of the files", async (location) => {
+    const { cwd, run } = await checkout(location, BROKEN, WEAK);
     writeTo(cwd, { "routes.yaml": CLEAN, "policies/gate.rego": BROKEN });
     const { code, stdout } = await run(check);
     expect([code, stdout]).toEqual([1, expect.stringContaining("POLICY_SYNTAX")]);

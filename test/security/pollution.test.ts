@@ -6,7 +6,7 @@ import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { CLEAN } from "../compile/base.ts";
 import { startTestServer } from "../support/server.ts";
 
-/** Names that every object has already. None of them, in any place that a caller fills, changes what other requests see. */
+/** Names that every object has already. None of them, in any member that a caller fills, changes what other requests see. */
 
 const NAMES = ["__proto__", "constructor", "prototype", "toString", "valueOf", "hasOwnProperty", "__defineGetter__"];
 const POLLUTED = { polluted: "yes", scopes: ["operations:manage"], workspace: "other", stream: true, toString: null };
@@ -49,7 +49,7 @@ const value = fc.constantFrom(
 const name = fc.constantFrom(...NAMES);
 
 /** Bodies that are nearly right, with such a name somewhere. */
-const body = fc.tuple(name, value, fc.integer({ min: 0, max: 9 })).map(([word, said, place]) => {
+const body = fc.tuple(name, value, fc.integer({ min: 0, max: 9 })).map(([word, said, position]) => {
   const extra = member(word, said);
   const message = (inner = ""): string => `{"role":"user","content":"hello"${inner}}`;
   const shapes = [
@@ -64,7 +64,7 @@ const body = fc.tuple(name, value, fc.integer({ min: 0, max: 9 })).map(([word, s
     `{"model":"chat-small","input":"hello","query":"q","documents":["d"],${extra}}`,
     `{${extra}}`,
   ];
-  return shapes[place] ?? "{}";
+  return shapes[position] ?? "{}";
 });
 
 describe("names that every object has", () => {

@@ -200,7 +200,7 @@ describe("a name", () => {
 });
 
 describe("the router", () => {
-  it("goes on to the next place and says what is to be mended, without the address", async () => {
+  it("goes on to the next endpoint and says what is to be fixed, without the address", async () => {
     const [inside, well] = [
       await startUpstream((response) => answerJson(response)),
       await startUpstream((response) => answerJson(response)),
@@ -237,13 +237,13 @@ describe("the router", () => {
     const base = tableOver([inside], { health });
     const { network: _, ...row } = base.providers["p-a"] ?? provider("p-a");
     const router = await startRouter({ table: { ...base, providers: { "p-a": row } } });
-    const places = new EndpointTracker(healthSettingsOf(router.snapshots));
-    places.begin("a", performance.now());
+    const tracker = new EndpointTracker(healthSettingsOf(router.snapshots));
+    tracker.begin("a", performance.now());
     const failure = { kind: "server_error", status: 500, retryAfter: null, code: null } as const;
-    places.end("a", { failure, firstToken: null, tokensPerSecond: null }, performance.now());
+    tracker.end("a", { failure, firstToken: null, tokensPerSecond: null }, performance.now());
     const { decider, connections } = router.snapshots.current;
-    const probed = vi.spyOn(places, "probed");
-    const stop = startProber(places, () => ({ table: decider.table, connections }));
+    const probed = vi.spyOn(tracker, "probed");
+    const stop = startProber(tracker, () => ({ table: decider.table, connections }));
     try {
       await until(() => probed.mock.calls.length > 0);
       expect(probed.mock.calls[0]?.slice(0, 2)).toEqual(["a", false]);

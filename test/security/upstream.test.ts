@@ -168,14 +168,14 @@ describe("headers of an answer", () => {
 
 describe("an answer that comes byte by byte", () => {
   const timeouts = { connect: 1_000, firstByte: 200, idle: 200, firstToken: 500, total: 500 };
-  const places: readonly (readonly [string, (door: Door) => string])[] = [
+  const beginnings: readonly (readonly [string, (door: Door) => string])[] = [
     ["in its status line", () => ""],
     ["in its headers", () => "HTTP/1.1 200 OK\r\nx-a: "],
     ["in its body", (door) => head(door, "connection: close")],
     ["in the body of an error", (door) => head(door, "connection: close", "400 Bad Request")],
   ];
 
-  it.each(DOORS.flatMap((door) => places.map(([where, begun]) => [door.name, where, begun, door] as const)))(
+  it.each(DOORS.flatMap((door) => beginnings.map(([where, begun]) => [door.name, where, begun, door] as const)))(
     "%s, %s",
     async (_, __, begun, door) => {
       let closed = false;

@@ -154,7 +154,7 @@ describe("workspaces and routes that look alike", () => {
     expect(changed).toBeGreaterThan(0);
   });
 
-  it("are distinguished by whether an endpoint of another name is the same place", async () => {
+  it("are distinguished by whether an endpoint of another name is the same model at the same provider", async () => {
     const before = {
       routes: [route("r", "a", []), route("t", "b", [])],
       endpoints: [endpoint("a", { upstreamModel: "x" }), endpoint("b", { upstreamModel: "y" })],

@@ -9,16 +9,16 @@ import { TEST_CACHE } from "../support/cache.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 const files = await loadConfiguration(join(ROOT, "routes.yaml"), "routes.yaml");
 
-/** What a reader finds at a place. */
-function textAt({ routes, policies }: ConfigurationFiles, place: SourceLocation | null): string | null {
-  if (place === null) return null;
-  const source = [routes, ...policies].find(({ path }) => path === place.file);
-  const line = source?.text.split("\n")[place.line - 1];
-  return line?.slice(place.column - 1) ?? "nothing there";
+/** What a reader finds at a location. */
+function textAt({ routes, policies }: ConfigurationFiles, location: SourceLocation | null): string | null {
+  if (location === null) return null;
+  const source = [routes, ...policies].find(({ path }) => path === location.file);
+  const line = source?.text.split("\n")[location.line - 1];
+  return line?.slice(location.column - 1) ?? "nothing there";
 }
 
-describe("places in the repository's own files", () => {
-  const places = locationsOf(files);
+describe("locations in the repository's own files", () => {
+  const locations = locationsOf(files);
 
   it("every row of the table is found where its name stands", async () => {
     const { table, policies } = await compileConfiguration(files, {
@@ -26,39 +26,45 @@ describe("places in the repository's own files", () => {
     });
     if (table === null || policies === null) throw new Error("the repository's files do not compile");
     for (const [find, rows] of [
-      [places.route, table.routes],
-      [places.workspace, table.workspaces],
-      [places.provider, table.providers],
-      [places.model, table.models],
+      [locations.route, table.routes],
+      [locations.workspace, table.workspaces],
+      [locations.provider, table.providers],
+      [locations.model, table.models],
     ] as const) {
       for (const id of Object.keys(rows)) expect(textAt(files, find(id))).toMatch(new RegExp(`^${id}:`));
     }
     for (const id of Object.keys(table.endpoints)) {
-      expect(textAt(files, places.endpoint(id))).toMatch(new RegExp(`^id: ${id},`));
+      expect(textAt(files, locations.endpoint(id))).toMatch(new RegExp(`^id: ${id},`));
     }
     for (const { contract } of policies.policies) {
       for (const { name } of contract.constraints) {
-        const place = places.constraint(contract.id, name);
-        expect(textAt(files, place)).toMatch(new RegExp(`^pass(\\.${name}|\\["${name}"\\]) `));
-        expect(place?.file).toBe(`policies/${contract.id}.rego`);
+        const location = locations.constraint(contract.id, name);
+        expect(textAt(files, location)).toMatch(new RegExp(`^pass(\\.${name}|\\["${name}"\\]) `));
+        expect(location?.file).toBe(`policies/${contract.id}.rego`);
       }
     }
   });
 
   it("what a workspace approves is found in its list, or in its row where it has none", () => {
-    expect(textAt(files, places.approval("demo", "context_window"))).toMatch(/^context_window: /);
-    expect(textAt(files, places.approval("acme-dev", "dimensions"))).toMatch(/^approve:/);
+    expect(textAt(files, locations.approval("demo", "context_window"))).toMatch(/^context_window: /);
+    expect(textAt(files, locations.approval("acme-dev", "dimensions"))).toMatch(/^approve:/);
   });
 
-  it.each(["nobody", "constructor", "__proto__", "", "0"])("a name that is not there has no place: %s", (name) => {
-    for (const find of [places.route, places.workspace, places.provider, places.model, places.endpoint]) {
+  it.each(["nobody", "constructor", "__proto__", "", "0"])("an unknown name has no location: %s", (name) => {
+    for (const find of [
+      locations.route,
+      locations.workspace,
+      locations.provider,
+      locations.model,
+      locations.endpoint,
+    ]) {
       expect(find(name)).toBeNull();
     }
-    expect(places.approval(name, "routes")).toBeNull();
-    expect(places.constraint(name, name)).toBeNull();
+    expect(locations.approval(name, "routes")).toBeNull();
+    expect(locations.constraint(name, name)).toBeNull();
   });
 
-  it("files that cannot be read have no places", () => {
+  it("files that cannot be read have no locations", () => {
     const broken = locationsOf({ routes: { path: "r.yaml", text: "routes: [" }, policies: [] });
     expect(broken.route("a")).toBeNull();
     expect(broken.endpoint("a")).toBeNull();
@@ -67,8 +73,8 @@ describe("places in the repository's own files", () => {
   it("line ends and a byte order mark move nothing", () => {
     const text = `\uFEFF${files.routes.text.replaceAll("\n", "\r\n")}`;
     const others = locationsOf({ ...files, routes: { ...files.routes, text } });
-    expect(others.route("chat-large")).toEqual(places.route("chat-large"));
-    expect(others.endpoint("gpt-5-eu")).toEqual(places.endpoint("gpt-5-eu"));
+    expect(others.route("chat-large")).toEqual(locations.route("chat-large"));
+    expect(others.endpoint("gpt-5-eu")).toEqual(locations.endpoint("gpt-5-eu"));
   });
 });
 
@@ -86,8 +92,10 @@ describe("the rule of a constraint", () => {
     ["carriage returns", "x := 1\r\npass.near if a", [2, 1]],
     ["nothing", "pass.far if a", null],
   ])("%s", (_, text, found) => {
-    const place = ruleLocation([{ path: "policies/region.rego", text }], "region", "near");
-    expect(place).toEqual(found === null ? null : { file: "policies/region.rego", line: found[0], column: found[1] });
+    const location = ruleLocation([{ path: "policies/region.rego", text }], "region", "near");
+    expect(location).toEqual(
+      found === null ? null : { file: "policies/region.rego", line: found[0], column: found[1] },
+    );
   });
 
   it("is looked for in the policy's own file, and not in its tests or a library of the name", () => {

@@ -45,21 +45,21 @@ const selector: fc.Arbitrary<RequestSelector> = fc
   .map(([all, first]) => Object.fromEntries(Object.entries(all).slice(first, first + 2)));
 
 const whose = fc.record({ for: selector, except: fc.option(selector) });
-const places = fc.record(
+const endpointSelectors = fc.record(
   { providers: some(["p", "q"]), regions: some(["eu-west"]), endpoints: some(["a", "b"]), models: some(["m"]) },
   { requiredKeys: [] },
 );
 
 const demand: fc.Arbitrary<Demand> = fc.oneof(
-  fc.record({ kind: fc.constant("no_new_access" as const), to: places }).chain(selecting),
-  fc.record({ kind: fc.constant("access_not_granted" as const), to: places }).chain(selecting),
+  fc.record({ kind: fc.constant("no_new_access" as const), to: endpointSelectors }).chain(selecting),
+  fc.record({ kind: fc.constant("access_not_granted" as const), to: endpointSelectors }).chain(selecting),
   fc.record({ kind: fc.constant("always_routable" as const), min_places: fc.constantFrom(1, 2) }).chain(selecting),
   fc
     .record({
       kind: fc.constant("implies" as const),
-      if: fc.record({ reaches: places }),
+      if: fc.record({ reaches: endpointSelectors }),
       // oxlint-disable-next-line unicorn/no-thenable -- the word of the file
-      then: fc.record({ primary: places }),
+      then: fc.record({ primary: endpointSelectors }),
     })
     .chain(selecting),
   fc.record({ kind: fc.constant("equivalent" as const), ignoring: fc.constant([]) }).chain(selecting),

@@ -121,7 +121,7 @@ function foundLines(sides: CompiledSides, deciders: Deciders, narrow: (universe:
   return { lines, changed, universe: space.universe };
 }
 
-/** A request of a universe: of each dimension the value at a place that is drawn. */
+/** A request of a universe: of each dimension the value at a position that is drawn. */
 function requestOf(universe: Universe, drawn: readonly number[], preferences: ProviderPreferences): SampleRequest {
   let index = 0;
   const one = <Value>(values: readonly Value[]): Value => {
@@ -188,8 +188,8 @@ describe("requests with any preferences", () => {
         const seesOrder = [sides.base, sides.head].some(({ contents }) =>
           contents.some(({ contract }) => contract.id === "front"),
         );
-        for (const { drawn: places, preferences } of requested) {
-          const sample = requestOf(universe, places, preferences);
+        for (const { drawn: positions, preferences } of requested) {
+          const sample = requestOf(universe, positions, preferences);
           const pair = decided(deciders, sample);
           const isChange = deciders.kindsOf(pair).length > 0;
           const { order, sort, allow_fallbacks: mayFallBack } = preferences;

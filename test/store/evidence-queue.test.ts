@@ -27,10 +27,10 @@ function makeQueue(limits: Partial<EvidenceLimits> = {}): {
       writes.push({
         decisions: decisions.length / DECISION_FIELDS,
         outcomes: outcomes.length / OUTCOME_FIELDS,
-        ids: decisions.filter((_, place) => place % DECISION_FIELDS === 1),
-        outcomeIds: outcomes.filter((_, place) => place % OUTCOME_FIELDS === 1),
+        ids: decisions.filter((_, position) => position % DECISION_FIELDS === 1),
+        outcomeIds: outcomes.filter((_, position) => position % OUTCOME_FIELDS === 1),
         terminals: outcomes
-          .filter((_, place) => place % OUTCOME_FIELDS === 2)
+          .filter((_, position) => position % OUTCOME_FIELDS === 2)
           .map((text) => (JSON.parse(String(text)) as { terminal: unknown }).terminal),
         succeed: (appended = {}) => resolve({ duplicates: [], lost: 0, head: GENESIS, ...appended }),
         fail: () => reject(new Error("disk on fire")),

@@ -96,7 +96,7 @@ export function limitLaws(store: () => Store): void {
     expect(requested.reduce((sum, [row]) => sum + (row?.[0] ?? 0), 0)).toBe(100);
   });
 
-  it("holds places as far as others leave them, renews them and gives them back", async () => {
+  it("holds slots as far as others leave them, renews them and gives them back", async () => {
     expect(await hold({ want: 3 })).toEqual([3, 0]);
     expect(await hold({ want: 3 }, { holder: "b" })).toEqual([1, 3]);
     expect(await hold({ want: 1, inUse: 1 })).toEqual([1, 1]);
@@ -105,13 +105,13 @@ export function limitLaws(store: () => Store): void {
     expect(await hold({ want: 4 }, { holder: "c" })).toEqual([1, 3]);
   });
 
-  it("never takes a place that is in use, whatever the ceiling says now", async () => {
+  it("never takes a slot that is in use, whatever the ceiling says now", async () => {
     await hold({ want: 4, inUse: 4 });
     expect(await hold({ want: 5, inUse: 4, ceiling: 1 })).toEqual([4, 0]);
     expect(await hold({ want: 1, ceiling: 1 }, { holder: "b" })).toEqual([0, 4]);
   });
 
-  it("gives places of a process that is gone to others when its lease is over, not before", async () => {
+  it("gives slots of a process that is gone to others when its lease is over, not before", async () => {
     await hold({ want: 4, inUse: 4 });
     const later = { holder: "b", until: MINUTE + 60_000 };
     expect(await hold({ want: 1 }, { ...later, now: MINUTE + 19_999 })).toEqual([0, 4]);
@@ -121,7 +121,7 @@ export function limitLaws(store: () => Store): void {
   const hour = 3_600_000;
   const starts = { minute: MINUTE, hour: MINUTE, day: MINUTE - 10 * hour, month: Date.UTC(2026, 10) } as const;
 
-  it("tells how the windows of the moment and the places stand, nothing of others", async () => {
+  it("tells how the windows of the moment and the slots stand, nothing of others", async () => {
     for (const [index, window] of LIMIT_WINDOWS.entries()) {
       const row = { window, need: index + 1, want: index + 1 };
       await take(counter({ ...row, start: starts[window] }), counter({ ...row, start: starts[window] - 60_000 }));
@@ -145,7 +145,7 @@ export function limitLaws(store: () => Store): void {
     const { limits } = store();
     for (const window of LIMIT_WINDOWS) await take(counter({ window, start: MINUTE, overdraft: 1 }));
     await hold({ want: 2 });
-    // Minutes after ten of them, and places whose lease is over as long; hours and days after two days; months after two months.
+    // Minutes after ten of them, and slots whose lease is over as long; hours and days after two days; months after two months.
     expect(await limits.prune(MINUTE + 600_000, 10)).toBe(0);
     expect(await limits.prune(MINUTE + 600_001, 10)).toBe(1);
     expect(await limits.prune(MINUTE + 620_001, 10)).toBe(1);

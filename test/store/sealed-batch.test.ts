@@ -10,8 +10,8 @@ function framesOf(bytes: Uint8Array<ArrayBuffer>) {
   const cursor = new FrameCursor(bytes);
   const frames = [];
   while (cursor.next()) {
-    const { kind, at, requestId, record, hash, workspaceNumber: workspacePlace } = cursor;
-    frames.push({ kind, at, requestId, record, hash, workspacePlace });
+    const { kind, at, requestId, record, hash, workspaceNumber: workspaceIndex } = cursor;
+    frames.push({ kind, at, requestId, record, hash, workspaceIndex });
   }
   return frames;
 }
@@ -22,9 +22,9 @@ describe("the bytes of a batch", () => {
     const { bytes, workspaces } = encodeBatch([5, "ré", "w", text, 6, "b", null, "{}"], [7, "ré", text]);
     expect(workspaces).toEqual(["w"]);
     expect(framesOf(bytes)).toEqual([
-      { kind: "decision", at: 5, requestId: "ré", record: text, hash: "0".repeat(64), workspacePlace: 1 },
-      { kind: "decision", at: 6, requestId: "b", record: "{}", hash: "0".repeat(64), workspacePlace: 0 },
-      { kind: "outcome", at: 7, requestId: "ré", record: text, hash: "0".repeat(64), workspacePlace: 0 },
+      { kind: "decision", at: 5, requestId: "ré", record: text, hash: "0".repeat(64), workspaceIndex: 1 },
+      { kind: "decision", at: 6, requestId: "b", record: "{}", hash: "0".repeat(64), workspaceIndex: 0 },
+      { kind: "outcome", at: 7, requestId: "ré", record: text, hash: "0".repeat(64), workspaceIndex: 0 },
     ]);
   });
 
@@ -68,7 +68,7 @@ describe("a sealed batch", () => {
     }
     expect(sealed.head).toEqual({ position: 13, hash });
     expect(sealed.workspaces).toEqual(["w", "other"]);
-    expect(frames.map(({ workspacePlace }) => workspacePlace)).toEqual([1, 1, 1, 1, 2, 1]);
+    expect(frames.map(({ workspaceIndex }) => workspaceIndex)).toEqual([1, 1, 1, 1, 2, 1]);
     expect([sealed.decided, sealed.ended]).toEqual([
       { lowest: "a", highest: "c" },
       { lowest: "b", highest: "running" },

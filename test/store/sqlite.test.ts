@@ -174,7 +174,7 @@ describe("a file that cannot be used", () => {
     );
   });
 
-  it("is named as what it is: no database, or no place for one", async () => {
+  it("is named as what it is: no database, or no path for one", async () => {
     const text = join(temporaryFolder(), "notes.txt");
     writeFileSync(text, "not a database, but long enough to have what could be a header of one".repeat(30));
     expect(await refusal(text)).toContain("not an SQLite database");

@@ -6,8 +6,10 @@ export function fewOrMany<Value>(few: Value, many: Value): Value {
   return LONG ? many : few;
 }
 
-/** @returns where to cut what has `length` pieces: at about `few` places, the first and the last among them; at every one in `npm run test:long`. */
-export function placesToCut(length: number, few: number): readonly number[] {
+/** @returns where to cut what has `length` pieces: at about `few` positions, the first and the last among them; at every one in `npm run test:long`. */
+export function positionsToCut(length: number, few: number): readonly number[] {
   const step = fewOrMany(Math.max(1, Math.floor(length / few)), 1);
-  return Array.from({ length }, (_, place) => place).filter((place) => place % step === 0 || place === length - 1);
+  return Array.from({ length }, (_, position) => position).filter(
+    (position) => position % step === 0 || position === length - 1,
+  );
 }

@@ -78,7 +78,7 @@ export interface Router {
   readonly decisions: DecisionRecord[];
   readonly outcomes: OutcomeRecord[];
   readonly snapshots: SnapshotHolder;
-  readonly places: EndpointTracker;
+  readonly tracker: EndpointTracker;
   /** Resolves when there are as many outcomes. */
   settled(count: number): Promise<void>;
 }
@@ -142,7 +142,7 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
     decisions,
     outcomes,
     snapshots,
-    places: runtime.endpoints,
+    tracker: runtime.endpoints,
     settled: (count) => until(() => outcomes.length >= count),
   };
 }

@@ -96,8 +96,8 @@ export function route(
     title: "",
     primary,
     fallbacks,
-    tiers: [primary, ...fallbacks].map((place) => ({ endpoints: [place], balance: "order", weights: [1] })),
-    // Each place once: what is tried again is tested where it is meant.
+    tiers: [primary, ...fallbacks].map((each) => ({ endpoints: [each], balance: "order", weights: [1] })),
+    // Each endpoint once: what is tried again is tested where it is meant.
     maxAttempts: 1 + fallbacks.length,
     maxEjectedShare: 0.5,
     hedgeAfter: null,

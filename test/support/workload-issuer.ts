@@ -96,7 +96,7 @@ export async function startWorkloadIssuer(keys: readonly IssuerKey[]): Promise<W
 }
 
 export interface JwtParts {
-  /** In place of the usual ones; `undefined` leaves one out. */
+  /** Instead of the usual ones; `undefined` leaves one out. */
   readonly claims?: Readonly<Record<string, unknown>>;
   readonly header?: Readonly<Record<string, unknown>>;
   /** Seconds from now. */

@@ -42,18 +42,18 @@ describe("endpoints", () => {
       probe: null,
     };
     const reported: unknown[] = [];
-    const places = new EndpointTracker(
+    const tracker = new EndpointTracker(
       () => settings,
       (...change) => void reported.push(change),
     );
-    expect(places.ejections("a")).toBe(0);
+    expect(tracker.ejections("a")).toBe(0);
     for (const now of [0, 200, 600]) {
-      places.begin("a", now);
-      places.end("a", { failure: failureOf("connect"), firstToken: null, tokensPerSecond: null }, now);
+      tracker.begin("a", now);
+      tracker.end("a", { failure: failureOf("connect"), firstToken: null, tokensPerSecond: null }, now);
     }
-    expect(places.ejections("a")).toBe(3);
-    places.begin("a", 5_000);
-    places.end("a", { failure: null, firstToken: null, tokensPerSecond: null }, 5_100);
+    expect(tracker.ejections("a")).toBe(3);
+    tracker.begin("a", 5_000);
+    tracker.end("a", { failure: null, firstToken: null, tokensPerSecond: null }, 5_100);
     expect(reported).toEqual([
       ["a", "ejected", 1],
       ["a", "ejected", 2],

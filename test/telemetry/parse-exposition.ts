@@ -105,13 +105,13 @@ function checkHistogram(base: string, samples: readonly ParsedSample[]): void {
     const buckets = group.filter(({ name }) => name === `${base}_bucket`);
     const bounds = buckets.map(({ labels }) => (labels["le"] === "+Inf" ? Infinity : Number(labels["le"])));
     check(
-      bounds.every((bound, place) => place === 0 || bound > (bounds[place - 1] ?? 0)),
+      bounds.every((bound, position) => position === 0 || bound > (bounds[position - 1] ?? 0)),
       "bounds rise",
       base,
     );
     check(bounds.at(-1) === Infinity, "the last bound is +Inf", base);
     check(
-      buckets.every(({ value }, place) => value >= (buckets[place - 1]?.value ?? 0)),
+      buckets.every(({ value }, position) => value >= (buckets[position - 1]?.value ?? 0)),
       "buckets add up",
       base,
     );

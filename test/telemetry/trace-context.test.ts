@@ -39,7 +39,7 @@ describe("W3C trace context", () => {
     ["a=1=2", null],
     ["a=\u00e9", null],
     [`a=${"x".repeat(600)}`, null],
-    [Array.from({ length: 33 }, (_, place) => `k${place}=1`).join(","), null],
+    [Array.from({ length: 33 }, (_, position) => `k${position}=1`).join(","), null],
   ])("keeps a state that is one: %j", (state, kept) => {
     expect(parse(GOOD, state)?.state).toBe(kept);
   });

@@ -1,5 +1,5 @@
 // A short stream of the Messages protocol through the router's own translation into chat completions.
-import { targetOf } from "../../test/dialects/laws/place.ts";
+import { targetOf } from "../../test/dialects/laws/target.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
 import { upstreamFor } from "../../src/dialects/upstreams.ts";

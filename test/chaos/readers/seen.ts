@@ -46,7 +46,7 @@ export function objectOf(text: string, problems: string[]): JsonObject {
   return {};
 }
 
-/** The objects in a list, whatever else is in its place. */
+/** The objects in a list, whatever other values it has. */
 export function objectsIn(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter((one) => isJsonObject(one)) : [];
 }

@@ -170,7 +170,7 @@ describe("signalbox check --explain", () => {
     expect((await explain("unknown_region")).stdout).toContain("UNKNOWN_REGION in routes.yaml (error)");
   });
 
-  test("all meanings of a code that is met in several places", async () => {
+  test("all meanings of a code that is met in several locations", async () => {
     const { stdout } = await explain("UNKNOWN_KEY");
     expect(stdout).toContain("UNKNOWN_KEY in routes.yaml (error)");
     expect(stdout).toContain("UNKNOWN_KEY in assertions.yaml (error)");

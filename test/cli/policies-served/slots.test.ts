@@ -37,7 +37,7 @@ describe("what is enforced acts until somebody promotes something else", LONG, (
     expect([denied.status, denied.text]).toEqual([403, expect.stringContaining("gate@r2")]);
     expect((await replica.ask(true)).status).toBe(200);
 
-    // Neither the enforced content nor what it took the place of needs the files.
+    // Neither the enforced content nor what it replaced needs the files.
     replica.write("nothing");
     replica = await replica.restart();
     expect(await replica.slots()).toEqual({ enforced: "r2", candidate: "r3" });

@@ -41,7 +41,7 @@ describe("the file of the first key", () => {
     expect(existsSync(`${file}-elsewhere`)).toBe(false);
   });
 
-  it("in a place that cannot be written makes no key either", async () => {
+  it("in a location that cannot be written makes no key either", async () => {
     const { folder, store } = await emptyStore();
     writeFileSync(join(folder, "no-folder"), "");
     const made = bootstrapKey(store, "w", undefined, join(folder, "no-folder", "first-key"));

@@ -92,7 +92,7 @@ describe("the question", () => {
       `does ${EU.endpoint} still answer as these routes need it?`,
     ],
     [
-      "about another order names the endpoints that change places",
+      "about another order names the endpoints that change positions",
       ask(cause("routes.chat.fallbacks"), [
         effect("MOVES", "acme", { words: ["primary_changed"], base: routed(EU, US), head: routed(US, EU) }),
       ]),

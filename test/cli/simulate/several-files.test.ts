@@ -104,7 +104,7 @@ describe.skipIf(NO_GIT !== null)("simulation of several files from git", { timeo
     expect(stderr).toContain("is a symbolic link in that commit");
   });
 
-  test("explain reads the same files, and its places name them", async () => {
+  test("explain reads the same files, and its locations name them", async () => {
     const cwd = repository({ ...SPLIT, "routes.production.yaml": "routes: { chat: { fallbacks: [] } }\n" });
     const ask = (...argv: readonly string[]) =>
       runCommand(

@@ -173,7 +173,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     }
   });
 
-  test("a subfolder sees the whole tree, and its own place in it", async () => {
+  test("a subfolder sees the whole tree, and its own path in it", async () => {
     const folder = repository(ROUTES);
     const opened = await open(join(folder, "infra"));
     expect(opened.pathFromRoot("routes.yaml", "--config")).toBe("infra/routes.yaml");
@@ -319,7 +319,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     expect(git(partial, "count-objects", "-v")).toBe(before);
   });
 
-  test("no object stands in the place of another", async () => {
+  test("no object replaces another", async () => {
     const folder = repository(ROUTES);
     const first = git(folder, "rev-parse", "HEAD");
     writeTo(folder, { "infra/routes.yaml": "replaced" });

@@ -76,7 +76,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
     let isOver = false;
     fixture.provider.play(held, "held", { isOver: () => isOver });
     const other = askPlainly(fixture.url, key, held);
-    // The other request has the key's only place when this one is refused.
+    // The other request has the key's only slot when this one is refused.
     while ((await askPlainly(fixture.url, key, route)) !== 429);
     const { session, statuses } = openCounted(key, async () => {
       isOver = true;

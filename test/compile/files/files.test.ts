@@ -50,7 +50,7 @@ describe("included files", () => {
     expect(lines(syntax).every((line) => line.startsWith("YAML_SYNTAX providers.yaml:"))).toBe(true);
   });
 
-  test("what two files define is an error that shows both places", async () => {
+  test("what two files define is an error that shows both locations", async () => {
     const { files } = FILE_SAMPLES["INCLUDE_DUPLICATE"] ?? { files: {} };
     const [line] = lines(await compileFiles(files));
     expect(line).toMatch(

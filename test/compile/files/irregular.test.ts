@@ -69,7 +69,7 @@ const FILES = {
   "policies/assertions.yaml": "version: 1\nassertions: [{ id: same, title: Same, kind: equivalent }]\n",
 };
 
-/** A configuration in which something else stands in the place of one file. */
+/** A configuration in which something else replaces one file. */
 function configuration(name: string, kind: string): { readonly cwd: string; readonly missing: string | null } {
   const cwd = temporaryFolder();
   writeTo(cwd, FILES);
@@ -120,7 +120,7 @@ const READERS: readonly (readonly [string, readonly string[], Run])[] = [
 describe.for(READERS)("signalbox %s", ([, names, run]) => {
   const cases = Object.keys(KINDS).flatMap((kind) => names.map((name) => [kind, name] as const));
 
-  test.for(cases)("%s in the place of %s is a finding that names it", async ([kind, name], context) => {
+  test.for(cases)("%s instead of %s is a finding that names it", async ([kind, name], context) => {
     const { cwd, missing } = configuration(name, kind);
     if (missing !== null) return context.skip(missing);
     const { code, stdout, stderr } = await run(cwd);
@@ -132,7 +132,7 @@ describe.for(READERS)("signalbox %s", ([, names, run]) => {
 });
 
 describe("signalbox check", () => {
-  test.for(["routes.prod.yaml", "teams/a.yaml"])("a FIFO in the place of %s is a finding", async (name, context) => {
+  test.for(["routes.prod.yaml", "teams/a.yaml"])("a FIFO instead of %s is a finding", async (name, context) => {
     const { cwd, missing } = configuration(name, "a FIFO");
     if (missing !== null) return context.skip(missing);
     writeTo(cwd, { "routes.yaml": `include: ["teams/*.yaml"]\n${CLEAN}`, "teams/b.yaml": "{}\n" });
@@ -142,7 +142,7 @@ describe("signalbox check", () => {
     else expect(stdout).toMatch(/teams\/a\.yaml|ENVIRONMENT_UNKNOWN/);
   });
 
-  test("a socket in the place of a policy is a finding", async () => {
+  test("a socket instead of a policy is a finding", async () => {
     const { cwd } = configuration("policies/more.rego", "none");
     const server = createServer();
     onTestFinished(() => void server.close());

@@ -43,7 +43,7 @@ describe("reading cases", () => {
     expect(fromLines.map((read) => ({ ...read, file: "" }))).toEqual(fromJson.map((read) => ({ ...read, file: "" })));
   });
 
-  test("a folder is read whole, and what is no case is refused with its place", async () => {
+  test("a folder is read whole, and what is no case is refused with its location", async () => {
     await expect(readCases(join(folder, "absent"))).rejects.toThrow("does not exist");
     const refusals: readonly (readonly [string, string, string])[] = [
       ["c.jsonl", "{", "case 1 is not JSON"],

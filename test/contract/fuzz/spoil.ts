@@ -27,7 +27,7 @@ const ODD: readonly JsonValue[] = [
 
 const NAMES = ["__proto__", "constructor", "toString", "", "a b", "x".repeat(300), "model", "messages", "\u2028"];
 
-/** What is done to a value, at a place that a number names. */
+/** What is done to a value, at a position that a number names. */
 export type Spoiling =
   | { readonly what: "replace"; readonly at: number; readonly by: JsonValue }
   | { readonly what: "remove"; readonly at: number }
@@ -53,14 +53,14 @@ export const spoilings: fc.Arbitrary<readonly Spoiling[]> = fc.array(
 export function spoiled(value: JsonValue, done: readonly Spoiling[]): JsonValue {
   let copy = value;
   for (const spoiling of done) {
-    const count = placesIn(copy);
+    const count = positionsIn(copy);
     copy = at(copy, { left: spoiling.at % count }, spoiling) ?? null;
   }
   return copy;
 }
 
-function placesIn(value: JsonValue): number {
-  return 1 + membersOf(value).reduce((sum, [, member]) => sum + placesIn(member), 0);
+function positionsIn(value: JsonValue): number {
+  return 1 + membersOf(value).reduce((sum, [, member]) => sum + positionsIn(member), 0);
 }
 
 function membersOf(value: JsonValue): readonly (readonly [string, JsonValue])[] {
@@ -71,15 +71,15 @@ function membersOf(value: JsonValue): readonly (readonly [string, JsonValue])[] 
 }
 
 /** `undefined`: it has gone. */
-function at(value: JsonValue, place: { left: number }, spoiling: Spoiling): JsonValue | undefined {
-  if (place.left === 0) {
-    place.left -= 1;
+function at(value: JsonValue, position: { left: number }, spoiling: Spoiling): JsonValue | undefined {
+  if (position.left === 0) {
+    position.left -= 1;
     return changed(value, spoiling);
   }
-  place.left -= 1;
+  position.left -= 1;
   const members = membersOf(value).map(([name, member]): readonly [string, JsonValue | undefined] => [
     name,
-    place.left < 0 ? member : at(member, place, spoiling),
+    position.left < 0 ? member : at(member, position, spoiling),
   ]);
   const left = members.filter((row): row is readonly [string, JsonValue] => row[1] !== undefined);
   if (Array.isArray(value)) return left.map(([, member]) => member);

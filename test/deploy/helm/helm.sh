@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# helm.sh [FLAG…]: the chart as `helm template` renders it, with words in place of the files of a configuration. HELM names the program
+# helm.sh [FLAG…]: the chart as `helm template` renders it, with texts instead of the files of a configuration. HELM names the program
 # (default: helm). After a change of the chart: test/deploy/helm/helm.sh >test/deploy/helm/rendered.yaml
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."

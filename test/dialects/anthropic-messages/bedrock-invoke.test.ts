@@ -10,7 +10,7 @@ import type { ExchangePlan } from "../../../src/dialects/translation/exchange-pl
 import { encodeFrame } from "../bedrock-converse/wire.ts";
 import { joined, pieces, someCuts } from "../laws/arbitrary/wire.ts";
 import { exchangeTo, sentBy, type Journey } from "./hosted.ts";
-import { body, decoder, encoder, frame, hello } from "./place.ts";
+import { body, decoder, encoder, frame, hello } from "./target.ts";
 
 const FLAG = "bedrock_invoke";
 const CHAT: JsonObject = { model: "r", messages: [{ role: "user", content: "hello" }] };
@@ -218,9 +218,9 @@ describe("a stream of Bedrock's InvokeModel", () => {
 
   it("is malformed when any byte of it is damaged", () => {
     const bytes = joined(chunks(...ANSWER));
-    for (let place = 0; place < bytes.length; place += 1) {
-      const damaged = Uint8Array.from(bytes, (byte, index) => (index === place ? byte ^ 1 : byte));
-      expect(play(streaming, [damaged]).failure?.kind, String(place)).toBe("malformed");
+    for (let target = 0; target < bytes.length; target += 1) {
+      const damaged = Uint8Array.from(bytes, (byte, index) => (index === target ? byte ^ 1 : byte));
+      expect(play(streaming, [damaged]).failure?.kind, String(target)).toBe("malformed");
     }
   });
 

@@ -3,7 +3,7 @@ import type { GenerateRequest, ReasoningRequest } from "../../../src/canon/gener
 import type { AssistantPart, Tool, Turn, UserTurn } from "../../../src/canon/generate/message.ts";
 import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { messagesUpstream } from "../../../src/dialects/anthropic-messages/dialect.ts";
-import { canon, hello, targetWith } from "./place.ts";
+import { canon, hello, targetWith } from "./target.ts";
 
 const plain = canon(hello);
 const text = (value: string) => ({ kind: "text", text: value, cache: null }) as const;

@@ -10,7 +10,7 @@ import {
   prepareTranslation,
 } from "../../../src/dialects/translation/exchange-plan.ts";
 import { route } from "../../support/table.ts";
-import { NO_EDITS, NO_HEADERS, contextOf, read, targetWith } from "./place.ts";
+import { NO_EDITS, NO_HEADERS, contextOf, read, targetWith } from "./target.ts";
 
 export interface Journey {
   readonly upstreamModel?: string;

@@ -6,7 +6,7 @@ import { COUNT_TOKENS_SCHEMA, MESSAGES_SCHEMA } from "../../../src/dialects/anth
 import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { bodyValidator } from "../../../src/http/contract/validate.ts";
-import { answered, body, encoder, hello, NEWEST, NO_HEADERS, read, saying } from "./place.ts";
+import { answered, body, encoder, hello, NEWEST, NO_HEADERS, read, saying } from "./target.ts";
 
 const validate = bodyValidator(MESSAGES_SCHEMA);
 const validateCount = bodyValidator(COUNT_TOKENS_SCHEMA);
@@ -437,7 +437,7 @@ const REFUSED: readonly (readonly [string, JsonObject, ProtocolHeaders, string, 
   ],
   ["an earlier message", body(previous), NO_HEADERS, "unsupported_stateful_feature", "diagnostics.previous_message_id"],
   ["a thread", body({ thread: { type: "create" } }), NO_HEADERS, "unsupported_stateful_feature", "thread"],
-  ["a place", body({ inference_geo: "eu" }), NO_HEADERS, "unsupported_region_field", "inference_geo"],
+  ["a region", body({ inference_geo: "eu" }), NO_HEADERS, "unsupported_region_field", "inference_geo"],
   ["other models", body({ fallbacks: [{ model: "x" }] }), NO_HEADERS, "unsupported_routing_field", "fallbacks"],
   [
     "another model's advice",

@@ -5,7 +5,7 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ModelRow } from "../../../src/canon/table.ts";
 import { messagesUpstream } from "../../../src/dialects/anthropic-messages/dialect.ts";
-import { canon, encoder, frame, hello, targetWith } from "./place.ts";
+import { canon, encoder, frame, hello, targetWith } from "./target.ts";
 
 type Frame = JsonObject & { readonly type: string };
 

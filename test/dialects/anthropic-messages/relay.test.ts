@@ -15,7 +15,7 @@ import {
   NO_HEADERS,
   read,
   targetWith,
-} from "./place.ts";
+} from "./target.ts";
 
 const { relay } = messagesSurface;
 type Edits = Parameters<typeof relay.edit>[4];

@@ -4,7 +4,7 @@ import { collectAnswer } from "../../../src/canon/generate/answer.ts";
 import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
 import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
-import { body, contextOf, decoder, read } from "./place.ts";
+import { body, contextOf, decoder, read } from "./target.ts";
 
 const { renderStream, renderAnswer } = messagesSurface.translation;
 const usage = { input: 10, output: 5, cacheRead: 3, cacheWrite: 2, reasoning: 1 };
@@ -49,7 +49,7 @@ function print(events: readonly InferenceEvent[], context = contextOf()) {
 const dataOf = (event: string | undefined) => JSON.parse(/^data: (.*)$/m.exec(event ?? "")?.[1] ?? "null");
 
 describe("an answer as a stream of messages", () => {
-  it("has every event in its place", () => {
+  it("has every event at its position", () => {
     const { text, dropped } = print(reported);
     const names = text.map((event) => /^event: (\w+)\ndata: \{"type":"\1"/.exec(event)?.[1]);
     expect(names.map((name) => name?.replace("content_block_", ""))).toEqual(

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
-import { answered, body, canon, encoder, hello, NO_EDITS, NO_HEADERS, read, saying } from "./place.ts";
+import { answered, body, canon, encoder, hello, NO_EDITS, NO_HEADERS, read, saying } from "./target.ts";
 
 const mark = { type: "ephemeral", ttl: "1h" };
 const { toCanon } = messagesSurface.translation;
@@ -150,23 +150,23 @@ describe("a body in canon", () => {
   /** Where everything below travels whole or not at all. */
   const FREE = new Set(["input_schema", "schema", "input", "metadata", "provider"]);
 
-  function places(value: JsonValue, path: readonly (string | number)[] = []): (readonly (string | number)[])[] {
-    if (Array.isArray(value)) return value.flatMap((item: JsonValue, index) => places(item, [...path, index]));
+  function positions(value: JsonValue, path: readonly (string | number)[] = []): (readonly (string | number)[])[] {
+    if (Array.isArray(value)) return value.flatMap((item: JsonValue, index) => positions(item, [...path, index]));
     if (!isJsonObject(value)) return [];
     const inner = Object.entries(value).flatMap(([name, member]) =>
-      FREE.has(name) || member === undefined ? [] : places(member, [...path, name]),
+      FREE.has(name) || member === undefined ? [] : positions(member, [...path, name]),
     );
     return [path, ...inner];
   }
 
   it("no member of any object gets lost: one that nobody knows is native, refused or recorded", () => {
-    const everywhere = places(rich);
+    const everywhere = positions(rich);
     expect(everywhere.length).toBeGreaterThan(30);
     for (const path of everywhere) {
       const value: JsonObject = structuredClone(rich);
-      let place: Record<string, unknown> = value;
-      for (const step of path) place = place[step] as Record<string, unknown>;
-      place["novelty"] = 1;
+      let position: Record<string, unknown> = value;
+      for (const step of path) position = position[step] as Record<string, unknown>;
+      position["novelty"] = 1;
       const request = messagesSurface.parse(value, 100, NO_HEADERS);
       if ("code" in request) continue;
       const where = path.join(".");

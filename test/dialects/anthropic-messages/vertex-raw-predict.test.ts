@@ -5,7 +5,7 @@ import { DIALECTS } from "../../../src/dialects/table.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { joined } from "../laws/arbitrary/wire.ts";
 import { exchangeTo, sentBy, type Journey } from "./hosted.ts";
-import { body, decoder, encoder, frame, hello } from "./place.ts";
+import { body, decoder, encoder, frame, hello } from "./target.ts";
 
 const FLAG = "vertex_raw_predict";
 const CHAT: JsonObject = { model: "r", messages: [{ role: "user", content: "hello" }] };

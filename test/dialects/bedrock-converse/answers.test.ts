@@ -6,7 +6,7 @@ import type { TokenUsage } from "../../../src/canon/generate/usage.ts";
 import { answerEvents, brokenLaws } from "../laws/arbitrary/events.ts";
 import { joined, pieces, singleBytes, someCuts } from "../laws/arbitrary/wire.ts";
 import { normalAnswer, type Telling } from "../laws/normal/answer.ts";
-import { frames, tell, withTools, type Event } from "./place.ts";
+import { frames, tell, withTools, type Event } from "./target.ts";
 
 const REASONS: Readonly<Record<FinishReason, string>> = {
   stop: "end_turn",
@@ -30,7 +30,7 @@ const TELLING: Telling = {
   unknownCounts: true,
 };
 
-/** The protocol names no model, and gives no places in the text. */
+/** The protocol names no model, and gives no positions in the text. */
 function asReported(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
   return events.map((event) => {
     if (event.type === "start") return { ...event, model: null };

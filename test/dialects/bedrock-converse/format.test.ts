@@ -3,7 +3,7 @@ import type { GenerateRequest, ReasoningRequest } from "../../../src/canon/gener
 import type { AssistantPart, FilePart, Turn, UserTurn } from "../../../src/canon/generate/message.ts";
 import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
-import { hello, targetWith, text, tool } from "./place.ts";
+import { hello, targetWith, text, tool } from "./target.ts";
 
 const user = (...content: UserTurn["content"]): Turn => ({ role: "user", name: null, content });
 const assistant = (...content: AssistantPart[]): Turn => ({ role: "assistant", name: null, content });
@@ -95,7 +95,7 @@ describe("a request for Converse", () => {
     expect(merged.dropped).toEqual(["turns_merged"]);
   });
 
-  it("marks of parts within a result have no place", () => {
+  it("marks of parts within a result are left out", () => {
     const marked = { ...result("1"), content: [{ ...text("ok"), cache: { ttl: null } }] };
     const { body, dropped } = format({
       turns: [user(text("a")), assistant(call("1")), { role: "tool", results: [marked] }],
@@ -395,7 +395,7 @@ describe("what the answer should be like", () => {
     expect([made.body.serviceTier, made.dropped]).toEqual([expected, dropped]);
   });
 
-  it("hints about caches have no place", () => {
+  it("hints about caches are left out", () => {
     expect(format({ hints: { serviceTier: null, promptCacheKey: "k", promptCacheRetention: null } }).dropped).toEqual([
       "cache_hint_dropped",
     ]);

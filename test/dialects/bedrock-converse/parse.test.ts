@@ -4,7 +4,7 @@ import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonValue } from "../../../src/canon/json.ts";
 import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
-import { frames, hello, targetWith, tell, withTools, type Event } from "./place.ts";
+import { frames, hello, targetWith, tell, withTools, type Event } from "./target.ts";
 import { codec, encodeFrame } from "./wire.ts";
 
 const start: Event = { messageStart: { role: "assistant" } };
@@ -163,7 +163,7 @@ describe("a stream", () => {
   });
 
   it.each<[string, Event[]]>([
-    ["a delta without a place", [{ contentBlockDelta: { delta: { text: "a" } } }]],
+    ["a delta without an index", [{ contentBlockDelta: { delta: { text: "a" } } }]],
     ["a delta of nothing", [{ contentBlockDelta: { contentBlockIndex: 0 } }]],
     ["arguments of a call that was never made", [delta(0, { toolUse: { input: "{}" } })]],
     [

@@ -12,7 +12,7 @@ import type {
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { REASONING_EFFORTS } from "../../../src/canon/request.ts";
 import type { FormattedRequest } from "../../../src/dialects/dialect.ts";
-import { hello } from "./place.ts";
+import { hello } from "./target.ts";
 
 /** Takes members out of an object; what is left at the end is something that nobody understands. */
 class Members {

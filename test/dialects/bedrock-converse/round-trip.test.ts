@@ -7,7 +7,7 @@ import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect
 import { allowedAt } from "../laws/arbitrary/conversations.ts";
 import { requestFor } from "../laws/arbitrary/requests.ts";
 import { normalRequest } from "../laws/normal/request.ts";
-import { targetWith } from "./place.ts";
+import { targetWith } from "./target.ts";
 import { readBody } from "./read-body.ts";
 import { fewOrMany } from "../../support/long.ts";
 

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../../src/canon/json.ts";
 import { cohereChatUpstream } from "../../../src/dialects/cohere-chat/dialect.ts";
 import { brokenLaws } from "../laws/arbitrary/events.ts";
 import { DISGUISES, joined, pieces, singleBytes, someCuts } from "../laws/arbitrary/wire.ts";
-import { asking, target } from "./place.ts";
+import { asking, target } from "./target.ts";
 
 const encoder = new TextEncoder();
 const request = asking();

@@ -3,7 +3,7 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import type { AssistantPart, TextPart, Tool, Turn } from "../../../src/canon/generate/message.ts";
 import { cohereChatUpstream } from "../../../src/dialects/cohere-chat/dialect.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
-import { asking, FACTS, target, targetWith } from "./place.ts";
+import { asking, FACTS, target, targetWith } from "./target.ts";
 
 const say = (text: string): TextPart => ({ kind: "text", text, cache: null });
 const call: AssistantPart = {
@@ -19,8 +19,8 @@ function tool(name: string, more: Partial<Tool> = {}): Tool {
   return { name, description: null, parameters: { type: "object" }, strict: null, cache: null, ...more };
 }
 
-function printed(more: Partial<GenerateRequest>, place: Target = target) {
-  const formatted = cohereChatUpstream.format(asking(more), place);
+function printed(more: Partial<GenerateRequest>, to: Target = target) {
+  const formatted = cohereChatUpstream.format(asking(more), to);
   if ("code" in formatted) throw new Error(`${formatted.code} ${formatted.message}`);
   return formatted;
 }
@@ -29,8 +29,8 @@ function answered(...content: readonly AssistantPart[]): Partial<GenerateRequest
   return { turns: [{ role: "assistant", name: null, content }, user] };
 }
 
-function messagesOf(more: Partial<GenerateRequest>, place: Target = target): unknown {
-  return printed(more, place).body["messages"];
+function messagesOf(more: Partial<GenerateRequest>, to: Target = target): unknown {
+  return printed(more, to).body["messages"];
 }
 
 describe("a request", () => {
@@ -204,7 +204,7 @@ describe("messages", () => {
     expect(dropped).toEqual(["unsigned_reasoning_dropped"]);
   });
 
-  it("answer every call, in texts; that a tool failed has no place", () => {
+  it("answer every call, in texts; that a tool failed is left out", () => {
     const results = [
       { callId: "1", content: [say("a"), say("b")], isError: true, cache: null },
       { callId: "2", content: [say("")], isError: null, cache: null },

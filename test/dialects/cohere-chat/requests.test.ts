@@ -7,7 +7,7 @@ import { cohereChatUpstream } from "../../../src/dialects/cohere-chat/dialect.ts
 import { normalRequest } from "../laws/normal/request.ts";
 import { allowedAt } from "../laws/arbitrary/conversations.ts";
 import { requestFor } from "../laws/arbitrary/requests.ts";
-import { target, targetWith } from "./place.ts";
+import { target, targetWith } from "./target.ts";
 import { readBody } from "./read-body.ts";
 
 const RUNS = 400;

@@ -3,7 +3,7 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import type { ImagePart, Tool, ToolChoice, Turn } from "../../../src/canon/generate/message.ts";
 import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
 import { UNSIGNED_CALL } from "../../../src/dialects/gemini/signed-parts.ts";
-import { answered, assistant, call, format, hello, result, signed, targetWith, text, user } from "./place.ts";
+import { answered, assistant, call, format, hello, result, signed, targetWith, text, user } from "./target.ts";
 
 const tool = (name: string, strict: boolean | null = null): Tool => ({
   name,
@@ -215,7 +215,7 @@ describe("signatures", () => {
     ]);
   });
 
-  it("whose part is gone stand on an empty text; those without a place on what follows", () => {
+  it("whose part is gone stand on an empty text; those without a part on what follows", () => {
     expect(partsOf(signed("call.AA"), text("a")).body.contents[1].parts).toEqual([
       { text: "a" },
       { text: "", thoughtSignature: "AA" },

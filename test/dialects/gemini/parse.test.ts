@@ -6,7 +6,7 @@ import type { JsonObject } from "../../../src/canon/json.ts";
 import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
 import { MAXIMUM_EVENT_BYTES } from "../../../src/dialects/sse.ts";
 import { brokenLaws } from "../laws/arbitrary/events.ts";
-import { encoder, frame, hello, targetWith } from "./place.ts";
+import { encoder, frame, hello, targetWith } from "./target.ts";
 
 const target = targetWith();
 
@@ -22,9 +22,9 @@ const STOP = { finishReason: "STOP" };
 function stream(
   pieces: readonly (JsonObject | Uint8Array)[],
   request: Partial<GenerateRequest> = {},
-  place = target,
+  position = target,
 ): readonly InferenceEvent[] {
-  const parser = geminiUpstream.parseStream({ ...hello, ...request }, place);
+  const parser = geminiUpstream.parseStream({ ...hello, ...request }, position);
   const reported = pieces.flatMap((item) => parser.push(item instanceof Uint8Array ? item : frame(item)));
   const events = [...reported, ...parser.end()];
   expect(brokenLaws(events)).toEqual([]);
@@ -77,7 +77,7 @@ describe("a stream", () => {
     ]);
   });
 
-  it("keeps signatures with their places: text, empty text, thought", () => {
+  it("keeps signatures with their parts: text, empty text, thought", () => {
     const { blocks } = collectAnswer(
       stream([
         piece([{ text: "hm", thought: true, thoughtSignature: "TH" }]),

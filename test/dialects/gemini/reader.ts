@@ -10,7 +10,7 @@ import type {
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { FormattedRequest } from "../../../src/dialects/dialect.ts";
 import { UNSIGNED_CALL } from "../../../src/dialects/gemini/signed-parts.ts";
-import { hello, text } from "./place.ts";
+import { hello, text } from "./target.ts";
 
 /** The protocol as far as requests are printed in it. */
 interface Body {

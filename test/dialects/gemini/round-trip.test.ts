@@ -7,12 +7,12 @@ import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
 import { allowedAt } from "../laws/arbitrary/conversations.ts";
 import { requestFor } from "../laws/arbitrary/requests.ts";
 import { normalRequest } from "../laws/normal/request.ts";
-import { GEMINI, targetWith } from "./place.ts";
+import { GEMINI, targetWith } from "./target.ts";
 import { readBack } from "./reader.ts";
 
 const accepts = GEMINI.optional.toSorted();
 
-const PLACES = {
+const TARGETS = {
   "a model that signs": targetWith({ accepts }),
   "a model that does not sign": targetWith({ accepts, signatureFamily: null }),
 };
@@ -71,7 +71,7 @@ function ownTurn(turn: Turn, dropped: ReadonlySet<DroppedField>): Turn {
   }
 }
 
-describe.each(Object.entries(PLACES))("a request for %s", (_name, target) => {
+describe.each(Object.entries(TARGETS))("a request for %s", (_name, target) => {
   const arbitrary = requestFor(allowedAt(target)).filter(({ stop }) => stop.length <= 5);
 
   it("comes back as it was meant, but for dropped fields", () => {
@@ -104,7 +104,7 @@ describe.each(Object.entries(PLACES))("a request for %s", (_name, target) => {
       fc.property(arbitrary, (request) => {
         const generate = geminiUpstream.format(request, target);
         const count = geminiUpstream.format({ ...request, purpose: "count" }, target);
-        if ("code" in generate || "code" in count) throw new Error("a request that the place can take is refused");
+        if ("code" in generate || "code" in count) throw new Error("a request that the target can take is refused");
         const counted = readBack(count);
         const meant = readBack(generate);
         expect(counted.turns).toEqual(meant.turns);

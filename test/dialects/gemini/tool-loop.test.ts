@@ -9,8 +9,8 @@ import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
 import type { MockServer } from "../../../mock/server.ts";
 import { mockForTest } from "../../mock/start.ts";
-import { NO_EDITS, NO_HEADERS } from "../laws/place.ts";
-import { targetWith } from "./place.ts";
+import { NO_EDITS, NO_HEADERS } from "../laws/target.ts";
+import { targetWith } from "./target.ts";
 
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const question = { role: "user", content: "What is the weather?" };

@@ -45,7 +45,7 @@ function read(
   return events;
 }
 
-/** What only one of the two ways of telling an answer loses: a stream keeps an order that one message has no place for, and may have no place for counts. */
+/** What only one of the two ways of telling an answer loses: a stream keeps an order that one message cannot express, and may have no member for counts. */
 const BY_MANNER: ReadonlySet<DroppedField> = new Set(["parts_reordered", "usage_hidden"]);
 
 function onceWhole(dropped: ReadonlySet<DroppedField>): ReadonlySet<DroppedField> {
@@ -165,9 +165,9 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
       retryAfter: null,
     } as const;
     fc.assert(
-      fc.property(arbitrary, fc.nat(40), (events, place) => {
+      fc.property(arbitrary, fc.nat(40), (events, count) => {
         const renderer = protocol.spoken.surface.translation.renderStream(contextFor(protocol));
-        const sent = events.slice(0, Math.min(place, events.length - 1)).flatMap((event) => renderer.push(event));
+        const sent = events.slice(0, Math.min(count, events.length - 1)).flatMap((event) => renderer.push(event));
         const reported = read(protocol, request, [...sent, renderer.fail(error)]);
         expect(reported.at(-1)).toMatchObject({ type: "failure" });
       }),
@@ -176,7 +176,7 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
   });
 });
 
-/** How a body asks for the probabilities of the answer's tokens; protocols that are not here have no place for them. */
+/** How a body asks for the probabilities of the answer's tokens; protocols that are not here have no member for them. */
 const ASKS_LOGPROBS: Readonly<Record<string, JsonObject>> = {
   "openai-chat": { logprobs: true, top_logprobs: 2 },
   "openai-responses": { include: ["message.output_text.logprobs"], top_logprobs: 2 },

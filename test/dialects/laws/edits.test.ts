@@ -7,7 +7,7 @@ import { EXAMPLES } from "../../../src/http/contract/examples/examples.ts";
 import { GENERATE_DIALECTS, isGenerateDialect } from "../../../src/dialects/table.ts";
 import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { endpoint, provider } from "../../support/table.ts";
-import { NO_EDITS, NO_HEADERS } from "./place.ts";
+import { NO_EDITS, NO_HEADERS } from "./target.ts";
 
 /** Members of requests that a flag or a rule of a relay acts on, with values that the surfaces' schemas take. */
 const MEMBERS: Readonly<Record<string, JsonObject>> = {

@@ -11,7 +11,7 @@ import {
 } from "../../../src/dialects/translation/exchange-plan.ts";
 import { encodeFrame } from "../bedrock-converse/wire.ts";
 import { route } from "../../support/table.ts";
-import { contextOf, DIALECT_NAMES, NO_EDITS, targetOf } from "./place.ts";
+import { contextOf, DIALECT_NAMES, NO_EDITS, targetOf } from "./target.ts";
 import { PROTOCOLS } from "./table.ts";
 
 /** An answer as a provider gives it. `null` where the dialect cannot say such a thing. */

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { generousModel, outcomeOf, probesOf, type Outcome } from "./matrix.ts";
-import { DIALECT_NAMES, MODEL, NO_EDITS, targetOf } from "./place.ts";
+import { DIALECT_NAMES, MODEL, NO_EDITS, targetOf } from "./target.ts";
 import type { Probe } from "./probes/probe.ts";
 import { SURFACES, type Spoken } from "./table.ts";
 import { featuresUsed } from "./uses.ts";
@@ -10,8 +10,8 @@ import { fewOrMany } from "../../support/long.ts";
 
 const RUNS = fewOrMany(100, 300);
 
-/** Every place: each dialect with a plain model, and with one that takes all that some models take. */
-const PLACES = DIALECT_NAMES.flatMap((name) => [
+/** Every target: each dialect with a plain model, and with one that takes all that some models take. */
+const TARGETS = DIALECT_NAMES.flatMap((name) => [
   { name, target: targetOf(name, MODEL) },
   { name: `${name}, generous`, target: targetOf(name, generousModel(name)) },
 ]);
@@ -93,7 +93,7 @@ function same(left: Outcome, right: Outcome): boolean {
 }
 
 /**
- * Why a leaf's disappearance would not be noticed at a place; `null` where it would. A leaf is mapped (another value makes another request, or
+ * Why a leaf's disappearance would not be noticed at a target; `null` where it would. A leaf is mapped (another value makes another request, or
  * is refused), or reported: without it, or without the smallest thing around it that a request can do without, less is said to be lost or stripped.
  */
 function unnoticed(
@@ -128,7 +128,7 @@ function together(spoken: Spoken, chosen: readonly Probe[]): JsonObject {
 describe.each(SURFACES)("the surface of $operation", (spoken) => {
   const probes = probesOf(spoken);
 
-  it.each(PLACES)("what the decision lets through to $name is sent", ({ target }) => {
+  it.each(TARGETS)("what the decision lets through to $name is sent", ({ target }) => {
     const refused = probes.flatMap((probe) => {
       const outcome = outcomeOf(spoken, whole(spoken, probe), target);
       return isWrongly(outcome) ? [`${probe.says}: ${outcome.word} ${outcome.param}`] : [];
@@ -136,7 +136,7 @@ describe.each(SURFACES)("the surface of $operation", (spoken) => {
     expect(refused).toEqual([]);
   });
 
-  it.each(PLACES)("no leaf of any row disappears on the way to $name", ({ target }) => {
+  it.each(TARGETS)("no leaf of any row disappears on the way to $name", ({ target }) => {
     const lost: string[] = [];
     for (const probe of probes) {
       const requested = whole(spoken, probe);
@@ -158,7 +158,7 @@ describe.each(SURFACES)("the surface of $operation", (spoken) => {
         const canonical = spoken.surface.translation.toCanon(request, "reject", NO_EDITS);
         if ("code" in canonical) return;
         const { features } = request.shape;
-        // What canon has no place for never gets there; `toCanon` may read such a body all the same.
+        // What canon cannot express never gets there; `toCanon` may read such a body all the same.
         if (features.some((feature) => feature.startsWith("native_"))) return;
         expect(features, chosen.map(({ says }) => says).join(" + ")).toEqual(featuresUsed(canonical.request));
       }),
@@ -170,7 +170,7 @@ describe.each(SURFACES)("the surface of $operation", (spoken) => {
     fc.assert(
       fc.property(
         someProbes(probes),
-        fc.constantFrom(...PLACES),
+        fc.constantFrom(...TARGETS),
         fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
         (chosen, { target }, share) => {
           const body = together(spoken, chosen);

@@ -5,7 +5,7 @@ import { withNavigationOf } from "../../../tools/generate/navigation.ts";
 import { DROPPED_FIELDS } from "../../../src/canon/generate/dropped-field.ts";
 import { filesBelow, SOURCE, textOf } from "../../support/imports.ts";
 import { outcomeOf, probesOf, translationMatrix } from "./matrix.ts";
-import { DIALECT_NAMES, targetOf } from "./place.ts";
+import { DIALECT_NAMES, targetOf } from "./target.ts";
 import { SURFACES } from "./table.ts";
 
 const FILE = new URL("../../../docs/translation-matrix.md", import.meta.url);

@@ -7,7 +7,7 @@ import type { ModelRow } from "../../../src/canon/table.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/table.ts";
 import { upstreamFor } from "../../../src/dialects/upstreams.ts";
-import { DIALECT_NAMES, lacking, MODEL, NO_EDITS, targetOf } from "./place.ts";
+import { DIALECT_NAMES, lacking, MODEL, NO_EDITS, targetOf } from "./target.ts";
 import { ASPECTS, GLANCE } from "./glance.ts";
 import { CHAT_PROBES } from "./probes/chat.ts";
 import { COMPLETIONS_PROBES } from "./probes/completions.ts";
@@ -29,11 +29,11 @@ export function probesOf({ operation }: Spoken): readonly Probe[] {
   return PROBES[operation] ?? [];
 }
 
-/** What a place makes of a body. */
+/** What a target makes of a body. */
 export type Outcome =
-  /** The door, or the surface's parser, says no: no place gets the body. */
+  /** The door, or the surface's parser, says no: no target gets the body. */
   | { readonly kind: "refused"; readonly by: "surface"; readonly word: string; readonly param: string | null }
-  /** The decision says no: the place lacks the feature, capability or signature family. */
+  /** The decision says no: the target lacks the feature, capability or signature family. */
   | { readonly kind: "refused"; readonly by: "decision"; readonly word: string; readonly param: string | null }
   /** The translation says no, although the decision said yes: only for values that nobody could send. */
   | { readonly kind: "refused"; readonly by: "translation"; readonly word: string; readonly param: string | null }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import { normalRequest } from "./normal/request.ts";
-import { NO_EDITS } from "./place.ts";
+import { NO_EDITS } from "./target.ts";
 import { allowedAt } from "./arbitrary/conversations.ts";
 import { requestFor } from "./arbitrary/requests.ts";
 import { PROTOCOLS, type Protocol } from "./table.ts";
@@ -68,7 +68,7 @@ describe.each(PROTOCOLS)("$name as a language for requests", (protocol) => {
     );
   });
 
-  it("a printed request asks for nothing that its place does not have", () => {
+  it("a printed request asks for nothing that its target does not have", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const { shape } = there(protocol, request).read;
@@ -90,7 +90,7 @@ describe.each(PROTOCOLS.filter(({ target }) => target.endpoint.features.includes
         fc.property(requestFor(allowedAt(target)), (request) => {
           const generate = upstream.format(request, target);
           const count = upstream.format({ ...request, purpose: "count" }, target);
-          if ("code" in generate || "code" in count) throw new Error("a request that the place can take is refused");
+          if ("code" in generate || "code" in count) throw new Error("a request that the target can take is refused");
           expect(count.path).not.toBe(generate.path);
           const made = Object.keys(count.body).filter((name) => /stream|max_|stop|temperature|top_|store/.test(name));
           expect(made).toEqual([]);

@@ -11,7 +11,7 @@ import { formatSseEvent } from "../../../src/dialects/sse.ts";
 import { upstreamFor } from "../../../src/dialects/upstreams.ts";
 import { contextOf } from "../../support/dialects.ts";
 import { endpoint, fakePolicies, identity, model, provider, route, table, workspace } from "../../support/table.ts";
-import { NO_EDITS, NO_HEADERS } from "./place.ts";
+import { NO_EDITS, NO_HEADERS } from "./target.ts";
 import { CARRIERS, type Carrier } from "./signature-carriers.ts";
 
 /** Families as routes.yaml may name them, `null` where it names none; some are words that our own marks use too. */

@@ -2,7 +2,7 @@ import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { AnswerContext } from "../../../src/dialects/dialect.ts";
-import { contextOf, NO_EDITS } from "./place.ts";
+import { contextOf, NO_EDITS } from "./target.ts";
 import type { Protocol } from "./table.ts";
 
 /** A caller who streams and wants to know the counts, as far as the protocol lets one ask. `more`: what else the body asks. */

@@ -13,7 +13,7 @@ import { upstreamFor } from "../../../src/dialects/upstreams.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
 import { bodyValidator } from "../../../src/http/contract/validate.ts";
 import type { Telling } from "./normal/answer.ts";
-import { DIALECT_NAMES, MODEL, NO_HEADERS, targetOf } from "./place.ts";
+import { DIALECT_NAMES, MODEL, NO_HEADERS, targetOf } from "./target.ts";
 
 /** What the laws need to know of a surface besides its code. */
 interface SurfaceFacts {
@@ -68,9 +68,9 @@ export interface Protocol {
   readonly name: GenerateDialect;
   readonly spoken: Spoken;
   readonly upstream: Upstream;
-  /** A place that speaks it; its model signs as the protocol's own family does. */
+  /** A target that speaks it; its model signs as the protocol's own family does. */
   readonly target: Target;
-  /** The same place with a model of another family: signatures that cross protocols are tagged with it. */
+  /** The same target with a model of another family: signatures that cross protocols are tagged with it. */
   readonly signing: Target;
   readonly telling: Telling;
 }

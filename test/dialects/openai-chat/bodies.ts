@@ -4,7 +4,7 @@ import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { UnknownFields } from "../../../src/canon/table.ts";
 import type { CanonicalRequest } from "../../../src/dialects/dialect.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
-import { NO_EDITS, NO_HEADERS } from "../laws/place.ts";
+import { NO_EDITS, NO_HEADERS } from "../laws/target.ts";
 
 export const user = { role: "user", content: "hi" } as const;
 

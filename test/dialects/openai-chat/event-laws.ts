@@ -13,20 +13,20 @@ export function brokenLaws(events: readonly InferenceEvent[]): readonly string[]
     signature: "reasoning",
     arguments: "tool_call",
   };
-  for (const [place, event] of events.entries()) {
-    const isLast = place === events.length - 1;
-    if ((event.type === "finish" || event.type === "failure") !== isLast) broken.push(`${event.type} at ${place}`);
-    if ((event.type === "start") !== (place === 0) && event.type !== "failure")
-      broken.push(`${event.type} at ${place}`);
+  for (const [position, event] of events.entries()) {
+    const isLast = position === events.length - 1;
+    if ((event.type === "finish" || event.type === "failure") !== isLast) broken.push(`${event.type} at ${position}`);
+    if ((event.type === "start") !== (position === 0) && event.type !== "failure")
+      broken.push(`${event.type} at ${position}`);
     if (event.type === "open") {
-      if (open !== null || event.index !== next) broken.push(`open ${event.index} at ${place}`);
+      if (open !== null || event.index !== next) broken.push(`open ${event.index} at ${position}`);
       open = event.block.kind;
       next += 1;
     } else if (event.type === "close") {
-      if (open === null || event.index !== next - 1) broken.push(`close ${event.index} at ${place}`);
+      if (open === null || event.index !== next - 1) broken.push(`close ${event.index} at ${position}`);
       open = null;
     } else if ("index" in event && (event.index !== next - 1 || open !== kinds[event.type])) {
-      broken.push(`${event.type} in ${open ?? "nothing"} at ${place}`);
+      broken.push(`${event.type} in ${open ?? "nothing"} at ${position}`);
     }
     if (event.type === "finish" && open !== null) broken.push("an open block at the finish");
   }

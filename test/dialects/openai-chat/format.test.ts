@@ -4,7 +4,7 @@ import type { AssistantPart, Turn } from "../../../src/canon/generate/message.ts
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ModelReasoning } from "../../../src/canon/table.ts";
 import { chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
-import { MODEL, targetOf } from "../laws/place.ts";
+import { MODEL, targetOf } from "../laws/target.ts";
 import { canon, text, userTurn } from "./canon.ts";
 
 function format(
@@ -256,7 +256,7 @@ describe("turns as messages", () => {
     expect(formatted.dropped).toEqual(dropped);
   });
 
-  it("records what the protocol has no place for", () => {
+  it("records what the protocol cannot express", () => {
     const cache = { ttl: null };
     const file = { kind: "base64", mediaType: "text/plain", data: "QQ==" } as const;
     const marked = { ...text("a"), cache };

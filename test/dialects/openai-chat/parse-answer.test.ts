@@ -5,7 +5,7 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES } from "../../../src/dialects/sse.ts";
-import { MODEL, targetOf } from "../laws/place.ts";
+import { MODEL, targetOf } from "../laws/target.ts";
 import { canon } from "./canon.ts";
 import { brokenLaws } from "./event-laws.ts";
 
@@ -118,7 +118,7 @@ describe("a stream of a chat provider", () => {
       "stop",
     ],
     [
-      "a whole message in place of deltas",
+      "a whole message instead of deltas",
       [{ choices: [{ message: { content: "a" }, finish_reason: "stop" }] }],
       ["text: a"],
       "stop",
@@ -352,7 +352,7 @@ describe("a stream of a chat provider", () => {
   });
 });
 
-describe("places of citations", () => {
+describe("positions of citations", () => {
   it("count from their block, where the message's text is in several", () => {
     const cited = (start_index: number, end_index: number) => ({
       annotations: [{ type: "url_citation", url_citation: { url: "u", title: "t", start_index, end_index } }],
@@ -365,10 +365,10 @@ describe("places of citations", () => {
       chunk(cited(2, 4)),
       chunk(cited(0, 4), "stop"),
     ]);
-    const places = collectAnswer(events).blocks.map((block) =>
+    const positions = collectAnswer(events).blocks.map((block) =>
       block.kind === "text" ? block.citations.map(({ start, end }) => [start, end]) : null,
     );
-    expect(places).toEqual([
+    expect(positions).toEqual([
       [[1, 2]],
       null,
       [

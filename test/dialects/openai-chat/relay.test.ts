@@ -7,7 +7,7 @@ import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/fields.ts";
 import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
 import { formatSseEvent } from "../../../src/dialects/sse.ts";
 import { endpoint, provider } from "../../support/table.ts";
-import { contextOf, NO_EDITS } from "../laws/place.ts";
+import { contextOf, NO_EDITS } from "../laws/target.ts";
 import { parse, refusal } from "./bodies.ts";
 
 describe("the request on its way upstream", () => {
@@ -221,7 +221,7 @@ describe("a relayed stream", () => {
     expect(observe([done]).relayed).toBe("");
   });
 
-  it("lets keep-alives through in their places", () => {
+  it("lets keep-alives through at their positions", () => {
     const alive = new TextEncoder().encode(": keep-alive\n\n");
     const events = [alive, alive, delta("a"), alive, delta("", "stop"), done];
     expect(observe(events).relayed).toBe(text(events));

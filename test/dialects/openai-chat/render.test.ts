@@ -6,7 +6,7 @@ import type { FinishReason, InferenceEvent, OpenBlock } from "../../../src/canon
 import { readSignature } from "../../../src/canon/generate/signature.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
-import { contextOf, targetOf } from "../laws/place.ts";
+import { contextOf, targetOf } from "../laws/target.ts";
 import { chunksOf, parse, refusal } from "./bodies.ts";
 import { canon } from "./canon.ts";
 
@@ -136,7 +136,7 @@ describe("a rendered stream", () => {
     expect(choiceOf(answerOf(events).body)["logprobs"]).toBeNull();
   });
 
-  it("places citations in the message's text, counting code points", () => {
+  it("puts citations into the message's text, counting code points", () => {
     const cite = (index: number, start: number | null): InferenceEvent => ({
       type: "citation",
       index,

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { collectAnswer, type Answer } from "../../../src/canon/generate/answer.ts";
 import type { Ending } from "../../../src/dialects/dialect.ts";
 import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
-import { contextOf, targetOf } from "../laws/place.ts";
+import { contextOf, targetOf } from "../laws/target.ts";
 import { parse } from "./bodies.ts";
 import { canon } from "./canon.ts";
 import { brokenLaws } from "./event-laws.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../../src/canon/failure.ts";
 import type { JsonValue } from "../../../src/canon/json.ts";
 import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
-import { contextOf, targetOf } from "../laws/place.ts";
+import { contextOf, targetOf } from "../laws/target.ts";
 import { parse } from "./bodies.ts";
 import { canon } from "./canon.ts";
 

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
-import { MODEL, NO_EDITS } from "../laws/place.ts";
+import { MODEL, NO_EDITS } from "../laws/target.ts";
 import { user } from "./bodies.ts";
-import { assistant, called, choice, formatted, place, relayed, result, texts, tool } from "./vendors.ts";
+import { assistant, called, choice, formatted, targetWith, relayed, result, texts, tool } from "./vendors.ts";
 
 describe("a relayed body", () => {
   it("says which members were taken out", () => {
@@ -119,8 +119,8 @@ describe("a provider with a reasoning object", () => {
     expect(formatted({ reasoning: { ...reasoning, display: "omitted" } }, flags)).toMatchObject({
       dropped: ["reasoning_display_dropped"],
     });
-    expect(place(flags).endpoint.features).toContain("reasoning_budget");
-    expect(place([]).endpoint.features).not.toContain("reasoning_budget");
+    expect(targetWith(flags).endpoint.features).toContain("reasoning_budget");
+    expect(targetWith([]).endpoint.features).not.toContain("reasoning_budget");
   });
 });
 

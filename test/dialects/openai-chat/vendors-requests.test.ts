@@ -5,9 +5,9 @@ import type { JsonObject } from "../../../src/canon/json.ts";
 import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { EMBEDDINGS_FLAGS } from "../../../src/dialects/openai-chat/facts.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
-import { lacking } from "../laws/place.ts";
+import { lacking } from "../laws/target.ts";
 import { parse, user } from "./bodies.ts";
-import { assistant, called, choice, other, place, relayed, result, texts, tool, translated } from "./vendors.ts";
+import { assistant, called, choice, other, targetWith, relayed, result, texts, tool, translated } from "./vendors.ts";
 
 interface Row {
   readonly flag: string;
@@ -204,8 +204,8 @@ describe("what a flag withdraws is refused before anything is sent", () => {
   ])("%s: %o", (flag, sent, feature) => {
     const request = parse(sent);
     expect(request.shape.features).toContain(feature);
-    expect(lacking(request, place([]))).toBeNull();
-    expect(lacking(request, place([flag]))).toBe(feature);
-    expect(place([flag]).endpoint.features).not.toContain(feature);
+    expect(lacking(request, targetWith([]))).toBeNull();
+    expect(lacking(request, targetWith([flag]))).toBe(feature);
+    expect(targetWith([flag]).endpoint.features).not.toContain(feature);
   });
 });

@@ -6,12 +6,12 @@ import type { Target } from "../../../src/dialects/dialect.ts";
 import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
-import { NO_EDITS, targetOf } from "../laws/place.ts";
+import { NO_EDITS, targetOf } from "../laws/target.ts";
 import { parse, toCanon } from "./bodies.ts";
 import { canon } from "./canon.ts";
 
-/** A place whose provider has the flags, with the features that the compiler leaves it. */
-export function place(flags: readonly string[]): Target {
+/** A target whose provider has the flags, with the features that the compiler leaves it. */
+export function targetWith(flags: readonly string[]): Target {
   const facts: DialectFacts = DIALECTS["openai-chat"];
   for (const flag of flags) expect(Object.keys(facts.flags)).toContain(flag);
   const target = targetOf("openai-chat");
@@ -25,19 +25,19 @@ export function place(flags: readonly string[]): Target {
 }
 
 export function relayed(more: JsonObject, flags: readonly string[], edits = NO_EDITS) {
-  const { endpoint, provider } = place(flags);
+  const { endpoint, provider } = targetWith(flags);
   return chatSurface.relay.edit(parse(more), endpoint, provider, "forward", edits);
 }
 
 export function translated(more: JsonObject, flags: readonly string[]) {
   const { request, dropped } = toCanon(more);
-  const made = chatUpstream.format(request, place(flags));
+  const made = chatUpstream.format(request, targetWith(flags));
   if ("code" in made) throw new Error(made.message);
   return { ...made, dropped: [...dropped, ...made.dropped] };
 }
 
 export function formatted(more: Partial<GenerateRequest>, flags: readonly string[]) {
-  const made = chatUpstream.format(canon(more), place(flags));
+  const made = chatUpstream.format(canon(more), targetWith(flags));
   if ("code" in made) throw new Error(made.message);
   return made;
 }

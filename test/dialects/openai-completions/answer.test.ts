@@ -5,7 +5,7 @@ import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/e
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { AnswerContext } from "../../../src/dialects/dialect.ts";
 import { completionsSurface, completionsUpstream } from "../../../src/dialects/openai-completions/dialect.ts";
-import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../laws/place.ts";
+import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";
 
 const encoder = new TextEncoder();
 const target = targetOf("openai-completions");
@@ -207,8 +207,11 @@ const reported: readonly InferenceEvent[] = [
   { type: "finish", reason: "stop", stopSequence: null },
 ];
 
-function print(events: readonly InferenceEvent[], place: AnswerContext): { text: string; dropped: readonly string[] } {
-  const renderer = completionsSurface.translation.renderStream(place);
+function print(
+  events: readonly InferenceEvent[],
+  answered: AnswerContext,
+): { text: string; dropped: readonly string[] } {
+  const renderer = completionsSurface.translation.renderStream(answered);
   const bytes = events.flatMap((item) => renderer.push(item));
   return { text: bytes.map((item) => new TextDecoder().decode(item)).join(""), dropped: renderer.dropped };
 }
@@ -233,8 +236,8 @@ describe("the client's answer", () => {
   });
 
   it("has null usage on all chunks and the counts on a last one where that was requested", () => {
-    const place = contextFor({ stream: true, stream_options: { include_usage: true } });
-    const chunks = chunksOf(print(reported, place).text);
+    const answered = contextFor({ stream: true, stream_options: { include_usage: true } });
+    const chunks = chunksOf(print(reported, answered).text);
     expect(chunks.map((item) => item["usage"]).slice(0, -1)).toEqual([null, null, null]);
     expect(chunks.at(-1)).toMatchObject({
       choices: [],
@@ -249,7 +252,7 @@ describe("the client's answer", () => {
     const unknown = chunksOf(
       print(
         reported.filter(({ type }) => type !== "usage"),
-        place,
+        answered,
       ).text,
     );
     expect(unknown.every((item) => item["usage"] === null)).toBe(true);

@@ -8,7 +8,7 @@ import { completionsSurface, completionsUpstream } from "../../../src/dialects/o
 import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/parse-request.ts";
 import { COMPLETIONS_SCHEMA } from "../../../src/dialects/openai-completions/contract.ts";
 import { PROVIDER_PREFERENCES_SCHEMA } from "../../../src/dialects/preferences.ts";
-import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/place.ts";
+import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";
 
 const minimal = { model: "r", prompt: "Once upon a time" } as const;
 

@@ -3,12 +3,12 @@ import { editSet } from "../../../src/canon/generate/edit.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { completionsSurface, completionsUpstream } from "../../../src/dialects/openai-completions/dialect.ts";
-import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/place.ts";
+import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";
 import { canon } from "../openai-chat/canon.ts";
 
 const target = targetOf("openai-completions");
 
-function place(flags: readonly string[]) {
+function targetWith(flags: readonly string[]) {
   return { ...target, provider: { ...target.provider, flags } };
 }
 
@@ -17,7 +17,7 @@ describe("vendors of legacy completions", () => {
     const request = completionsSurface.parse({ model: "r", prompt: "p", seed: null, logit_bias: {} }, 10, NO_HEADERS);
     if ("code" in request) throw new Error(request.message);
     const edit = (flags: readonly string[]) =>
-      completionsSurface.relay.edit(request, target.endpoint, place(flags).provider, "reject", NO_EDITS);
+      completionsSurface.relay.edit(request, target.endpoint, targetWith(flags).provider, "reject", NO_EDITS);
     expect(edit(["no_seed", "no_logit_bias"])).toEqual({
       body: { model: "upstream-model", prompt: "p" },
       edits: editSet("model_replaced"),
@@ -30,7 +30,7 @@ describe("vendors of legacy completions", () => {
 
   it("leave them out on translations too", () => {
     const body = (flags: readonly string[]) => {
-      const formatted = completionsUpstream.format(canon({ logitBias: {} }), place(flags));
+      const formatted = completionsUpstream.format(canon({ logitBias: {} }), targetWith(flags));
       if ("code" in formatted) throw new Error(formatted.message);
       return formatted.body;
     };
@@ -42,7 +42,7 @@ describe("vendors of legacy completions", () => {
     const { native, translated } = endpointFeatures(
       DIALECTS["openai-completions"],
       target.model,
-      place(["no_seed", "no_logit_bias"]).provider,
+      targetWith(["no_seed", "no_logit_bias"]).provider,
     );
     for (const features of [native, translated]) {
       expect(features).not.toContain("seed");

@@ -32,7 +32,7 @@ const citation: fc.Arbitrary<Citation> = fc.oneof(
   }),
 );
 
-/** Deltas of a block, without the index that its place gives it. */
+/** Deltas of a block, without the index that its position gives it. */
 interface Block {
   readonly block: OpenBlock;
   readonly deltas: readonly (

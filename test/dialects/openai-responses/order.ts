@@ -31,11 +31,12 @@ export function breachOfOrder(events: readonly JsonObject[]): string | null {
   const done: unknown[] = [];
   let responseId: unknown;
   let ended = false;
-  for (const [place, event] of events.entries()) {
+  for (const [position, event] of events.entries()) {
     const type = shown(event["type"]);
     if (ended) return `${type} after the end`;
-    if (event["sequence_number"] !== place) return `sequence number ${shown(event["sequence_number"])} at ${place}`;
-    if (place === 0 && type !== "response.created") return `${type} first`;
+    if (event["sequence_number"] !== position)
+      return `sequence number ${shown(event["sequence_number"])} at ${position}`;
+    if (position === 0 && type !== "response.created") return `${type} first`;
     const { response, item, output_index: index } = event;
     if (isJsonObject(response)) {
       responseId ??= response["id"];

@@ -283,7 +283,7 @@ describe("a relayed stream", () => {
     expect(observer.failure).toMatchObject({ kind: "too_large" });
   });
 
-  it("fails with what has been said, in the next place of the sequence", () => {
+  it("fails with what has been said, at the next position of the sequence", () => {
     fc.assert(
       fc.property(lawfulEvents, fc.nat(), (events, at) => {
         const { events: whole } = read(render(events));
@@ -449,15 +449,15 @@ describe("texts of a stream", () => {
   const part = { type: "output_text", text: "a" };
   const filled = { ...part, annotations: [], logprobs: [] };
   const item = { type: "message", id: "m", role: "assistant", status: "completed", content: [part] };
-  const place = { item_id: "m", output_index: 0, content_index: 0 };
+  const where = { item_id: "m", output_index: 0, content_index: 0 };
 
   it("have their lists in every event, and events that lack none are the provider's bytes", () => {
     const lacking = [
       { type: "response.output_item.added", output_index: 0, item },
-      { type: "response.content_part.added", ...place, part },
-      { type: "response.output_text.delta", ...place, delta: "a", obfuscation: "x" },
-      { type: "response.output_text.done", ...place, text: "a" },
-      { type: "response.content_part.done", ...place, part },
+      { type: "response.content_part.added", ...where, part },
+      { type: "response.output_text.delta", ...where, delta: "a", obfuscation: "x" },
+      { type: "response.output_text.done", ...where, text: "a" },
+      { type: "response.content_part.done", ...where, part },
       { type: "response.output_item.done", output_index: 0, item },
       { type: "response.completed", response: resource("completed", { output: [item] }) },
     ].map((event) => formatSseEvent(JSON.stringify(event), event.type));
@@ -466,10 +466,10 @@ describe("texts of a stream", () => {
     const whole = { ...item, content: [filled] };
     expect(read(textOf(sent)).events).toEqual([
       { type: "response.output_item.added", output_index: 0, item: whole },
-      { type: "response.content_part.added", ...place, part: filled },
-      { type: "response.output_text.delta", ...place, delta: "a", obfuscation: "x", logprobs: [] },
-      { type: "response.output_text.done", ...place, text: "a", logprobs: [] },
-      { type: "response.content_part.done", ...place, part: filled },
+      { type: "response.content_part.added", ...where, part: filled },
+      { type: "response.output_text.delta", ...where, delta: "a", obfuscation: "x", logprobs: [] },
+      { type: "response.output_text.done", ...where, text: "a", logprobs: [] },
+      { type: "response.content_part.done", ...where, part: filled },
       { type: "response.output_item.done", output_index: 0, item: whole },
       expect.objectContaining({ response: expect.objectContaining({ output: [whole] }) }),
     ]);

@@ -256,7 +256,7 @@ describe("a printed stream", () => {
     });
   });
 
-  it("puts a citation without a place behind what was said, in code points", () => {
+  it("puts a citation without a position behind what was said, in code points", () => {
     const citation = { url: "https://x.example", title: null, start: null, end: null };
     const events = said(
       { type: "open", index: 0, block: { kind: "text" } },

@@ -97,7 +97,7 @@ describe("a provider's stream", () => {
       "stop",
     ],
     [
-      "places left out",
+      "positions left out",
       [
         item("added", 2, message()),
         event("output_text.delta", 2, { delta: "ab" }),

@@ -18,7 +18,7 @@ const spaces = fc.constantFrom<number | string>(0, 1, 2, "\t", " \n");
 /** Every character of a JSON string as an escape. */
 function escaped(quoted: string): string {
   const text: string = JSON.parse(quoted);
-  const units = Array.from({ length: text.length }, (_, place) => text.charCodeAt(place));
+  const units = Array.from({ length: text.length }, (_, position) => text.charCodeAt(position));
   return `"${units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("")}"`;
 }
 

@@ -103,7 +103,7 @@ function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome>
     exchangePlanFor: () => options.exchange ?? exchange(),
     connections,
     deadline: performance.now() + 5_000,
-    // Each place once: what is tried again is tested elsewhere.
+    // Each endpoint once: what is tried again is tested elsewhere.
     resends: false,
     maxAttempts: plan.length,
     random: () => 0,

@@ -128,7 +128,7 @@ describe("every arrangement", () => {
     fc.nat({ max: 5 }).map(limited),
     fc.tuple(fc.boolean(), fc.integer({ min: -5, max: 0 })).map(([isTaken, until]) => half(isTaken, until)),
   );
-  const place = fc.record({
+  const endpoints = fc.record({
     outlook,
     weight: fc.constantFrom(0, 1, 5),
     firstToken: fc.option(fc.nat({ max: 3_000 })),
@@ -136,7 +136,7 @@ describe("every arrangement", () => {
   });
   const oneTier = fc.record({
     balance: fc.constantFrom(...BALANCES),
-    places: fc.array(place, { minLength: 1, maxLength: 4 }),
+    members: fc.array(endpoints, { minLength: 1, maxLength: 4 }),
   });
   const world = fc.record({
     tiers: fc.array(oneTier, { minLength: 1, maxLength: 4 }),
@@ -155,8 +155,8 @@ describe("every arrangement", () => {
   }: typeof world extends fc.Arbitrary<infer World> ? World : never) {
     const measures = new Map<string, Measures>();
     const outlooks: Record<string, HealthState> = {};
-    const candidates = tiers.flatMap(({ balance, places }, index) =>
-      places.map(({ outlook: one, weight, firstToken, inFlight }, at) => {
+    const candidates = tiers.flatMap(({ balance, members }, index) =>
+      members.map(({ outlook: one, weight, firstToken, inFlight }, at) => {
         const id = `t${index}p${at}`;
         const known = new Measures();
         known.end(firstToken, firstToken === null ? null : 50_000 / (firstToken + 1), 0);

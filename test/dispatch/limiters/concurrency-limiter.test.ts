@@ -5,24 +5,24 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ConcurrencyLimiter, type Release } from "../../../src/dispatch/concurrency-limiter.ts";
 import { fewOrMany } from "../../support/long.ts";
-import { NEVER, placed, queue, turn } from "./support.ts";
+import { NEVER, admitted, queue, turn } from "./support.ts";
 
 describe("a limiter", () => {
   it("lets in as many as its limit, and one more for each that leaves", () => {
     const gate = new ConcurrencyLimiter(2, queue());
-    const first = placed(gate.tryEnter());
-    placed(gate.tryEnter());
+    const first = admitted(gate.tryEnter());
+    admitted(gate.tryEnter());
     expect(gate.tryEnter()).toBeNull();
     expect(gate.inFlight).toBe(2);
     first();
-    placed(gate.tryEnter());
+    admitted(gate.tryEnter());
     expect(gate.tryEnter()).toBeNull();
   });
 
   it("counts a leave once, however often it is called", () => {
     const gate = new ConcurrencyLimiter(2, queue());
-    const leave = placed(gate.tryEnter());
-    placed(gate.tryEnter());
+    const leave = admitted(gate.tryEnter());
+    admitted(gate.tryEnter());
     leave();
     leave();
     expect(gate.inFlight).toBe(1);
@@ -30,37 +30,37 @@ describe("a limiter", () => {
 
   it("gives a free slot whatever the deadline, and queues no request whose deadline has passed", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
-    placed(await gate.enter(performance.now() - 1));
+    admitted(await gate.enter(performance.now() - 1));
     expect(await gate.enter(performance.now() - 1)).toBeNull();
     expect(gate.waiting).toBe(0);
   });
 
   it("queues as many as its size, and refuses the next at once", async () => {
     const gate = new ConcurrencyLimiter(1, queue({ size: 2 }));
-    const leave = placed(gate.tryEnter());
+    const leave = admitted(gate.tryEnter());
     const waiting = [gate.enter(NEVER), gate.enter(NEVER)];
     expect(await gate.enter(NEVER)).toBeNull();
     expect(gate.waiting).toBe(2);
     leave();
-    placed((await waiting[0]) ?? null)();
-    placed((await waiting[1]) ?? null)();
+    admitted((await waiting[0]) ?? null)();
+    admitted((await waiting[1]) ?? null)();
     expect([gate.inFlight, gate.waiting]).toEqual([0, 0]);
   });
 
   it("queues no request where its size is 0", async () => {
     const gate = new ConcurrencyLimiter(1, queue({ size: 0 }));
-    placed(await gate.enter(NEVER));
+    admitted(await gate.enter(NEVER));
     expect(await gate.enter(NEVER)).toBeNull();
   });
 
   it("lets no request overtake: a slot goes to who waits before anybody can ask for it", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
-    const leave = placed(gate.tryEnter());
+    const leave = admitted(gate.tryEnter());
     const waiting = gate.enter(NEVER);
     leave();
     expect(gate.tryEnter()).toBeNull();
     expect([gate.inFlight, gate.waiting]).toEqual([1, 0]);
-    placed(await waiting);
+    admitted(await waiting);
   });
 
   it("does not even begin to wait for a caller who is gone", async () => {
@@ -71,7 +71,7 @@ describe("a limiter", () => {
 
   it("lets go of an aborted waiter in the same turn: its room in the queue is free", async () => {
     const gate = new ConcurrencyLimiter(1, queue({ size: 2 }));
-    const leave = placed(gate.tryEnter());
+    const leave = admitted(gate.tryEnter());
     const controller = new AbortController();
     const gone = gate.enter(NEVER, controller.signal);
     const patient = gate.enter(NEVER);
@@ -81,19 +81,19 @@ describe("a limiter", () => {
     const next = gate.enter(NEVER);
     expect(gate.waiting).toBe(2);
     leave();
-    placed(await patient)();
-    placed(await next)();
+    admitted(await patient)();
+    admitted(await next)();
     expect(gate.inFlight).toBe(0);
   });
 
   it("leaves a slot with whoever was given it, though the signal is aborted before they hear of it", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
-    const leave = placed(gate.tryEnter());
+    const leave = admitted(gate.tryEnter());
     const controller = new AbortController();
     const waiting = gate.enter(NEVER, controller.signal);
     leave();
     controller.abort();
-    placed(await waiting)();
+    admitted(await waiting)();
     expect(gate.inFlight).toBe(0);
   });
 });
@@ -101,7 +101,7 @@ describe("a limiter", () => {
 describe("a reload of a limiter's limits", () => {
   it("lets in as many more as the limit rises", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
-    placed(gate.tryEnter());
+    admitted(gate.tryEnter());
     const waiting = [gate.enter(NEVER), gate.enter(NEVER), gate.enter(NEVER)];
     gate.setLimits(3, queue());
     expect([gate.inFlight, gate.waiting]).toEqual([3, 1]);
@@ -110,7 +110,7 @@ describe("a reload of a limiter's limits", () => {
 
   it("lets no request in before the calls under way are fewer than a lowered limit", async () => {
     const gate = new ConcurrencyLimiter(3, queue());
-    const leaves = [1, 2, 3].map(() => placed(gate.tryEnter()));
+    const leaves = [1, 2, 3].map(() => admitted(gate.tryEnter()));
     const waiting = gate.enter(NEVER);
     gate.setLimits(1, queue());
     for (const [index, leave] of leaves.entries()) {
@@ -119,19 +119,19 @@ describe("a reload of a limiter's limits", () => {
       leave();
     }
     expect([gate.inFlight, gate.waiting]).toEqual([1, 0]);
-    placed(await waiting)();
+    admitted(await waiting)();
     expect(gate.inFlight).toBe(0);
   });
 
   it("changes the queue for those who come from now on, and rejects no waiting request", async () => {
     const gate = new ConcurrencyLimiter(1, queue({ size: 2 }));
-    const leave = placed(gate.tryEnter());
+    const leave = admitted(gate.tryEnter());
     const waiting = [gate.enter(NEVER), gate.enter(NEVER)];
     gate.setLimits(1, queue({ size: 1 }));
     expect(gate.waiting).toBe(2);
     expect(await gate.enter(NEVER)).toBeNull();
     leave();
-    placed((await waiting[0]) ?? null);
+    admitted((await waiting[0]) ?? null);
     expect(await gate.enter(NEVER)).toBeNull();
     gate.setLimits(1, queue({ size: 2 }));
     void gate.enter(NEVER);
@@ -152,7 +152,7 @@ describe("the time in a limiter's queue", () => {
     ["the deadline, where that is sooner", 100, 40, 40],
   ])("ends at %s", async (_, wait, deadline, end) => {
     const gate = new ConcurrencyLimiter(1, queue({ wait }));
-    placed(gate.tryEnter());
+    admitted(gate.tryEnter());
     const settled = vi.fn<(leave: Release | null) => void>();
     void gate.enter(performance.now() + deadline).then(settled);
     await vi.advanceTimersByTimeAsync(end - 1);
@@ -165,12 +165,12 @@ describe("the time in a limiter's queue", () => {
 
   it("takes nobody's slot when a waiter in the middle has waited too long", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
-    const leave = placed(gate.tryEnter());
+    const leave = admitted(gate.tryEnter());
     const names: string[] = [];
     const come = (name: string, deadline: number): void => {
-      void gate.enter(performance.now() + deadline).then((place) => {
-        names.push(place === null ? `${name} gave up` : name);
-        place?.();
+      void gate.enter(performance.now() + deadline).then((slot) => {
+        names.push(slot === null ? `${name} gave up` : name);
+        slot?.();
       });
     };
     come("first", 1_000);
@@ -185,14 +185,14 @@ describe("the time in a limiter's queue", () => {
 
   it("leaves no timer and no listener, however a wait ends", async () => {
     const ends: Record<string, (leave: Release, controller: AbortController) => void> = {
-      place: (leave) => leave(),
+      slot: (leave) => leave(),
       abort: (_, controller) => controller.abort(),
       time: () => vi.advanceTimersByTime(100),
     };
     for (const [name, end] of Object.entries(ends)) {
       const gate = new ConcurrencyLimiter(1, queue({ wait: 100 }));
       const controller = new AbortController();
-      const leave = placed(gate.tryEnter());
+      const leave = admitted(gate.tryEnter());
       const waiting = gate.enter(NEVER, controller.signal);
       expect([vi.getTimerCount(), getEventListeners(controller.signal, "abort").length], name).toEqual([1, 1]);
       end(leave, controller);
@@ -315,7 +315,7 @@ describe("any schedule", () => {
             case "leave": {
               const chosen = [...inside.keys()][one.who % Math.max(1, inside.size)];
               if (chosen === undefined) break;
-              const leave = placed(inside.get(chosen) ?? null);
+              const leave = admitted(inside.get(chosen) ?? null);
               inside.delete(chosen);
               left.push(leave);
               leave();
@@ -385,7 +385,7 @@ describe("any schedule", () => {
           const call = async (id: number): Promise<void> => {
             await scheduler.schedule(Promise.resolve(), `call ${id} comes`);
             came.push(id);
-            const leave = placed(await gate.enter(NEVER));
+            const leave = admitted(await gate.enter(NEVER));
             entered.push(id);
             running += 1;
             expect(running).toBeLessThanOrEqual(limit);
@@ -416,7 +416,7 @@ describe("hundreds of thousands of calls", () => {
     const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
     const rounds = async (count: number): Promise<void> => {
       for (let round = 0; round < count; round += 1) {
-        const first = placed(gate.tryEnter());
+        const first = admitted(gate.tryEnter());
         const second = await gate.enter(NEVER, signal);
         const third = gate.enter(NEVER, signal);
         const controller = new AbortController();

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ConcurrencyLimiter, endpointLimiter } from "../../../src/dispatch/concurrency-limiter.ts";
-import { NEVER, placed, queue, turn } from "./support.ts";
+import { NEVER, admitted, queue, turn } from "./support.ts";
 
 const counts = (...gates: readonly ConcurrencyLimiter[]): readonly (readonly [number, number])[] =>
   gates.map(({ inFlight, waiting }) => [inFlight, waiting]);
@@ -13,17 +13,17 @@ describe("the limiter of a slot", () => {
 
   it("is the provider's where the endpoint has no limit of its own", () => {
     const provider = new ConcurrencyLimiter(1, queue());
-    const place = endpointLimiter(provider, null);
-    const leave = placed(place.tryEnter());
-    expect([provider.inFlight, place.tryEnter()]).toEqual([1, null]);
+    const slot = endpointLimiter(provider, null);
+    const leave = admitted(slot.tryEnter());
+    expect([provider.inFlight, slot.tryEnter()]).toEqual([1, null]);
     leave();
     expect(provider.inFlight).toBe(0);
   });
 
   it("enters both and leaves both, once", async () => {
     const [provider, endpoint] = [new ConcurrencyLimiter(5, queue()), new ConcurrencyLimiter(5, queue())];
-    const place = endpointLimiter(provider, endpoint);
-    const leaves = [placed(place.tryEnter()), placed(await place.enter(NEVER))];
+    const slot = endpointLimiter(provider, endpoint);
+    const leaves = [admitted(slot.tryEnter()), admitted(await slot.enter(NEVER))];
     expect(counts(provider, endpoint)).toEqual([
       [2, 0],
       [2, 0],
@@ -44,33 +44,33 @@ describe("the limiter of a slot", () => {
       new ConcurrencyLimiter(providerLimit, none),
       new ConcurrencyLimiter(endpointLimit, none),
     ];
-    const place = endpointLimiter(provider, endpoint);
-    const leave = placed(place.tryEnter());
-    expect(place.tryEnter()).toBeNull();
-    expect(await place.enter(NEVER)).toBeNull();
+    const slot = endpointLimiter(provider, endpoint);
+    const leave = admitted(slot.tryEnter());
+    expect(slot.tryEnter()).toBeNull();
+    expect(await slot.enter(NEVER)).toBeNull();
     expect(counts(provider, endpoint)).toEqual([
       [1, 0],
       [1, 0],
     ]);
     leave();
-    placed(place.tryEnter());
+    admitted(slot.tryEnter());
   });
 
   it("keeps no slot of the provider while it waits for the endpoint's", () => {
     const [provider, endpoint] = [new ConcurrencyLimiter(2, queue()), new ConcurrencyLimiter(1, queue())];
-    placed(endpointLimiter(provider, endpoint).tryEnter());
+    admitted(endpointLimiter(provider, endpoint).tryEnter());
     void endpointLimiter(provider, endpoint).enter(NEVER);
     expect(counts(provider, endpoint)).toEqual([
       [1, 0],
       [1, 1],
     ]);
-    placed(endpointLimiter(provider, null).tryEnter());
+    admitted(endpointLimiter(provider, null).tryEnter());
   });
 
   it("gives the endpoint's slot to the next in line where there is none at the provider", async () => {
     const provider = new ConcurrencyLimiter(1, queue({ size: 1 }));
     const endpoint = new ConcurrencyLimiter(1, queue());
-    const leaveProvider = placed(provider.tryEnter());
+    const leaveProvider = admitted(provider.tryEnter());
     const controller = new AbortController();
     const first = endpointLimiter(provider, endpoint).enter(NEVER, controller.signal);
     const second = endpointLimiter(provider, endpoint).enter(NEVER);
@@ -82,7 +82,7 @@ describe("the limiter of a slot", () => {
     controller.abort();
     expect(await first).toBeNull();
     leaveProvider();
-    placed(await second)();
+    admitted(await second)();
     expect(counts(provider, endpoint)).toEqual([
       [0, 0],
       [0, 0],
@@ -95,8 +95,8 @@ describe("the limiter of a slot", () => {
       new ConcurrencyLimiter(1, queue({ wait: 100 })),
       new ConcurrencyLimiter(1, queue({ wait: 100 })),
     ];
-    placed(provider.tryEnter());
-    const leaveEndpoint = placed(endpoint.tryEnter());
+    admitted(provider.tryEnter());
+    const leaveEndpoint = admitted(endpoint.tryEnter());
     let end: number | null = null;
     void endpointLimiter(provider, endpoint)
       .enter(NEVER)

@@ -10,7 +10,7 @@ export function queue(more: Partial<QueueSettings> = {}): QueueSettings {
 export const NEVER = Number.POSITIVE_INFINITY;
 
 /** What was hoped for: a slot. */
-export function placed(leave: Release | null): Release {
+export function admitted(leave: Release | null): Release {
   expect(leave).not.toBeNull();
   return leave ?? (() => {});
 }

@@ -134,7 +134,7 @@ describe("gathering parts", () => {
     [1, 1],
     [2, 2],
     [10, 4],
-  ])("with %i attempts allowed, a part of two places is asked for %i times", async (maxAttempts, expected) => {
+  ])("with %i attempts allowed, a part of two endpoints is asked for %i times", async (maxAttempts, expected) => {
     const log = emptyCallLog();
     const stubs = [
       { id: "a", reply: () => broken },
@@ -314,10 +314,10 @@ describe("under any faults", () => {
           if (texts === null) expect(gathered.error).not.toBeNull();
           else {
             expect(texts).toHaveLength(task.parts.length);
-            for (const [place, part] of task.parts.entries()) {
+            for (const [position, part] of task.parts.entries()) {
               const expected = inputs.slice(part.first, part.first + part.count);
-              if (texts[place] === null) expect(takesGaps).toBe(true);
-              else expect(texts[place]).toEqual(expected);
+              if (texts[position] === null) expect(takesGaps).toBe(true);
+              else expect(texts[position]).toEqual(expected);
             }
           }
           for (const part of task.parts) {

@@ -59,7 +59,7 @@ export function fencesOf(page: string, text: string = textOf(page)): readonly Fe
   for (let index = 0; index < lines.length; index += 1) {
     const [, indent = "", fence = "", language = "", info = ""] = OPENING.exec(lines[index] ?? "") ?? [];
     if (fence === "") continue;
-    const end = lines.findIndex((line, place) => place > index && line.trimEnd() === `${indent}${fence}`);
+    const end = lines.findIndex((line, location) => location > index && line.trimEnd() === `${indent}${fence}`);
     if (end === -1) throw new Error(`${page}:${index + 1}: the block is not closed`);
     const body = lines.slice(index + 1, end).map((line) => `${line.slice(indent.length)}\n`);
     fences.push({ line: index + 1, language, info, text: body.join(""), mark: markAbove(lines, index) });
@@ -79,6 +79,6 @@ function markAbove(lines: readonly string[], opening: number): Mark | null {
 }
 
 /** Where a block stands, for people. */
-export function placeOf(page: string, { line, text }: Fence): string {
+export function locationOf(page: string, { line, text }: Fence): string {
   return `${relative(ROOT, join(ROOT, page))}:${line}: ${text.split("\n", 1)[0] ?? ""}`;
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { missingPrograms } from "../../support/at-hand.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "../../store/postgres/server.ts";
-import { COMMAND_LANGUAGES, fencesOf, pages, placeOf, ROOT, type Fence, type Mark } from "./blocks.ts";
+import { COMMAND_LANGUAGES, fencesOf, pages, locationOf, ROOT, type Fence, type Mark } from "./blocks.ts";
 import { NOT_EXECUTED } from "./not-executed.ts";
 import { QUOTED_DATABASE, runPage } from "./run-page.ts";
 import { SETUPS } from "./setups.ts";
@@ -69,7 +69,7 @@ describe("command blocks that are not run here", () => {
       if (mark?.kind !== "executed by") continue;
       const path = join(ROOT, mark.file);
       const named = existsSync(path) && readFileSync(path, "utf8").includes(page === "README.md" ? "README" : page);
-      if (!named) wrong.push(`${placeOf(page, fence)}\n  ${mark.file} does not name ${page}`);
+      if (!named) wrong.push(`${locationOf(page, fence)}\n  ${mark.file} does not name ${page}`);
     }
     expect(wrong).toEqual([]);
     const listed = blocks.flatMap(({ page, fence, mark }) =>
@@ -81,7 +81,7 @@ describe("command blocks that are not run here", () => {
   it.each(
     blocks
       .filter(({ mark }) => mark?.kind === "not executed")
-      .map(({ page, fence }) => [placeOf(page, fence), fence] as const),
+      .map(({ page, fence }) => [locationOf(page, fence), fence] as const),
   )("%s names flags, scripts and files that exist", async (_place, fence) => {
     expect(await wrongIn(fence.text)).toEqual([]);
   });
@@ -101,7 +101,7 @@ describe("command blocks that are not run here", () => {
     const silent = pages().flatMap((page) =>
       fencesOf(page)
         .filter(({ language, text }) => !COMMAND_LANGUAGES.includes(language) && /^\$ /m.test(text))
-        .map((fence) => placeOf(page, fence)),
+        .map((fence) => locationOf(page, fence)),
     );
     expect(silent).toEqual([]);
   });

@@ -1,14 +1,14 @@
 import { spawn } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { COMMAND_LANGUAGES, placeOf, type Fence } from "./blocks.ts";
+import { COMMAND_LANGUAGES, locationOf, type Fence } from "./blocks.ts";
 import { outputMatches, type Varies } from "./compare-output.ts";
 import { makeSandbox, type Sandbox } from "./sandbox.ts";
 import type { PageSetup } from "./setups.ts";
 
 /** A command of a page, and how it has to end. */
 interface Step {
-  readonly place: string;
+  readonly location: string;
   readonly script: string;
   /** What the page says that it prints; `null` where it does not say. */
   readonly output: string | null;
@@ -70,9 +70,9 @@ function fileOf({ info, text }: Fence, { environment }: Sandbox, index: number):
 }
 
 function stepsOf(page: string, fence: Fence): readonly Step[] {
-  const place = placeOf(page, fence);
+  const location = locationOf(page, fence);
   const code = fence.mark?.kind === "ends with" ? fence.mark.code : 0;
-  if (!fence.language.startsWith("console")) return [{ place, script: fence.text, output: null, code }];
+  if (!fence.language.startsWith("console")) return [{ location, script: fence.text, output: null, code }];
   return fence.text
     .split(/^\$ /m)
     .slice(1)
@@ -80,7 +80,7 @@ function stepsOf(page: string, fence: Fence): readonly Step[] {
       const command = /^(?:.*\\\n)*.*\n/.exec(said)?.[0] ?? "";
       const last = index === all.length - 1;
       return {
-        place: `${place.split(": ")[0]}: ${command.trimEnd()}`,
+        location: `${location.split(": ")[0]}: ${command.trimEnd()}`,
         script: command,
         output: said.slice(command.length),
         code: last ? code : 0,
@@ -152,16 +152,17 @@ function complaints(
   const state = environment["DOCS_STATE"] ?? "";
   const read = (name: string): string => (existsSync(join(state, name)) ? readFileSync(join(state, name), "utf8") : "");
   const found: string[] = [];
-  for (const [index, { place, output, code }] of steps.entries()) {
+  for (const [index, { location, output, code }] of steps.entries()) {
     const printed = withPorts(read(`${index}.out`), ports);
     const errors = read(`${index}.err`);
     const exit = read(`${index}.code`).trim();
     if (exit === "") {
       const all = [printed, errors, ended.stderr, index === 0 ? read("setup") : ""].join("\n").trim();
-      return [...found, `${place}\nended with ${ended.code}, and what follows was not run:\n${all}`];
+      return [...found, `${location}\nended with ${ended.code}, and what follows was not run:\n${all}`];
     }
-    if (exit !== String(code)) found.push(`${place}\nended with ${exit}, not ${code}:\n${printed}${errors}`);
-    else if (output !== null && !outputMatches(output, printed, varies)) found.push(`${place}\nprinted:\n${printed}`);
+    if (exit !== String(code)) found.push(`${location}\nended with ${exit}, not ${code}:\n${printed}${errors}`);
+    else if (output !== null && !outputMatches(output, printed, varies))
+      found.push(`${location}\nprinted:\n${printed}`);
   }
   return found;
 }

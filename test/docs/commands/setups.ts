@@ -17,7 +17,7 @@ export interface PageSetup {
   readonly marks?: Readonly<Record<string, Mark>>;
   /** What is written otherwise here: words of the page, and of the folder. */
   readonly replace?: Readonly<Record<string, string>>;
-  /** The URL of a PostgreSQL, in the place of those that stand in quotes on the page. */
+  /** The URL of a PostgreSQL, instead of those in quotes on the page. */
   readonly database?: string;
   /** What differs in outputs. */
   readonly varies?: Varies;

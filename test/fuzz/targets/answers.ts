@@ -13,7 +13,7 @@ import {
 } from "../../../src/dialects/translation/exchange-plan.ts";
 import { encodeFrame } from "../../dialects/bedrock-converse/wire.ts";
 import { contextFor } from "../../dialects/laws/speak.ts";
-import { contextOf, DIALECT_NAMES, NO_EDITS, targetOf } from "../../dialects/laws/place.ts";
+import { contextOf, DIALECT_NAMES, NO_EDITS, targetOf } from "../../dialects/laws/target.ts";
 import { PROTOCOLS, SURFACES, type Spoken } from "../../dialects/laws/table.ts";
 import { route } from "../../support/table.ts";
 import { cuts, mutated, pieces } from "../mutations.ts";
@@ -147,9 +147,9 @@ export const ANSWERS: readonly FuzzTarget[] = DIALECT_NAMES.flatMap((dialect) =>
   return [
     {
       name: `${dialect}: a stream ends in one named way, however it is cut, for every surface`,
-      property: fc.property(mutated([stream]), cuts, fc.constantFrom(...surfaces), (bytes, places, spoken) => {
+      property: fc.property(mutated([stream]), cuts, fc.constantFrom(...surfaces), (bytes, positions, spoken) => {
         const first = relayed(open(spoken, true).stream(), [bytes]);
-        const cut = relayed(open(spoken, true).stream(), pieces(bytes, places));
+        const cut = relayed(open(spoken, true).stream(), pieces(bytes, positions));
         ok(KINDS.has(first.end), first.end);
         strictEqual(cut.end, first.end);
         deepStrictEqual(cut.text, first.text);

@@ -70,10 +70,10 @@ function linear(once: Uint8Array, times: number, size: number, machine: () => (p
 export const FRAMING: readonly FuzzTarget[] = [
   {
     name: "SSE: what comes out is what went in, however it is cut",
-    property: fc.property(mutated(SSE), cuts, (bytes, places) => {
+    property: fc.property(mutated(SSE), cuts, (bytes, positions) => {
       const whole = framed([bytes]);
       strictEqual(whole.bytes, Buffer.from(bytes).toString("latin1"));
-      deepStrictEqual(framed(pieces(bytes, places)), whole);
+      deepStrictEqual(framed(pieces(bytes, positions)), whole);
     }),
   },
   {
@@ -87,9 +87,9 @@ export const FRAMING: readonly FuzzTarget[] = [
   },
   {
     name: "AWS event stream: the same frames and the same fault, however it is cut",
-    property: fc.property(mutated(FRAMES), cuts, (bytes, places) => {
+    property: fc.property(mutated(FRAMES), cuts, (bytes, positions) => {
       const whole = unframed([bytes]);
-      deepStrictEqual(unframed(pieces(bytes, places)), whole);
+      deepStrictEqual(unframed(pieces(bytes, positions)), whole);
       ok(whole.fault === null || whole.fault === "malformed" || whole.fault === "too_large");
     }),
   },

@@ -128,8 +128,8 @@ export const TEXTS: readonly FuzzTarget[] = [
   },
   {
     name: "forms and bodies: an object of ours, or a refusal",
-    property: fc.asyncProperty(mutated(FORMS), fc.boolean(), cuts, async (bytes, isForm, places) => {
-      const incoming = Object.assign(Readable.from(pieces(bytes, places).filter(({ length }) => length > 0)), {
+    property: fc.asyncProperty(mutated(FORMS), fc.boolean(), cuts, async (bytes, isForm, positions) => {
+      const incoming = Object.assign(Readable.from(pieces(bytes, positions).filter(({ length }) => length > 0)), {
         headers: { "content-type": isForm ? "application/x-www-form-urlencoded" : "application/json" },
       });
       const limits = { bodyBytes: 100_000, answerBytes: 1, requestTime: 1, bodyTime: 5_000, writeTime: 1 };

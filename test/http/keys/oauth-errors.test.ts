@@ -84,7 +84,7 @@ const REFUSALS: readonly Refusal[] = [
     "unauthorized_client",
     "exchange_not_granted",
   ],
-  ["a token in place of the key", { bearer: free.json.access_token }, 400, "unauthorized_client", "insufficient_scope"],
+  ["a token instead of the key", { bearer: free.json.access_token }, 400, "unauthorized_client", "insufficient_scope"],
   ["a token of another origin", { bearer: bound.json.access_token }, 400, "unauthorized_client", "origin_not_allowed"],
   [
     "a web page",

@@ -67,7 +67,7 @@ it("says what is reached without counting", () => {
   expect(counters.reached(token)).toBe("requests");
 });
 
-it("a full workspace's new tokens are refused in place of forgetting what others have used; other workspaces' are not", () => {
+it("a full workspace's new tokens are refused rather than forgetting what others have used; other workspaces' are not", () => {
   const counters = new TokenCounters();
   for (let count = 0; count < 20_000; count += 1) counters.take(counted(`t${count}`, { requests: 1 }), 0);
   const fresh = counted("new", { requests: 1 }, { expiresAt: 9_000 });

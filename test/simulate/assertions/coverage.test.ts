@@ -63,7 +63,7 @@ describe("coverage gates", () => {
     }
   });
 
-  test("missing subjects are sorted, and a gate has its place", () => {
+  test("missing subjects are sorted, and a gate has its location", () => {
     const [constraints] = coverageResults(gatesOf("coverage:\n  constraints: 100"), FACTS);
     expect(constraints).toMatchObject({
       missing: ["a/never_passes", "b/never_fails"],

@@ -19,10 +19,10 @@ interface Row {
 }
 
 const rows: readonly Row[] = [
-  { name: "the same place", lines: "kind: no_new_access", pair: same(US), message: null },
-  { name: "fewer places", lines: "kind: no_new_access", pair: pairOf(BOTH, US), message: null },
+  { name: "the same endpoint", lines: "kind: no_new_access", pair: same(US), message: null },
+  { name: "fewer endpoints", lines: "kind: no_new_access", pair: pairOf(BOTH, US), message: null },
   {
-    name: "one place more",
+    name: "one endpoint more",
     lines: "kind: no_new_access",
     pair: pairOf(US, BOTH),
     message: "gpt-5-eu (openai-eu, eu) is reached in head and not in base",
@@ -50,13 +50,13 @@ const rows: readonly Row[] = [
   },
   { name: "newly denied", lines: "kind: no_new_access", pair: pairOf(US, NONE), message: null },
   {
-    name: "one place more that is not meant",
+    name: "one endpoint more that is not meant",
     lines: "kind: no_new_access\nto: { regions: [us] }",
     pair: pairOf(US, BOTH),
     message: null,
   },
   {
-    name: "one place more of a meant region group",
+    name: "one endpoint more of a meant region group",
     lines: "kind: no_new_access\nto: { regions: [eu] }",
     pair: pairOf(US, routed(["gpt-5-us", "mistral-large-eu"])),
     message: "mistral-large-eu (mistral-eu, eu-west) is reached in head and not in base",
@@ -99,7 +99,7 @@ const rows: readonly Row[] = [
     message: null,
   },
   {
-    name: "model and region together, neither place is both",
+    name: "model and region together, neither endpoint is both",
     lines: "kind: access_not_granted\nto: { models: [mistral-large], regions: [us] }",
     pair: same(routed(["gpt-5-us", "mistral-large-eu"])),
     message: null,
@@ -111,7 +111,7 @@ const rows: readonly Row[] = [
     message: "the plan contains gpt-5-us (openai-us, us)",
   },
 
-  { name: "a place", lines: "kind: always_routable", pair: same(US), message: null },
+  { name: "an endpoint", lines: "kind: always_routable", pair: same(US), message: null },
   {
     name: "a denial",
     lines: "kind: always_routable",
@@ -121,7 +121,7 @@ const rows: readonly Row[] = [
   { name: "a denial in base", lines: "kind: always_routable", pair: pairOf(NONE, US), message: null },
   { name: "two places of two", lines: "kind: always_routable\nmin_places: 2", pair: same(BOTH), message: null },
   {
-    name: "one place of two",
+    name: "one endpoint of two",
     lines: "kind: always_routable\nmin_places: 2",
     pair: same(US),
     message: "the request can go to 1 of the 2 endpoints required",
@@ -140,7 +140,7 @@ const rows: readonly Row[] = [
     message: null,
   },
   {
-    name: "no place is wanted",
+    name: "no endpoint is wanted",
     lines: "kind: implies\nif: { reaches: { regions: [us] } }\nthen: { some_place: { regions: [eu] } }",
     pair: same(US),
     message: "no endpoint of the plan is one that `some_place` selects",
@@ -152,7 +152,7 @@ const rows: readonly Row[] = [
     message: "the plan contains gpt-5-us (openai-us, us), which `every_place` does not select",
   },
   {
-    name: "every place of a denial",
+    name: "every endpoint of a denial",
     lines: "kind: implies\nif: { outcome: deny }\nthen: { every_place: { regions: [eu] } }",
     pair: same(NONE),
     message: null,

@@ -166,7 +166,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
     ["WRONG_VALUE 6:23 assertions[0].to.retention[0] cannot be `days_60` (did you mean `days_30`?)"],
   ],
   [
-    "no places at all",
+    "no endpoints at all",
     fileWith("kind: always_routable\nmin_places: 0"),
     ["WRONG_VALUE 6:17 assertions[0].min_places must be at least 1"],
   ],

@@ -33,7 +33,7 @@ describe("a changed assertion accepts more", () => {
     ],
     ["with a condition that was not there", NOT_GRANTED, `${NOT_GRANTED}\nfor: { zdr: true }`, ["for"]],
     [
-      "with workspaces in the place of a tier",
+      "with workspaces instead of a tier",
       `${NOT_GRANTED}\nfor: { tiers: [regulated] }`,
       `${NOT_GRANTED}\nfor: { workspaces: [demo] }`,
       ["for"],
@@ -106,7 +106,7 @@ describe("a changed assertion accepts no more", () => {
     ],
     ["with another demand besides", IMPLIES, IMPLIES.replace("{ every_place", "{ outcome: route, every_place")],
     [
-      "with the first endpoint in the place of some endpoint",
+      "with the first endpoint instead of some endpoint",
       IMPLIES.replace("every_place", "some_place"),
       IMPLIES.replace("every_place", "primary"),
     ],
@@ -119,7 +119,7 @@ describe("a changed assertion accepts no more", () => {
       ),
     ],
     [
-      "with a plan in the place of what it contains",
+      "with a plan instead of what it contains",
       CASES("{ contains: [gpt-5-us], lacks: [gpt-5-eu] }"),
       CASES("{ plan: [gpt-5-us] }"),
     ],

@@ -69,7 +69,7 @@ describe("tallies", () => {
         const meant = comparisons.filter(({ sample }) => sample.workspace !== "acme-prod");
         const bad = meant.filter((each) =>
           [each.declared, each.promoted].some(({ base, head }) =>
-            head.plan.some((place) => !base.plan.some((before) => before.provider === place.provider)),
+            head.plan.some((candidate) => !base.plan.some((before) => before.provider === candidate.provider)),
           ),
         );
         expect(fresh).toMatchObject({ id: "new", classes: meant.length, violations: bad.length });

@@ -110,7 +110,7 @@ describe("causes", () => {
     expect(report.causes.map(pathsOf)).toEqual([["routes.fast.fallbacks", "workspaces.website.approve.providers"]]);
   });
 
-  it("a primary and a fallback that change places are one cause", async () => {
+  it("a primary and a fallback that change positions are one cause", async () => {
     const report = await simulated([
       "routes.yaml",
       "primary: gpt-5-eu\n    fallbacks: [mistral-large-eu]",

@@ -6,7 +6,7 @@ import { endpoint, provider, table } from "../../support/table.ts";
 
 const NOWHERE = { base: new Map<string, Destination>(), head: new Map<string, Destination>() };
 
-function place(name: string, changes: Partial<PlannedEndpoint> = {}): PlannedEndpoint {
+function planned(name: string, changes: Partial<PlannedEndpoint> = {}): PlannedEndpoint {
   return {
     endpoint: name,
     model: "m",
@@ -21,7 +21,7 @@ function place(name: string, changes: Partial<PlannedEndpoint> = {}): PlannedEnd
 
 /** A plan of endpoints, each a tier of its own. */
 function to(names: string, changes: Partial<Outcome> = {}): Outcome {
-  const plan = names.split("").map((name, tier) => place(name, { tier }));
+  const plan = names.split("").map((name, tier) => planned(name, { tier }));
   const edits = { maxOutputTokens: null, stripFields: [] };
   return { plan, maxCandidates: null, denial: null, edits, indeterminate: false, ...changes };
 }
@@ -63,14 +63,14 @@ describe("plans", () => {
     ["a tier", { tier: 5 }],
     ["a balance", { balance: "weighted" }],
     ["a weight", { weight: 0 }],
-  ] as const)("%s of a place shares requests in another way", ([, changes]) => {
-    const other = to("", { plan: [place("a"), place("b", { tier: 1, ...changes })] });
+  ] as const)("%s of an endpoint shares requests in another way", ([, changes]) => {
+    const other = to("", { plan: [planned("a"), planned("b", { tier: 1, ...changes })] });
     expect(words(to("ab"), other)).toBe("sharing_changed");
     expect(words(other, to("ab"))).toBe("sharing_changed");
   });
 
   it("how requests are shared is not said of a plan that has other words", () => {
-    expect(words(to("ab"), to("", { plan: [place("b"), place("a", { weight: 3 })] }))).toBe("primary_changed");
+    expect(words(to("ab"), to("", { plan: [planned("b"), planned("a", { weight: 3 })] }))).toBe("primary_changed");
   });
 });
 
@@ -134,7 +134,7 @@ describe("destinations", () => {
       { base: after, head: before },
     ]) {
       expect(changeKinds(to("a"), to("a"), sides).join(" ")).toBe(word);
-      // A place that only one side has is a place that comes or goes.
+      // A candidate that only one side has comes or goes.
       expect(changeKinds(to("b"), to("ba"), sides)).not.toContain("destination_changed");
     }
   });

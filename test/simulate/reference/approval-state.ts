@@ -91,7 +91,7 @@ function either(left: Taken, right: Taken): Taken {
   );
 }
 
-/** What later steps still look at although no state shows it: until the places are looked at, signed reasoning and the length of vectors. */
+/** What later steps still look at although no state shows it: until the candidates are looked at, signed reasoning and the length of vectors. */
 function holdsBack({ part, sides }: ApprovalState): string {
   // A request with signed reasoning is one for each family, denied or not.
   const signed = part.features.includes("signed_reasoning") ? "signed" : "";

@@ -201,7 +201,7 @@ class Walk {
     };
   }
 
-  /** Signed reasoning has a family; then the places are looked at. */
+  /** Signed reasoning has a family; then the candidates are looked at. */
   #finish(state: ApprovalState): readonly ApprovalState[] {
     const isSigned = state.part.features.includes("signed_reasoning");
     const families = isSigned ? this.#universe.signatureFamilies : [[]];

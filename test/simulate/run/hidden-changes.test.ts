@@ -4,9 +4,9 @@ import type { ChangeKind } from "../../../src/simulate/change-kind.ts";
 import { endpoint, model, provider, route, table, workspace } from "../../support/table.ts";
 import { sideOf, simulate } from "../small-sides.ts";
 
-const places = [provider("p"), provider("q", { region: "us-east" }), provider("s", { region: "us-east" })];
+const providers = [provider("p"), provider("q", { region: "us-east" }), provider("s", { region: "us-east" })];
 const three = {
-  providers: places,
+  providers,
   endpoints: [endpoint("a"), endpoint("b", { provider: "q", region: "us-east" }), endpoint("c", { provider: "s" })],
   workspaces: [workspace("w", { providers: ["p", "q", "s"] })],
 };
@@ -44,8 +44,8 @@ const cases: readonly (readonly [string, RoutingTable, RoutingTable, ChangeKind]
   ],
   [
     "a provider that nobody uses is approved no more: who leaves it out is denied",
-    table({ providers: places, workspaces: [workspace("w", { providers: ["p", "q", "s"] })] }),
-    table({ providers: places }),
+    table({ providers, workspaces: [workspace("w", { providers: ["p", "q", "s"] })] }),
+    table({ providers }),
     "newly_denied",
   ],
   ["vectors of another length where the request names none", embedding(1536), embedding(512), "destination_changed"],
@@ -72,7 +72,7 @@ it("an order of fallbacks that a preferred region hides shows where the primary 
   expect(plans).toContain("a c → c a");
 });
 
-it("weights say nothing where one place is left", async () => {
+it("weights say nothing where one endpoint is left", async () => {
   const { declared } = await simulate(await sideOf(peers([9, 1])), await sideOf(peers([1, 9])));
   for (const { base } of declared.groups) expect(base.plan.length).toBeGreaterThan(1);
 });

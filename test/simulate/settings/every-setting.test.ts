@@ -7,7 +7,7 @@ import type { ReportedSide } from "../../../src/simulate/request.ts";
 import { changedSettings } from "../../../src/simulate/settings/changed-settings.ts";
 import { SETTING_EFFECTS, type SettingEffect } from "../../../src/simulate/settings/setting-effect.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
-import { placesToCut } from "../../support/long.ts";
+import { positionsToCut } from "../../support/long.ts";
 import { compiledSources, simulate } from "../small-sides.ts";
 import { leavesOf, type Leaf, type Pattern } from "./schema-leaves.ts";
 import { WHOLE_FILE } from "./whole-file.ts";
@@ -37,7 +37,7 @@ const OTHERS: Readonly<Record<string, readonly unknown[]>> = {
   default_dimensions: [512],
   context_window: [9000, 64000],
   default_moderation_route: ["judge-2"],
-  title: ["Some place"],
+  title: ["Some provider"],
   operations: [["generate", "moderate"], ["moderate"], ["rerank"]],
   upstream_model: ["large-9"],
   tier: ["regulated"],
@@ -104,7 +104,7 @@ test.each(CHANGEABLE.map((leaf) => [leaf.pattern.join("."), leaf] as const))("a 
 const SHOWN: readonly SettingEffect[] = ["decides", "price", "vocabulary"];
 
 test.each(
-  placesToCut(CHANGEABLE.length, 16).flatMap((index) => {
+  positionsToCut(CHANGEABLE.length, 16).flatMap((index) => {
     const leaf = CHANGEABLE[index];
     return leaf === undefined ? [] : [[leaf.pattern.join("."), leaf] as const];
   }),

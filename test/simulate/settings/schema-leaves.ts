@@ -8,7 +8,7 @@ export interface Leaf {
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Every place of a schema where a value without members may stand, with the list that it may stand in. */
+/** Every location of a schema where a value without members may stand, with the list that it may stand in. */
 export function leavesOf(root: Schema): readonly Leaf[] {
   const found = new Map<string, Leaf>();
   const visit = (given: unknown, pattern: Pattern): void => {

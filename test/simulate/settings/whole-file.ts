@@ -125,7 +125,7 @@ endpoints:
   - { id: spare, model: large, provider: beta, upstream_model: large-2 }
 routes:
   chat:
-    title: Any place
+    title: Any provider
     primary: large-a
     peers: [large-b]
     balance: weighted

@@ -54,8 +54,8 @@ describe("which database a command uses", () => {
     await once(listener, "listening");
     const address = listener.address();
     const port = typeof address === "object" ? address?.port : 0;
-    for (const place of [`127.0.0.1:${port}`, "127.0.0.1:1"]) {
-      const environment = { SIGNALBOX_DATABASE_URL: `postgres://user:a-secret@${place}/base` };
+    for (const host of [`127.0.0.1:${port}`, "127.0.0.1:1"]) {
+      const environment = { SIGNALBOX_DATABASE_URL: `postgres://user:a-secret@${host}/base` };
       const { code, stderr } = await runCommand(keys, ["list"], { cwd: temporaryFolder(), environment });
       expect(code).toBe(1);
       expect(stderr).toContain("the database could not be opened: PostgreSQL failed: ");

@@ -504,7 +504,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
             want: 1 + (round % 17),
           }));
           const slots = order.map((subject) => ({ subject, ceiling: 9, inUse: 0, want: 1 + (round % 5) }));
-          // Apart: within one lease, who waits for a counter's row has waited for the places too.
+          // Apart: within one lease, who waits for a counter's row has waited for the slots too.
           const lease = { holder: `holder${round % 11}`, now: 1_000, until: 30_000 };
           const { limits } = round % 4 < 2 ? left : right;
           return round % 3 === 0
@@ -525,7 +525,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(rest.slots.map(({ held, others }) => held + others)).toEqual(subjects.map(() => 9));
     });
 
-    it("lease places one after the other: the sum of what others hold is not read before they have them", async () => {
+    it("lease slots one after the other: the sum of what others hold is not read before they have them", async () => {
       const [store, , url] = await pair();
       const slot = { subject: "key:a", ceiling: 3, inUse: 0, want: 2 };
       const lease = { now: 1_000, until: 30_000, counters: [], slots: [slot] };

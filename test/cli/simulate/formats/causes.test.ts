@@ -99,7 +99,7 @@ describe("the first screen", () => {
     `);
   });
 
-  test("several changes have a line each with their places, and the file's order of importance", () => {
+  test("several changes have a line each with their locations, and the file's order of importance", () => {
     const other = cause({
       id: "ba9876543210",
       groups: [],

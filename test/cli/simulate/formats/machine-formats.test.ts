@@ -54,7 +54,7 @@ describe("GitHub's annotations", () => {
     return text.replaceAll(/%(25|0D|0A|3A|2C)/g, (_, digits: string) => characters[digits] ?? "");
   }
 
-  test("levels, places and texts", () => {
+  test("levels, locations and texts", () => {
     const commands = readCommands(FORMATS.github(everything(), CONTEXT));
     expect(commands.map(({ level, properties }) => `${level} ${properties["title"]}`)).toEqual([
       "error incomplete",
@@ -223,7 +223,7 @@ describe("SARIF", () => {
     return run;
   }
 
-  test("a result for whatever a reviewer should see, with its rule, level, place and fingerprint", () => {
+  test("a result for whatever a reviewer should see, with its rule, level, location and fingerprint", () => {
     const { results } = readLog(FORMATS.sarif(everything(), CONTEXT));
     expect(results.map(({ ruleId, level }) => `${level} ${ruleId}`)).toEqual([
       "error incomplete",

@@ -113,9 +113,9 @@ describe("the comment", () => {
     const text = shown(usFallback());
     expect(text.startsWith(`${MARKER}\n## Signalbox simulation: REVIEW, more permissive\n`)).toBe(true);
     const order = ["### New data paths (1)", "### Changes as declared (1 group)", "3,184 classes stand for"];
-    const places = order.map((part) => text.indexOf(part));
-    expect(places).not.toContain(-1);
-    expect(places).toEqual(places.toSorted((left, right) => left - right));
+    const positions = order.map((part) => text.indexOf(part));
+    expect(positions).not.toContain(-1);
+    expect(positions).toEqual(positions.toSorted((left, right) => left - right));
     expect(text).toContain("| `acme-eu` | `chat.completions` | `openai` | `us-east` | `chat-eu` |  |\n");
     expect(text).toContain("+ openai-us-gpt5: gpt-5 at openai in us-east\n");
   });

@@ -22,7 +22,7 @@ function shared(words: readonly ChangeKind[]): SimulationReport {
 const shown = (format: Format, one: SimulationReport): string =>
   FORMATS[format](one, { colour: false, width: 120, reportDigest: null });
 
-describe("places that are shared in another way", () => {
+describe("candidates that are shared in another way", () => {
   test.each([
     ["terminal", ["(weighted 9 → weighted 1)", "(weighted 1 → weighted 9)"]],
     ["markdown", ["(weighted 9 → weighted 1)", "(weighted 1 → weighted 9)"]],

@@ -99,7 +99,7 @@ describe("the whole", () => {
                           support-bot, needs tools, context to_4k, time weekday morning
                 look at   policies/assertions.yaml:12:5
                 try       signalbox explain --workspace acme-eu --model chat-eu --needs tools
-        WAIVED       prod-always-routable  Production has a place to go  always_routable, 1,204 classes
+        WAIVED       prod-always-routable  Production has a location to go  always_routable, 1,204 classes
                 violated  by 1 of 1,204 classes; looked at as declared
                 waived    until 2026-12-01 by platform: moving to the new route
         PASS so far  embeddings-stay       EU tenants never reach the US  no_new_access, 1,204 classes
@@ -176,9 +176,9 @@ describe("what comes first", () => {
   test("the verdict, then new data paths, then groups", () => {
     const text = shown(everything());
     const order = ["INCOMPLETE", "Access:", "New data paths (1)", "Changes as declared", "As if 1 candidate"];
-    const places = order.map((part) => text.indexOf(part));
-    expect(places).not.toContain(-1);
-    expect(places).toEqual(places.toSorted((left, right) => left - right));
+    const positions = order.map((part) => text.indexOf(part));
+    expect(positions).not.toContain(-1);
+    expect(positions).toEqual(positions.toSorted((left, right) => left - right));
     expect(
       (text.split("\nDetails\n")[1] ?? "").split("\n").findIndex((line) => line.startsWith("INCOMPLETE")),
     ).toBeLessThan(3);
@@ -288,10 +288,10 @@ describe("plans", () => {
     expect(results(base, head).toSorted()).toEqual(expected.toSorted());
   });
 
-  test("every place of both sides stands there once, in head's order, marked by where it is", () => {
-    const places = fc.uniqueArray(fc.integer({ min: 0, max: 6 }), { maxLength: 7 });
+  test("every candidate of both sides stands there once, in head's order, marked by where it is", () => {
+    const plans = fc.uniqueArray(fc.integer({ min: 0, max: 6 }), { maxLength: 7 });
     fc.assert(
-      fc.property(places, places, (before, after) => {
+      fc.property(plans, plans, (before, after) => {
         fc.pre(before.length + after.length > 0);
         const plan = (indices: readonly number[]) =>
           routed(...indices.map((index) => ({ ...EU, endpoint: `e${index}` })));

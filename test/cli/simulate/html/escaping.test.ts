@@ -20,13 +20,13 @@ const hostile = fc
 describe("names of the report", () => {
   const skeleton = skeletonOf(FORMATS.html(report(), CONTEXT));
 
-  test.each(HOSTILE)("stay in their place: %j", (taint) => {
+  test.each(HOSTILE)("stay in their element: %j", (taint) => {
     const page = FORMATS.html(tainted(report(), taint), CONTEXT);
     expect(skeletonOf(page)).toBe(skeleton);
     expect(textOf(page)).toContain(`${printable(taint).toWellFormed()}acme`.replaceAll(/\s+/g, " "));
   });
 
-  test("stay in their place, whatever they are", () => {
+  test("stay in their element, whatever they are", () => {
     fc.assert(
       fc.property(hostile, (taint) => {
         expect(skeletonOf(FORMATS.html(tainted(report(), taint), CONTEXT))).toBe(skeleton);

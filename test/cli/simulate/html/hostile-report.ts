@@ -7,7 +7,7 @@ const OWN_WORDS = new Set(
   ),
 );
 
-/** Texts that try to leave their place. */
+/** Texts that try to leave their element. */
 export const HOSTILE = [
   "<script>alert(1)</script>",
   "</script><script>alert(1)</script>",

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { markCandidates } from "../../../../src/cli/simulate/formats/html/plans.ts";
-import { place } from "./report-fixture.ts";
+import { candidate } from "./report-fixture.ts";
 
 const marks = (base: string, head: string): string => {
-  const placesOf = (text: string) => text.split("").map((letter) => place(letter.toLowerCase(), letter));
+  const placesOf = (text: string) => text.split("").map((letter) => candidate(letter.toLowerCase(), letter));
   const marked = markCandidates(placesOf(base), placesOf(head));
   const shown = (side: (typeof marked)["base"]) =>
     side.map(({ candidate: { model }, mark }) => `${model}:${mark}`).join(" ");
@@ -26,13 +26,13 @@ describe("plans beside each other", () => {
     expect(marks(base, head)).toBe(expected);
   });
 
-  test("the same plan has no marks; a reordered one has some; kept places stand in the same order", () => {
+  test("the same plan has no marks; a reordered one has some; kept candidates stand in the same order", () => {
     const plan = fc.uniqueArray(fc.constantFrom("a", "b", "c", "d", "e", "f", "g"), { maxLength: 6 });
     fc.assert(
       fc.property(plan, plan, (base, head) => {
         const marked = markCandidates(
-          base.map((each) => place(each)),
-          head.map((each) => place(each)),
+          base.map((each) => candidate(each)),
+          head.map((each) => candidate(each)),
         );
         const kept = (side: (typeof marked)["base"]) =>
           side.filter(({ mark }) => mark === "kept").map(({ candidate: { endpoint } }) => endpoint);

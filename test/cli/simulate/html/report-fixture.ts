@@ -12,7 +12,7 @@ import type {
 
 /** Reports for the tests of the page: everything a report may say, said once. */
 
-export function place(endpoint: string, model = "gpt-5", provider = "openai-eu", region = "eu"): CandidateReport {
+export function candidate(endpoint: string, model = "gpt-5", provider = "openai-eu", region = "eu"): CandidateReport {
   return { endpoint, model, provider, region, tier: 0, balance: "order", weight: 1, host: `${provider}.example` };
 }
 
@@ -56,8 +56,8 @@ export function group(id: string, words: readonly ChangeKind[], change: Partial<
     conditions: [],
     classes: 4,
     shapes: "5120",
-    base: routed(place("gpt-5-eu")),
-    head: routed(place("gpt-5-eu")),
+    base: routed(candidate("gpt-5-eu")),
+    head: routed(candidate("gpt-5-eu")),
     example: point(),
     explain: EXPLAIN,
     place: { file: "routes.yaml", line: 214, column: 7, side: "head" },
@@ -99,10 +99,10 @@ export function comparison(change: Partial<ComparisonReport> = {}): ComparisonRe
   };
 }
 
-const SONNET = place("claude-sonnet-global", "claude-sonnet", "anthropic-global", "global");
-const GPT_US = place("gpt-5-us", "gpt-5", "openai-us", "us");
-const GPT_EU = place("gpt-5-eu");
-const MISTRAL = place("mistral-large-eu", "mistral-large", "mistral-eu", "eu-west");
+const SONNET = candidate("claude-sonnet-global", "claude-sonnet", "anthropic-global", "global");
+const GPT_US = candidate("gpt-5-us", "gpt-5", "openai-us", "us");
+const GPT_EU = candidate("gpt-5-eu");
+const MISTRAL = candidate("mistral-large-eu", "mistral-large", "mistral-eu", "eu-west");
 
 const DECLARED_GROUPS: readonly ChangeGroup[] = [
   group("0a1b2c3d4e5f", ["newly_denied"], {
@@ -128,7 +128,7 @@ const DECLARED_GROUPS: readonly ChangeGroup[] = [
     routes: ["chat-fast"],
     workspaces: ["research"],
     base: routed(GPT_US, GPT_EU, MISTRAL),
-    head: routed(MISTRAL, GPT_US, place("gpt-5-eu", "gpt-5-mini")),
+    head: routed(MISTRAL, GPT_US, candidate("gpt-5-eu", "gpt-5-mini")),
   }),
   group("3a1b2c3d4e5f", ["reason_changed"], {
     routes: ["embed-documents"],
@@ -331,7 +331,7 @@ export function largeReport(groups: number): SimulationReport {
       routes: [`route-${index % 200}`],
       workspaces: [`workspace-${index % 50}`, `workspace-${(index + 7) % 50}`],
       base: routed(GPT_EU, MISTRAL, GPT_US),
-      head: index % words.length === 0 ? denied() : routed(GPT_EU, place(`gpt-${index}`), MISTRAL, GPT_US),
+      head: index % words.length === 0 ? denied() : routed(GPT_EU, candidate(`gpt-${index}`), MISTRAL, GPT_US),
       conditions: [{ dimension: "needs", values: ["tools"] }],
     }),
   );

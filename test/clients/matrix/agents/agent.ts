@@ -1,7 +1,7 @@
 import type { Protocol } from "../scripted/turns.ts";
 
 /** Where an agent connects, and where it runs. */
-export interface Place {
+export interface AgentPaths {
   /** Root of the router, without a path. */
   readonly url: string;
   readonly key: string;
@@ -24,10 +24,10 @@ export interface Agent {
   readonly translated?: string;
   /** Tools are not used: what the agent does stands in the text. */
   readonly toolless?: true;
-  readonly arguments: (prompt: string, place: Place) => readonly string[];
-  readonly environment: (place: Place) => Readonly<Record<string, string>>;
+  readonly arguments: (prompt: string, paths: AgentPaths) => readonly string[];
+  readonly environment: (paths: AgentPaths) => Readonly<Record<string, string>>;
   /** Files of its settings: path below `home`, and content. */
-  readonly files?: (place: Place) => Readonly<Record<string, string>>;
+  readonly files?: (paths: AgentPaths) => Readonly<Record<string, string>>;
   readonly expected: Expected;
 }
 

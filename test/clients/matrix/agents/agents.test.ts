@@ -91,7 +91,7 @@ async function run({
     isOver: () => count((status) => status >= 500) >= 3,
     toolless: agent.toolless === true,
   });
-  // The key may have one request under way: another one has its place until the agent has been refused.
+  // The key may have one request under way: another one has its slot until the agent has been refused.
   let isOver = false;
   fixture.provider.play(HELD, "held", { isOver: () => isOver || count((status) => status === 429) > 0 });
   const held = workspace === "single" ? askPlainly(fixture.url, key, HELD) : null;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { PROOF } from "../scripted/provider.ts";
-import type { Agent, Place } from "./agent.ts";
+import type { Agent, AgentPaths } from "./agent.ts";
 
 /** Longest run of an agent, milliseconds. */
 export const LONGEST_RUN = 90_000;
@@ -25,22 +25,22 @@ export async function runAgent(
   agent: Agent,
   program: string,
   prompt: string,
-  where: Omit<Place, "home">,
+  where: Omit<AgentPaths, "home">,
 ): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), "signalbox-agent-"));
-  const place = { ...where, home: join(folder, "home") };
+  const paths = { ...where, home: join(folder, "home") };
   const project = join(folder, "project");
-  mkdirSync(place.home);
+  mkdirSync(paths.home);
   mkdirSync(project);
-  for (const [path, text] of Object.entries(agent.files?.(place) ?? {})) {
-    mkdirSync(dirname(join(place.home, path)), { recursive: true });
-    writeFileSync(join(place.home, path), text);
+  for (const [path, text] of Object.entries(agent.files?.(paths) ?? {})) {
+    mkdirSync(dirname(join(paths.home, path)), { recursive: true });
+    writeFileSync(join(paths.home, path), text);
   }
   const start = performance.now();
-  const child = spawn(program, agent.arguments(prompt, place), {
+  const child = spawn(program, agent.arguments(prompt, paths), {
     cwd: project,
     // Nothing of the developer's own settings, keys and proxies.
-    env: { PATH: process.env["PATH"], HOME: place.home, TERM: "dumb", NO_COLOR: "1", ...agent.environment(place) },
+    env: { PATH: process.env["PATH"], HOME: paths.home, TERM: "dumb", NO_COLOR: "1", ...agent.environment(paths) },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });

@@ -23,11 +23,11 @@ const PDF = Buffer.from("%PDF-1.7 not really").toString("base64");
 const PIXELS = Buffer.from([137, 80, 78, 71, 13, 10, 26, 10, 0]).toString("base64");
 const NOTE = Buffer.from("plain – text").toString("base64");
 
-/** What a request may ask at a place: the words that the decision compares. */
+/** What a request may require of a target: the names that the decision compares. */
 export interface Allowed {
   readonly has: (word: Feature) => boolean;
   readonly can: (capability: Target["endpoint"]["capabilities"][number]) => boolean;
-  /** Who signs this place's reasoning; `null` where the protocol's history cannot carry it. */
+  /** Who signs this target's reasoning; `null` where the protocol's history cannot carry it. */
   readonly family: string | null;
 }
 

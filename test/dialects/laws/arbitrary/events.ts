@@ -58,9 +58,13 @@ const callBlock: fc.Arbitrary<Reported> = fc
     fc.dictionary(fc.string({ unit: "grapheme", maxLength: 4 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }),
     fc.array(fc.nat(60), { maxLength: 3 }),
   )
-  .map(([name, value, places]) => {
+  .map(([name, value, positions]) => {
     const json = JSON.stringify(value);
-    const cuts = [0, ...places.map((place) => Math.min(place, json.length)).toSorted((a, b) => a - b), json.length];
+    const cuts = [
+      0,
+      ...positions.map((position) => Math.min(position, json.length)).toSorted((a, b) => a - b),
+      json.length,
+    ];
     const pieces = cuts.slice(1).map((end, index) => json.slice(cuts[index], end));
     return {
       block: { kind: "tool_call", id: "", name },
@@ -160,11 +164,11 @@ export function brokenLaws(events: readonly InferenceEvent[], ended = true): rea
   let open: OpenBlock | null = null;
   let next = 0;
   let signed = false;
-  for (const [place, event] of events.entries()) {
-    const isLast = place === events.length - 1;
+  for (const [position, event] of events.entries()) {
+    const isLast = position === events.length - 1;
     const isTerminal = event.type === "finish" || event.type === "failure";
-    if ((event.type === "start") !== (place === 0) && !(event.type === "failure" && events.length === 1))
-      broken.push(`${event.type} at ${place}: start is first, and only first`);
+    if ((event.type === "start") !== (position === 0) && !(event.type === "failure" && events.length === 1))
+      broken.push(`${event.type} at ${position}: start is first, and only first`);
     if (isTerminal && !isLast) broken.push(`${event.type} is not last`);
     if (event.type === "open") {
       if (open !== null) broken.push(`block ${event.index} opens inside another`);

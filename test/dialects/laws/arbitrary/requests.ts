@@ -74,7 +74,7 @@ function reasoningFor(allowed: Allowed): fc.Arbitrary<GenerateRequest["reasoning
 const optionally = <Value>(wanted: boolean, ...values: readonly Value[]): fc.Arbitrary<Value | null> =>
   wanted ? fc.constantFrom(null, ...values) : fc.constant(null);
 
-/** Requests in canon that use nothing but what the place has. */
+/** Requests in canon that use nothing but what the target has. */
 export function requestFor(allowed: Allowed): fc.Arbitrary<GenerateRequest> {
   const hot = allowed.has("temperature_above_1") ? [1.5] : [];
   const stops = allowed.has("stop_sequences_over_4") ? 6 : 4;

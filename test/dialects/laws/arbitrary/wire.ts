@@ -10,13 +10,13 @@ export const DISGUISES: Readonly<Record<string, (text: string) => string>> = {
   "with unknown fields": (text) => text.replaceAll(/^data:/gm, "id: 7\nretry: 100\ndata:"),
 };
 
-/** Places to cut a text of bytes, as shares of its length. */
+/** Positions at which to cut a text of bytes, as shares of its length. */
 export const someCuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 });
 
 /** The bytes in pieces; empty ones too, which sockets do not send and parsers must survive. */
 export function pieces(bytes: Uint8Array, cuts: readonly number[]): readonly Uint8Array[] {
-  const places = [0, ...cuts.map((cut) => Math.floor(cut * bytes.length)).toSorted((a, b) => a - b), bytes.length];
-  return places.slice(1).map((end, index) => bytes.subarray(places[index], end));
+  const positions = [0, ...cuts.map((cut) => Math.floor(cut * bytes.length)).toSorted((a, b) => a - b), bytes.length];
+  return positions.slice(1).map((end, index) => bytes.subarray(positions[index], end));
 }
 
 export function singleBytes(bytes: Uint8Array): readonly Uint8Array[] {

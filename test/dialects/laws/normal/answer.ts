@@ -8,7 +8,7 @@ import { canonicalJson, type JsonValue } from "../../../../src/canon/json.ts";
 export interface Telling {
   /** `false`: each kind of content has a member of its own, so that only the order within a kind is told. */
   readonly order: boolean;
-  /** `false`: there is no place for reasoning. */
+  /** `false`: there is no member for reasoning. */
   readonly reasoning: boolean;
   /** `false`: there is no mark that reasoning is a summary. */
   readonly summaries: boolean;

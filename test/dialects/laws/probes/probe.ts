@@ -7,7 +7,7 @@ export interface Probe {
   readonly says: string;
   /** Registered members whose row this is one of. */
   readonly of: readonly string[];
-  /** Members in place of the smallest body's. */
+  /** Members instead of the smallest body's. */
   readonly body: JsonObject;
   readonly headers: ProtocolHeaders | null;
 }

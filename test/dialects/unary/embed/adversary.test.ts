@@ -4,11 +4,11 @@ import type { EmbedResult } from "../../../../src/canon/unary/embed.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
 import { ANSWER_FAULTS } from "../../../../src/dialects/translation/answer-failure.ts";
 import { asFloatText } from "../../../../src/dialects/unary/vectors/encode.ts";
-import { asking, base64Of, read, type Place } from "./place.ts";
+import { asking, base64Of, read, type TargetOptions } from "./target.ts";
 
 const LENGTH = 3;
 /** Says which input a vector belongs to, in numbers that every encoding keeps. */
-const vectorOf = (place: number): readonly number[] => [place, place + 0.5, -1];
+const vectorOf = (options: number): readonly number[] => [options, options + 0.5, -1];
 
 interface Item {
   index: unknown;
@@ -88,11 +88,11 @@ function numbersIn({ vectors }: EmbedResult): unknown {
 }
 
 const inputsOf = (count: number) => Array.from({ length: count }, (_, index) => `text ${index}`);
-const known: Place = { model: { defaultDimensions: LENGTH } };
+const known: TargetOptions = { model: { defaultDimensions: LENGTH } };
 
 interface Shape {
   readonly dialect: DialectName;
-  readonly place: Place;
+  readonly options: TargetOptions;
   readonly isIndexed: boolean;
   readonly answer: (items: readonly (Item | null)[]) => unknown;
 }
@@ -100,37 +100,37 @@ interface Shape {
 const SHAPES: Readonly<Record<string, Shape>> = {
   openai: {
     dialect: "openai-chat",
-    place: known,
+    options: known,
     isIndexed: true,
     answer: (data) => ({ object: "list", data, model: "m", usage: { prompt_tokens: 1, total_tokens: 1 } }),
   },
   voyage: {
     dialect: "voyage",
-    place: known,
+    options: known,
     isIndexed: true,
     answer: (data) => ({ data, usage: { total_tokens: 1 } }),
   },
   cohere: {
     dialect: "cohere-chat",
-    place: known,
+    options: known,
     isIndexed: false,
     answer: (items) => ({ embeddings: { float: items.map((item) => item?.embedding ?? null) } }),
   },
   invoked: {
     dialect: "cohere-chat",
-    place: known,
+    options: known,
     isIndexed: false,
     answer: (items) => ({ embeddings: items.map((item) => item?.embedding ?? null) }),
   },
   gemini: {
     dialect: "gemini",
-    place: known,
+    options: known,
     isIndexed: false,
     answer: (items) => ({ embeddings: items.map((item) => (item === null ? null : { values: item.embedding })) }),
   },
   predicted: {
     dialect: "gemini",
-    place: { ...known, provider: { flags: ["predict_embeddings"] } },
+    options: { ...known, provider: { flags: ["predict_embeddings"] } },
     isIndexed: false,
     answer: (items) => ({
       predictions: items.map((item) => (item === null ? null : { embeddings: { values: item.embedding } })),
@@ -154,49 +154,52 @@ function played(
   return items;
 }
 
-describe.each(Object.entries(SHAPES))("an adversary that speaks %s", (_name, { dialect, place, isIndexed, answer }) => {
-  it("gets each input its own vector through, or nothing", () => {
-    const faults = new Set<string>();
-    let whole = 0;
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 5 }), fc.boolean(), tricks, (count, isPacked, moves) => {
-        const base64 = isPacked && isIndexed;
-        const items = played(count, base64, moves);
-        const result = read(dialect, answer(items), asking({ inputs: inputsOf(count) }), place);
-        // Without indices the order of the answer is all there is.
-        const sent = isIndexed ? items : items.map((item, index) => (item === null ? null : { ...item, index }));
-        const expected = honest(sent, count, isIndexed);
-        if ("kind" in result) {
-          expect(result).toMatchObject({ kind: "malformed", status: null, retryAfter: null });
-          expect(Object.keys(ANSWER_FAULTS)).toContain(result.code);
-          expect(expected).toBeNull();
-          faults.add(result.code ?? "");
-          return;
-        }
-        whole += 1;
-        expect(result.vectors).toHaveLength(count);
-        expect(numbersIn(result)).toEqual(expected);
-        if (result.isVerbatim) {
-          expect(items.map((item) => item?.index)).toEqual(inputsOf(count).keys().toArray());
-          expect(items.every((item) => Array.isArray(item?.embedding))).toBe(true);
-        }
-      }),
-      { numRuns: 2_000 },
-    );
-    expect(whole).toBeGreaterThan(100);
-    const indexed = isIndexed ? ["index_invalid", "index_repeated"] : [];
-    expect([...faults].toSorted()).toEqual(
-      expect.arrayContaining([
-        "dimension_mixed",
-        "dimension_wrong",
-        "result_count",
-        "vector_malformed",
-        "vector_not_finite",
-        ...indexed,
-      ]),
-    );
-  });
-});
+describe.each(Object.entries(SHAPES))(
+  "an adversary that speaks %s",
+  (_name, { dialect, options, isIndexed, answer }) => {
+    it("gets each input its own vector through, or nothing", () => {
+      const faults = new Set<string>();
+      let whole = 0;
+      fc.assert(
+        fc.property(fc.integer({ min: 1, max: 5 }), fc.boolean(), tricks, (count, isPacked, moves) => {
+          const base64 = isPacked && isIndexed;
+          const items = played(count, base64, moves);
+          const result = read(dialect, answer(items), asking({ inputs: inputsOf(count) }), options);
+          // Without indices the order of the answer is all there is.
+          const sent = isIndexed ? items : items.map((item, index) => (item === null ? null : { ...item, index }));
+          const expected = honest(sent, count, isIndexed);
+          if ("kind" in result) {
+            expect(result).toMatchObject({ kind: "malformed", status: null, retryAfter: null });
+            expect(Object.keys(ANSWER_FAULTS)).toContain(result.code);
+            expect(expected).toBeNull();
+            faults.add(result.code ?? "");
+            return;
+          }
+          whole += 1;
+          expect(result.vectors).toHaveLength(count);
+          expect(numbersIn(result)).toEqual(expected);
+          if (result.isVerbatim) {
+            expect(items.map((item) => item?.index)).toEqual(inputsOf(count).keys().toArray());
+            expect(items.every((item) => Array.isArray(item?.embedding))).toBe(true);
+          }
+        }),
+        { numRuns: 2_000 },
+      );
+      expect(whole).toBeGreaterThan(100);
+      const indexed = isIndexed ? ["index_invalid", "index_repeated"] : [];
+      expect([...faults].toSorted()).toEqual(
+        expect.arrayContaining([
+          "dimension_mixed",
+          "dimension_wrong",
+          "result_count",
+          "vector_malformed",
+          "vector_not_finite",
+          ...indexed,
+        ]),
+      );
+    });
+  },
+);
 
 describe.each<[DialectName, (embedding: unknown) => unknown]>([
   ["bedrock-titan-embed", (embedding) => ({ embedding, inputTextTokenCount: 1 })],

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { EmbedRequest } from "../../../../src/canon/unary/embed.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
-import { asking, base64Of, embedderOf, read, wire, type Place } from "./place.ts";
+import { asking, base64Of, embedderOf, read, wire, type TargetOptions } from "./target.ts";
 
 const ONE = asking({ inputs: ["one"] });
 const BASE64 = asking({ encoding: "base64" });
-const flagged = (...flags: readonly string[]): Place => ({ provider: { flags } });
+const flagged = (...flags: readonly string[]): TargetOptions => ({ provider: { flags } });
 const predicted = flagged("predict_embeddings");
 
 const openAi = (embeddings: readonly unknown[], more: object = {}): object => ({
@@ -23,7 +23,7 @@ const PACKED = openAi([base64Of([1, 2]), base64Of([3, 4])]);
 const float = (text: string) => ({ dimension: 2, encoding: "float", text });
 const VECTORS = [float("[1,2]"), float("[3,4]")];
 
-type Row = readonly [what: string, dialect: DialectName, answer: unknown, place: Place, expected: object];
+type Row = readonly [what: string, dialect: DialectName, answer: unknown, options: TargetOptions, expected: object];
 
 const ANSWERS: readonly Row[] = [
   [
@@ -134,19 +134,19 @@ const SINGLE: readonly Row[] = [
 ];
 
 describe("answers with embeddings", () => {
-  it.each(ANSWERS)("such as %s are understood (%s)", (_what, dialect, answer, place, expected) => {
-    expect(read(dialect, answer, asking(), place)).toMatchObject({
+  it.each(ANSWERS)("such as %s are understood (%s)", (_what, dialect, answer, options, expected) => {
+    expect(read(dialect, answer, asking(), options)).toMatchObject({
       operation: "embed",
       isVerbatim: false,
       ...expected,
     });
   });
 
-  it.each(SINGLE)("such as %s are understood (%s)", (_what, dialect, answer, place, expected) => {
-    expect(read(dialect, answer, ONE, place)).toMatchObject({ operation: "embed", isVerbatim: false, ...expected });
+  it.each(SINGLE)("such as %s are understood (%s)", (_what, dialect, answer, options, expected) => {
+    expect(read(dialect, answer, ONE, options)).toMatchObject({ operation: "embed", isVerbatim: false, ...expected });
   });
 
-  it.each<[string, unknown, EmbedRequest, Place, boolean]>([
+  it.each<[string, unknown, EmbedRequest, TargetOptions, boolean]>([
     ["numbers where nothing was said", FLOATS, asking(), {}, true],
     ["numbers where they were asked for", FLOATS, asking({ encoding: "float" }), {}, true],
     ["numbers where base64 was asked for", FLOATS, BASE64, {}, false],
@@ -186,8 +186,8 @@ describe("answers with embeddings", () => {
       {},
       false,
     ],
-  ])("of OpenAI's protocol with %s go on as they came, or not", (_what, answer, request, place, isVerbatim) => {
-    const result = read("openai-chat", answer, request, place);
+  ])("of OpenAI's protocol with %s go on as they came, or not", (_what, answer, request, options, isVerbatim) => {
+    const result = read("openai-chat", answer, request, options);
     expect(result).toMatchObject({ operation: "embed", isVerbatim });
     if ("kind" in result) throw new Error("unreachable");
     const numbers = result.vectors.map(({ encoding, text }): unknown =>
@@ -267,7 +267,7 @@ describe("answers with embeddings", () => {
     ["the same index twice", [1, 1], "index_repeated"],
     ["an index beyond the request", [0, 2], "index_invalid"],
     ["an index below zero", [0, -1], "index_invalid"],
-    ["an index between two places", [0, 0.5], "index_invalid"],
+    ["an index between two positions", [0, 0.5], "index_invalid"],
     ["an index that is a text", [0, "1"], "index_invalid"],
     ["no index", [0, undefined], "index_invalid"],
   ])("with %s are faults, in every protocol with indices", (_what, indices, code) => {
@@ -277,7 +277,7 @@ describe("answers with embeddings", () => {
     }
   });
 
-  it.each<[string, DialectName, unknown, Place, string | null]>([
+  it.each<[string, DialectName, unknown, TargetOptions, string | null]>([
     [
       "an error",
       "openai-chat",
@@ -305,13 +305,13 @@ describe("answers with embeddings", () => {
       "invalid_request",
     ],
     ["an error", "bedrock-nova-embed", { message: "Input is too long" }, {}, "context_length_exceeded"],
-  ])("that are %s say so (%s)", (_what, dialect, answer, place, code) => {
-    const result = read(dialect, answer, ONE, place);
+  ])("that are %s say so (%s)", (_what, dialect, answer, options, code) => {
+    const result = read(dialect, answer, ONE, options);
     expect(result).toEqual({ kind: "error_frame", status: null, retryAfter: null, code });
     expect(JSON.stringify(result)).not.toContain("secret");
   });
 
-  it.each<[DialectName, Place]>([
+  it.each<[DialectName, TargetOptions]>([
     ["openai-chat", {}],
     ["voyage", {}],
     ["cohere-chat", {}],
@@ -319,14 +319,14 @@ describe("answers with embeddings", () => {
     ["gemini", predicted],
     ["bedrock-titan-embed", {}],
     ["bedrock-nova-embed", {}],
-  ])("that are none of %s are faults", (dialect, place) => {
+  ])("that are none of %s are faults", (dialect, options) => {
     for (const answer of ["", "[1,2]", "null", "{", "\u0000"]) {
-      expect(read(dialect, answer, ONE, place)).toMatchObject({ kind: "malformed", code: "not_json" });
+      expect(read(dialect, answer, ONE, options)).toMatchObject({ kind: "malformed", code: "not_json" });
     }
-    expect(read(dialect, {}, ONE, place)).toMatchObject({ kind: "malformed", code: "missing_results" });
-    // A list of numbers in the place of the list of vectors.
+    expect(read(dialect, {}, ONE, options)).toMatchObject({ kind: "malformed", code: "missing_results" });
+    // A list of numbers instead of the list of vectors.
     for (const name of ["data", "embeddings", "predictions"]) {
-      expect(read(dialect, { [name]: [1] }, ONE, place)).toMatchObject({ kind: "malformed" });
+      expect(read(dialect, { [name]: [1] }, ONE, options)).toMatchObject({ kind: "malformed" });
     }
   });
 });

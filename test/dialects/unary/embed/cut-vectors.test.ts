@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonValue, parseJson } from "../../../../src/canon/json.ts";
 import { parseAnswerBytes } from "../../../../src/dialects/json-bytes.ts";
 import { cutVectors, type CutAnswer } from "../../../../src/dialects/unary/vectors/cut-vectors.ts";
-import { inPieces, wire } from "./place.ts";
+import { inPieces, wire } from "./target.ts";
 
 /** What the answer was before its vectors were cut out. */
 function putBack({ body, vectorAt }: CutAnswer): JsonValue {
@@ -65,10 +65,10 @@ describe("vectors cut out of an answer", () => {
     });
     let kept = 0;
     fc.assert(
-      fc.property(documents, damage, fc.option(fc.nat()), (document, places, length) => {
+      fc.property(documents, damage, fc.option(fc.nat()), (document, positions, length) => {
         const bytes = wire(document);
-        for (const [place, byte] of places) {
-          bytes[place % bytes.length] = byte;
+        for (const [position, byte] of positions) {
+          bytes[position % bytes.length] = byte;
         }
         const damaged = length === null ? bytes : bytes.slice(0, length % (bytes.length + 1));
         const answer = cutVectors(inPieces(damaged));
@@ -160,9 +160,9 @@ describe("vectors cut out of an answer", () => {
 
   it("make no JSON of bytes that are no UTF-8, in and beside vectors", () => {
     const bytes = wire('{"a":"x","b":[1,2]}');
-    for (const place of bytes.keys()) {
+    for (const position of bytes.keys()) {
       const damaged = Uint8Array.from(bytes);
-      damaged[place] = 0xff;
+      damaged[position] = 0xff;
       expect(cutVectors(inPieces(damaged))).toBeNull();
     }
     expect(cutVectors(inPieces(wire('{"b":[1,2]\uFEFF,"a":1}')))).toBeNull();

@@ -7,7 +7,7 @@ import {
   vectorFromBase64,
 } from "../../../../src/dialects/unary/vectors/encode.ts";
 import type { Vector } from "../../../../src/canon/unary/vector.ts";
-import { base64Of } from "./place.ts";
+import { base64Of } from "./target.ts";
 
 const single = fc.float({ noNaN: true, noDefaultInfinity: true });
 const singles = fc.array(single, { minLength: 1, maxLength: 50 });

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { SOURCE_DIGEST } from "../../../../src/dialects/unary/vectors/count-numbers.ts";
 import { NumberArrays } from "../../../../src/dialects/unary/vectors/number-arrays.ts";
 import { scanNumberArray } from "../../../../src/dialects/unary/vectors/scan-numbers.ts";
-import { wire } from "./place.ts";
+import { wire } from "./target.ts";
 
 /** Pieces of numbers, so that every rule of their grammar is kept and broken often. */
 const piece = fc.oneof(
@@ -39,10 +39,10 @@ describe("arrays of numbers in an answer", () => {
 
   it("are refused or counted alike with every byte of a block damaged in every way", () => {
     const sound = wire(`[${"-0.125,7,3.5e-05,120,0,".repeat(8)}1]`);
-    for (let place = 0; place < sound.length; place += 1) {
+    for (let position = 0; position < sound.length; position += 1) {
       for (let byte = 0; byte < 256; byte += 1) {
         const damaged = Uint8Array.from(sound);
-        damaged[place] = byte;
+        damaged[position] = byte;
         expect(new NumberArrays(damaged).at(0)).toEqual(scanNumberArray(damaged, 0));
       }
     }

@@ -4,22 +4,22 @@ import type { EmbedRequest } from "../../../../src/canon/unary/embed.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
 import { readEmbeddingsRequest } from "../../../../src/dialects/openai-chat/embeddings/read-request.ts";
 import { NO_EDITS } from "../../../support/dialects.ts";
-import { asking, embedderOf, targetFor, type Place } from "./place.ts";
+import { asking, embedderOf, targetFor, type TargetOptions } from "./target.ts";
 
 const ONE: Partial<EmbedRequest> = { inputs: ["one"], isScalar: true };
 const TOKENS: Partial<EmbedRequest> = { inputs: [[1, 2], [3]] };
 
-const flagged = (...flags: readonly string[]): Place => ({ provider: { flags } });
-const invoked: Place = { ...flagged("bedrock_invoke"), upstreamModel: "cohere.embed-v4:0" };
-const predicted: Place = flagged("predict_embeddings");
-const single: Place = flagged("embed_content");
+const flagged = (...flags: readonly string[]): TargetOptions => ({ provider: { flags } });
+const invoked: TargetOptions = { ...flagged("bedrock_invoke"), upstreamModel: "cohere.embed-v4:0" };
+const predicted: TargetOptions = flagged("predict_embeddings");
+const single: TargetOptions = flagged("embed_content");
 const texts = ["one", "two"];
 
 type Row = readonly [
   what: string,
   dialect: DialectName,
   request: Partial<EmbedRequest>,
-  place: Place,
+  options: TargetOptions,
   body: JsonObject,
 ];
 
@@ -233,13 +233,13 @@ const BODIES: readonly Row[] = [
   ],
 ];
 
-function formatted(dialect: DialectName, request: Partial<EmbedRequest>, place: Place) {
-  return embedderOf(dialect).format(asking(request), targetFor(dialect, place));
+function formatted(dialect: DialectName, request: Partial<EmbedRequest>, options: TargetOptions) {
+  return embedderOf(dialect).format(asking(request), targetFor(dialect, options));
 }
 
 describe("requests for embeddings", () => {
-  it.each(BODIES)("say %s (%s)", (_what, dialect, request, place, body) => {
-    const printed = formatted(dialect, request, place);
+  it.each(BODIES)("say %s (%s)", (_what, dialect, request, options, body) => {
+    const printed = formatted(dialect, request, options);
     if ("code" in printed) throw new Error(printed.message);
     expect(JSON.parse(JSON.stringify(printed.body))).toEqual(body);
     expect(printed.headers).toEqual([]);
@@ -247,38 +247,38 @@ describe("requests for embeddings", () => {
     expect(printed.dropped).toEqual(isDefaulted ? ["input_purpose_defaulted"] : []);
   });
 
-  it.each<[DialectName, Place]>([
+  it.each<[DialectName, TargetOptions]>([
     ["openai-chat", {}],
     ["gemini", {}],
     ["bedrock-titan-embed", {}],
-  ])("of %s cannot say whether texts may be cut, and what the caller said of it is recorded", (dialect, place) => {
-    const unsaid = formatted(dialect, ONE, place);
+  ])("of %s cannot say whether texts may be cut, and what the caller said of it is recorded", (dialect, options) => {
+    const unsaid = formatted(dialect, ONE, options);
     if ("code" in unsaid) throw new Error(unsaid.message);
     expect(unsaid.dropped).toEqual([]);
     for (const mayTruncate of [true, false]) {
-      expect(formatted(dialect, { ...ONE, mayTruncate }, place)).toEqual({
+      expect(formatted(dialect, { ...ONE, mayTruncate }, options)).toEqual({
         ...unsaid,
         dropped: ["truncation_unspoken"],
       });
     }
   });
 
-  it.each<[DialectName, Place]>([
+  it.each<[DialectName, TargetOptions]>([
     ["cohere-chat", {}],
     ["cohere-chat", invoked],
     ["gemini", predicted],
     ["gemini", single],
     ["voyage", {}],
     ["bedrock-nova-embed", {}],
-  ])("of %s say that texts must not be cut where the caller does not say, as where it says no", (dialect, place) => {
+  ])("of %s say that texts must not be cut where the caller does not say, as where it says no", (dialect, options) => {
     const requested = { ...ONE, purpose: "query" } as const;
-    const unsaid = formatted(dialect, requested, place);
+    const unsaid = formatted(dialect, requested, options);
     expect(unsaid).toMatchObject({ dropped: [] });
-    expect(formatted(dialect, { ...requested, mayTruncate: false }, place)).toEqual(unsaid);
-    expect(formatted(dialect, { ...requested, mayTruncate: true }, place)).not.toEqual(unsaid);
+    expect(formatted(dialect, { ...requested, mayTruncate: false }, options)).toEqual(unsaid);
+    expect(formatted(dialect, { ...requested, mayTruncate: true }, options)).not.toEqual(unsaid);
   });
 
-  it.each<[DialectName, Place, string]>([
+  it.each<[DialectName, TargetOptions, string]>([
     ["openai-chat", {}, "/embeddings"],
     ["openai-chat", { provider: { apiVersion: "2024-10-21" } }, "/embeddings?api-version=2024-10-21"],
     [
@@ -299,12 +299,12 @@ describe("requests for embeddings", () => {
       "/model/amazon.titan-embed-text-v2%3A0/invoke",
     ],
     ["bedrock-nova-embed", { upstreamModel: "arn:aws:x/y" }, "/model/arn%3Aaws%3Ax%2Fy/invoke"],
-  ])("of %s go where providers answer", (dialect, place, path) => {
-    const printed = formatted(dialect, ONE, place);
+  ])("of %s go where providers answer", (dialect, options, path) => {
+    const printed = formatted(dialect, ONE, options);
     expect("code" in printed ? printed.message : printed.path).toBe(path);
   });
 
-  it.each<[DialectName, Place]>([
+  it.each<[DialectName, TargetOptions]>([
     ["openai-chat", flagged("no_token_inputs")],
     ["cohere-chat", {}],
     ["cohere-chat", invoked],
@@ -313,20 +313,20 @@ describe("requests for embeddings", () => {
     ["voyage", {}],
     ["bedrock-titan-embed", {}],
     ["bedrock-nova-embed", {}],
-  ])("with tokens are refused by name at %s where it takes text only", (dialect, place) => {
+  ])("with tokens are refused by name at %s where it takes text only", (dialect, options) => {
     for (const inputs of [[[1, 2]], ["text", [3]]]) {
-      const refused = formatted(dialect, { inputs }, place);
+      const refused = formatted(dialect, { inputs }, options);
       expect(refused).toMatchObject({ status: 400, code: "feature_not_supported", param: "input" });
     }
   });
 
-  it.each<[DialectName, Place, EmbedRequest["purpose"], string]>([
+  it.each<[DialectName, TargetOptions, EmbedRequest["purpose"], string]>([
     ["openai-chat", {}, "query", "must be left out"],
     ["openai-chat", flagged("input_type_field"), "clustering", "must be document or query"],
     ["voyage", {}, "classification", "must be document or query"],
     ["bedrock-titan-embed", {}, "document", "must be left out"],
-  ])("of %s with a purpose that it has no word for are refused by name", (dialect, place, purpose, rule) => {
-    const refused = formatted(dialect, { ...ONE, purpose }, place);
+  ])("of %s with a purpose that it has no word for are refused by name", (dialect, options, purpose, rule) => {
+    const refused = formatted(dialect, { ...ONE, purpose }, options);
     expect(refused).toMatchObject({ status: 400, code: "feature_not_supported", param: "input_type" });
     expect("message" in refused && refused.message).toContain(rule);
   });

@@ -14,7 +14,7 @@ import {
   plainTarget,
   read,
   textOf,
-} from "./place.ts";
+} from "./target.ts";
 
 const one = { input: "a" };
 const withImage = { input: [{ type: "image_url", image_url: { url: "data:image/png;base64,AA" } }] };

@@ -6,7 +6,7 @@ import { MODERATIONS_SCHEMA } from "../../../../src/dialects/openai-chat/moderat
 import { bodyValidator } from "../../../../src/http/contract/validate.ts";
 import { NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
 import { endpoint, provider } from "../../../support/table.ts";
-import { bytesOf, mappedTarget, opened, parsed, plainTarget, sent, tried } from "./place.ts";
+import { bytesOf, mappedTarget, opened, parsed, plainTarget, sent, tried } from "./target.ts";
 
 const validate = bodyValidator(MODERATIONS_SCHEMA);
 const text = { type: "text", text: "hello" };

@@ -2,7 +2,7 @@ import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { RankedDocument } from "../../../../src/canon/unary/rerank.ts";
-import { answerOf, bytesOf, canon, parsed, PLACE_NAMES, rerankerOf, type Ranked } from "./place.ts";
+import { answerOf, bytesOf, canon, parsed, TARGET_NAMES, rerankerOf, type Ranked } from "./target.ts";
 
 describe("an adversarial upstream", () => {
   const score = fc.oneof(
@@ -23,10 +23,12 @@ describe("an adversarial upstream", () => {
       ranked: fc.oneof(
         fc
           .shuffledSubarray(
-            Array.from({ length: count }, (_, place) => place),
+            Array.from({ length: count }, (_, position) => position),
             { minLength: Math.max(0, count - 1) },
           )
-          .chain((places) => fc.tuple(...places.map((place) => fc.tuple(fc.constant<unknown>(place), score)))),
+          .chain((positions) =>
+            fc.tuple(...positions.map((position) => fc.tuple(fc.constant<unknown>(position), score))),
+          ),
         fc.array(fc.tuple(index(count), score), { maxLength: 8 }),
       ),
     }),
@@ -34,12 +36,12 @@ describe("an adversarial upstream", () => {
 
   /** What the answer should be, said in another way than the code does. */
   function expected(ranked: Ranked, count: number, topN: number | null): readonly RankedDocument[] | null {
-    const left = new Set(Array.from({ length: count }, (_, place) => place));
+    const left = new Set(Array.from({ length: count }, (_, position) => position));
     const good: RankedDocument[] = [];
-    for (const [place, value] of ranked) {
-      const isTaken = typeof place !== "number" || !left.delete(place);
+    for (const [position, value] of ranked) {
+      const isTaken = typeof position !== "number" || !left.delete(position);
       if (isTaken || typeof value !== "number" || Number.isNaN(value)) return null;
-      good.push({ index: place, score: value });
+      good.push({ index: position, score: value });
     }
     const wanted = Math.min(topN ?? count, count);
     if (good.length < wanted) return null;
@@ -48,11 +50,11 @@ describe("an adversarial upstream", () => {
       .slice(0, wanted);
   }
 
-  it.each(PLACE_NAMES)("%s: the right order or a fault, never anything between", (name) => {
+  it.each(TARGET_NAMES)("%s: the right order or a fault, never anything between", (name) => {
     let right = 0;
     fc.assert(
       fc.property(context, ({ count, topN, ranked }) => {
-        const documents = Array.from({ length: count }, (_, place) => `document ${place}`);
+        const documents = Array.from({ length: count }, (_, position) => `document ${position}`);
         const result = parsed(name, answerOf(name, ranked), canon({ documents, topN }));
         const wanted = expected(ranked, count, topN);
         if (wanted === null) {
@@ -69,7 +71,7 @@ describe("an adversarial upstream", () => {
     expect(right).toBeGreaterThan(20);
   });
 
-  it.each(PLACE_NAMES)("%s: bytes that were damaged are an answer or a failure, never an exception", (name) => {
+  it.each(TARGET_NAMES)("%s: bytes that were damaged are an answer or a failure, never an exception", (name) => {
     const whole = bytesOf(
       answerOf(name, [
         [0, 0.5],
@@ -78,9 +80,9 @@ describe("an adversarial upstream", () => {
       ]),
     );
     fc.assert(
-      fc.property(fc.nat(whole.length - 1), fc.nat(255), fc.nat(whole.length), (place, byte, length) => {
+      fc.property(fc.nat(whole.length - 1), fc.nat(255), fc.nat(whole.length), (position, byte, length) => {
         const bytes = whole.slice(0, length);
-        if (place < length) bytes[place] = byte;
+        if (position < length) bytes[position] = byte;
         const result = rerankerOf(name).parseAnswer(new AnswerBytes([bytes]), canon(), Object(null));
         expect("kind" in result || result.results.length === 3).toBe(true);
       }),

@@ -1,8 +1,8 @@
 import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import { describe, expect, it } from "vitest";
-import { answerOf, canon, parsed, PLACE_NAMES, rerankerOf, type PlaceName, type Ranked } from "./place.ts";
+import { answerOf, canon, parsed, TARGET_NAMES, rerankerOf, type TargetName, type Ranked } from "./target.ts";
 
-function outcome(name: PlaceName, ranked: Ranked, topN: number | null = null): unknown {
+function outcome(name: TargetName, ranked: Ranked, topN: number | null = null): unknown {
   const result = parsed(name, answerOf(name, ranked), canon({ topN }));
   if ("kind" in result) return result.kind === "malformed" ? result.code : result;
   return result.results.map(({ index, score }) => [index, score]);
@@ -25,7 +25,7 @@ function odd(index: unknown, score: unknown = 1): Ranked {
   ];
 }
 
-describe.each(PLACE_NAMES)("what %s answers", (name) => {
+describe.each(TARGET_NAMES)("what %s answers", (name) => {
   const right: readonly (readonly [string, string, number | null, string])[] = [
     ["all, in order", "1:0.9 0:0.5 2:0.1", null, "1:0.9 0:0.5 2:0.1"],
     ["all, permuted", "2:0.1 0:0.5 1:0.9", null, "1:0.9 0:0.5 2:0.1"],

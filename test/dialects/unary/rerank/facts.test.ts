@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { answerOf, bytesOf, canon, parsed, rerankerOf, type Ranked } from "./place.ts";
+import { answerOf, bytesOf, canon, parsed, rerankerOf, type Ranked } from "./target.ts";
 
 describe("what each protocol says beside the results", () => {
   const all: Ranked = [

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { RerankRequest } from "../../../../src/canon/unary/rerank.ts";
 import type { FormattedRequest } from "../../../../src/dialects/dialect.ts";
-import { canon, placeOf, PLACE_NAMES, PLACES, rerankerOf, type PlaceName } from "./place.ts";
+import { canon, targetOf, TARGET_NAMES, TARGETS, rerankerOf, type TargetName } from "./target.ts";
 
-function formatted(name: PlaceName, request: RerankRequest): FormattedRequest {
-  const made = rerankerOf(name).format(request, placeOf(name));
+function formatted(name: TargetName, request: RerankRequest): FormattedRequest {
+  const made = rerankerOf(name).format(request, targetOf(name));
   if ("code" in made) throw new Error(made.message);
   return made;
 }
@@ -12,7 +12,7 @@ function formatted(name: PlaceName, request: RerankRequest): FormattedRequest {
 const TEXTS = ["a", "b", "c"];
 
 describe("the requests of each protocol", () => {
-  const plain: Readonly<Record<PlaceName, readonly [string, object]>> = {
+  const plain: Readonly<Record<TargetName, readonly [string, object]>> = {
     cohere: ["/v2/rerank", { model: "rerank-v3.5", query: "q", documents: TEXTS }],
     invoke: ["/model/cohere.rerank-v3-5%3A0/invoke", { query: "q", documents: TEXTS, api_version: 2 }],
     jina: ["/rerank", { model: "jina-reranker-v3", query: "q", documents: TEXTS, return_documents: false }],
@@ -31,32 +31,32 @@ describe("the requests of each protocol", () => {
         rerankingConfiguration: {
           type: "BEDROCK_RERANKING_MODEL",
           bedrockRerankingConfiguration: {
-            modelConfiguration: { modelArn: PLACES.bedrock.upstreamModel },
+            modelConfiguration: { modelArn: TARGETS.bedrock.upstreamModel },
             numberOfResults: 3,
           },
         },
       },
     ],
   };
-  it.each(PLACE_NAMES)("%s", (name) => {
+  it.each(TARGET_NAMES)("%s", (name) => {
     const [path, body] = plain[name];
     expect(formatted(name, canon())).toEqual({ path, body, headers: [], dropped: [] });
   });
 
-  const limits: Readonly<Record<PlaceName, readonly string[]>> = {
+  const limits: Readonly<Record<TargetName, readonly string[]>> = {
     cohere: ["top_n"],
     invoke: ["top_n"],
     jina: ["top_n"],
     voyage: ["top_k"],
     bedrock: ["rerankingConfiguration", "bedrockRerankingConfiguration", "numberOfResults"],
   };
-  function limitOf(name: PlaceName, topN: number): unknown {
+  function limitOf(name: TargetName, topN: number): unknown {
     let value: unknown = formatted(name, canon({ topN })).body;
     for (const member of limits[name]) value = Object(value)[member];
     return value;
   }
   // Bedrock refuses to be asked for more results than there are documents.
-  it.each(PLACE_NAMES)("%s is asked for as many results as wanted, never for more than there are", (name) => {
+  it.each(TARGET_NAMES)("%s is asked for as many results as wanted, never for more than there are", (name) => {
     expect([1, 2, 3, 4, 1_000].map((topN) => limitOf(name, topN))).toEqual([1, 2, 3, 3, 3]);
   });
 
@@ -66,13 +66,13 @@ describe("the requests of each protocol", () => {
     expect(dropped).toEqual([]);
   });
 
-  it.each(PLACE_NAMES.slice(1))(
+  it.each(TARGET_NAMES.slice(1))(
     "%s cannot be told: the priority is dropped and recorded, the limit refused",
     (name) => {
       const { body, dropped } = formatted(name, canon({ priority: 3 }));
       expect(body).toEqual(formatted(name, canon()).body);
       expect(dropped).toEqual(["hint_dropped"]);
-      expect(rerankerOf(name).format(canon({ maxTokensPerDocument: 64 }), placeOf(name))).toMatchObject({
+      expect(rerankerOf(name).format(canon({ maxTokensPerDocument: 64 }), targetOf(name))).toMatchObject({
         status: 400,
         code: "feature_not_supported",
         param: "max_tokens_per_doc",
@@ -90,7 +90,7 @@ describe("the requests of each protocol", () => {
     }
   });
 
-  it.each(PLACE_NAMES.filter((name) => name !== "voyage"))(
+  it.each(TARGET_NAMES.filter((name) => name !== "voyage"))(
     "%s cannot be told whether it may cut: what the caller said of it is recorded",
     (name) => {
       const { body } = formatted(name, canon());
@@ -102,17 +102,17 @@ describe("the requests of each protocol", () => {
 
   it("Jina's shape says that documents are not to come back, where the provider knows the member", () => {
     expect(formatted("jina", canon()).body).toMatchObject({ return_documents: false });
-    const formattedForStranger = rerankerOf("jina").format(canon(), placeOf("jina", null, ["no_return_documents"]));
+    const formattedForStranger = rerankerOf("jina").format(canon(), targetOf("jina", null, ["no_return_documents"]));
     if ("code" in formattedForStranger) throw new Error(formattedForStranger.message);
     expect(formattedForStranger.body).not.toHaveProperty("return_documents");
   });
 
   it("Jina's shape goes to a deployment where the provider has them, with the version of the interface", () => {
-    const deployed = placeOf("jina", "2026-01-01", ["deployment_paths"]);
+    const deployed = targetOf("jina", "2026-01-01", ["deployment_paths"]);
     expect(rerankerOf("jina").format(canon(), deployed)).toMatchObject({
       path: "/deployments/jina-reranker-v3/rerank?api-version=2026-01-01",
     });
-    expect(rerankerOf("jina").format(canon(), placeOf("jina", "v 1"))).toMatchObject({
+    expect(rerankerOf("jina").format(canon(), targetOf("jina", "v 1"))).toMatchObject({
       path: "/rerank?api-version=v%201",
     });
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../../src/canon/json.ts";
 import { contextOf } from "../../../support/dialects.ts";
-import { accepted, answered, answerOf, task } from "./place.ts";
+import { accepted, answered, answerOf, task } from "./target.ts";
 
 const NOTED = { text: "two", title: "t", pages: 2 };
 const BODY: JsonObject = { model: "r", query: "what", documents: ["one", NOTED, "three"] };
@@ -66,7 +66,7 @@ describe("the answer", () => {
       });
       expect(body).toMatchObject({ object: "list", usage: { total_tokens: 9 } });
       expect(body["data"]).toEqual(
-        LIST.map((entry, place) => ({ ...entry, document: ["two", "three", "one"][place] })),
+        LIST.map((entry, position) => ({ ...entry, document: ["two", "three", "one"][position] })),
       );
       expect(body["results"]).toMatchObject([{ document: NOTED }, { document: { text: "three" } }, {}]);
       expect(answer.dropped).toEqual([]);

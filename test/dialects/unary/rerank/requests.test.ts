@@ -4,7 +4,7 @@ import { bodyValidator } from "../../../../src/http/contract/validate.ts";
 import { parseJsonBytes } from "../../../../src/dialects/json-bytes.ts";
 import { MAXIMUM_DOCUMENTS, RERANK_SCHEMA } from "../../../../src/dialects/cohere-chat/rerank/schema.ts";
 import { rerankSurface } from "../../../../src/dialects/cohere-chat/rerank/surface.ts";
-import { accepted, bytesOf, opened, PLACE_NAMES, read, sent, task } from "./place.ts";
+import { accepted, bytesOf, opened, TARGET_NAMES, read, sent, task } from "./target.ts";
 
 const BODY: JsonObject = { model: "r", query: "what", documents: ["one", "two", "three"] };
 const validate = bodyValidator(RERANK_SCHEMA);
@@ -124,14 +124,14 @@ describe("unknown members", () => {
   });
 
   it("are taken out and recorded where the route strips them", () => {
-    const made = task(body, PLACE_NAMES, "strip");
+    const made = task(body, TARGET_NAMES, "strip");
     expect(made.stripped).toEqual(["unknown_field"]);
     expect(made.refusals.size).toBe(0);
-    for (const name of PLACE_NAMES) expect(JSON.stringify(sent(made, name).body)).not.toContain('"return_document"');
+    for (const name of TARGET_NAMES) expect(JSON.stringify(sent(made, name).body)).not.toContain('"return_document"');
   });
 
   it("go on to endpoints of the surface's own protocol only where the route forwards them", () => {
-    const made = task({ ...body, user: "u" }, PLACE_NAMES, "forward");
+    const made = task({ ...body, user: "u" }, TARGET_NAMES, "forward");
     for (const name of ["cohere", "invoke"] as const) {
       expect(sent(made, name).body).toMatchObject({ return_document: true });
       expect(sent(made, name).body).not.toHaveProperty("user");
@@ -141,7 +141,7 @@ describe("unknown members", () => {
     expect(made.stripped).toEqual(["user"]);
   });
 
-  it("cannot take the place of a member of ours", () => {
+  it("cannot replace a member of ours", () => {
     const forwarded = parseJsonBytes(
       bytesOf('{"model":"r","query":"q","documents":["d"],"api_version":1,"__proto__":{"a":1}}'),
     );
@@ -153,25 +153,25 @@ describe("unknown members", () => {
 
 describe("what a request becomes", () => {
   it("takes identity members and those of a policy out, and records them", () => {
-    const made = task({ ...BODY, user: "someone" }, PLACE_NAMES, "reject", {
+    const made = task({ ...BODY, user: "someone" }, TARGET_NAMES, "reject", {
       maxOutputTokens: null,
       stripFields: ["metadata", "user"],
     });
     expect(made.stripped).toEqual(["user"]);
-    for (const name of PLACE_NAMES) expect(JSON.stringify(sent(made, name).body)).not.toContain("someone");
+    for (const name of TARGET_NAMES) expect(JSON.stringify(sent(made, name).body)).not.toContain("someone");
   });
 
   // A ranking is one input: only all documents together have an answer.
   it("is one part that cannot have gaps", () => {
-    const made = task(BODY, PLACE_NAMES);
+    const made = task(BODY, TARGET_NAMES);
     expect(made.parts.map(({ first, count }) => ({ first, count }))).toEqual([{ first: 0, count: 1 }]);
     expect(made).toMatchObject({ takesGaps: false, stripped: [], dropped: [] });
   });
 
   it("has only the texts of documents, whatever else they hold", () => {
     const documents = [{ text: "one", secret: "s3cret" }, "two"];
-    const made = task({ ...BODY, documents, return_documents: true }, PLACE_NAMES);
-    for (const name of PLACE_NAMES) {
+    const made = task({ ...BODY, documents, return_documents: true }, TARGET_NAMES);
+    for (const name of TARGET_NAMES) {
       const { body } = sent(made, name);
       expect(JSON.stringify(body)).not.toContain("s3cret");
       expect(JSON.stringify(body)).not.toContain('"return_documents":true');
@@ -186,7 +186,7 @@ describe("what a request becomes", () => {
     ["objects with more", ["one", { text: "two", title: "t" }, { text: "three", id: 3 }], ["document_members_dropped"]],
     ["a member of a prototype's name", [JSON.parse('{"text":"one","__proto__":"x"}')], ["document_members_dropped"]],
   ])("records that members of documents are not sent: %s", (_what, documents, dropped) => {
-    expect(task({ ...BODY, documents }, PLACE_NAMES).dropped).toEqual(dropped);
+    expect(task({ ...BODY, documents }, TARGET_NAMES).dropped).toEqual(dropped);
   });
 
   it.each([

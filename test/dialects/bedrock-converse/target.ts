@@ -13,7 +13,7 @@ import { encodeFrame } from "./wire.ts";
 /** The protocol's facts. */
 export const CONVERSE: DialectFacts = BEDROCK_CONVERSE;
 
-/** A place that speaks the protocol; its model has everything that any model has. */
+/** A target that speaks the protocol; its model has everything that any model has. */
 export function targetWith(modelRow: Partial<ModelRow> = {}, providerRow: Partial<ProviderRow> = {}): Target {
   const row = model("m", { signatureFamily: "family", accepts: CONVERSE.optional, ...modelRow });
   const source = provider("p", { dialect: "bedrock-converse", ...providerRow });

@@ -12,7 +12,7 @@ import { endpoint, model, provider } from "../../support/table.ts";
 /** What the dialect's row says. */
 export const GEMINI: DialectFacts = FACTS_OF_GEMINI;
 
-/** A place that speaks the dialect; what its endpoint can do follows from the rows, as the compiler does it. */
+/** A target that speaks the dialect; what its endpoint can do follows from the rows, as the compiler does it. */
 export function targetWith(
   modelRow: Partial<ModelRow> = {},
   providerRow: Partial<ProviderRow> = {},

@@ -8,14 +8,14 @@ import { upstreamFor } from "../../../../src/dialects/upstreams.ts";
 import type { UnaryUpstream } from "../../../../src/dialects/unary/surface.ts";
 import { endpoint, model, provider } from "../../../support/table.ts";
 
-export interface Place {
+export interface TargetOptions {
   readonly upstreamModel?: string;
   readonly provider?: Partial<ProviderRow>;
   readonly model?: Partial<ModelRow>;
 }
 
-/** A place that embeds; its model makes vectors of any length unless a test says which. */
-export function targetFor(dialect: DialectName, more: Place = {}): Target {
+/** A target that embeds; its model makes vectors of any length unless a test says which. */
+export function targetFor(dialect: DialectName, more: TargetOptions = {}): Target {
   return {
     endpoint: endpoint("e", { dialect, upstreamModel: more.upstreamModel ?? "embedder" }),
     model: model("m", { operations: ["embed"], ...more.model }),
@@ -58,9 +58,9 @@ export function read(
   dialect: DialectName,
   answer: unknown,
   request: EmbedRequest = asking(),
-  place: Place = {},
+  options: TargetOptions = {},
 ): EmbedResult | UpstreamFailure {
-  return embedderOf(dialect).parseAnswer(inPieces(wire(answer)), request, targetFor(dialect, place));
+  return embedderOf(dialect).parseAnswer(inPieces(wire(answer)), request, targetFor(dialect, options));
 }
 
 export function base64Of(numbers: readonly number[]): string {

@@ -15,7 +15,7 @@ import { contextOf, NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
 import { endpoint, model, provider } from "../../../support/table.ts";
 
 /** Every protocol that ranks, by the words that tests call it. */
-export const PLACES = {
+export const TARGETS = {
   cohere: { dialect: "cohere-chat", flags: [], upstreamModel: "rerank-v3.5" },
   invoke: { dialect: "cohere-chat", flags: ["bedrock_invoke"], upstreamModel: "cohere.rerank-v3-5:0" },
   jina: { dialect: "openai-chat", flags: [], upstreamModel: "jina-reranker-v3" },
@@ -23,13 +23,17 @@ export const PLACES = {
   bedrock: { dialect: "bedrock-rerank", flags: [], upstreamModel: "arn:aws:bedrock:r::foundation-model/m" },
 } as const satisfies Record<string, { dialect: DialectName; flags: readonly string[]; upstreamModel: string }>;
 
-export type PlaceName = keyof typeof PLACES;
+export type TargetName = keyof typeof TARGETS;
 
-export const PLACE_NAMES: readonly PlaceName[] = ["cohere", "invoke", "jina", "voyage", "bedrock"];
+export const TARGET_NAMES: readonly TargetName[] = ["cohere", "invoke", "jina", "voyage", "bedrock"];
 
-/** An endpoint of the protocol; its id is the place's name. */
-export function placeOf(name: PlaceName, apiVersion: string | null = null, moreFlags: readonly string[] = []): Target {
-  const { dialect, flags, upstreamModel } = PLACES[name];
+/** An endpoint of the protocol; its id is the target's name. */
+export function targetOf(
+  name: TargetName,
+  apiVersion: string | null = null,
+  moreFlags: readonly string[] = [],
+): Target {
+  const { dialect, flags, upstreamModel } = TARGETS[name];
   return {
     endpoint: endpoint(name, { dialect, upstreamModel }),
     model: model("m", { operations: ["rerank"], capabilities: [] }),
@@ -37,8 +41,8 @@ export function placeOf(name: PlaceName, apiVersion: string | null = null, moreF
   };
 }
 
-export function rerankerOf(name: PlaceName): UnaryUpstream<RerankRequest, RerankResult> {
-  return upstreamFor("rerank", PLACES[name].dialect);
+export function rerankerOf(name: TargetName): UnaryUpstream<RerankRequest, RerankResult> {
+  return upstreamFor("rerank", TARGETS[name].dialect);
 }
 
 export function canon(more: Partial<RerankRequest> = {}): RerankRequest {
@@ -60,18 +64,18 @@ export function bytesOf(answer: unknown): Uint8Array {
   return encoder.encode(typeof answer === "string" ? answer : JSON.stringify(answer));
 }
 
-/** Results as an upstream gives them: an index and a score each, or what stands in their place. */
+/** Results as an upstream gives them: an index and a score each, or what replaces them. */
 export type Ranked = readonly (readonly [unknown, unknown])[];
 
 /** An answer that ranks, in the members of each protocol. */
-export function answerOf(name: PlaceName, ranked: Ranked): JsonObject {
+export function answerOf(name: TargetName, ranked: Ranked): JsonObject {
   const score = name === "bedrock" ? "relevanceScore" : "relevance_score";
   const list = ranked.map(([index, value]) => ({ index, [score]: value })) as unknown as JsonObject[];
   return { [name === "voyage" ? "data" : "results"]: list };
 }
 
-export function parsed(name: PlaceName, answer: unknown, request: RerankRequest): RerankResult | UpstreamFailure {
-  return rerankerOf(name).parseAnswer(new AnswerBytes([bytesOf(answer)]), request, placeOf(name));
+export function parsed(name: TargetName, answer: unknown, request: RerankRequest): RerankResult | UpstreamFailure {
+  return rerankerOf(name).parseAnswer(new AnswerBytes([bytesOf(answer)]), request, targetOf(name));
 }
 
 export function read(body: JsonObject): InferenceRequest | ServiceError {
@@ -86,11 +90,11 @@ export function accepted(body: JsonObject): InferenceRequest {
 
 export function opened(
   body: JsonObject,
-  names: readonly PlaceName[],
+  names: readonly TargetName[],
   unknownFields: UnknownFields = "reject",
   edits: RequestEdits = NO_EDITS,
 ): UnaryTask | ServiceError {
-  const targets = names.map((name) => placeOf(name));
+  const targets = names.map((name) => targetOf(name));
   return rerankSurface.open(accepted(body), { unknownFields, edits, targets, maxBatchSize: null });
 }
 
@@ -100,22 +104,22 @@ export function task(...options: Parameters<typeof opened>): UnaryTask {
   return made;
 }
 
-/** What is sent to a place. */
-export function sent(made: UnaryTask, name: PlaceName): { readonly path: string; readonly body: unknown } {
-  const call = made.parts[0]?.callTo(placeOf(name));
+/** What is sent to a target. */
+export function sent(made: UnaryTask, name: TargetName): { readonly path: string; readonly body: unknown } {
+  const call = made.parts[0]?.callTo(targetOf(name));
   if (call === undefined) throw new Error("a task without a part");
   return { path: call.path, body: JSON.parse(call.body) };
 }
 
-/** What a caller gets when the place answers so. */
+/** What a caller gets when the target answers so. */
 export function answered(
   body: JsonObject,
-  name: PlaceName,
+  name: TargetName,
   answer: unknown,
 ): { readonly answer: UnaryAnswer; readonly body: JsonObject } {
   const made = task(body, [name]);
   const bytes = new AnswerBytes([bytesOf(answer)]);
-  const result = made.parts[0]?.callTo(placeOf(name)).read(bytes);
+  const result = made.parts[0]?.callTo(targetOf(name)).read(bytes);
   if (result === undefined || "kind" in result) throw new Error(`a fault: ${result?.code}`);
   const whole = made.answer([{ result, bytes }], contextOf(accepted(body)));
   return { answer: whole, body: JSON.parse(new TextDecoder().decode(whole.bytes.whole)) };

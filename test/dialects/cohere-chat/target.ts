@@ -9,14 +9,14 @@ import { endpoint, model, provider } from "../../support/table.ts";
 /** The protocol's facts. */
 export const FACTS: DialectFacts = COHERE_CHAT;
 
-/** A place that speaks the protocol; its model has every capability that the protocol carries. */
+/** A target that speaks the protocol; its model has every capability that the protocol carries. */
 export function targetWith(more: Partial<ModelRow> = {}, capabilities = FACTS.expresses): Target {
   const row = model("m", { capabilities, ...more });
-  const place = provider("p", { dialect: "cohere-chat", baseUrl: "https://p.example" });
-  const { translated, native } = endpointFeatures(FACTS, row, place);
+  const chosenProvider = provider("p", { dialect: "cohere-chat", baseUrl: "https://p.example" });
+  const { translated, native } = endpointFeatures(FACTS, row, chosenProvider);
   return {
     model: row,
-    provider: place,
+    provider: chosenProvider,
     endpoint: endpoint("e", {
       dialect: "cohere-chat",
       upstreamModel: "command-a",
