@@ -40,7 +40,7 @@ const SAMPLING = 1_000;
 
 const HELP = `Usage: npm run soak -- [options]
 
-Asks a server for minutes, over every surface, with random faults of test/chaos at its providers, and measures its memory.
+Calls a server for minutes, over every surface, with random faults of test/chaos at its providers, and measures its memory.
 The server's heap is bounded at ${HEAP} MB, or collection would be put off for longer than anybody looks.
 
   --minutes N   how long, 0.1 to 1440 (default: 10)

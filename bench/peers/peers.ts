@@ -114,7 +114,7 @@ async function startPeer(
   const port = await freePort();
   const { program, argv, headers } = peer.command(folder, home, port, upstream);
   const child = children.start(program, argv, core, false);
-  // Its own messages are nobody's reading; unread they would fill the pipe and stop it.
+  // Its own messages are not read; unread they would fill the pipe and stop it.
   child.stdout?.resume();
   const origin = `http://127.0.0.1:${port}`;
   if (await answers(origin, START_LIMIT)) return { name, origin, headers, pid: child.pid ?? null, share: SHARE };

@@ -47,7 +47,7 @@ export async function startRouter(upstream: string, folder: string): Promise<Sta
     randomBytes,
   );
   await started.server.store.keys.create(record);
-  // Its own store tells the ring of the key.
+  // Its own store notifies the ring of the key.
   while (!runtimeOf(runtime).verify(text, Date.now()).ok) await new Promise((resolve) => setTimeout(resolve, 5));
   return { server: started.server, runtime, key: text };
 }

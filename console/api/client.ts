@@ -18,7 +18,7 @@ export type Result<Value> =
   | { readonly ok: true; readonly value: Value; readonly etag: string | null }
   | { readonly ok: false; readonly failure: Failure };
 
-/** Readings that are answered 429 are tried again: so often, and where the server asks for no longer wait, seconds. */
+/** Readings that are answered 429 are tried again: so often, and where the server requires no longer wait, seconds. */
 const MOST_TRIES = 4;
 const LONGEST_WAIT = 5;
 

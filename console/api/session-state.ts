@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { Session } from "./session-answer.ts";
 
-/** `null`: not asked yet. */
+/** `null`: not loaded yet. */
 export const session = signal<Session | null>(null);
 
 /** Why the sign-in is shown: the server's sentence; `null` where nothing happened. */
@@ -10,7 +10,7 @@ export const signInNotice = signal<string | null>(null);
 /** Whether the pages that can show all workspaces of the session together. */
 export const showsAll = signal(false);
 
-/** What asks the API for them; nothing where one workspace is shown. */
+/** Loads them from the API; nothing where one workspace is shown. */
 export const inWorkspaces = (): { readonly workspaces: "all" | null } => ({
   workspaces: showsAll.value ? "all" : null,
 });
@@ -46,7 +46,7 @@ function policyScopes(): readonly string[] {
   return session.value?.signed_in === true ? (session.value.policies?.scopes ?? []) : [];
 }
 
-/** As which workspace a path of the API is asked for: policies are everybody's, so those are asked for as one that manages them. */
+/** As which workspace a path of the API is requested: policies are everybody's, so those are requested as one that manages them. */
 export function workspaceFor(path: string): string | null {
   if (session.value?.signed_in !== true) return null;
   const { workspace, policies } = session.value;

@@ -2,7 +2,7 @@ import { call, type Result } from "./client.ts";
 import type { Session } from "./session-answer.ts";
 import { session, showsAll, signInNotice } from "./session-state.ts";
 
-/** Asks the server who is signed in. */
+/** Loads from the server who is signed in. */
 export async function loadSession(): Promise<Result<Session>> {
   return accepted(await call<Session>("/console/session"));
 }

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Failure, Result } from "./client.ts";
 
-/** A change that the reader asks for. */
+/** A change that the reader requests. */
 export interface Action<Value> {
   readonly busy: boolean;
   /** Of the newest run; `null` where it succeeded or none has ended. */

@@ -148,7 +148,7 @@ function optionsOf(
         stroke: colour(tone),
         width: 1.6,
         points: { show: values.filter((value) => value !== null).length < 3, size: 5 },
-        // Of a point only: uPlot also asks while the pointer is elsewhere.
+        // Of a point only: uPlot also calls this while the pointer is elsewhere.
         value: (_: UPlot, value: number | null) => (value === null ? "" : format(value)),
       })),
     ],

@@ -21,7 +21,7 @@ export function share(part: number, of: number): string {
   return of === 0 ? ABSENT : PER_CENT.format(part / of);
 }
 
-/** Less is not told apart, and is not nothing. */
+/** Less is not distinguished, but it is not zero. */
 const SMALLEST = 0.000001;
 
 /** US dollars, with as many digits as small amounts need; `unknown` where the server knows no price. */

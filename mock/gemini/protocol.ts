@@ -35,7 +35,7 @@ export function modelIn(target: string): string {
 function generate(call: Call, isStream: boolean): Answer | Problem {
   const { behaviour, sequence, model } = call;
   if (isStream && !/[?&]alt=sse(?:&|$)/.test(call.target)) {
-    return invalid("alt", "The simulated provider streams events only; ask for them with alt=sse.");
+    return invalid("alt", "The simulated provider streams events only; request them with alt=sse.");
   }
   const request = readGenerateRequest(call.body, call.base);
   if ("status" in request) return request;

@@ -44,7 +44,7 @@ function tooFew(count: number, behaviour: Behaviour): Problem | null {
   const { short, permute, duplicateIndex, indexOutOfRange, noIndex, wrongDimension, nan } = behaviour;
   const atLeast = permute || duplicateIndex ? 2 : indexOutOfRange || noIndex || wrongDimension || nan ? 1 : 0;
   if (count >= short + atLeast) return null;
-  return unplayable(`mock: the words ask for at least ${short + atLeast} results, and this answer has ${count}`);
+  return unplayable(`mock: the instructions request at least ${short + atLeast} results, and this answer has ${count}`);
 }
 
 /** A number that JSON can write and no double can hold. */

@@ -92,7 +92,7 @@ describe("the comment on the pull request", () => {
     ["a person with the marker", comment(1, `${MARKER}\nmine`, { login: "mallory", type: "User" })],
     ["another app with the marker", comment(1, `${MARKER}\nmine`, { login: "other-app[bot]", type: "Bot" })],
     ["a person of the bot's name", comment(1, `${MARKER}\nmine`, { login: "github-actions[bot]", type: "User" })],
-    ["nobody any more", comment(1, `${MARKER}\nmine`, null)],
+    ["an unknown user", comment(1, `${MARKER}\nmine`, null)],
     ["the bot, quoting the marker", comment(1, `> ${MARKER}\nquoted`)],
     ["the bot, with another marker", comment(1, "<!-- signalbox-simulation-of-another -->")],
   ])("is not what %s wrote", async (_who, other) => {
@@ -183,7 +183,7 @@ describe("the comment on the pull request", () => {
     expect(bodies[0]).toMatch(/\n\+ ```\n````\n\n<\/details>\n\n\*\*Cut: /);
   });
 
-  it("is nobody's business in a run for no pull request", async () => {
+  it("is not written in a run without a pull request", async () => {
     const github = await fakeGithub();
     const runner = makeRunner(COMMITS);
     setEvent(runner, { ref: "refs/heads/main" });
@@ -191,7 +191,7 @@ describe("the comment on the pull request", () => {
     expect([code, github.requests]).toEqual([0, []]);
   });
 
-  it("shows the token to nobody", async () => {
+  it("never shows the token", async () => {
     const { stdout, stderr, bodies } = await kept({ refusals: { [`POST ${LIST}`]: { always: 500 } } });
     expect(`${stdout}${stderr}${bodies.join("")}`).not.toContain("token-of-the-run");
   });

@@ -95,7 +95,7 @@ export function writeComment(runner: Runner, body: string): void {
 }
 
 /**
- * A checkout of the action whose Signalbox does as it is told: each command ends with its code and prints its text, and
+ * A checkout of the action whose Signalbox follows orders: each command ends with its code and prints its text, and
  * simulate writes the files that are requested.
  */
 export function fakeCheckout(reported: {
@@ -112,19 +112,19 @@ export function fakeCheckout(reported: {
   cpSync(ACTION, join(root, ".github/actions/simulate"), { recursive: true });
   const main = `
     import { appendFileSync, writeFileSync } from "node:fs";
-    const told = ${JSON.stringify(reported)};
+    const orders = ${JSON.stringify(reported)};
     const argv = process.argv.slice(2);
     appendFileSync(process.env.RUNNER_TEMP + "/calls.txt", JSON.stringify(argv) + "\\n");
-    if (argv[0] === "check") process.exitCode = told.check ?? 0;
-    if (argv[0] === "policy") process.exitCode = told.test ?? 0;
+    if (argv[0] === "check") process.exitCode = orders.check ?? 0;
+    if (argv[0] === "policy") process.exitCode = orders.test ?? 0;
     if (argv[0] === "simulate") {
-      process.stdout.write(told.stdout ?? "");
-      process.stderr.write(told.stderr ?? "");
+      process.stdout.write(orders.stdout ?? "");
+      process.stderr.write(orders.stderr ?? "");
       for (const one of argv) {
         const [, format, file] = /^--format=([a-z]+)=(.*)$/.exec(one) ?? [];
-        if (file !== undefined && told.simulate !== 1) writeFileSync(file, format === "markdown" ? told.markdown ?? "" : format === "json" ? told.json ?? format : format);
+        if (file !== undefined && orders.simulate !== 1) writeFileSync(file, format === "markdown" ? orders.markdown ?? "" : format === "json" ? orders.json ?? format : format);
       }
-      process.exitCode = told.simulate;
+      process.exitCode = orders.simulate;
     }
   `;
   writeTo(root, { "src/main.ts": main, "package.json": '{"type":"module"}' });

@@ -53,7 +53,7 @@ function branched(
 
 const FAILED = `${MARKER}\n## Signalbox simulation: more permissive\n\nbody\n`;
 
-/** A run of which Signalbox does as it is told. */
+/** A run whose Signalbox follows orders. */
 async function reported(
   what: Parameters<typeof fakeCheckout>[0],
   { more = {}, files = {} }: { more?: Record<string, string>; files?: Record<string, string> } = {},

@@ -13,7 +13,7 @@ Generated from what \`test/chaos/\` expects (\`npm run generate\`); [How we know
 - **fallback or error**: the fallback's answer if nothing of the first has left yet, which is usual.
 - **answer or error**: the provider sent everything, and did not end as its protocol or HTTP demands.
 
-A **duplicate** is an event that is sent twice. A router cannot tell it from text that is meant twice, so an answer may contain it twice.
+A **duplicate** is an event that is sent twice. A router cannot distinguish it from text that is meant twice, so an answer may contain it twice.
 `;
 
 const ENDING = `
@@ -37,7 +37,7 @@ export function chaosDocument(): string {
         [false, true].flatMap((stream) => words(alone(stream), withFallback(stream))),
       ),
     ),
-    row("nobody listens", [...words("failed", "whole"), ...words("failed", "whole")]),
+    row("nothing listens", [...words("failed", "whole"), ...words("failed", "whole")]),
     ENDING,
   ].join("\n");
 }

@@ -17,9 +17,9 @@ export interface Fault {
   readonly alone: Expected;
   /** What a route with a healthy fallback gives; `whole` means from whichever of the two. */
   readonly withFallback: Expected;
-  /** Only time can tell that something is wrong, so the provider gets little of it. */
+  /** Only a timeout shows that something is wrong, so the provider gets little of it. */
   readonly silent: boolean;
-  /** A piece of the answer may come twice: nobody can tell that it was not meant. */
+  /** A piece of the answer may come twice: readers cannot see that it was not meant. */
   readonly repeats: boolean;
   /** The answer was said, but not what it cost. */
   readonly losesUsage: boolean;

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from "node:net";
 import type { Expected } from "./faults.ts";
 
-/** One way in which a server can be wrong about HTTP itself, which no simulated provider can be told to be. */
+/** One way in which a server can be wrong about HTTP itself, which the simulated provider cannot do. */
 export interface Way {
   /** Also the first segment of its paths, and its provider's name. */
   readonly name: string;

@@ -19,7 +19,7 @@ export async function inParallel<Item, Result>(
   const results: Result[] = [];
   const entries = items.entries();
   const worker = async (): Promise<void> => {
-    // One iterator for all: each takes the next item that nobody has.
+    // One iterator for all: each takes the next free item.
     for (const [index, item] of entries) results[index] = await work(item);
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
@@ -53,7 +53,7 @@ export function recordProblems({ cell, answer }: Played, entries: readonly Evide
   if (!cell.hasFallback && spare.length > 0) problems.push("an endpoint that is not the route's was tried");
   const answered = outcome.attempts.filter(({ failure }) => failure === null);
   if (answered.length !== (terminal === "completed" ? 1 : 0)) problems.push(`${answered.length} attempts succeeded`);
-  if (fate === "saved" && spare.length === 0) problems.push("saved by nobody");
+  if (fate === "saved" && spare.length === 0) problems.push("without a saved answer");
   if (fate === "broken stream" && spare.length > 0) problems.push("a fallback after the client had seen output");
   // The caller's own mistake is the same mistake everywhere.
   const isRefusal = cell.fault.words.includes("400");

@@ -20,14 +20,14 @@ function environmentOf(name: string): { environment: Record<string, string>; own
   return { environment: { HOME: caches, XDG_CACHE_HOME: caches }, own, code: join(own, "code") };
 }
 
-/** What threads and worker processes are told. */
+/** What threads and worker processes receive. */
 function reportedOf(environment: Record<string, string | undefined>): string | undefined {
   keepCompiledCode(environment);
   return environment["NODE_COMPILE_CACHE"];
 }
 
 describe("what Node compiled of the program", () => {
-  it("is kept in the user's cache folder, for nobody else to write", () => {
+  it("is kept in the user's cache folder, which only the user can write", () => {
     const { environment, code } = environmentOf("kept");
     const run = (): number | null =>
       spawnSync(process.execPath, [join(ROOT, "src/main.ts"), "help"], { env: environment }).status;
@@ -43,7 +43,7 @@ describe("what Node compiled of the program", () => {
   });
 
   it("is where threads and workers look too", () => {
-    const { environment, code } = environmentOf("told");
+    const { environment, code } = environmentOf("reported");
     expect(reportedOf(environment)).toBe(code);
   });
 

@@ -52,7 +52,7 @@ describe("signalbox explain, against a server", () => {
     }
   });
 
-  it("decides a point for the key that asks, and says where that is another one", async () => {
+  it("decides a point for the calling key, and says where that is another one", async () => {
     const test = await startTestServer();
     const environment = { SIGNALBOX_KEY: await test.key("demo", ["route:simulate"]) };
     const sample = {

@@ -15,7 +15,7 @@ describe("signalbox explain, against files", () => {
     expect(stdout).not.toContain("\u001b");
   });
 
-  it("says in the first line who denies it, why, and what the client is told", async () => {
+  it("says in the first line who denies it, why, and what the client gets", async () => {
     const { code, stdout } = await explain([
       ...OF,
       "--workspace",
@@ -60,7 +60,7 @@ describe("signalbox explain, against files", () => {
     expect(said["policy_revisions"]).toMatchObject({ "eu-residency": { enforced: { revision: null } } });
   });
 
-  it("says that a candidate which was left out was not asked further, and not that it passed", async () => {
+  it("says that a candidate which was left out was not evaluated further, and not that it passed", async () => {
     const said = await explained([...OF, "--workspace", "demo", "--model", "chat-large", "--region", "eu"]);
     expect(said).toMatchObject({
       outcome: "route",
@@ -131,7 +131,7 @@ describe("signalbox explain, against files", () => {
     );
   });
 
-  it("tells what the files do not have, though a caller may ask for it", async () => {
+  it("says what the files do not have, though a caller may request it", async () => {
     const notes = async (...argv: readonly string[]) => (await explained([...OF, ...argv]))["notes"];
     expect(await notes("--workspace", "demo", "--model", "chat-lrge")).toEqual([
       "there is no route with this name; did you mean `chat-large`?",

@@ -242,7 +242,7 @@ describe("what a sighting says", () => {
     expect(figures(constraint, ...tests)).toBe(expected);
   });
 
-  test("sightings are told from what a test prints", () => {
+  test("sightings are distinguished from what a test prints", () => {
     const sighting = seen("gate", [true]);
     const lines = ["hello", `mark ${JSON.stringify(sighting)}`, "mark", "marked {}", " mark {}"];
     expect(readSightings(lines, "mark")).toEqual({

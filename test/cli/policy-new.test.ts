@@ -50,7 +50,7 @@ describe("signalbox policy new", () => {
     });
   });
 
-  test("what it was told stands in the contract", async () => {
+  test("the given values are in the contract", async () => {
     const { path, run } = workplace();
     await run(["new", "eu-only", "--owner", "group:privacy,group:legal", "--title", "Stay: here #1"]);
     const file = { path: "policies/eu-only.rego", text: readFileSync(join(path, "policies/eu-only.rego"), "utf8") };
@@ -194,7 +194,7 @@ describe("signalbox policy", () => {
     expect(stdout).toContain(word);
   });
 
-  test("a toolchain that does not run is told in its own words", async () => {
+  test("a toolchain that does not run is reported with its own message", async () => {
     const damaged = new ToolchainError("ARTEFACT_MISSING", "rego.wasm.br cannot be read; reinstall");
     const reported = usingToolchain(() => Promise.reject(damaged));
     await expect(reported).rejects.toThrow(

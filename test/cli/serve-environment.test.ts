@@ -17,7 +17,7 @@ afterEach(() => {
 });
 
 const PRODUCTION = "providers: { beta-us: { base_url: https://prod.example/v1 } }\n";
-// Nobody has the secrets of the samples.
+// The secrets of the samples are not set.
 const FILES: Files = {
   "routes.yaml": (SPLIT["routes.yaml"] ?? "").replace("teams/*.yaml", "supply.yaml"),
   "providers.yaml": (SPLIT["providers.yaml"] ?? "").replaceAll(" } }", " }, on_missing_secret: simulate }"),

@@ -20,7 +20,7 @@ const cut = { terminal: "client_closed" as const, attempts: [{ ...attempt, failu
 describe("what a request counts for against a token's ceiling", () => {
   it.each<[string, Partial<OutcomeRecord>, number]>([
     ["a whole answer: what the provider counted", { inputTokens: 7, outputTokens: 9 }, 16],
-    ["a whole answer that nobody counted: its bytes", {}, 120],
+    ["a whole answer without counts: its bytes", {}, 120],
     ["an answer that its reader left: its bytes", cut, 120],
     ["one that was counted to its first word only", { ...cut, inputTokens: 30, outputTokens: 1 }, 50],
     ["one that its reader left before the first byte was looked at", { terminal: "client_closed", attempts: [] }, 100],
@@ -57,7 +57,7 @@ describe("what a request counts for against a token's ceiling", () => {
     expect(spentTokens("messages.count_tokens", ended({}), sizes)).toBe(0);
   });
 
-  it("is told of tokens and of requests that may go to a provider, and of no others", () => {
+  it("counts tokens and requests that may go to a provider, and of no others", () => {
     const spent: (string | number)[] = [];
     const evidence = meteredEvidence(
       { decide: () => Promise.resolve(), settle: () => {} },

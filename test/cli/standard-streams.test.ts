@@ -31,7 +31,7 @@ describe("a command whose output is not read", () => {
     expect((await fetch(url)).status).toBeLessThan(500);
     child.kill("SIGTERM");
     const [code]: readonly unknown[] = await once(child, "exit");
-    // It has said that it stops, to nobody.
+    // It has reported that it stops, without a reader.
     expect(code).toBe(0);
   });
 

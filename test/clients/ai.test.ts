@@ -131,7 +131,7 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
 /** Without it, @ai-sdk/openai takes answers to be kept at the provider and sends back references to them. */
 const KEEPING_NOTHING = { openai: { store: false } };
 
-/** How the provider packages are asked for reasoning; each reads its own member. */
+/** How reasoning is requested of the provider packages; each reads its own member. */
 const REASONING = {
   chat: { openai: { reasoningEffort: "low" }, signalbox: { reasoningEffort: "low" } },
   completions: {},

@@ -19,7 +19,7 @@ beforeAll(async () => {
   fixture = await startFixture();
 }, STARTING);
 
-/** What breaks after the client has seen text, and what the client is told of it. */
+/** What breaks after the client has seen text, and what the client gets of it. */
 const BREAKS: readonly (readonly [Variant, RegExp])[] = [
   ["cut", /the provider's answer ended before it was whole/],
   ["reset", /the provider closed the connection|the provider's answer ended before it was whole/],

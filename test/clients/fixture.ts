@@ -16,7 +16,7 @@ export type Route = keyof typeof DIALECT_OF_ROUTE;
 
 export const ROUTES: readonly Route[] = ["chat", "legacy", "responses", "messages", "gemini", "converse", "cohere"];
 
-/** The routes whose turns are tried in every client. Every client asks and denies every route plainly; it breaks every one in `npm run test:long`. */
+/** The routes whose turns are tried in every client. Every client calls every route plainly and in a denied way; it breaks every one in `npm run test:long`. */
 export const CONVERSING: readonly Route[] = ["chat", "responses", "messages"];
 
 /** Words for the simulated provider (docs/mock.md): `chat.parallel` is the route `chat` with `+tool-calls=2`. */

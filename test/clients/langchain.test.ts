@@ -31,7 +31,7 @@ const question = [new SystemMessage("Be brief."), new HumanMessage("How is the w
 type Bound = Runnable<BaseMessage[], AIMessageChunk>;
 
 function bound(model: ReturnType<LangchainProvider["model"]>, more: { tool_choice?: string }): Bound {
-  // The two classes' options differ in type, and so each has to be asked by itself.
+  // The two classes' options differ in type, and so each has to be requested by itself.
   return model instanceof ChatAnthropic
     ? model.bindTools([weather, time], more)
     : model.bindTools([weather, time], more);

@@ -137,7 +137,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
     expect(streamed.choices[0]?.message.parsed).toEqual(whole.choices[0]?.message.parsed);
   });
 
-  it("sees pictures and reasons when asked", async () => {
+  it("sees pictures and reasons on request", async () => {
     const client = openaiClient(openSession(fixture));
     const made = await client.chat.completions.create({
       model: route,

@@ -49,7 +49,7 @@ describe("the official openai client", () => {
     expect(response.headers.get("x-signalbox-simulated")).toBe("true");
   });
 
-  it("streams through its strict helper, with usage when asked", async () => {
+  it("streams through its strict helper, with usage on request", async () => {
     const { openai } = client(inference);
     const stream = openai.chat.completions.stream({
       model: "chat-small",
@@ -65,7 +65,7 @@ describe("the official openai client", () => {
     expect((await stream.totalUsage()).total_tokens).toBeGreaterThan(0);
   });
 
-  it("never sees a chunk without choices when it did not ask for usage", async () => {
+  it("never sees a chunk without choices when it did not request usage", async () => {
     const { openai } = client(inference);
     const stream = await openai.chat.completions.create({ model: "chat-small", messages, stream: true });
     for await (const chunk of stream) expect(chunk.choices.length).toBeGreaterThan(0);

@@ -7,7 +7,7 @@ import { INTERPRETER, NEEDS } from "./python/interpreter.ts";
 
 const SCRIPT = join(import.meta.dirname, "python/clients.py");
 
-/** What the script tells of one case; the members depend on the case. */
+/** What the script reports of one case; the members depend on the case. */
 type Result = Readonly<Record<string, unknown>>;
 
 const ANSWERS: readonly (readonly [string, string])[] = [
@@ -45,7 +45,7 @@ describe.skipIf(INTERPRETER === null)(`the official Python clients (${NEEDS})`, 
 
   function resultOf(name: string, route: Route): Result {
     const result = results.get(`${name} over ${route}`);
-    if (result === undefined) throw new Error(`the script told nothing of ${name} over ${route}`);
+    if (result === undefined) throw new Error(`the script reported nothing of ${name} over ${route}`);
     return result;
   }
 
@@ -63,7 +63,7 @@ describe.skipIf(INTERPRETER === null)(`the official Python clients (${NEEDS})`, 
       });
     });
 
-    it.each(["chat denied", "responses denied", "messages denied"])("%s once, and told everything", (name) => {
+    it.each(["chat denied", "responses denied", "messages denied"])("%s once, and reported everything", (name) => {
       expect(resultOf(name, route)).toMatchObject({
         error: "PermissionDeniedError",
         status: 403,

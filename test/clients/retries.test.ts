@@ -85,7 +85,7 @@ describe.each(Object.keys(CLIENTS))("the official client of %s", (name) => {
     ["the request", status(400), 400],
     ["the size of the request", status(413), 413],
     ["more for an hour", status(429, { "retry-after": "3600" }), 502],
-  ])("asks once where the provider refuses %s", async (_, fault, expected) => {
+  ])("calls once where the provider refuses %s", async (_, fault, expected) => {
     const { statuses, outcome } = await ask(await failing(4, fault));
     expect(statuses).toEqual([expected]);
     expect(outcome).toMatchObject({ status: expected });

@@ -32,7 +32,7 @@ function* keys(value: unknown, path = ""): Generator<{ readonly path: string; re
 }
 
 describe("schemas for editors", () => {
-  test("every key whose type does not tell its values has an example, and every example is valid", () => {
+  test("every key whose type does not show its values has an example, and every example is valid", () => {
     const silent: string[] = [];
     let examples = 0;
     for (const { path, property } of keys(schema)) {

@@ -59,7 +59,7 @@ describe("terminal", () => {
     expect(formatDiagnostics("terminal", [])).toBe("");
   });
 
-  test("has colour only when asked", () => {
+  test("has colour only on request", () => {
     expect(formatDiagnostics("terminal", [finding], { sources, colour: true })).toContain("\u001b[31merror");
     expect(formatDiagnostics("terminal", [finding], { sources })).not.toContain("\u001b");
   });

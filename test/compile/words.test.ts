@@ -61,7 +61,7 @@ describe("locations", () => {
     expect(compareAreas(areaOf(claim) ?? ["?"], areaOf(evidence) ?? ["?"])).toBe(outcome);
   });
 
-  test.each(["frankfurt", "on-premises", "", "EU", "eu_west"])("%j is nobody's convention", (name) => {
+  test.each(["frankfurt", "on-premises", "", "EU", "eu_west"])("%j is not a known convention", (name) => {
     expect(areaOf(name)).toBeNull();
   });
 

@@ -3,9 +3,9 @@ import type { Wanted } from "./cases/case.ts";
 
 /**
  * Whether the solutions are those that the case wants. Solutions come in any order; within one, sets have no order and
- * arrays do. JSON says only "list" for both, so which list is a set has to be told.
+ * arrays do. JSON says only "list" for both, so which list is a set has to be given.
  *
- * @param sets gives every set within the solutions, as the list that it is there; asked for only where it matters.
+ * @param sets gives every set within the solutions, as the list that it is there; requested only where it matters.
  */
 export function sameBindings(
   wanted: Extract<Wanted, { kind: "bindings" }>,

@@ -50,7 +50,7 @@ export async function judge(
   return isWanted(testCase, got, sets) ? { kind: "right" } : { kind: "wrong", detail: JSON.stringify(got) };
 }
 
-/** No bytes are no input, which the engine tells from every JSON value. */
+/** No bytes are no input, which the engine distinguishes from every JSON value. */
 function inputBytes(input: Exclude<Input, { kind: "inexpressible" }>): ArrayBuffer {
   return input.kind === "none" ? new ArrayBuffer(0) : serialise(input.value);
 }
@@ -71,12 +71,12 @@ function ofFailures({ wanted }: ConformanceCase, { modules }: BuildRequest, fail
   if (names.length > 0) return { kind: "refused", builtins: [...new Set(names)].toSorted() };
   const detail = failures.map(({ code, message }) => `${code}: ${message}`).join("; ");
   if (detail.startsWith("rego_recursion_error: rule data.conformance."))
-    return { kind: "not_expressible", detail: "the query asks for all of data, where it stands itself" };
+    return { kind: "not_expressible", detail: "the query requests all of data, where it stands itself" };
   // What is refused when it is compiled never gives a value: that is the error, only sooner.
   return wanted.kind === "error" ? { kind: "right" } : { kind: "not_compiling", detail };
 }
 
-/** The engine reports conflicts as text; anything else that it throws, such as full memory, is not what a case asks for. */
+/** The engine reports conflicts as text; anything else that it throws, such as full memory, is not what a case requests. */
 function isErrorOf(code: string, thrown: string): boolean {
   return code === "eval_conflict_error" && thrown.includes("conflict");
 }

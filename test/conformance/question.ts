@@ -17,7 +17,7 @@ export function questionOf({ modules, query, wanted }: ConformanceCase): BuildRe
   const lines = ["package conformance", "", `bindings := [{${solution}} |`, query, "]"];
   const entrypoints = [BINDINGS];
   if (variables.length > 0) {
-    // Without this rule nothing could tell a set from an array: both are lists in JSON.
+    // Without this rule nothing could distinguish a set from an array: both are lists in JSON.
     const values = variables.join(", ");
     lines.push("", "sets := [member |", query, `walk([${values}], [_, member])`, "is_set(member)", "]");
     entrypoints.push(SETS);

@@ -94,7 +94,7 @@ const JUDGEMENTS: readonly (readonly [string, Partial<PublishedCase>, string | n
     { kind: "right" },
   ],
   [
-    "a failure that nobody asked for",
+    "a failure that was not expected",
     { want_result: [], input: { a: 1, b: 1 } },
     "p := 1 if input.a\n\np := 2 if input.b",
     { kind: "wrong" },
@@ -106,13 +106,13 @@ const JUDGEMENTS: readonly (readonly [string, Partial<PublishedCase>, string | n
     { kind: "wrong", detail: expect.stringContaining("failed: ") },
   ],
   [
-    "another failure than asked for",
+    "another failure than expected",
     { want_error_code: "eval_type_error", input: { a: 1, b: 1 } },
     "p := 1 if input.a\n\np := 2 if input.b",
     { kind: "wrong" },
   ],
   [
-    "refused when compiled, as asked for",
+    "refused when compiled, as expected",
     { want_error_code: "eval_conflict_error" },
     "p := x if { y := 1 }",
     { kind: "right" },
@@ -155,7 +155,7 @@ const JUDGEMENTS: readonly (readonly [string, Partial<PublishedCase>, string | n
     { kind: "refused", builtins: ["internal.template_string"] },
   ],
   ["a dollar before a quote", { want_result: [] }, 'p if { regex.match("^a$", "a") some }', { kind: "not_compiling" }],
-  ["a function that nobody has", { want_result: [] }, "p := count_all(1)", { kind: "not_compiling" }],
+  ["an unknown function", { want_result: [] }, "p := count_all(1)", { kind: "not_compiling" }],
 ];
 
 describe("judging a case", () => {

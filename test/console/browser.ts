@@ -58,7 +58,7 @@ export async function openStage(): Promise<Stage> {
     await page.emulateMedia({ colorScheme: options.dark === true ? "dark" : "light", reducedMotion: "reduce" });
     if (options.now !== undefined) await page.clock.setFixedTime(options.now);
     page.on("console", (message) => {
-      // Chromium reports each answer of 400 and more; tests ask for such answers.
+      // Chromium reports each answer of 400 and more; tests request such answers.
       if (!/Failed to load resource/.test(message.text())) complaints.push(message.text());
     });
     page.on("pageerror", (error) => complaints.push(error.message));

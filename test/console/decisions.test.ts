@@ -220,7 +220,7 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
       [path]: { body: { ...EXPLANATION, same_table: false, same_result: false } },
     });
     await other.getByText("The routing table changed since the decision.").waitFor();
-    // What the table of now says is not what happened: it is apart, and shown where it is asked for.
+    // What the table of now says is not what happened: it is apart, and shown on request.
     const happened = other.getByRole("region", { name: "Candidates and attempts", exact: true }).last();
     expect(await happened.textContent()).not.toContain("deepseek-chat");
     expect(await other.getByText("deepseek-chat").first().isVisible()).toBe(false);

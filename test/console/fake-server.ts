@@ -12,7 +12,7 @@ export interface FakeAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What a request asked for. */
+/** What a request requested. */
 export interface FakeRequest {
   readonly method: string;
   readonly path: string;

@@ -71,7 +71,7 @@ describe.skipIf(CHROMIUM === null)(`the console over faults that happen${WITHOUT
     const { fixture, server, origin } = await startConsole();
     const other = await SpawnedServer.start(fixture, ["--console", "admin", "--no-watch"]);
     const page = await person(server, origin);
-    // Cookies do not tell ports apart: the browser has one session at both.
+    // Cookies do not distinguish ports: the browser has one session at both.
     await page.goto(`${other.adminUrl}/console/`);
     await page.getByRole("heading", { name: "Needs attention" }).waitFor();
     const [session] = await page.context().cookies();

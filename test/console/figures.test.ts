@@ -200,7 +200,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(stage.complaints).toEqual([]);
   });
 
-  test("spend is neither asked for nor offered without its scope", async () => {
+  test("spend is neither requested nor offered without its scope", async () => {
     const scopes = SIGNED_IN.scopes.filter((scope) => scope !== "spend:read");
     const page = await stage.open("#/", { ...READS, "GET /console/session": { body: { ...SIGNED_IN, scopes } } });
     await page.getByRole("region", { name: "Traffic by route" }).waitFor();

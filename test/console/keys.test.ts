@@ -105,7 +105,7 @@ describe.skipIf(CHROMIUM === null)(`keys in the console${WITHOUT}`, { timeout: 1
     await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
   });
 
-  test("rotating names the overlap, and revoking asks first", async () => {
+  test("rotating names the overlap, and revoking needs a confirmation", async () => {
     const changes: unknown[] = [];
     const page = await stage.open("#/keys", {
       ...LIST,

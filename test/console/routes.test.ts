@@ -68,7 +68,7 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     expect(stage.complaints).toEqual([]);
   });
 
-  test("a form asks how a request would be decided, and shows what denies it", async () => {
+  test("a form simulates a request, and shows what denies it", async () => {
     const page = await stage.open("#/routes", READS);
     await page.getByLabel("Model").selectOption("claude");
     await page.getByRole("checkbox", { name: "tools" }).check();
@@ -83,7 +83,7 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     expect(await page.getByRole("alert").textContent()).toContain("The request is not JSON");
   });
 
-  test("without route:simulate the page lists the routes and asks for nothing more", async () => {
+  test("without route:simulate the page lists the routes and requests nothing more", async () => {
     const session = { ...SIGNED_IN, scopes: ["catalogue:read"] };
     const page = await stage.open("#/routes", { ...READS, "GET /console/session": { body: session } });
     await page.getByText("NO_EU_ENDPOINT").waitFor();

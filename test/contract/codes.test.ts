@@ -12,7 +12,7 @@ function filesBelow(folder: string): readonly string[] {
   });
 }
 
-/** Not of an endpoint: answered before a path is known, to nobody, where there is no such path, or by pages for people. */
+/** Not of an endpoint: answered before a path is known, without a caller, where there is no such path, or by pages for people. */
 const ELSEWHERE = new Set([
   "malformed_request",
   "header_timeout",

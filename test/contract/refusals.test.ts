@@ -67,7 +67,7 @@ function sendRaw(id: string, headers: Readonly<Record<string, string>>, setHost 
       });
     });
     outgoing.on("error", reject);
-    // The body that the headers tell of never comes.
+    // The body that the headers announce never comes.
     outgoing.flushHeaders();
   });
 }

@@ -48,7 +48,7 @@ const CLIENTS: Readonly<Record<string, () => Promise<unknown>>> = {
     }),
 };
 
-/** How often the client asks for one error, and what it throws at last. */
+/** How often the client requests one error, and what it throws at last. */
 async function attempts(client: string, error: ServiceError): Promise<number> {
   door.error = error;
   door.calls = 0;
@@ -58,7 +58,7 @@ async function attempts(client: string, error: ServiceError): Promise<number> {
 
 describe.each(Object.keys(CLIENTS))("the official client of %s", (client) => {
   it.each([...ERROR_ANSWERS].map(([code, answer]) => ({ code, ...answer })))(
-    "asks again after $status $code: $mayPass",
+    "retries after $status $code: $mayPass",
     async ({ code, status, kind, mayPass, retryAfter }) => {
       const error: ServiceError = { code, status, kind, mayPass, retryAfter, message: "m", param: null, denial: null };
       expect(await attempts(client, error)).toBe(mayPass ? 3 : 1);
@@ -66,7 +66,7 @@ describe.each(Object.keys(CLIENTS))("the official client of %s", (client) => {
   );
 
   it.each([...new Set(DESCRIBED_ERRORS.filter(({ status }) => status < 500).map(({ status }) => status))])(
-    "never asks again after a %i that is not in the table",
+    "never retries after a %i that is not in the table",
     async (status) => {
       expect(await attempts(client, { ...serviceError(400, "invalid_request", "c", "m"), status })).toBe(1);
     },

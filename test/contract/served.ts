@@ -39,7 +39,7 @@ export async function serve(edit?: (routes: string) => string): Promise<Served> 
   return { server, keys, ask };
 }
 
-/** How the endpoint is told who calls. */
+/** How the endpoint learns who calls. */
 export function bearer({ keys }: Served, { scope }: Pick<Endpoint, "scope">): Readonly<Record<string, string>> {
   return scope === null ? {} : { authorization: `Bearer ${keys.get(scope) ?? ""}` };
 }

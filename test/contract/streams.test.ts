@@ -26,7 +26,7 @@ const parameters: JsonObject = { type: "object", properties: { city: { type: "st
 const user = { role: "user", content: "Weather in Paris?" };
 const named = { name: "weather", description: "Weather of a city", parameters };
 
-/** What asks for a stream at each surface, and what adds tools and reasoning to it. */
+/** What requests a stream at each surface, and what adds tools and reasoning to it. */
 const BODIES: Readonly<Record<string, { readonly plain: JsonObject; readonly more: readonly JsonObject[] }>> = {
   createChatCompletion: {
     plain: { messages: [user] },

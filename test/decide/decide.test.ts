@@ -119,7 +119,7 @@ describe("ceilings of the workspace", () => {
   });
 });
 
-describe("what the wire protocol of an endpoint can be told", () => {
+describe("what the wire protocol of an endpoint can express", () => {
   const features = ["conversation", "stop_sequences"] as const;
   const mixed = (onGap: "deny" | "narrow") =>
     table({
@@ -127,7 +127,7 @@ describe("what the wire protocol of an endpoint can be told", () => {
       routes: [route("r", "a", ["b"], { onGap })],
     });
 
-  it("refuses what one fallback cannot be told, and names the feature and the fallback", () => {
+  it("refuses what one fallback cannot express, and names the feature and the fallback", () => {
     const decision = decide(mixed("deny"), fakePolicies(), identity, question({ shape: shape({ features }) }), NOW);
     expect(decision).toMatchObject({
       outcome: "deny",
@@ -414,7 +414,7 @@ describe("preferences", () => {
   });
 
   it.each(["only", "ignore", "order", "region"] as const)(
-    "in %s gives the same answer for what only another workspace has as for what nobody has",
+    "in %s gives the same answer for what only another workspace has as for what does not exist",
     (member) => {
       const base = table();
       const rows = table({

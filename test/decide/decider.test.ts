@@ -23,7 +23,7 @@ const questions: fc.Arbitrary<Question> = fc.record({
   }),
 });
 
-/** Denies by the parity of everything it is told, so that a member missing from the memo's key shows as a wrong answer. */
+/** Denies by the parity of its whole input, so that a member missing from the memo's key shows as a wrong answer. */
 const sensitive = () =>
   fakePolicies((input) => [
     { id: "x", effect: "gate", verdict: JSON.stringify(input).length % 2 === 0 ? "pass" : "fail" },
@@ -43,7 +43,7 @@ describe("the memo", () => {
     );
   });
 
-  it("asks the policies once for a class", () => {
+  it("evaluates the policies once for a class", () => {
     const policies = fakePolicies();
     const decider = createDecider(table(), policies, () => 0);
     const question = { model: "r", shape: shape(), preferences: null };
@@ -52,7 +52,7 @@ describe("the memo", () => {
     expect(policies.requested).toHaveLength(1);
   });
 
-  it("tells identities apart by what policies may see of them, and by nothing else", () => {
+  it("distinguishes identities by what policies may see of them, and by nothing else", () => {
     const policies = fakePolicies();
     const decider = createDecider(table(), policies, () => 0);
     const question = { model: "r", shape: shape(), preferences: null };
@@ -69,14 +69,14 @@ describe("the memo", () => {
   it("knows no hour where no policy reads the time, and does not ask the clock", () => {
     const policies = fakePolicies();
     const decider = createDecider(table(), policies, () => {
-      throw new Error("asked");
+      throw new Error("requested");
     });
     expect(decider.decide(identity, question)).toBe(decider.decide(identity, question));
     expect(policies.requested.map(({ time }) => time)).toEqual([{ day: "weekday", hour: "morning" }]);
     expect(decide(table(), policies, identity, question, Number.NaN).outcome).toBe("route");
   });
 
-  it("asks again in the next window, and not within one, where a policy reads the time", () => {
+  it("evaluates again in the next window, and not within one, where a policy reads the time", () => {
     let time = Date.UTC(2026, 0, 9, 17);
     const policies = { ...fakePolicies(), readsTime: true };
     const decider = createDecider(table(), policies, () => time);

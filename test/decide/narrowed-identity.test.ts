@@ -134,7 +134,7 @@ const TABLE = table({
   ],
 });
 
-describe("whoever holds a token", () => {
+describe("the holder of a token", () => {
   it("gets no decision that its key would not get, and none outside of what it was made for", () => {
     // One decider for all, so that a decision remembered for the key, or for another token, would show.
     const decider = createDecider(TABLE, fakePolicies(), () => 0);

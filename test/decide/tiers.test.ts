@@ -41,12 +41,12 @@ function layout(decision: Decision): string {
 
 describe("tiers of a plan", () => {
   it.each<readonly [string, ProviderPreferences | null, string]>([
-    ["nothing asked", null, "weighted:a,b|least_in_flight:c,d"],
+    ["nothing requested", null, "weighted:a,b|least_in_flight:c,d"],
     ["only one provider", { only: ["q"] }, "weighted:b|least_in_flight:d"],
     ["what needs no order", { zdr: true }, "weighted:a,b|least_in_flight:c,d"],
     ["an order", { order: ["q"] }, "order:b|order:d|order:a|order:c"],
     ["an order that names a provider twice", { order: ["q", "p", "q"] }, "order:b|order:d|order:a|order:c"],
-    ["an order of nobody", { order: [] }, "order:a|order:b|order:c|order:d"],
+    ["an order of unknown providers", { order: [] }, "order:a|order:b|order:c|order:d"],
     ["price", by("price", "none"), "order:d|order:c|order:b|order:a"],
     ["price within an order", { ...by("price", "none"), order: ["p"] }, "order:c|order:a|order:d|order:b"],
     ["latency", by("latency", "none"), "latency:a,b,c,d"],
@@ -82,7 +82,7 @@ describe("tiers of a plan", () => {
   it.each<readonly [string, readonly string[], ProviderPreferences | null, string]>([
     ["a region", ["us"], null, "weighted:b|least_in_flight:d|weighted:a|least_in_flight:c"],
     ["two regions", ["us", "eu"], null, "weighted:b|least_in_flight:d|weighted:a|least_in_flight:c"],
-    ["a region of nobody", ["moon"], null, "weighted:a,b|least_in_flight:c,d"],
+    ["an unknown region", ["moon"], null, "weighted:a,b|least_in_flight:c,d"],
     ["a region before latency", ["eu"], by("latency", "none"), "latency:a,c|latency:b,d"],
     ["a region of one endpoint", ["us"], { allow_fallbacks: false }, "weighted:b|weighted:a"],
   ])("a policy that prefers %s parts equals", (_, regions, preferences, expected) => {

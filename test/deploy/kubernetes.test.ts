@@ -42,7 +42,7 @@ describe("the pods", () => {
     expect(kustomization.images).toEqual([{ name: "signalbox", newName: "signalbox", newTag: manifest.version }]);
   });
 
-  it("are asked where the server answers probes", () => {
+  it("are sent where the server answers probes", () => {
     const probes = ["startupProbe", "livenessProbe", "readinessProbe"].map((name) => container[name].httpGet);
     expect(probes).toEqual([
       { path: "/livez", port: "admin" },
@@ -60,7 +60,7 @@ describe("the pods", () => {
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(reported + options.drain / 1_000);
   });
 
-  it("run as nobody in particular, with nothing that they need not have", () => {
+  it("run as an unprivileged user, with nothing that they need not have", () => {
     expect(pod).toMatchObject({
       automountServiceAccountToken: false,
       enableServiceLinks: false,
@@ -98,7 +98,7 @@ describe("the pods", () => {
     expect(manifests.filter(({ kind }) => kind === "Secret")).toEqual([]);
   });
 
-  it("ask for what they need, are spread, and are more than a disruption may take", () => {
+  it("request what they need, are spread, and are more than a disruption may take", () => {
     expect(Object.keys(container.resources.requests)).toEqual(["cpu", "memory"]);
     expect(container.resources.limits.memory).toBeDefined();
     const keys = pod.topologySpreadConstraints.map(({ topologyKey }: Document) => topologyKey);

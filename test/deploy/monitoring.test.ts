@@ -79,7 +79,7 @@ describe("the Grafana dashboard", () => {
   const panels: readonly Document[] = dashboard.panels;
   const shown = panels.filter(({ type }) => type !== "row");
 
-  it("asks for series and labels that /metrics has", () => {
+  it("requests series and labels that /metrics has", () => {
     const expressions: readonly string[] = shown.flatMap(({ targets }) => targets.map(({ expr }: Document) => expr));
     expect(expressions.length).toBeGreaterThan(25);
     expect(expressions.flatMap((expression) => faults(expression).map((fault) => `${fault}: ${expression}`))).toEqual(
@@ -127,7 +127,7 @@ describe("the alert rules", () => {
   const [{ groups }] = documents("deploy/prometheus/signalbox.rules.yaml") as [Document];
   const rules: readonly Document[] = groups.flatMap((group: Document) => group.rules);
 
-  it("ask for series and labels that /metrics has", () => {
+  it("request series and labels that /metrics has", () => {
     expect(rules.length).toBeGreaterThan(8);
     const wrong = rules.flatMap(({ alert, expr }) => faults(expr).map((fault) => `${alert}: ${fault}`));
     expect(wrong).toEqual([]);

@@ -32,7 +32,7 @@ describe("pieces of an answer become blocks", () => {
     ]);
   });
 
-  it("tells a call at once and the next one when its arguments are whole", () => {
+  it("reports a call at once and the next one when its arguments are whole", () => {
     const sequencer = new BlockSequencer();
     sequencer.openTool("0", "x", "first");
     sequencer.arguments("0", '{"a":');
@@ -74,7 +74,7 @@ describe("pieces of an answer become blocks", () => {
     expect(outline(sequencer.drain())).toContain("open 1 tool_call");
   });
 
-  it("looks at each character once, however small the pieces and whoever waits", () => {
+  it("looks at each character once, however small the pieces and however many wait", () => {
     const sequencer = new BlockSequencer();
     sequencer.openTool("0", "x", "first");
     sequencer.openTool("1", "y", "second");

@@ -20,7 +20,7 @@ describe("ids of calls on their way to a protocol that does not take all", () =>
     expect([ids.sent("a"), ids.sent("b-1"), ids.rewritten]).toEqual(["a", "b-1", false]);
   });
 
-  it("are rewritten to ids that nobody else has, the same one wherever the call is named", () => {
+  it("are rewritten to ids that are not used elsewhere, the same one wherever the call is named", () => {
     const ids = new CallIds(callsOf(["a:1", "a/1", "call_a_1_2", "a 1"]), PLAIN);
     expect(["a:1", "a/1", "call_a_1_2", "a 1", "a:1"].map((id) => ids.sent(id))).toEqual([
       "call_a_1",

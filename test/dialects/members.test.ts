@@ -8,7 +8,7 @@ function reading(body: JsonObject): { readonly members: Members; readonly record
 }
 
 describe("the record of a translation", () => {
-  it("names a member that nobody read, wherever it stands", () => {
+  it("names a member that was not read, wherever it stands", () => {
     const { members, record } = reading({ known: { inner: 1, other: 2 }, list: [{ a: 1 }, { b: null }, { c: true }] });
     const known = members.object("known");
     known?.number("inner");

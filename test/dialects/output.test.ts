@@ -92,7 +92,7 @@ const TABLES: Readonly<Record<SurfaceDialect, Table>> = {
       ["audio that begins", choice({ audio: { id: "audio_1", data: "", expires_at: 1 } })],
       ["whose channel it is", choice({ role: "assistant", channel: "analysis", name: "m" })],
       ["what a filter said of the prompt", data({ choices: [], prompt_filter_results: [{ jailbreak: "safe" }] })],
-      ["counts that the caller did not ask for", data({ choices: [], usage: { prompt_tokens: 3 } })],
+      ["counts that the caller did not request", data({ choices: [], usage: { prompt_tokens: 3 } })],
       ["an empty reason", choice({}, { finish_reason: "" })],
       ["a choice that is none", data({ choices: [null, "text"] })],
       ["no choices", data({ id: "c" })],
@@ -234,7 +234,7 @@ describe.each(SURFACE_DIALECTS)("a relayed stream of %s", (dialect) => {
     const stream = observe(dialect);
     const given = [...prelude, event].flatMap((one) => stream.push(one));
     expect([stream.failure, stream.done, stream.hasOutput]).toEqual([null, false, false]);
-    // Nothing is held back, except the counts that the caller did not ask for.
+    // Nothing is held back, except the counts that the caller did not request.
     const hidden = Buffer.from(event).includes('"usage":{"prompt') ? 1 : 0;
     expect(given).toHaveLength(prelude.length + 1 - hidden);
     stream.end();
@@ -340,7 +340,7 @@ describe.each(PROTOCOLS)("what our own printer says in $name", (protocol) => {
   });
 });
 
-/** Output that a translation tells with the end of its block or of the answer, or not at all (citations of the request's own documents). */
+/** Output that a translation reports with the end of its block or of the answer, or not at all (citations of the request's own documents). */
 const TOLD_LATER = /"signature_delta"|"citations_delta".*"document_index"|"message_delta".*"stop_reason":\s*"/;
 
 const present = readRecordings("openai-chat") !== null;
@@ -365,7 +365,7 @@ describe.skipIf(!present)("recorded streams (skipped where ../shared/recordings 
       for (const [index, event] of events.entries()) {
         relayed.push(event);
         translated.push(event);
-        // Items that no translated request can have asked for.
+        // Items that no translated request can have requested.
         if (translated.failure !== null || relayed.failure !== null) break;
         if (!relayed.hasOutput) silent += 1;
         const position = `${recording.id} after event ${index}`;

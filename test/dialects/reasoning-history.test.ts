@@ -140,7 +140,7 @@ const HISTORIES: readonly (readonly [string, readonly Reasoning[]])[] = [
   ["signed text", [piece("all", false, "ENC1")]],
   ["hidden reasoning", [piece("", false, "ENC1")]],
   ["summaries, each signed", [piece("one", true, "ENC1"), piece("two", true, "ENC2")]],
-  ["a summary that nobody signed before hidden reasoning", [piece("sum", true, null), piece("", false, "ENC2")]],
+  ["an unsigned summary before hidden reasoning", [piece("sum", true, null), piece("", false, "ENC2")]],
   [
     "both ways together",
     [piece("one", true, "ENC1"), piece("two", true, null), piece("", false, "ENC2"), piece("all", false, "ENC3")],
@@ -148,7 +148,7 @@ const HISTORIES: readonly (readonly [string, readonly Reasoning[]])[] = [
 ];
 
 describe.each(MEMORIES)("reasoning that comes back through $name", (memory) => {
-  it.each(HISTORIES)("is what it was, told whole: %s", (_name, blocks) => {
+  it.each(HISTORIES)("is what it was, reported whole: %s", (_name, blocks) => {
     const context = contextOf(read(memory.surface, memory.first));
     const { body } = memory.surface.translation.renderAnswer(collectAnswer(eventsOf(blocks)), context);
     expect(remembered(memory, body)).toEqual(blocks);
@@ -158,7 +158,7 @@ describe.each(MEMORIES)("reasoning that comes back through $name", (memory) => {
     const context = contextOf(read(memory.surface, { ...memory.first, stream: true }));
     const renderer = memory.surface.translation.renderStream(context);
     const events = eventsOf(blocks).flatMap((event) => renderer.push(event));
-    // Unsigned reasoning has no detail in a stream of chat: its text alone goes out, and nobody could check it.
+    // Unsigned reasoning has no detail in a stream of chat: its text alone goes out, and it could not be checked.
     const kept = memory.name === "chat" ? blocks.filter(({ signature }) => signature !== null) : blocks;
     expect(remembered(memory, memory.joined(events))).toEqual(kept);
   });

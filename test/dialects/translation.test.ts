@@ -196,7 +196,7 @@ describe("a request with one tool", () => {
   });
 });
 
-describe("a response schema asked for as a tool", () => {
+describe("a response schema requested as a tool", () => {
   const calls: InferenceEvent = { type: "finish", reason: "tool_calls", stopSequence: null };
 
   it("forces the tool, and its arguments are the answer's text", () => {

@@ -75,7 +75,7 @@ describe("the way through a plan", () => {
     ["one attempt is one", 3, 1, [again], [null]],
     ["nowhere after the caller's own mistake", 3, 10, [failure("rejected")], [null]],
     [
-      "endpoints that were not asked cost no attempt",
+      "endpoints that were not called cost no attempt",
       3,
       1,
       [failure("saturated"), failure("credentials_missing")],

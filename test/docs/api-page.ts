@@ -31,7 +31,7 @@ The examples take the server's address from \`SIGNALBOX_URL\` and a key from \`S
 const CREDENTIALS = `## Credentials
 
 A service key goes into \`Authorization: Bearer …\`; under \`/api/v1/\` \`x-api-key\` is taken too. Each endpoint names the scope that a key needs. Where "or a token" stands, a token from
-\`POST /v1/credentials/exchange\` does as well. Endpoints of the admin listener ask nobody for a key.
+\`POST /v1/credentials/exchange\` does as well. Endpoints of the admin listener require no key.
 `;
 
 /** The whole page. */

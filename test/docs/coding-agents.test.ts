@@ -23,7 +23,7 @@ describe.each(AGENTS)("the page about coding agents, $name", (agent) => {
   it("shows the settings that the runs write", () => {
     const files = Object.entries(agent.files?.(AGENT_PATHS) ?? {});
     expect(files.filter(([path]) => !page.includes(basename(path)))).toEqual([]);
-    // cline's own command writes what nobody has to know.
+    // cline's own command writes diagnostics that do not matter here.
     if (agent.program === "cline") return;
     expect(files.flatMap(([, text]) => namesIn(text)).filter((name) => !page.includes(name))).toEqual([]);
   });

@@ -81,7 +81,7 @@ describe("names that pages write exist", () => {
     ).toEqual([]);
   });
 
-  it("flags of every command, and variables that the program reads, are told of", async () => {
+  it("flags of every command, and variables that the program reads, are documented", async () => {
     const reported = pages().map(textOf).join("\n");
     const policy = [
       "new",

@@ -226,7 +226,7 @@ it.skipIf(MISSING !== null)(
   },
 );
 
-it("docs/policy-lifecycle.md tells of every command, every requirement and every word of drift", () => {
+it("docs/policy-lifecycle.md documents every command, every requirement and every word of drift", () => {
   const page = readFileSync(PATH, "utf8");
   const words = [
     ...["list", "show", "diff", "approve", "promote", "rollback", "withdraw", "release", "history", "verify"].map(

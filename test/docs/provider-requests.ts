@@ -31,7 +31,7 @@ function fullEmbedRequest({ endpoint, model }: Target): EmbedRequest {
   return {
     inputs: endpoint.batch.inputs === 1 ? ["one"] : ["one", "two"],
     isScalar: false,
-    // As the surface does it: a model of one length is not asked for it.
+    // As the surface does it: requests to a model of one length do not name it.
     dimensions: longer.length === 0 ? null : (shortest ?? null),
     encoding: "base64",
     purpose: endpoint.features.includes("input_purpose") ? "query" : null,
@@ -53,7 +53,7 @@ const RERANK_REQUEST: RerankRequest = {
 /** Two texts, which get a verdict each. */
 export const MODERATE_REQUEST: ModerateRequest = { input: { kind: "texts", texts: ["one", "two"] }, extras: {} };
 
-/** Asks for nothing but text. */
+/** Requests nothing but text. */
 const GENERATE_REQUEST = {
   purpose: "generate",
   turns: [{ role: "user", name: null, content: [{ kind: "text", text: "hello", cache: null }] }],

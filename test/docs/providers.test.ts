@@ -186,7 +186,7 @@ describe("docs/providers.md", () => {
     expect(Object.fromEntries(sent)).toEqual(EMBED_MEMBERS);
   });
 
-  it("tells of the purpose of vectors only where the model makes others for it", () => {
+  it("documents the purpose of vectors only where the model makes others for it", () => {
     const reported = embedTargets().filter(({ endpoint }) => endpoint.features.includes("input_purpose"));
     expect(reported.map(({ endpoint }) => endpoint.id).toSorted()).toEqual([
       "cohere-embed-v4-bedrock-us",

@@ -41,7 +41,7 @@ describe("the site", () => {
     expect(headingsOf(text)[0]?.anchor).toBe(anchorOf("A b c_d, e"));
   });
 
-  it("tells links to pages from links to sources, and from links that lead nowhere", () => {
+  it("distinguishes links to pages from links to sources, and from links that lead nowhere", () => {
     expect(destinationOf("docs/keys.md", "README.md#start")).toEqual({
       kind: "page",
       path: "docs/README.md",

@@ -162,7 +162,7 @@ describe("evidence verify", () => {
     tamper("DELETE FROM evidence_anchors", "DELETE FROM evidence_batches WHERE last > 3");
     expect((await run("verify")).stderr).toContain("position 4: it ends at 3:");
     rmSync(join(cwd, ".signalbox", "signalbox.db-head"));
-    // What runs is not what it was; whoever sets that right too is found by what was noted only.
+    // What runs is not what it was; a forger who sets that right too is found by what was noted only.
     expect((await run("verify")).stderr).toContain("position 3");
     tamper(
       "DELETE FROM evidence_open",

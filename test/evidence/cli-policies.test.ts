@@ -63,7 +63,7 @@ function forge(forged: readonly PolicyLogRow[]): void {
   }
 }
 
-/** Nobody has approved with a report. */
+/** There is no approval with a report. */
 const REPORTS = "reports of approvers: 0 recomputed by the server, 0 only claimed\n";
 
 describe("evidence verify of the policy log", () => {
@@ -119,7 +119,7 @@ describe("evidence verify of the policy log", () => {
     expect((await run("verify", "--policy-head", `6:${"f".repeat(64)}`)).stderr).toContain(
       "position 6: the hash at this position differs",
     );
-    // Whoever cuts off the end leaves a log that holds, without a witness.
+    // A log whose end was cut off still verifies, without a witness.
     tamper("DELETE FROM policy_log WHERE position > 4");
     expect((await run("verify")).code).toBe(0);
     const { code, stderr } = await run("verify", "--policy-head", head);

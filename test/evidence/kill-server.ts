@@ -1,7 +1,7 @@
 /**
  * Run as a process by `kill.test.ts`, until the server kills it: the real HTTP server, pipeline, dispatch and store over a table
  * of one endpoint; only keys and policies are put by values, because compiling them would take most of a round. Begins
- * when told to on stdin, so that the next process is ready before this one dies.
+ * when ordered to on stdin, so that the next process is ready before this one dies.
  */
 import { writeSync } from "node:fs";
 import { flushCompileCache } from "node:module";

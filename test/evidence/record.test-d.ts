@@ -4,7 +4,7 @@
  */
 import type { DecisionRecord, OutcomeRecord, Identifier } from "../../src/evidence/record.ts";
 
-/** Paths of members that could hold text that nobody vetted: `string`, template literals, `unknown` and `any`. */
+/** Paths of members that could hold unvetted text: `string`, template literals, `unknown` and `any`. */
 export type FreeText<Value, Path extends string> = unknown extends Value ? Path : PathIn<Value, Path>;
 
 type PathIn<Value, Path extends string> = Value extends Identifier

@@ -13,7 +13,7 @@ function* damaged(value: unknown): Generator {
     for (const [index, item] of value.entries()) for (const bad of damaged(item)) yield value.with(index, bad);
   } else if (typeof value === "object" && value !== null) {
     for (const [name, member] of Object.entries(value)) {
-      // Members that may be null hold any text: `Identifier` cannot be told from other text by looking at it.
+      // Members that may be null hold any text: `Identifier` cannot be distinguished from other text by looking at it.
       const alternatives = member === null ? [{ canary: "text" }] : damaged(member);
       for (const bad of alternatives) yield { ...value, [name]: bad };
       yield Object.fromEntries(Object.entries(value).filter(([other]) => other !== name));
@@ -30,7 +30,7 @@ describe("readEntry", () => {
     });
   });
 
-  it("tells running, died and ended apart", () => {
+  it("distinguishes running, died and ended", () => {
     expect(readEntry(7, DECISION, null, null).outcome).toBeNull();
     expect(readEntry(7, DECISION, null, 42).outcome).toMatchObject({ terminal: "unknown", at: 42, requestId: "r1" });
     expect(readEntry(7, DECISION, OUTCOME, 42).outcome).toMatchObject({ terminal: "completed" });

@@ -67,7 +67,7 @@ const splice: fc.Arbitrary<Mutation> = fc
     return Buffer.concat([bytes.subarray(0, at(bytes, here)), other.subarray(at(other, there))]);
   });
 
-/** A number in the text becomes one that nobody expects. */
+/** A number in the text becomes an unexpected one. */
 const renumber: fc.Arbitrary<Mutation> = fc
   .tuple(
     fc.nat(),

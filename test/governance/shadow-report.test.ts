@@ -157,14 +157,14 @@ function judgedBy(policy: string, revision: string, route: string) {
   return decisionRecord("r", { route: asIdentifier(route), shadows: [by], wouldDeny: [{ ...by, ...verdict }] });
 }
 
-describe("who is told of whom", () => {
+describe("who sees whom", () => {
   it.each<[string, readonly string[], readonly string[] | null, boolean]>([
     ["the only workspace", ["acme"], null, true],
-    ["one of several, nobody named", ["acme", "beta"], null, false],
+    ["one of several, none named", ["acme", "beta"], null, false],
     ["one that manages", ["acme", "beta"], ["acme"], true],
     ["one that does not", ["acme", "beta"], ["beta"], false],
     ["the only one, another named", ["acme"], ["beta"], false],
-    ["nobody may manage", ["acme"], [], false],
+    ["no workspace may manage", ["acme"], [], false],
   ])("%s", (_, workspaces, managedBy, seesAll) => {
     expect(shadowReader("acme", workspaces, managedBy)).toEqual({ workspace: "acme", seesAll });
   });

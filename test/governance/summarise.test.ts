@@ -178,7 +178,7 @@ describe("a summary", () => {
     expect(facets).toEqual(["total", "traffic", "verdict", "shadow", "traffic"]);
   });
 
-  it("tells the first hour in which a request still runs", async () => {
+  it("reports the first hour in which a request still runs", async () => {
     const increments = new Increments();
     const at = (hour: number) => decisionRecord(`r${hour}`, { at: hour * HOUR });
     for (const hour of [3, 5, 4]) rollUpDecision(increments, at(hour));

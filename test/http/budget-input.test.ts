@@ -61,7 +61,7 @@ describe("input.budget of a request", () => {
     expect(reads()).toBe(0);
   });
 
-  it("is unknown without the counters: no policy is asked, and nothing is sent", async () => {
+  it("is unknown without the counters: no policy is evaluated, and nothing is sent", async () => {
     reading = () => Promise.reject(new Error("no disk"));
     const { router, policies, upstream } = await routerWith(true);
     const refused = await post(router, hello);

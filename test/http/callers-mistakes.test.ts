@@ -222,7 +222,7 @@ describe("native Responses whose storing is turned off by the router", () => {
     return [include, edits.includes("encrypted_reasoning_requested")];
   };
 
-  it("ask for encrypted reasoning of a model that reasons, on record", async () => {
+  it("request encrypted reasoning of a model that reasons, on record", async () => {
     expect(await sentBy(["reasoning"], {})).toEqual([["reasoning.encrypted_content"], true]);
   });
 

@@ -611,7 +611,7 @@ describe("the catalogue's doors", () => {
     },
   );
 
-  it("tell Anthropic's client of the missing scope as its own service does", async () => {
+  it("report the missing scope to Anthropic's client as its own service does", async () => {
     const router = await startRouter({ table: threeRoutes(), identity });
     await expect(anthropic(router).models.list()).rejects.toBeInstanceOf(PermissionDeniedError);
   });

@@ -193,7 +193,7 @@ describe("GET /v1/decisions", () => {
     expect((await get(`/v1/decisions/${routed}`, infer)).status).toBe(403);
   });
 
-  it("tells requests of models from the router's own, and a key with `workspaces=all` reads its own workspace", async () => {
+  it("distinguishes requests of models from the router's own, and a key with `workspaces=all` reads its own workspace", async () => {
     const operations = async (query: string): Promise<ReadonlySet<string>> =>
       new Set((await get(`/v1/decisions?${query}`)).body.data.map(({ operation }) => operation));
     expect(await operations("kind=inference")).toEqual(new Set(["chat.completions"]));

@@ -96,7 +96,7 @@ describe("a failure that may pass", () => {
     expect(calls).toBe(1);
   });
 
-  it("waits as long as the provider asked, in seconds or milliseconds", async () => {
+  it("waits as long as the provider requires, in seconds or milliseconds", async () => {
     for (const headers of [{ "retry-after": "1" }, { "retry-after-ms": "300" }]) {
       let calls = 0;
       const upstream = await startUpstream((response) => {
@@ -265,7 +265,7 @@ describe("health", () => {
     }
   });
 
-  it("leaves an endpoint alone for as long as its 429 asked", async () => {
+  it("leaves an endpoint alone for as long as its 429 says", async () => {
     const limited = await startUpstream(failing(429, { "retry-after-ms": "200" }));
     const well = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([limited, well]) });
@@ -333,7 +333,7 @@ describe("health", () => {
       arrangement: { decided: ["a", "b"], by_chance: false },
       max_places: null,
     });
-    // Nobody was asked.
+    // No provider was called.
     expect(ill.calls).toHaveLength(2);
   });
 
@@ -385,7 +385,7 @@ describe("balance", () => {
     expect(second).toBeGreaterThan(10);
   });
 
-  it("keeps a conversation at one endpoint, whatever it is told by", async () => {
+  it("keeps a conversation at one endpoint, whichever header names it", async () => {
     const upstreams = [await answering(), await answering(), await answering()];
     const router = await startRouter({ table: routed(upstreams, tier(3, "sticky", [1, 1, 1])) });
     const requested = async (body: object, headers: Record<string, string> = {}): Promise<string> =>
@@ -438,7 +438,7 @@ describe("balance", () => {
       await response.text();
       return endpointOf(response);
     };
-    // The table's order, until somebody asks for more.
+    // The table's order, until more is requested.
     expect(await ask({})).toBe("a");
     expect(await ask({ only: ["p-b"] })).toBe("b");
     for (let count = 0; count < 5; count += 1) expect(await ask({ sort: "latency" })).toBe("b");
@@ -549,7 +549,7 @@ describe("a provider whose calls are all taken", () => {
     leaving.abort();
     expect(await second).toBe("left");
     await router.settled(1);
-    // Nobody was called, so there is nothing to tell of.
+    // No provider was called, so there is nothing to report.
     expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed", attempts: [] });
     waiting[0]?.();
     await first;

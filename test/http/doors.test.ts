@@ -311,7 +311,7 @@ describe("paths", () => {
       });
   });
 
-  it("a client with another base URL is told of the path, and what it sent is not repeated", async () => {
+  it("a client with another base URL gets an error that names the path, and what it sent is not repeated", async () => {
     const { router } = await plainRouter();
     const response = await fetch(`${router.url}/v1/messages?note=${SECRET}`, { method: "POST", body: "{}" });
     const text = await response.text();
@@ -373,7 +373,7 @@ describe("a bug of ours", () => {
     expect((await fetch(`${router.url}/status`)).status).toBe(200);
   });
 
-  it("has a record under the id that the client was told", async () => {
+  it("has a record under the id that the client got", async () => {
     const policies = fakePolicies(() => {
       throw new Error(SECRET);
     });

@@ -329,7 +329,7 @@ describe("embeddings", () => {
     expect(upstream.calls).toHaveLength(2);
   });
 
-  it("go on for whoever joined when the first client leaves, and end when the last one does", async () => {
+  it("go on for the clients that joined when the first client leaves, and end when the last one does", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -360,7 +360,7 @@ describe("embeddings", () => {
     await listOf(await second);
   });
 
-  it("are told of once in the evidence, by whoever is there to tell it", async () => {
+  it("are recorded once in the evidence, by the request that is left", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -388,7 +388,7 @@ describe("embeddings", () => {
     expect(router.outcomes.map(({ inputTokens }) => inputTokens).filter((tokens) => tokens !== null)).toEqual([2]);
   });
 
-  it("that all clients have left are told of by the last", async () => {
+  it("that all clients have left are recorded by the last", async () => {
     const upstream = await startUpstream(() => {});
     const router = await startRouter({ table: vectorTable([upstream]) });
     for (let client = 1; client <= 3; client += 1) {
@@ -539,7 +539,7 @@ describe("embeddings", () => {
     expect(upstream.calls).toHaveLength(0);
   });
 
-  it("of a length that nobody approved are denied", async () => {
+  it("of a length that is not approved are denied", async () => {
     const upstream = await startUpstream(answerVectors);
     const router = await startRouter({ table: vectorTable([upstream]) });
     const response = await embed(router, { input: "a", dimensions: 7 });

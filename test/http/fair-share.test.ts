@@ -32,7 +32,7 @@ describe("an amount that workspaces share", () => {
     expect(share.take("d", null, 1, false)).toBe("full");
   });
 
-  it("loses nothing and gives nothing twice, whoever takes and gives back in which order", () => {
+  it("loses nothing and gives nothing twice, in whatever order requests take and give back", () => {
     const step = fc.record({
       workspace: fc.constantFrom("a", "b", "c"),
       key: fc.nat({ max: 1 }),

@@ -180,7 +180,7 @@ describe("tokens", () => {
 });
 
 describe("a decision that cannot be recorded", () => {
-  it("costs what its provider counted, though nobody sees the answer", async () => {
+  it("costs what its provider counted, even if the client does not see the answer", async () => {
     const upstream = await answering();
     const disk = Promise.withResolvers<void>();
     const { router, store } = await limited(
@@ -348,7 +348,7 @@ describe("embeddings", () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => ask(router, "k")));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     expect(upstream.calls).toHaveLength(1);
-    // And where there is no room, each is told so.
+    // And where there is no room, each gets an error.
     const refusals = await Promise.all(Array.from({ length: 3 }, () => ask(router, "l")));
     expect(refusals.map(({ status }) => status)).toEqual([429, 429, 429]);
     await router.settled(8);
@@ -382,7 +382,7 @@ describe("embeddings", () => {
 });
 
 describe("official clients", () => {
-  it("of openai see a RateLimitError with its code, and wait as long as they are told", async () => {
+  it("of openai see a RateLimitError with its code, and wait as long as the answer says", async () => {
     const upstream = await answering();
     const { router } = await limited(tableOver([upstream]), { requestsPerMinute: 1 });
     const client = new OpenAI({ apiKey: "good", baseURL: `${router.url}/v1`, maxRetries: 0 });

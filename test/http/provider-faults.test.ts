@@ -69,7 +69,7 @@ describe("interim answers that were not requested", () => {
   );
 });
 
-describe("a stream whose end only the end of the connection tells", () => {
+describe("a stream that ends with the connection only", () => {
   const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
   const said = sse(delta("a")) + sse(delta("b", "stop"));
   const usage = sse({ id: "c", object: "chat.completion.chunk", choices: [], usage: ANSWER.usage });
@@ -93,7 +93,7 @@ describe("a stream whose end only the end of the connection tells", () => {
   it.each([
     ["its counts have come", said + usage, {}],
     ["its protocol's mark has come", `${said}data: [DONE]\n\n`, {}],
-    ["no counts were asked for", said, { flags: ["no_stream_options"] }],
+    ["no counts were requested", said, { flags: ["no_stream_options"] }],
   ] as const)("is whole where %s", async (_, body, more) => {
     const { text, outcome } = await outcomeOf(body, more);
     expect(outcome).toMatchObject({ terminal: "completed", finish: "stop" });

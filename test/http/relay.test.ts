@@ -22,7 +22,7 @@ const pause = (milliseconds: number): Promise<void> =>
   });
 
 describe("a whole answer", () => {
-  it("arrives byte for byte, with our headers and nobody else's", async () => {
+  it("arrives byte for byte, with the router's headers only", async () => {
     const upstream = await startUpstream((response) => {
       response.setHeader("x-provider-internal", "secret");
       answerJson(response);
@@ -150,7 +150,7 @@ describe("fallback before the first byte", () => {
       response.write("{");
       setTimeout(() => response.destroy(), 5);
     },
-    "compressed bytes that nobody asked for": (response: Parameters<typeof answerJson>[0]) => {
+    "compressed bytes that were not requested": (response: Parameters<typeof answerJson>[0]) => {
       response.setHeader("content-encoding", "gzip");
       answerJson(response);
     },
@@ -219,7 +219,7 @@ describe("fallback before the first byte", () => {
     expect(await (await post(router, streamed)).text()).toBe(sse(delta("x", "stop")) + sse("[DONE]"));
   });
 
-  it.each([400, 413, 422])("the caller's own mistake (%i) stops, and nobody else is asked", async (status) => {
+  it.each([400, 413, 422])("the caller's own mistake (%i) stops, and no other endpoint is called", async (status) => {
     const bad = await startUpstream((response) =>
       answerJson(response, { error: { message: "your secret text", code: "context_length_exceeded" } }, status),
     );
@@ -244,7 +244,7 @@ describe("fallback before the first byte", () => {
     expect(message).toMatch(/this model's maximum context length is exceeded/);
   });
 
-  it("exhausted: 502 that names every attempt, repeats nobody and says when to try again", async () => {
+  it("exhausted: 502 that names every attempt, calls none twice and says when to try again", async () => {
     const upstreams = [
       await startUpstream((response) => answerJson(response, { error: { message: "sk-live-key" } }, 500)),
       await startUpstream((response) => {
@@ -488,7 +488,7 @@ describe("streams", () => {
     expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed", attempts: [{ failure: "client_closed" }] });
   });
 
-  it("closes the upstream too when the client leaves before the first byte, and tries nobody else", async () => {
+  it("closes the upstream too when the client leaves before the first byte, and calls no other endpoint", async () => {
     const upstream = await startUpstream(() => {});
     const other = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([upstream, other]) });

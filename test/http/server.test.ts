@@ -177,7 +177,7 @@ describe("what was no request of an endpoint", () => {
   });
 });
 
-/** Asks for the contract and reads nothing of it at first. @param pause milliseconds. @returns how many bytes came until the connection was closed. */
+/** Requests the contract and reads nothing of it at first. @param pause milliseconds. @returns how many bytes came until the connection was closed. */
 async function readLate(url: string, pause: number): Promise<number> {
   const socket = open(url);
   let received = 0;

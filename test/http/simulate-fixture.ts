@@ -42,7 +42,7 @@ export const fixtures = fc.record({
 });
 export type Fixture = typeof fixtures extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** @param url of the one upstream behind all providers; a path tells them apart. */
+/** @param url of the one upstream behind all providers; a path distinguishes them. */
 export function tableOf(made: Fixture, url: string): RoutingTable {
   const region = { p: "eu-west", q: "us-east", s: "eu-west" } as const;
   const dialect = {

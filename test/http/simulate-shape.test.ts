@@ -51,7 +51,7 @@ describe("a simulation without a request", () => {
     expect(Object.keys(SHAPE)).toEqual(SHAPE_MEMBERS);
   });
 
-  it("decides as if candidates were promoted where it is asked to, and never otherwise", async () => {
+  it("decides as if candidates were promoted on request, and never otherwise", async () => {
     const policies = fakePolicies(() => [{ id: "watched", slot: "candidate", effect: "gate", verdict: "fail" }]);
     const watched = { ...policies, policies: [identityOf("watched")] };
     const router = await startRouter({ table: table(), policies: watched });

@@ -38,7 +38,7 @@ const requests = fc.record({
   stream: fc.boolean(),
 });
 
-/** A body that needs what it is told to need. */
+/** A body with the given needs. */
 function chatBody(needs: readonly string[], provider: JsonObject | null, stream: boolean): JsonObject {
   const content = needs.includes("image_input") ? [{ type: "image_url", image_url: { url: "data:," } }] : "hello";
   return {
@@ -120,7 +120,7 @@ describe("simulation", () => {
     expect(said["plan"]).toMatchObject([{ endpoint: "b" }, { endpoint: "a" }]);
   });
 
-  it("asked by its shape gives the same explanation as asked by the request itself, word for word", async () => {
+  it("by its shape gives exactly the same explanation as by the request itself", async () => {
     const upstreams = await twoUpstreams();
     const router = await startRouter({ table: tableOver(upstreams) });
     for (const needs of [[], ["tools"], ["image_input"]]) {
@@ -163,7 +163,7 @@ describe("simulation", () => {
     expect(said["if_promoted"]).toMatchObject({ outcome: "deny", denial: { policy: { id: "watched" } } });
   });
 
-  it("says when a call would find nobody: the provider's secret is missing here", async () => {
+  it("says when a call would find no provider: the provider's secret is missing here", async () => {
     const upstreams = await twoUpstreams();
     const some = await startRouter({ table: tableOver(upstreams), disabled: ["p-a"] });
     const partly = await explained(some, { model: "r" });
@@ -239,7 +239,7 @@ describe("a simulated moderation", () => {
     expect(await errorOf(other)).toMatchObject({ code: "missing_field", param: "model" });
   });
 
-  it("says what a real one would be told where the workspace has none", async () => {
+  it("says what a real one would get where the workspace has none", async () => {
     const router = await startRouter({ table: moderating(null) });
     const response = await simulate(router, { request: { input: "a" } }, path);
     expect(await response.json()).toMatchObject({ outcome: "deny", error: { code: "moderation_route_missing" } });

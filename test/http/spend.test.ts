@@ -18,7 +18,7 @@ function get({ server }: TestServer, key: string, query: string, accept = "*/*")
   return fetch(`${server.url}/v1/spend?${query}`, { headers: { authorization: `Bearer ${key}`, accept } });
 }
 
-/** Three requests of `acme-prod`: one that cost, one whose cost is unknown, and one that called nobody. */
+/** Three requests of `acme-prod`: one that cost, one whose cost is unknown, and one that called no provider. */
 async function spent(): Promise<TestServer> {
   const test = await startTestServer();
   const { evidence } = test.server.store;
@@ -65,7 +65,7 @@ describe("GET /v1/spend", () => {
     expect(line).toMatch(/^2026-11-23,3,.*,1\.5,1$/);
   });
 
-  it("tells another workspace nothing of it", async () => {
+  it("shows another workspace nothing of it", async () => {
     const test = await spent();
     const other = Object.keys(test.server.built.snapshot.decider.table.workspaces).find((id) => id !== "acme-prod");
     const response = await get(test, await test.key(other ?? "other", ["spend:read"]), WINDOW);
@@ -84,7 +84,7 @@ describe("GET /v1/spend", () => {
     }
   });
 
-  it("tells workspace, key, route, model and day apart at once, as JSON and as CSV", async () => {
+  it("distinguishes workspace, key, route, model and day at once, as JSON and as CSV", async () => {
     const test = await spent();
     const key = await test.key("acme-prod", ["spend:read"]);
     const query = `${WINDOW}&group_by=workspace,key,route,model,day`;

@@ -98,7 +98,7 @@ describe("GET /v1/governance/summary", () => {
     });
     expect(after.body.policies.slice(1).map(({ drift }) => drift)).toEqual(body.policies.slice(1).map(() => null));
     expect(isSummary(after.body), JSON.stringify(isSummary.errors)).toBe(true);
-    // The question that was asked before is counted too.
+    // The earlier request is counted too.
     expect(after.body.totals.answered).toBe(1);
   });
 
@@ -182,7 +182,7 @@ describe("GET /v1/governance/summary", () => {
     expect(Date.parse(body.window.complete_until)).toBeLessThanOrEqual(Date.now() - 120_000);
   });
 
-  it("makes one summary of a workspace at a time, and sends away who asks for many at once", async () => {
+  it("makes one summary of a workspace at a time, and refuses callers that request many at once", async () => {
     let running = 0;
     let most = 0;
     const { promise: released, resolve: release } = Promise.withResolvers<void>();

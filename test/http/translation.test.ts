@@ -240,7 +240,7 @@ it.each([
   ["/v1/chat/completions", { ...ask, reasoning_effort: "high" }, "reasoning_effort"],
   ["/v1/responses", { input: "hello", max_output_tokens: 100, reasoning: { effort: "high" } }, "reasoning.effort"],
   ["/api/v1/messages", { ...ask, thinking: { type: "enabled", budget_tokens: 5_000 } }, "thinking"],
-])("names the member of %s that asks for more reasoning than the answer may have", async (path, body, param) => {
+])("names the member of %s that requests more reasoning than the answer may have", async (path, body, param) => {
   const upstream = await startUpstream((response) => answerJson(response));
   const reasoning = { efforts: [], budgets: { high: 4_096 } };
   const base = routeOver([upstream], [{ dialect: "bedrock-converse", model: { reasoning } }]);
@@ -328,7 +328,7 @@ describe("a whole Response that says failed", () => {
   });
 });
 
-it("asks another endpoint, and not the same one again, for an answer that the surface cannot express", async () => {
+it("calls another endpoint, and not the same one again, for an answer that the surface cannot express", async () => {
   const calls = [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }];
   const choice = { index: 0, message: { role: "assistant", content: null, tool_calls: calls } };
   const upstream = await startUpstream((response) =>
@@ -336,6 +336,6 @@ it("asks another endpoint, and not the same one again, for an answer that the su
   );
   const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
   const error = await errorOf(await call(router, "/v1/completions", { prompt: "hello" }));
-  expect(error).toMatchObject({ code: "unexpected_output_item", message: expect.stringContaining("did not ask for") });
+  expect(error).toMatchObject({ code: "unexpected_output_item", message: expect.stringContaining("did not request") });
   expect(upstream.calls).toHaveLength(1);
 });

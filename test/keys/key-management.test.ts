@@ -7,7 +7,7 @@ import type { KeyRecord, KeyStore } from "../../src/keys/key-store.ts";
 
 const options = { workspace: "w", scopes: ["inference"], owner: "o", expiresAt: Date.now() + 600_000, createdBy: "k" };
 
-/** A store with one key, in which as many as told are good. */
+/** A store with one key, in which as many as given are good. */
 function storeOf(record: KeyRecord, active: number): KeyStore {
   return {
     create: () => Promise.resolve(),
@@ -34,7 +34,7 @@ it("makes no more good keys of a workspace than all processes can have in memory
   expect(await roomy.create(options)).toHaveProperty("text");
 });
 
-it("tells of a replaced key what the store says of it", async () => {
+it("reports of a replaced key what the store says of it", async () => {
   const { record } = createKey(options, Date.now, randomBytes);
   const prepared = await manageKeys(storeOf(record, 1), Date.now, randomBytes).rotate(record.id, { createdBy: "k" });
   if ("fault" in prepared) throw new Error(prepared.fault);

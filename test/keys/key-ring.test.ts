@@ -107,7 +107,7 @@ describe("KeyRing, late records", () => {
 });
 
 describe("KeyRing.takeUses", () => {
-  it("tells of each key at most once in five minutes, and only of accepted ones", () => {
+  it("reports each key at most once in five minutes, and only of accepted ones", () => {
     const ring = new KeyRing();
     const { text, record } = make();
     const unused = make();
@@ -125,7 +125,7 @@ describe("KeyRing.takeUses", () => {
   });
 });
 
-/** A store in which nobody is told of anything; `get` answers from `records`. */
+/** A store that notifies no listener; `get` answers from `records`. */
 function silentStore(records: Map<string, KeyRecord>, requested: string[] = []): KeyStore {
   return {
     create: () => Promise.resolve(),
@@ -154,7 +154,7 @@ describe("openKeyRing, lookUp", () => {
     await ring.close();
   });
 
-  it("asks once in a second for a refused key, known or not, and never for text that is no key", async () => {
+  it("reads the store once in a second for a refused key, known or not, and never for text that is no key", async () => {
     vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
     try {
       const requested: string[] = [];
@@ -181,7 +181,7 @@ describe("openKeyRing, lookUp", () => {
     }
   });
 
-  it("asks the store at most twenty times in any second, however many anonymous callers come", async () => {
+  it("reads the store at most twenty times in any second, however many anonymous callers come", async () => {
     vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
     try {
       const requested: string[] = [];

@@ -1,6 +1,6 @@
 import { FAULTS } from "./leaky-upstream.ts";
 
-/** Protocols of the providers, and what each is asked. */
+/** Protocols of the providers, and the requests of each. */
 const DIALECTS = {
   chat: { dialect: "openai-chat", path: "/v1" },
   responses: { dialect: "openai-responses", path: "/v1" },

@@ -12,7 +12,7 @@ export interface LeakyUpstream {
   close(): Promise<void>;
 }
 
-/** What a provider says that is nobody's to read. */
+/** What a provider says that must not be read. */
 export interface UpstreamWords {
   readonly header: string;
   readonly error: string;

@@ -70,7 +70,7 @@ export function makeWords(canaries: Canaries): Words {
   };
 }
 
-/** Everything that is asked. @param key a good service key. */
+/** Every request. @param key a good service key. */
 export function questions(words: Words, key: string): readonly Question[] {
   const { content, query } = words;
   // A good key everywhere; an idempotency key only once for each, or requests would be joined to others.

@@ -68,7 +68,7 @@ describe("promotion and rollback", () => {
     expect(context.slots("p")).toBe("- r1");
   });
 
-  it("goes back as far as asked, and never to what did not act", async () => {
+  it("goes back as far as requested, and never to what did not act", async () => {
     const context = await changing();
     await context.promote("p");
     await context.observe([file("p", "c")]);
@@ -95,7 +95,7 @@ describe("promotion and rollback", () => {
     expect(await context.rollBack("p")).toEqual({ fault: "no_bytes", revision: 1 });
   });
 
-  it("refuses who has seen another state, and tells the present one", async () => {
+  it("refuses who has seen another state, and reports the present one", async () => {
     const context = await changing();
     const seen = context.expected("p");
     await context.observe([file("p", "c")]);
@@ -173,7 +173,7 @@ describe("requirements", () => {
       ],
     ],
   ];
-  it.each(cases)("asks for %s", async (_, requirements, missing) => {
+  it.each(cases)("requires %s", async (_, requirements, missing) => {
     const context = await changing();
     context.figures = { ...context.figures, judged: 4, indeterminate: 2 };
     expect(await context.promote("p", actor("alice"), requirements)).toEqual({ fault: "requirements", missing });
@@ -229,7 +229,7 @@ describe("requirements", () => {
     expect(await context.promote("p", actor("alice"), { assertions: true })).toHaveProperty("record");
   });
 
-  it("does not count whoever promotes, under any key of theirs, unless that is allowed", async () => {
+  it("does not count the promoter, under any key of theirs, unless that is allowed", async () => {
     const context = await changing();
     await approve(context, actor("second", { origin: "alice" }));
     expect(await context.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({ missing: [{ have: 0 }] });
@@ -283,7 +283,7 @@ describe("requirements", () => {
     expect(await context.promote("p", actor("alice"), { assertions: true })).toMatchObject({ fault: "requirements" });
   });
 
-  it("asks nothing of the answers of a removal", async () => {
+  it("requires nothing of the verdicts of a removal", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
     await context.observe([], "reload");

@@ -139,7 +139,7 @@ describe("the cost of a request", () => {
   });
 
   it.each([
-    ["nobody counted", { usage: null }],
+    ["the provider did not count", { usage: null }],
     ["the endpoint has no price", { attempts: [attempt(null, 200, unpriced)] }],
     ["a lost call's endpoint has no price", { attempts: [attempt("reset", null, unpriced), attempt(null)] }],
     ["a cut answer was counted at its beginning", { whole: false, outputCharacters: 301 }],

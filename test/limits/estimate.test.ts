@@ -62,10 +62,10 @@ const tokensOf = (request: EstimatedRequest, row = large): number =>
 
 describe("the most that a request may use", () => {
   it.each([
-    ["what it asks for", requested({ body: { max_tokens: 100 } }), 1_064 + 100],
-    ["the most of what it asks for", requested({ body: { max_tokens: 100, max_completion_tokens: 300 } }), 1_064 + 300],
-    ["what the model makes, where it asks for nothing", requested(), 1_064 + 4_000],
-    ["what the model makes, where it asks for more", requested({ body: { max_output_tokens: 1e9 } }), 1_064 + 4_000],
+    ["what it requests", requested({ body: { max_tokens: 100 } }), 1_064 + 100],
+    ["the most of what it requests", requested({ body: { max_tokens: 100, max_completion_tokens: 300 } }), 1_064 + 300],
+    ["what the model makes, where it requests nothing", requested(), 1_064 + 4_000],
+    ["what the model makes, where it requests more", requested({ body: { max_output_tokens: 1e9 } }), 1_064 + 4_000],
     ["what a policy leaves", requested({ edits: { maxOutputTokens: 50, stripFields: [] } }), 1_064 + 50],
     ["each of several answers", requested({ body: { n: 3, max_tokens: 100 } }), 1_064 + 300],
     ["what providers say of tools", requested({ body: { tools: [], max_tokens: 1 } }), 1_064 + 1_024 + 1],
@@ -159,7 +159,7 @@ describe("what a request has used", () => {
       0,
       [30, 50],
     ],
-    ["the estimate, where nobody counted", true, [attempt(null, 200)], null, 0, [1_500, 2_000]],
+    ["the estimate, where the provider did not count", true, [attempt(null, 200)], null, 0, [1_500, 2_000]],
     ["half of it, where half was counted", true, [attempt(null, 200)], usage(10, null), 0, [510, 1_010]],
     ["input and the characters of a cut answer", false, [attempt("reset", 200)], usage(10, 1), 400, [144, 278]],
     ["likely input, where a cut answer has no count", false, [attempt("client_closed", 200)], null, 400, [434, 568]],
@@ -172,7 +172,7 @@ describe("what a request has used", () => {
     ["what was reserved, where nothing was counted: 0/0", true, [attempt(null, 200)], usage(0, 0), 0, [1_500, 2_000]],
     ["likely input, where a stream counted none", true, [attempt(null, 200)], usage(0, 20), 60, [320, 340]],
     [
-      "input of a call whose end nobody saw",
+      "input of a call whose end was not seen",
       true,
       [attempt("timeout_first_byte"), attempt(null, 200)],
       usage(10, 20),

@@ -82,7 +82,7 @@ describe("counting", () => {
     expect(store.calls).toBe(calls);
   });
 
-  it("asks once for all that wait", async () => {
+  it("reserves once for all that wait", async () => {
     const store = new MemoryLimitStore();
     const quotas = quotasOver(store);
     const acme = workspace({ requestsPerMinute: 1_000, concurrency: 500 });
@@ -134,7 +134,7 @@ describe("counting", () => {
     });
   });
 
-  it("asks for a moment only, where what is under way may come back", async () => {
+  it("requires a short wait only, where what is under way may come back", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ budget: { tokens: 1_000, per: "month" } });
     const first = await reserved(quotas, acme, tokens(600));
@@ -270,7 +270,7 @@ describe("requests at once", () => {
     expect((await refused(asleep, acme)).refused).toBe("concurrency");
   });
 
-  it("are not forgotten while one waits for them, however long nobody asked", async () => {
+  it("are not forgotten while one waits for them, however long nothing is requested", async () => {
     const store = new MemoryLimitStore();
     const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 1 });
@@ -415,7 +415,7 @@ describe("a store that does not answer", () => {
     const waiting = reserved(quotas, acme, tokens(600));
     await Promise.resolve();
     clock.at += 60_000;
-    // What asks now looks at the new window, and so does the one that waits.
+    // A request now reads the new window, and so does the one that waits.
     const other = quotas.reserve([acme], tokens(1), 1_000);
     answer.resolve();
     await Promise.all([waiting, other]);

@@ -176,12 +176,12 @@ const variants: [string, object, string, object][] = [
   ["text", {}, "", { finish: "stop", content: "Simulated answer from m to 1 message." }],
   ["several choices", { n: 3 }, "", { content: "Simulated answer 1 of 3 from m to 1 message." }],
   [
-    "reasoning asked for by the request",
+    "reasoning requested by the request",
     { reasoning_effort: "low" },
     "",
     { reasoning: "The request is simulated, so there is nothing to think about." },
   ],
-  ["reasoning asked for by the test", {}, "reasoning", { reasoning: expect.stringContaining("simulated") }],
+  ["reasoning requested by the test", {}, "reasoning", { reasoning: expect.stringContaining("simulated") }],
   ["no reasoning", { reasoning_effort: "none" }, "", { reasoning: "" }],
   ["a limit", { max_tokens: 3 }, "", { finish: "length", content: "Simulated answer from" }],
   [
@@ -219,7 +219,7 @@ const variants: [string, object, string, object][] = [
   ],
   ["a JSON object", { response_format: { type: "json_object" } }, "", { content: "{}" }],
   [
-    "a structured answer, whatever size is asked for",
+    "a structured answer, whatever size is requested",
     { response_format: { type: "json_schema", json_schema: { name: "a", schema: { const: [1] } } } },
     "chunks=9",
     { content: "[1]" },
@@ -256,7 +256,7 @@ test("a stream is written as OpenAI writes it", async () => {
   expect((last?.usage?.prompt_tokens ?? 0) + 26).toBe(last?.usage?.total_tokens);
 });
 
-test("no usage in a stream that does not ask for it, nor where a test takes it away", async () => {
+test("no usage in a stream that does not request it, nor where a test takes it away", async () => {
   const { chunks } = await streamed({ model: "m" });
   expect(chunks.some((chunk) => Object.hasOwn(chunk, "usage"))).toBe(false);
   const without = await streamed({ model: "m", stream_options: { include_usage: true } }, "no-usage");

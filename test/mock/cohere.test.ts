@@ -113,7 +113,7 @@ describe.each([false, true])("through our own words (stream: %s)", (stream) => {
     expect((await ask(await mockForTest(), words, { stream })).finish?.reason).toBe(reason);
   });
 
-  test("a text that ends the answer ends it, and is not told", async () => {
+  test("a text that ends the answer ends it, and is not reported", async () => {
     const answer = await ask(await mockForTest(), "", { stream, stop: ["from"] });
     expect(answer).toMatchObject({ blocks: [{ text: "Simulated answer " }], finish: { reason: "stop_sequence" } });
   });

@@ -31,7 +31,7 @@ test("serves until it is stopped, and says what", async () => {
   await expect(fetch(url)).rejects.toThrow("fetch failed");
 });
 
-test("is quiet where asked", async () => {
+test("is quiet on request", async () => {
   const stop = new AbortController();
   const { io, out } = capture(stop.signal);
   const ended = mock(["--port", "0", "--quiet"], io);

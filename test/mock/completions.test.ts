@@ -63,9 +63,9 @@ const variants: [string, object, readonly [string, string][]][] = [
     { model: "m+finish=content_filter" },
     [["Simulated answer from m to a prompt.", "content_filter"]],
   ],
-  ["a finish reason that nobody knows", { model: "m+finish=unknown" }, [[expect.any(String), "mock_unknown"]]],
+  ["an unknown finish reason", { model: "m+finish=unknown" }, [[expect.any(String), "mock_unknown"]]],
   ["the usual limit", { model: "averyveryverylongname-".repeat(9) }, [[expect.any(String), "length"]]],
-  ["more than the usual limit, where a test asks for it", { model: "m+chunks=18" }, [[expect.any(String), "stop"]]],
+  ["more than the usual limit, where a test requests it", { model: "m+chunks=18" }, [[expect.any(String), "stop"]]],
   ["an echo", { prompt: "Once:", echo: true, max_tokens: 1 }, [["Once:Simulated", "length"]]],
   ["token numbers", { prompt: [1, 2, 3] }, [["Simulated answer from m to a prompt.", "stop"]]],
   [

@@ -17,7 +17,7 @@ const schema = {
 };
 const tools = [{ name: "get_weather", description: null, parameters: schema, strict: null, cache: null }];
 
-/** Asks as the router does, and reads as it does. The model's name carries the words. */
+/** Calls as the router does, and reads as it does. The model's name carries the words. */
 async function ask(
   server: MockServer,
   request: GenerateRequest,

@@ -72,7 +72,7 @@ describe("a stream", () => {
     expect(bare.map((text) => Object.keys(JSON.parse(text) as object)[0])).toEqual(["id", "id", "error"]);
   });
 
-  test("has other line ends, no spaces and comments where asked", async () => {
+  test("has other line ends, no spaces and comments on request", async () => {
     const server = await mockForTest();
     const text = parts(
       await raw(server, "m+chunks=1", stream, "x-mock: crlf; no-space; keepalive\r\n"),
@@ -207,7 +207,7 @@ describe("waiting", () => {
   });
 });
 
-test("only as many times as asked, for each model by itself", async () => {
+test("only as many times as requested, for each model by itself", async () => {
   const server = await mockForTest();
   const statuses = async (model: string): Promise<number> => parts(await raw(server, model)).status;
   expect([await statuses("a+503+times=2"), await statuses("a+503+times=2"), await statuses("a+503+times=2")]).toEqual([

@@ -138,7 +138,7 @@ describe.each([
       "STOP",
     ],
     ["a filter", {}, "+finish=content_filter", [{ text: SAID }], "SAFETY"],
-    ["a word that nobody knows", {}, "+finish=unknown", [{ text: SAID }], "MOCK_UNKNOWN"],
+    ["an unknown word", {}, "+finish=unknown", [{ text: SAID }], "MOCK_UNKNOWN"],
   ])("is %s", async (_what, body, words, expected, finishReason) => {
     const { candidates } = await get(body, `gemini-3-x${words}`);
     expect(candidates?.[0]).toMatchObject({ content: { parts: expected }, finishReason });
@@ -268,7 +268,7 @@ describe("refused is", () => {
     });
   });
 
-  test("a stream that is not asked for as events", async () => {
+  test("a stream that is not requested as events", async () => {
     expect((await ask(await mockForTest(), {}, "m", "streamGenerateContent")).status).toBe(400);
   });
 

@@ -257,7 +257,7 @@ const variants: [string, object, string, object][] = [
   ["a refusal without details", {}, "finish=content_filter", { stop_reason: "refusal", stop_details: null }],
   ["a pause", {}, "finish=pause", { stop_reason: "pause_turn" }],
   ["a full context window", {}, "finish=context_window", { stop_reason: "model_context_window_exceeded" }],
-  ["a reason that nobody knows", {}, "finish=unknown", { stop_reason: "mock_unknown" }],
+  ["an unknown reason", {}, "finish=unknown", { stop_reason: "mock_unknown" }],
   [
     "usage of a cache, which the prompt's tokens leave out",
     { messages: [{ role: "user", content: "x".repeat(400) }] },

@@ -176,7 +176,7 @@ describe.each(Object.entries(dialects))("a stream of %s", (name, dialect) => {
     expect(bare.map((event) => event.name)).toEqual([...dialect.names.slice(0, 2), ...dialect.bareError]);
   });
 
-  test("has lines and comments as asked", async () => {
+  test("has lines and comments as requested", async () => {
     const server = await mockForTest();
     const plain = bodyOf(await ask(server, dialect, ""));
     const odd = bodyOf(await ask(server, dialect, "crlf; no-space; keepalive"));
@@ -210,7 +210,7 @@ describe.each(Object.entries(dialects))("a stream of %s", (name, dialect) => {
     expect(normal(gunzipSync(zippedAndSplit.body).toString())).toBe(normal(bodyOf(await ask(server, dialect, ""))));
   });
 
-  test("waits where asked", async () => {
+  test("waits on request", async () => {
     const server = await mockForTest();
     const { arrivals } = await ask(server, dialect, "first-byte=50ms; chunk-delay=50ms");
     expect(arrivals.at(-1)).toBeGreaterThanOrEqual(all * 50 - 10);
@@ -232,7 +232,7 @@ describe.each(Object.entries(dialects))("an answer of %s that is not streamed", 
     expect(parts(await ask(server, dialect, "duplicate", {})).status).toBe(400);
   });
 
-  test("is compressed, split, and of another type where asked", async () => {
+  test("is compressed, split, and of another type on request", async () => {
     const server = await mockForTest();
     const plain = bodyOf(await ask(server, dialect, "", {}));
     const { head, body } = parts(await ask(server, dialect, "gzip; split=7; content-type=text/html", {}));

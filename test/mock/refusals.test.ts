@@ -102,7 +102,7 @@ test.each(["", "{", "[]", "null", '"text"'])("400 for the body %j", async (body)
   expect(await response.json()).toMatchObject({ error: { message: "The body must be a JSON object." } });
 });
 
-test("401 without a key, where a test asks for one", async () => {
+test("401 without a key, where a test requests one", async () => {
   const server = await mockForTest();
   const body = { model: "m", messages: HELLO };
   const without = await post(server, body, { "x-mock": "require-auth" });

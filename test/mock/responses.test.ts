@@ -173,7 +173,7 @@ const variants: [string, object, string, { ending: string; items: object[]; more
     { ending: "completed", items: [{ type: "message", status: "completed", id: expect.stringMatching(/^msg/) }] },
   ],
   [
-    "reasoning that is asked for",
+    "requested reasoning",
     { reasoning: { effort: "high" } },
     "",
     {
@@ -241,7 +241,7 @@ const variants: [string, object, string, { ending: string; items: object[]; more
     { ending: "incomplete", items: [{}], more: { incomplete_details: { reason: "content_filter" } } },
   ],
   [
-    "an ending that nobody knows",
+    "an unknown ending",
     {},
     "finish=unknown",
     { ending: "incomplete", items: [{}], more: { incomplete_details: { reason: "mock_unknown" } } },
@@ -302,7 +302,7 @@ test("deltas are padded unless the request says no", async () => {
     expect(Object.keys(event)).not.toContain("obfuscation");
 });
 
-test("the resource says what was asked", async () => {
+test("the resource has what was requested", async () => {
   const server = await mockForTest();
   const body = {
     model: "m",

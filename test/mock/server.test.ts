@@ -5,7 +5,7 @@ import { HELLO, mockForTest, post, raw } from "./start.ts";
 
 const hello = { model: "m", messages: HELLO };
 
-test("remembers what was asked, and no credential", async () => {
+test("remembers requests, and no credential", async () => {
   const server = await mockForTest();
   const before = Date.now();
   for (const name of ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"]) {
@@ -35,7 +35,7 @@ test("remembers what was asked, and no credential", async () => {
   expect(requests[0]?.credential).toMatch(/^[0-9a-f]{16}$/);
 });
 
-test("tells two credentials apart, and none from one", async () => {
+test("distinguishes two credentials, and none from one", async () => {
   const server = await mockForTest();
   for (const headers of [{ authorization: "Bearer a" }, { authorization: "Bearer b" }, {}])
     await (await post(server, hello, { ...headers })).text();
@@ -69,7 +69,7 @@ test.each(["close", "reset", "refused", "cut"])("does not blame the client for %
   expect(server.requests[0]?.closedEarly).toBe(false);
 });
 
-test("keeps the newest thousand, and forgets when told", async () => {
+test("keeps the newest thousand, and forgets on request", async () => {
   const server = await mockForTest();
   await Promise.all(
     Array.from({ length: 8 }, async () => {

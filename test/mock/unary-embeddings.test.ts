@@ -223,7 +223,7 @@ test("token numbers have vectors of their own, one for each list", async () => {
   expect(await embed([1, 2])).toEqual([one]);
 });
 
-test("the official client decodes what it asks for, in order", async () => {
+test("the official client decodes what it requests, in order", async () => {
   const server = await mockForTest();
   const client = new OpenAI({ apiKey: "not-a-key", baseURL: `${server.url}/v1`, maxRetries: 0 });
   const { data, usage } = await client.embeddings.create({ model: "m", input: TEXTS, dimensions: 8 });

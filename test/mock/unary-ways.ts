@@ -1,7 +1,7 @@
 import { postTo } from "./start.ts";
 import type { MockServer } from "../../mock/server.ts";
 
-/** One way to ask for a list of results, and the way to them in its answer. */
+/** One way to request a list of results, and the way to them in its answer. */
 export interface Way {
   readonly name: string;
   readonly path: (model: string) => string;
@@ -197,7 +197,7 @@ export const WAYS: readonly (readonly [string, Way])[] = [
   ["openai moderations", MODERATION_WAY],
 ];
 
-/** Asks; the model's name may carry words. */
+/** Sends a request; the model's name may carry faults. */
 export function ask(server: MockServer, way: Way, model: string, inputs: readonly string[], length?: number) {
   return postTo(server, way.path(model), way.body(model, inputs, length));
 }

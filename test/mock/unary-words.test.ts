@@ -178,7 +178,7 @@ describe.each(WAYS)("%s", (name, way) => {
     expect(at(await response.json(), way.message)).toBe("Simulated answer with status 429.");
   });
 
-  test("wants a key where it is told to", async () => {
+  test("requires a key where the test says so", async () => {
     const server = await mockForTest();
     const path = way.path("m+require-auth");
     const body = way.body("m+require-auth", inputsOf(way));
@@ -186,7 +186,7 @@ describe.each(WAYS)("%s", (name, way) => {
     expect((await postTo(server, path, body, { authorization: "Bearer k" })).status).toBe(200);
   });
 
-  test("breaks off as it is told to", async () => {
+  test("breaks off as the test says", async () => {
     const server = await mockForTest();
     const sent = (word: string, patience?: number) =>
       rawTo(server, way.path(`m+${word}`), way.body(`m+${word}`, inputsOf(way)), "", patience);

@@ -5,7 +5,7 @@ import { unfitNode } from "../../src/cli/terminal/version.ts";
 import { ROOT } from "./packed.ts";
 
 describe("the running Node", () => {
-  it.each(["20.20.2", "22.18.0", "22.19.9", "23.11.0", "24.6.0"])("%s is told that it is too old", (version) => {
+  it.each(["20.20.2", "22.18.0", "22.19.9", "23.11.0", "24.6.0"])("%s gets the error that it is too old", (version) => {
     expect(unfitNode(version)).toBe(
       `signalbox needs Node 22.20 or a later 22, or 24.7 or newer; this one is ${version}`,
     );

@@ -8,7 +8,7 @@ import { readProductionTree } from "../../tools/notices/production-tree.ts";
 import { formatNotices } from "../../tools/notices/third-party-notices.ts";
 import { ROOT } from "./packed.ts";
 
-/** All permit use, change and distribution, and ask for no more than their text. A licence that is not here is looked at before it is added. */
+/** All permit use, change and distribution, and request no more than their text. A licence that is not here is looked at before it is added. */
 const ALLOWED = ["MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "0BSD", "Unlicense", "BlueOak-1.0.0"];
 
 const tree = readProductionTree(ROOT);

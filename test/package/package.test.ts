@@ -180,7 +180,7 @@ describe("installed in an empty project", () => {
     nodes = new Map([...brought, [newest, process.execPath]]);
     mkdirSync(project);
     writeFileSync(join(project, "package.json"), '{ "private": true }\n');
-    // By the oldest of them, with --engine-strict: a dependency that asks for a newer one is an error.
+    // By the oldest of them, with --engine-strict: a dependency that requires a newer one is an error.
     const why = await install(nodes.get(versions[0] ?? "") ?? "", project, [packed.tarball]);
     if (why !== null) missing = `the registry cannot be reached (${why})`;
   }, 180_000);

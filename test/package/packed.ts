@@ -35,7 +35,7 @@ export function run(node: string, cwd: string, program: string, argv: readonly s
   });
 }
 
-/** Starts a program that runs until it is told to stop, as the leader of a group of its own. */
+/** Starts a program that runs until it is stopped, as the leader of a group of its own. */
 export function start(node: string, cwd: string, program: string, argv: readonly string[]): ChildProcess {
   return spawn(program, argv, { cwd, env: environment(dirname(node)), detached: true });
 }

@@ -142,7 +142,7 @@ describe("the input of policies", () => {
     const preferences = { data_collection: "allow" } as const;
     decide(rows, policies, { ...identity, labels: ["eu"] }, { ...request, preferences }, 0);
     const [input] = policies.requested;
-    if (input === undefined) throw new Error("the policies were not asked");
+    if (input === undefined) throw new Error("the policies were not evaluated");
     return input;
   }
 

@@ -77,7 +77,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
     }
   });
 
-  test("is the same bytes whoever compiles it", async () => {
+  test("is the same bytes in every process that compiles it", async () => {
     const again = await compiled();
     expect(storedContent(again.policy, again.module, "b")).toEqual(stored);
   });

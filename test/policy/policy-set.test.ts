@@ -204,7 +204,7 @@ describe("policies of one module and each in its own", { timeout: 120_000 }, () 
     const together = await createPolicySet({ modules }, [], sampleData);
     const unitsAlone = modules.map((module) => ({
       ...module,
-      // No result of a pass is a list, so the set asks every policy alone.
+      // No result of a pass is a list, so the set evaluates every policy alone.
       passes: Object.fromEntries(
         Object.entries(module.passes).map(([operation, pass]) => [
           operation,
@@ -265,7 +265,7 @@ describe("a set of slots", { timeout: 180_000 }, () => {
   const enforced = (): readonly PolicyIdentity[] => apart.flatMap((module) => placed(module, "enforced", 1));
   const candidates = (): readonly PolicyIdentity[] => placed(files, "candidate", 2);
 
-  test("asks what stands in a slot and nothing else, in order, whatever module it is in", async () => {
+  test("evaluates what is in a slot and nothing else, in order, whatever module it is in", async () => {
     const set = assemblePolicySet(loaded, [...candidates(), ...enforced()]);
     expect(set.policies.map(({ identity: { id, slot, revision } }) => `${id} ${slot} r${revision}`)).toEqual([
       "always enforced r1",

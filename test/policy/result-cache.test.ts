@@ -29,7 +29,7 @@ describe("result cache", () => {
     expect(await new ResultCache(cacheIn(join(folder, "made", "on", "demand"))).read(key)).toBe("result ü");
   });
 
-  test("tells lists apart that join to the same text", () => {
+  test("distinguishes lists that join to the same text", () => {
     expect(ResultCache.key(["ab", "c"])).not.toBe(ResultCache.key(["a", "bc"]));
     expect(ResultCache.key(["a", ""])).not.toBe(ResultCache.key(["a"]));
   });

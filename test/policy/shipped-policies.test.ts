@@ -69,7 +69,7 @@ describe("the policies that come with Signalbox", () => {
       ["data-retention nothing_kept DATA_RETAINED in-us"],
     ],
     [
-      "a tier that nobody has told the policies of",
+      "a tier that the policies do not name",
       {
         workspace: { ...workspace, tier: "new" },
         candidates: [candidate("x", { trains_on_data: true, retention: "unlimited" })],

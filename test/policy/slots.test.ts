@@ -67,7 +67,7 @@ function facts(value: JsonValue | undefined): readonly JsonObject[] {
 
 const FRIDAY = Date.UTC(2026, 0, 9);
 
-test("simulation tells the slots of one policy apart, in everything that it says", async () => {
+test("simulation distinguishes the slots of one policy, in everything that it says", async () => {
   const said = await explained([enforced, candidate], FRIDAY);
   expect(said).toMatchObject({ outcome: "route", edits: { max_output_tokens: 500, strip_fields: [] } });
   expect(facts(said["constraints"]).filter(({ policy }) => policy === "near")).toEqual([

@@ -101,7 +101,7 @@ describe("toolchain", () => {
     ]);
   });
 
-  test("runs tests, one outcome each, and tells which lines none has reached", async () => {
+  test("runs tests, one outcome each, and reports which lines none has reached", async () => {
     const modules = [
       { path: "a.rego", text: "package a\n\np if input.x\n\nq if input.y\n" },
       {

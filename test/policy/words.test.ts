@@ -58,7 +58,7 @@ const INSPECTS: readonly (readonly [about: string, rules: string, inspects: read
   ["a position that is used", "p if { some i, _ in input.workspace.labels; i > 1 }", ["index"]],
   ["a position in two lists", "p if { some i; input.workspace.labels[i] == input.key.labels[i] }", ["index"]],
   ["a position with every", 'p if every i, x in input.request.needs { x == "a"; i < 2 }', ["index"]],
-  ["a position asked for", "p if 1, input.workspace.id in input.workspace.labels", ["internal.member_3"]],
+  ["a requested position", "p if 1, input.workspace.id in input.workspace.labels", ["internal.member_3"]],
   [
     "a candidate by its position",
     'p if { some i; input.candidates[i].region == "a"; input.candidates[i].provider == "b" }',
@@ -113,7 +113,7 @@ async function factsOf(modules: readonly Source[]): Promise<readonly ModuleFacts
   return response.modules;
 }
 
-describe("by what a module tells words apart", () => {
+describe("by what a module distinguishes words", () => {
   let inspects: readonly (readonly string[] | undefined)[];
 
   beforeAll(async () => {

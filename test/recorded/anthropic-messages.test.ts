@@ -42,7 +42,7 @@ const REFUSALS = new Set([
   "unsupported_routing_field ….type",
 ]);
 
-/** Features of which a translated request may get what it asks; what is asked beyond them needs an endpoint of this protocol. */
+/** Features of which a translated request may get what it requires; what is required beyond them needs an endpoint of this protocol. */
 const TRANSLATED: ReadonlySet<string> = new Set(
   [...DIALECTS["openai-chat"].features, ...DIALECTS["anthropic-messages"].features, "mid_conversation_system"].filter(
     (feature) => feature !== "native_messages",
@@ -240,7 +240,7 @@ describe.skipIf(recordings === null)("recorded messages (skipped where ../shared
         expect(ending.failure, recording.id).toBeNull();
         seen.passed += 1;
         if (answer.failure !== null) {
-          // A server's own tools: nobody who came through another protocol can have asked for them.
+          // A server's own tools: no caller of another protocol can have requested for them.
           expect(answer.failure.code, recording.id).toBe("unexpected_output_item");
           seen.native += 1;
           continue;

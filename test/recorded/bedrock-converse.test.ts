@@ -24,7 +24,7 @@ const decoder = new TextDecoder();
 const request = withTools;
 const target = targetWith();
 
-/** Answers with what nobody who came through another protocol can ask for: tools that the provider runs. */
+/** Answers with what callers of other protocols cannot request: tools that the provider runs. */
 const REFUSED = "unexpected_output_item";
 
 /** What recorded requests say and canon does not: guardrails, tools that the provider runs, files elsewhere, fields of models under other names. */
@@ -257,7 +257,7 @@ describe.skipIf(answers === null)("recorded Converse (skipped where ../shared/re
     tally.print(`bedrock-converse streams (${cuts} cuts)`, all.length);
   });
 
-  it("every count is asked for as it was, and answered", () => {
+  it("every count is requested as it was, and answered", () => {
     const tally = new Tally();
     for (const { id, request: sent, response, status } of counts ?? []) {
       const bytes = encoder.encode(JSON.stringify(response.body));

@@ -150,7 +150,7 @@ function print(name: string, total: number, passed: number, refused: ReadonlyMap
 
 describe.skipIf(recordings === null)("recorded InvokeModel (skipped where ../shared/recordings is absent)", () => {
   it(
-    "what a client of the protocol asks is sent as was recorded, and the answer understood",
+    "what a client of the protocol requests is sent as was recorded, and the answer understood",
     { timeout: 120_000 },
     () => {
       let passed = 0;

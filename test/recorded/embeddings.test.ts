@@ -120,10 +120,10 @@ function purposeOf(word: string): EmbedPurpose | null {
 
 function readCohere({ request: sent, response }: Recording, options: TargetOptions, path: string): Exchange | Refusal {
   const body = sent?.body;
-  if (memberOf(body, "truncate") === "START") return "cut from the start, which no caller can ask for";
-  if (typeof memberOf(body, "max_tokens") === "number") return "a limit of tokens, which no caller can ask for";
+  if (memberOf(body, "truncate") === "START") return "cut from the start, which no caller can request";
+  if (typeof memberOf(body, "max_tokens") === "number") return "a limit of tokens, which no caller can request";
   const kinds = texts(listAt(body, "embedding_types"));
-  if (kinds.some((kind) => kind !== "float")) return "numbers of another kind than we ask for";
+  if (kinds.some((kind) => kind !== "float")) return "numbers of another kind than we request";
   const model = textAt(body, "model");
   return {
     dialect: "cohere-chat",
@@ -148,7 +148,7 @@ function readInvoked(recording: Recording): Exchange | Refusal {
   const options = { upstreamModel, provider: { flags: ["bedrock_invoke"] } };
   if (memberOf(body, "texts") !== undefined) return readCohere(recording, options, path);
   if (memberOf(body, "inputText") !== undefined) {
-    if (memberOf(body, "normalize") === false) return "vectors of other lengths than one, which no caller can ask for";
+    if (memberOf(body, "normalize") === false) return "vectors of other lengths than one, which no caller can request";
     return {
       dialect: "bedrock-titan-embed",
       options: { upstreamModel },
@@ -161,9 +161,9 @@ function readInvoked(recording: Recording): Exchange | Refusal {
   const parameters = memberOf(body, "singleEmbeddingParams");
   if (memberOf(parameters, "text", "value") === undefined) return "inputs that are no text";
   const mode = memberOf(parameters, "text", "truncationMode");
-  if (mode === "START") return "cut from the start, which no caller can ask for";
+  if (mode === "START") return "cut from the start, which no caller can request";
   const purpose = purposeOf(textAt(parameters, "embeddingPurpose"));
-  if (purpose === null) return "a purpose that no caller can ask for";
+  if (purpose === null) return "a purpose that no caller can request";
   return {
     dialect: "bedrock-nova-embed",
     options: { upstreamModel },
@@ -242,7 +242,7 @@ const ACCEPTED: readonly (readonly [reason: string, apply: (recorded: Body, ours
     (recorded, ours) => ours["model"] === "test-deployment" && same(recorded, ours, "model"),
   ],
   [
-    "numbers are asked for where base64 is of others than single-precision ones",
+    "numbers are requested where base64 is of others than single-precision ones",
     (recorded, ours) =>
       recorded["encoding_format"] === "base64" &&
       ours["encoding_format"] === "float" &&

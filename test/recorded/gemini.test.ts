@@ -16,7 +16,7 @@ const target = targetWith();
 /** Bodies that are no answers of the method. */
 const OTHER = /batch_with_gemini|google-vertex-embedding|test_gemini_token_counts_streaming/;
 
-/** Answers that only somebody who spoke this protocol to the provider can have asked for. */
+/** Answers that only somebody who spoke this protocol to the provider can have requested. */
 const NATIVE = new Set(["executableCode", "codeExecutionResult", "toolCall", "toolResponse", "partialArgs"]);
 
 const isStream = ({ response }: Recording): boolean =>
@@ -175,7 +175,7 @@ function print(name: string, total: number, { passed, refused }: Tally): void {
   expect(total - passed - sum).toBe(0);
 }
 
-/** Judges one answer that was told as `events`. */
+/** Judges one answer that was read as `events`. */
 function judge(recording: Recording, events: readonly InferenceEvent[], seen: Tally): void {
   const { id } = recording;
   const pieces = piecesOf(recording);

@@ -94,7 +94,7 @@ describe.skipIf(recordings === null)(
       expect(passed).toBeGreaterThan(400);
     });
 
-    it("every whole answer is told as events that obey the laws and say what it said", () => {
+    it("every whole answer is read as events that obey the laws and say what it said", () => {
       const endings = new Map<string, number>();
       for (const recording of wholes) {
         const bytes = encoder.encode(JSON.stringify(recording.response.body));
@@ -118,7 +118,7 @@ describe.skipIf(recordings === null)(
     });
 
     it(
-      "every stream is told as events that obey the laws, whole and cut at every event boundary",
+      "every stream is read as events that obey the laws, whole and cut at every event boundary",
       { timeout: 60_000 },
       () => {
         const endings = new Map<string, number>();

@@ -40,7 +40,7 @@ function jsonEvents(text: string): readonly unknown[] {
   });
 }
 
-/** The chunk that only reports usage, and `usage: null` in the others, belong to the router when the caller did not ask for them. */
+/** The chunk that only reports usage, and `usage: null` in the others, belong to the router when the caller did not request them. */
 function expectedEvents(recording: Recording): readonly unknown[] {
   const options = bodyOf(recording)["stream_options"];
   const requested = isJsonObject(options) && options["include_usage"] === true;

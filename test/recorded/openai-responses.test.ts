@@ -153,7 +153,7 @@ describe.skipIf(recordings === null)("recorded responses (skipped where ../share
       expectSame(JSON.parse(textOf([answer.bytes])), response.body, id);
       relayed += 1;
     }
-    process.stdout.write(`openai-responses whole answers: ${relayed} relayed, ${failed} failures told\n`);
+    process.stdout.write(`openai-responses whole answers: ${relayed} relayed, ${failed} failures reported\n`);
     expect(relayed).toBeGreaterThan(350);
   });
 
@@ -188,7 +188,7 @@ describe.skipIf(recordings === null)("recorded responses (skipped where ../share
       relayed += 1;
       reported += meansItsWhole(recording, text, recorded[ended]?.["response"]) ? 1 : 0;
     }
-    process.stdout.write(`openai-responses streams: ${relayed} relayed as they were, ${reported} told in canon\n`);
+    process.stdout.write(`openai-responses streams: ${relayed} relayed as they were, ${reported} expressed in canon\n`);
     expect(relayed).toBe(streams.length - 2);
     expect(reported).toBeGreaterThan(70);
   });
@@ -253,7 +253,7 @@ const anyCanon = (() => {
   return canonical.request;
 })();
 
-/** Whether the stream could be told in canon; if so, it must say what its last resource says. */
+/** Whether the stream could be expressed in canon; if so, it must say what its last resource says. */
 function meansItsWhole(recording: Recording, text: string, response: unknown): boolean {
   const parser = responsesUpstream.parseStream(anyCanon, target);
   const streamed = collectAnswer([...parser.push(encoder.encode(`${text}\n\n`)), ...parser.end()]);

@@ -25,7 +25,7 @@ const STRANGE: readonly (readonly [RegExp, string])[] = [[/"embedding"/, "an ans
 const ADDED: Readonly<Record<TargetName, JsonObject>> = {
   cohere: {},
   invoke: {},
-  // Documents are not asked back, whatever a provider does unasked.
+  // Documents are not requested back, whatever a provider does by itself.
   jina: { return_documents: false },
   // The same; and its default is to cut in silence.
   voyage: { return_documents: false, truncation: false },

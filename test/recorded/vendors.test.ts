@@ -15,7 +15,7 @@ const encoder = new TextEncoder();
 const target = targetOf("openai-chat");
 
 /** What became of one exchange: its answer is whole, failed as its provider said, or (never) the two ways of reading it disagree. */
-type Verdict = "whole" | "failure told" | "error read";
+type Verdict = "whole" | "failure reported" | "error read";
 
 function isStream({ response: { body_type: type } }: Recording): boolean {
   return type === "sse" || type === "jsonl-chunks";
@@ -67,7 +67,7 @@ function judge(recording: Recording): Verdict {
   const answer = collectAnswer(events);
   if (failure !== null) {
     expect(answer.failure?.kind, recording.id).toBe(failure.kind);
-    return "failure told";
+    return "failure reported";
   }
   if (answer.failure !== null) expect(NATIVE_ONLY, recording.id).toContain(answer.failure.code);
   else expect(answer.usage, recording.id).toEqual(usage);
@@ -123,7 +123,7 @@ describe.skipIf(recordings === null)("recorded vendors (skipped where ../shared/
       .toSorted();
     process.stdout.write(`${lines.join("\n")}\n`);
     expect(hosts.size).toBeGreaterThan(25);
-    const reported = [...hosts.values()].reduce((sum, counts) => sum + (counts.get("failure told") ?? 0), 0);
+    const reported = [...hosts.values()].reduce((sum, counts) => sum + (counts.get("failure reported") ?? 0), 0);
     expect(reported).toBeLessThan(12);
   });
 

@@ -7,7 +7,7 @@ export interface Balancer {
 }
 
 /**
- * Connections in turn to each of `ports`, as a plain TCP balancer does it: a port at which nobody listens is passed over,
+ * Connections in turn to each of `ports`, as a plain TCP balancer does it: a port at which nothing listens is passed over,
  * and a connection whose server goes is cut.
  */
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {

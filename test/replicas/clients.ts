@@ -45,7 +45,7 @@ export const chat = (route: string, stream = false): object => ({
   messages: [{ role: "user", content: "hello" }],
 });
 
-/** Clients that ask one request after the other until told to stop. */
+/** Clients that ask one request after the other until stopped. */
 export class Clients {
   readonly seen: Seen[] = [];
   readonly #running: Promise<void>[] = [];

@@ -35,7 +35,7 @@ function writePolicy(folder: string, denied: string | null): void {
   writeFileSync(join(folder, "policies", "gate.rego"), text);
 }
 
-/** Two replicas over one database, one of which is killed while both are asked for the policy's next state. */
+/** Two replicas over one database, one of which is killed while both get requests for the policy's next state. */
 class Pair {
   readonly #replicas: readonly [Replica, Replica];
   readonly #key: string;
@@ -54,7 +54,7 @@ class Pair {
     return { ...((await response.json()) as View), policy_set };
   }
 
-  /** Asks both replicas for promotions and rollbacks of what `view` shows and kills one of them. Gives the statuses that its survivor, and it, answered. */
+  /** Requests promotions and rollbacks of what `view` shows from both replicas, and kills one of them. Gives the statuses that its survivor, and it, answered. */
   async race(view: View, victim: Replica, kinds: readonly ("promotions" | "rollbacks")[]): Promise<readonly number[]> {
     const requested = this.#replicas.flatMap((replica) =>
       Array.from({ length: ASKED }, () => kinds.map((kind) => ({ replica, kind }))).flat(),
@@ -145,7 +145,7 @@ async function raceOverHttp(database: string): Promise<{ readonly code: number; 
   const [, winner, ...more] = await transitions(database);
   expect([winner === undefined, more]).toEqual([false, []]);
 
-  // Whoever comes back serves what won, as does who survived.
+  // A process that comes back serves what won, as does the survivor.
   await first.start();
   const after = await pair.view(first);
   expect(await pair.view(second)).toEqual(after);

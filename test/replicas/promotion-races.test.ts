@@ -126,7 +126,7 @@ async function recordsAfter(log: PolicyLogStore, after: number): Promise<readonl
 
 const isTransition = ({ kind }: PolicyRecord): boolean => kind === "promoted" || kind === "rolled_back";
 
-/** A hundred ask for one policy's next state at once, again and again, while processes are killed. Gives what won, and what is wrong with the log. */
+/** A hundred request one policy's next state at once, again and again, while processes are killed. Gives what won, and what is wrong with the log. */
 async function raceAndKill(
   database: string,
 ): Promise<{ readonly wins: number; readonly fault: PolicyLogFault | null }> {
@@ -161,14 +161,14 @@ async function raceAndKill(
     const won = results.filter(({ result }) => result === "promoted" || result === "rolled_back");
     const records = await recordsAfter(log, base);
     const transitions = records.filter(isTransition);
-    // The winner may have died before it could say so; the log has it, and nobody else says that it was them.
+    // The winner may have died before it could say so; the log has it, and no other process claims it.
     expect(transitions).toHaveLength(1);
     expect(won.length).toBeLessThanOrEqual(1);
     const [winner] = transitions;
-    if (winner === undefined) throw new Error("nobody has won");
+    if (winner === undefined) throw new Error("no process has won");
     if (won[0] !== undefined) expect(won[0].result).toBe(winner.kind);
     if (victims.length === 0) expect(won).toHaveLength(1);
-    // Everybody else was told that it is not as they had seen it, and nothing else.
+    // Every other process got the error that the state had changed, and nothing else.
     const lost = results.filter((result) => result.requested !== "approve" && !won.includes(result));
     expect(new Set(lost.map(({ result }) => result))).toEqual(new Set(["changed"]));
     expect(results.filter(({ requested }) => requested !== "approve").length).toBeGreaterThanOrEqual(25);
@@ -205,7 +205,7 @@ async function raceAndKill(
   return { wins: winners.length, fault: verifier.end() };
 }
 
-describe("a hundred promotions and rollbacks with one precondition: exactly one wins, whoever is killed", () => {
+describe("a hundred promotions and rollbacks with one precondition: exactly one wins, whichever process is killed", () => {
   it("on one SQLite file", { timeout: 120_000 }, async () => {
     expect(await raceAndKill(join(temporaryFolder(), "signalbox.db"))).toEqual({ wins: ROUNDS, fault: null });
   });

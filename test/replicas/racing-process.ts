@@ -1,5 +1,5 @@
 /**
- * Run as a process by `promotion-races.test.ts`: opens the database, says what it finds, and then, for each line on stdin, asks at once for as many changes as the line
+ * Run as a process by `promotion-races.test.ts`: opens the database, says what it finds, and then, for each line on stdin, requests at once as many changes as the line
  * says, with one and the same precondition, through several lifecycles that know nothing of each other.
  */
 import { writeSync } from "node:fs";
@@ -12,7 +12,7 @@ import type { PolicyLifecycle } from "../../src/lifecycle/lifecycle.ts";
 import { actor, NOTHING_REQUIRED, TABLE } from "../lifecycle/lifecycle-context.ts";
 import { POLICY } from "../lifecycle/policy-rows.ts";
 
-/** What a process is told to do. */
+/** The orders of a process. */
 export interface Race {
   readonly round: number;
   /** The precondition of every promotion and rollback. */

@@ -30,7 +30,7 @@ it("embeddings in parts that are not there when the time is over are a 503, and 
   expect(response.headers.get("retry-after")).toBe("1");
   expect(await errorOf(response)).toMatchObject({ code: "server_stopping" });
   await until(() => upstream.calls.every(({ lostAt }) => lostAt !== null));
-  // Whoever comes after the order hears the same.
+  // Requests after the order get the same answer.
   expect((await ask(["d"])).status).toBe(503);
   await router.settled(2);
   expect(router.outcomes[0]).toMatchObject({

@@ -64,7 +64,7 @@ describe("the end of a drain's time", () => {
     });
   });
 
-  it("an answer that has not begun is a 503 that asks to come again, for chats and for bodies that are being sent", async () => {
+  it("an answer that has not begun is a 503 with retry-after, for chats and for bodies that are being sent", async () => {
     const fixture = writeFixture((await endless()).url);
     const server = await startRunning(fixture, { drain: 200 });
     const { text: key } = await addKey(server.store);
@@ -126,7 +126,7 @@ describe("a stop while a stream is read for its usage", () => {
   });
 });
 
-describe("a server that is told to stop under load", () => {
+describe("a server that is stopped under load", () => {
   it(
     "drops nothing: not ready first, still serving, then connections closed politely",
     { timeout: 60_000 },

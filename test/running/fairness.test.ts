@@ -6,7 +6,7 @@ import { addKey, startRunning, writeFixture } from "./running-server.ts";
 
 const PATH = "/v1/chat/completions";
 
-/** What the attacker sends in one connection; the other workspace is asked while it is open. */
+/** What the attacker sends in one connection; the other workspace is served while it is open. */
 interface Attack {
   readonly name: string;
   readonly connections: number;

@@ -23,7 +23,7 @@ describe("a heartbeat", () => {
     expect(seen).toEqual({ questions: 40, lost: [] });
   });
 
-  it("says once that nothing has come for fifteen seconds, and asks no more", () => {
+  it("says once that nothing has come for fifteen seconds, and sends no more", () => {
     const { seen } = watch((question) => question < 3);
     vi.advanceTimersByTime(7_500 + 14_999);
     expect(seen.lost).toEqual([]);

@@ -19,7 +19,7 @@ it(
   "reloads again and again under load: every answer is whole, and made by one table",
   { timeout: 60_000 },
   async () => {
-    // Says in every piece which model was requested, so that the answer tells by which table it was made.
+    // Says in every piece which model was requested, so that the answer shows by which table it was made.
     const upstream = await startUpstream(async (response, { body }) => {
       const { model, stream } = JSON.parse(body) as { model: string; stream?: boolean };
       if (stream !== true) {

@@ -65,7 +65,7 @@ describe.skipIf(NO_OPENSSL !== null)(`TLS ${NO_OPENSSL ?? ""}`, () => {
     upstreamGoesOn.resolve();
     expect(await answer.body.text()).toMatch(/before [\s\S]*after[\s\S]*\[DONE\]/);
 
-    // Somebody who speaks no TLS gets nothing, and nobody else notices.
+    // Somebody who speaks no TLS gets nothing, and no other client notices.
     const { hostname, port } = new URL(server.url);
     const plain = connectPlain(Number(port), hostname);
     const heard: Buffer[] = [];

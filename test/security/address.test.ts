@@ -127,7 +127,7 @@ describe("an address", () => {
     "1:2:3:4:5:6:7",
     "g::1",
     "8.8.8.8%eth0",
-  ])("that is none is nobody's: %j", (text) => {
+  ])("that is malformed is refused: %j", (text) => {
     expect(addressKind(text)).toBe("forbidden");
   });
 

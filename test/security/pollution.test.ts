@@ -139,7 +139,7 @@ describe("names that every object has", () => {
     }
   });
 
-  it("as the model: is nobody's route", async () => {
+  it("as the model: is not a route", async () => {
     for (const word of NAMES) {
       const response = await fetch(`${base}/v1/chat/completions`, {
         method: "POST",

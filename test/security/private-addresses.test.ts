@@ -91,7 +91,7 @@ describe("an address that is written out", () => {
   });
 
   it.each(["169.254.169.254", "[fd00:ec2::254]", "0.0.0.0", "[fe80::1]", "224.0.0.1"])(
-    "is never connected to where nobody can stand, whatever the row says: %s",
+    "is never connected to, whatever the row says, where no provider can be: %s",
     async (host) => {
       expect(await call(connectionTo({ baseUrl: `http://${host}`, network: "private" }))).toBe("address_refused");
     },
@@ -155,7 +155,7 @@ describe("a name", () => {
   it("that leads elsewhere at the second look (rebinding) is judged by what it is connected to", async () => {
     const inside = await listening();
     const baseUrl = `http://provider.example:${inside.port}`;
-    // One question per connection: what is judged is what the socket gets, and nobody asks again in between.
+    // One question per connection: what is judged is what the socket gets, and the name is not resolved again in between.
     const book = names(["127.0.0.1"], ["169.254.169.254"]);
     const connection = connectionTo({ baseUrl, network: "private" }, book.resolve);
     expect(await call(connection)).toBe("reset");
@@ -181,7 +181,7 @@ describe("a name", () => {
     }
   });
 
-  it("that nobody knows fails as before", async () => {
+  it("that is unknown fails as before", async () => {
     const resolve: LookupFunction = (_name, _options, callback) => {
       callback(Object.assign(new Error("no"), { code: "ENOTFOUND" }), "", 4);
     };

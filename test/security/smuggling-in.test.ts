@@ -9,10 +9,10 @@ const post = (more: string, body = BODY, head = `content-length: ${body.length}\
   `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\ncontent-type: application/json\r\n${head}${more}\r\n${body}`;
 const kept = (target: string, more = ""): string =>
   `GET ${target} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\n${more}\r\n`;
-/** One request and no more, so that nobody waits for another. */
+/** One request and no more, so that the server does not wait for another. */
 const get = (target: string, more = ""): string => kept(target, `connection: close\r\n${more}`);
 const chunked = (body: string): string => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
-/** A request that nobody may see as one. */
+/** A request that must not be read as one. */
 const SMUGGLED = kept("/v1/models/smuggled");
 
 let upstream: RawServer;
@@ -119,7 +119,7 @@ describe("a header", () => {
     const twice = (first: string, second: string): string =>
       `GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${first}\r\nauthorization: Bearer ${second}\r\n\r\n`;
     expect(statusesOf(await sendRaw(router.url, twice("bad", "good")))).toEqual([401]);
-    // Node takes the first of two; whoever guards in front of us must look at that one, or refuse both.
+    // Node takes the first of two; a proxy in front must look at that one, or refuse both.
     expect(statusesOf(await sendRaw(router.url, twice("good", "bad")))).toEqual([200]);
   });
 
@@ -193,11 +193,14 @@ describe("a target", () => {
     },
   );
 
-  it.each(["CONNECT evil.example:443", "TRACE /status", "OPTIONS *", "PRI *"])("%s reaches nobody", async (line) => {
-    const before = upstream.connections();
-    const said = await sendRaw(router.url, `${line} HTTP/1.1\r\nhost: x\r\nx-secret: echo\r\n\r\n`).catch(() => "");
-    for (const status of statusesOf(said)) expect(status).toBeGreaterThanOrEqual(204);
-    expect(said).not.toContain("echo");
-    expect(upstream.connections()).toBe(before);
-  });
+  it.each(["CONNECT evil.example:443", "TRACE /status", "OPTIONS *", "PRI *"])(
+    "%s reaches no handler",
+    async (line) => {
+      const before = upstream.connections();
+      const said = await sendRaw(router.url, `${line} HTTP/1.1\r\nhost: x\r\nx-secret: echo\r\n\r\n`).catch(() => "");
+      for (const status of statusesOf(said)) expect(status).toBeGreaterThanOrEqual(204);
+      expect(said).not.toContain("echo");
+      expect(upstream.connections()).toBe(before);
+    },
+  );
 });

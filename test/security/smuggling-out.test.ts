@@ -272,9 +272,9 @@ describe("what a provider says of the length of its answer", () => {
   });
 
   it.each(DOORS.map((door) => [door.name, door] as const))(
-    "an answer that was not requested is nobody's: %s",
+    "an answer that was not requested is given to no caller: %s",
     async (_, door) => {
-      // Behind the answer to the first caller lies another, for whoever comes next on the connection.
+      // Behind the answer to the first caller lies another, for the next caller on the connection.
       const poison = good(door).replaceAll("hi", "PO").replace(/0\.1/, "9.9");
       let requested = 0;
       const { router } = await routed(door, () => ((requested += 1) === 1 ? good(door) + poison : good(door)));

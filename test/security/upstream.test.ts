@@ -6,7 +6,7 @@ import { provider } from "../support/table.ts";
 import { DOORS, STREAMED, WHOLE, knock, tableAt, type Door } from "./doors.ts";
 import { startRaw, type RawServer } from "./raw.ts";
 
-/** What a hostile or broken provider can do with an answer: the failure has a name, the memory an end, and nobody else is called. */
+/** What a hostile or broken provider can do with an answer: the failure has a name, the memory an end, and no other provider is called. */
 
 async function routed(door: Door, answer: Parameters<typeof startRaw>[0], more: Partial<ProviderRow> = {}) {
   const upstream = await startRaw(answer);
@@ -200,7 +200,7 @@ describe("an answer that comes byte by byte", () => {
   );
 });
 
-/** Whoever reads this wants to know that the trap would have been seen. */
+/** Readers want to know that the trap would have been seen. */
 it("a server of these tests sees who calls it", async () => {
   const seen: RawServer = await startRaw((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"));
   await fetch(seen.url);

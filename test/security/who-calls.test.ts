@@ -11,8 +11,8 @@ const CALLS =
 /** Each with whom it calls, and by whose word. A new one must be looked at: may a caller or a provider choose the address? */
 const KNOWN: Readonly<Record<string, string>> = {
   "src/cli/server/call-server.ts": "a command: the server that its user names",
-  "src/cli/serve/exposure.ts": "calls nobody: reads the address to listen at",
-  "src/server/tls.ts": "calls nobody: reads the certificate",
+  "src/cli/serve/exposure.ts": "calls none: reads the address to listen at",
+  "src/server/tls.ts": "calls none: reads the certificate",
   "src/dispatch/provider-client.ts": "providers, by routes.yaml, each address judged",
   "src/dispatch/connections.ts": "providers, by routes.yaml, through the former",
   "src/dispatch/credentials/aws-keys.ts": "AWS, by the environment",
@@ -20,13 +20,13 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/dispatch/fetch-json.ts":
     "issuers of workloads, by routes.yaml and their discovery document, each address judged, no redirect followed",
   "src/dispatch/prober.ts": "providers, by routes.yaml, through the connections of calls",
-  "src/dispatch/failures.ts": "calls nobody: knows the client's errors",
-  "src/network/address.ts": "calls nobody: judges addresses",
+  "src/dispatch/failures.ts": "calls none: knows the client's errors",
+  "src/network/address.ts": "calls none: judges addresses",
   "src/store/postgres/pool.ts": "the database, by the environment or a flag",
-  "src/store/postgres/settings.ts": "calls nobody: reads addresses",
+  "src/store/postgres/settings.ts": "calls none: reads addresses",
   "src/store/sqlite/shared/borrowed-thread.ts":
     "the first process of this server, at the address that it gave its worker",
-  "src/store/sqlite/shared/store-door.ts": "calls nobody: listens for this server's workers, who prove a secret",
+  "src/store/sqlite/shared/store-door.ts": "calls none: listens for this server's workers, which prove a secret",
   "src/telemetry/traces/open-otlp.ts": "the collector, by the environment",
 };
 

@@ -13,7 +13,7 @@ const joins = policySource(
   'pass.all if not startswith(concat(" ", input.request.needs), "x")',
 );
 
-it("the policy that was evaluated most is named with the member by which it tells most requests apart", async () => {
+it("the policy that was evaluated most is named with the member by which it distinguishes most requests", async () => {
   const policies = await compiledSources([reads, joins]);
   const { table: rows } = await sideOf(table());
   const sides = compiledSides({ table: rows, policies }, { table: rows, policies }, true);

@@ -187,7 +187,7 @@ async function plainDeciders(
   const [ofBase, ofHead] = [idsOf(base), idsOf(head)];
   const before: ActsFrom = (id) => (ofBase.has(id) && initialMode(base.table, id) === "enforce" ? "base" : null);
   const started: ActsFrom = (id) => (ofHead.has(id) && initialMode(head.table, id) === "enforce" ? "head" : null);
-  // What nobody has promoted acts neither more nor less than before.
+  // What is not promoted has the same effect than before.
   const after: ActsFrom = fresh ? started : (id) => (ofBase.has(id) ? before(id) : started(id));
   const isPromoted = (id: string): boolean => promoted === null || promoted.includes(id);
   const afterPromotion: ActsFrom = (id) => (isPromoted(id) ? (ofHead.has(id) ? "head" : null) : after(id));

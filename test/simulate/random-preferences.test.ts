@@ -156,7 +156,7 @@ function requestOf(universe: Universe, drawn: readonly number[], preferences: Pr
   };
 }
 
-/** Denied on both sides, and on one of them for a name that nobody has there: of such names one is tried, not every list. */
+/** Denied on both sides, and on one of them for a name that does not exist there: of such names one is tried, not every list. */
 function isMisnamed({ base, head }: Pair): boolean {
   const denials = [base, head].map(({ denial }) => denial?.reason);
   return !denials.includes(undefined) && denials.includes("unknown_preference");
@@ -195,7 +195,7 @@ describe("requests with any preferences", () => {
           const { order, sort, allow_fallbacks: mayFallBack } = preferences;
           const isReordered = mayFallBack !== false && (order !== undefined || sort !== undefined);
           if (!isChange || isMisnamed(pair)) continue;
-          // An order that nobody looks at shows no more than the same candidates in the order of the route.
+          // An order that nothing reads shows no more than the same candidates in the order of the route.
           if (isReordered && !seesOrder) expect(changed).toContain(reachLineOf(sample, pair));
           else expect(lines).toContain(lineOf(sample, pair));
           sums.changed += 1;

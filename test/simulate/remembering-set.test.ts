@@ -44,7 +44,7 @@ describe("policies that remember what they said", () => {
     pool = await policyPool();
   }, 60_000);
 
-  it("say what the same policies say that are asked anew every time", async () => {
+  it("say what the same policies say that are evaluated anew every time", async () => {
     const outcomes = new Set<string>();
     await fc.assert(
       fc.asyncProperty(twoSides, fc.array(sample, { minLength: 30, maxLength: 60 }), async ({ head }, points) => {

@@ -4,7 +4,7 @@ import { policyOnlyDimensions, type Eyes } from "../../src/simulate/space/blocks
 import { universeOf } from "../../src/simulate/space/universe.ts";
 import { table } from "../support/table.ts";
 
-it("names times as the report does, whether or not somebody tells them apart", () => {
+it("names times as the report does, whether or not somebody distinguishes them", () => {
   const universe = universeOf(table({}), table({}), false);
   const own = universe.operations.get("chat.completions");
   if (own === undefined) throw new Error("no operation");

@@ -97,7 +97,7 @@ function keyLaws(store: () => Store): void {
     expect((await store().keys.get("a"))?.owner).toBe("group:payments");
   });
 
-  it("lists the newest first, by workspace where asked", async () => {
+  it("lists the newest first, by workspace on request", async () => {
     await store().keys.create(keyRecord("old", { createdAt: 1 }));
     await store().keys.create(keyRecord("new", { createdAt: 3 }));
     await store().keys.create(keyRecord("other", { createdAt: 2, workspace: "beta" }));

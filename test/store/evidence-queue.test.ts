@@ -157,7 +157,7 @@ describe("a store that does not keep up", () => {
     expect(queue.health()).toMatchObject({ state: "ok", refused: 1 });
   });
 
-  it("says so before a decision that it could not take, so that nobody is sent anywhere", async () => {
+  it("says so before a decision that it could not take, so that no provider is called", async () => {
     const { queue, writes } = makeQueue({ maxWaiting: 1 });
     const decided = queue.decide(decisionRecord("a"));
     expect([queue.health().state, queue.refusing]).toEqual(["unavailable", true]);

@@ -101,7 +101,7 @@ describe.runIf(fewOrMany(false, true))("over a worker's connection", () => {
 });
 
 describe("a thread that is lent", () => {
-  it("has one chain for all workers, and tells all of a key", async () => {
+  it("has one chain for all workers, and notifies all of a key", async () => {
     const { own, borrow } = await lending();
     const [one, two] = [await borrow(), await borrow()];
     const heard: string[] = [];
@@ -132,7 +132,7 @@ describe("a thread that is lent", () => {
     socket.write(appended(1, "a", "b"));
     await replied;
     socket.write(appended(2, "c"), () => socket.destroy());
-    // Whether a batch arrives that nobody was told of is chance; if it does, it is ended too.
+    // Whether a batch arrives that was not announced is chance; if it does, it is ended too.
     const ends = async () => ({ c: "unknown", ...(await outcomes(own)) });
     await expect.poll(ends).toEqual({ other: null, a: "unknown", b: "unknown", c: "unknown" });
     other.evidence.settle(outcomeRecord("other"));
@@ -210,7 +210,7 @@ describe("bytes that are no request", () => {
       .toEqual(["a worker's connection to the store was closed: the other side does not know the secret"]);
   });
 
-  it("are reported once a minute without the secret: whoever can connect cannot fill the log", async () => {
+  it("are reported once a minute without the secret: a program that can connect cannot fill the log", async () => {
     const { lent, said, borrow } = await lending();
     for (let time = 0; time < 3; time += 1) {
       const socket = connect(doorOf(lent).address);

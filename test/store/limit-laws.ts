@@ -121,7 +121,7 @@ export function limitLaws(store: () => Store): void {
   const hour = 3_600_000;
   const starts = { minute: MINUTE, hour: MINUTE, day: MINUTE - 10 * hour, month: Date.UTC(2026, 10) } as const;
 
-  it("tells how the windows of the moment and the slots stand, nothing of others", async () => {
+  it("reports how the windows of the moment and the slots stand, nothing of others", async () => {
     for (const [index, window] of LIMIT_WINDOWS.entries()) {
       const row = { window, need: index + 1, want: index + 1 };
       await take(counter({ ...row, start: starts[window] }), counter({ ...row, start: starts[window] - 60_000 }));

@@ -51,7 +51,7 @@ it(
         }),
       )
     ).flat();
-    // Each was waited for until its first one, so nobody was kept out by the others.
+    // Each was waited for until its first one, so none was kept out by the others.
     expect(acknowledged.filter(({ appends }) => appends.length === 0)).toEqual([]);
 
     const database = new DatabaseSync(path);

@@ -138,7 +138,7 @@ export function policyLogLaws(store: () => Store): void {
     expect(await log().content(content.digest)).toEqual(content);
   });
 
-  it("tells listeners of an append before it resolves, once; not those that have ended, and not of conflicts", async () => {
+  it("notifies listeners of an append before it resolves, once; not those that have ended, and not of conflicts", async () => {
     await appendOne(log(), recordText("before"));
     const heard: string[] = [];
     const listener = (): void => void heard.push("twice");
@@ -151,7 +151,7 @@ export function policyLogLaws(store: () => Store): void {
     await appendOne(log(), recordText("q"));
     expect(heard.slice(3).toSorted()).toEqual(["a", "twice"]);
     expect(await log().append(GENESIS, rowsAfter(GENESIS, ["{}"]))).toBe(false);
-    // Longer than two looks: what an append told is not told again.
+    // Longer than two looks: what an append announced is not announced again.
     await delay(1_000);
     expect(heard).toHaveLength(5);
     for (const end of ends) end();
@@ -233,7 +233,7 @@ export function sharedPolicyLogLaws(open: (count: number) => Promise<readonly St
       expect(new Set(kept.map((content) => content?.policy)).size).toBe(1);
     });
 
-    it("tells of the others' appends within a second", async () => {
+    it("reports the others' appends within a second", async () => {
       const [watching, writing] = await logs(2);
       if (watching === undefined || writing === undefined) throw new Error("two logs");
       await appendOne(writing, recordText("before"));
@@ -243,7 +243,7 @@ export function sharedPolicyLogLaws(open: (count: number) => Promise<readonly St
         await appendOne(writing, recordText(`p${change}`));
         await expect.poll(() => heard, { timeout: 5_000, interval: 20 }).toBe(change);
       }
-      // Two that come together are told at least once, and no more often than there are.
+      // Two that come together are announced at least once, and no more often than there are.
       await appendOne(writing, recordText("p4"));
       await appendOne(writing, recordText("p5"));
       await delay(1_000);

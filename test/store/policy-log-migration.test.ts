@@ -193,7 +193,7 @@ describe("the tables of policies of older versions become the beginning of the l
   });
 });
 
-it("SQLite's worker refuses rows that do not follow itself, whoever asks it", () => {
+it("SQLite's worker refuses rows that do not follow itself, whichever program sends them", () => {
   const engine = new StoreEngine(openDatabase(IN_MEMORY, 0), () => undefined);
   const [row] = rowsAfter(GENESIS, [recordText("p")]);
   if (row === undefined) throw new Error("no row");

@@ -243,7 +243,7 @@ describe("rules that the tables themselves keep", () => {
   });
 });
 
-it("the first content stays, whoever writes it over", async () => {
+it("the first content stays, even if it is written again", async () => {
   const path = databaseFile();
   const store = await openSqliteStore({ path });
   const content = { policy: "p", digest: "d", description: "{}", module: Uint8Array.of(1) };
@@ -329,7 +329,7 @@ describe("two stores on one file, as two processes have them", () => {
     await Promise.all([left.close(), right.close()]);
   });
 
-  it("tell a running decision from one whose process is gone", async () => {
+  it("distinguish a running decision from one whose process is gone", async () => {
     const path = databaseFile();
     const [gone, reader] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
     await gone.evidence.decide(decisionRecord("r1"));

@@ -13,7 +13,7 @@ describe("stored grants", () => {
     expect([parseExchange(null), parseLimits(null)]).toEqual([null, null]);
   });
 
-  it("give nothing for an operation that nobody knows any more", () => {
+  it("give nothing for an operation that no longer exists", () => {
     expect(parseExchange(JSON.stringify({ ...EXCHANGE, operations: ["embeddings", "images"] }))?.operations).toEqual([
       "embeddings",
     ]);

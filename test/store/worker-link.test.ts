@@ -28,7 +28,7 @@ async function openLink(path: string, options: Partial<WorkerLinkOptions> = {}) 
 }
 
 describe("the death of the store's thread", () => {
-  it("fails what was asked, starts a new thread, and lets it be asked again", async () => {
+  it("fails pending requests, starts a new thread, and accepts new ones", async () => {
     const changed: KeyRecord[] = [];
     const restarted = Promise.withResolvers<void>();
     const { link, threads } = await openLink(join(temporaryFolder(), "a.db"), {

@@ -8,7 +8,7 @@ const FIRST = 20_000;
 const COUNT = 12_000;
 
 /**
- * The first of `count` ports that nobody has, one after another, for processes that are told their port: where they can
+ * The first of `count` free ports, one after another, for processes that get their port as a flag: where they can
  * say it themselves, give them 0 instead. Drawn, not counted, since test files run in processes that know nothing of each other.
  */
 export async function freePort(count = 1): Promise<number> {

@@ -52,7 +52,7 @@ export function openaiRequestCheck(): RequestCheck | null {
 
 /**
  * The document as a validator takes it: `nullable` is an alternative, and alternatives need not exclude each other, because the provider
- * tells them apart by a discriminator. `detail` of images is required in the document, and the provider takes images without it.
+ * distinguishes them by a discriminator. `detail` of images is required in the document, and the provider takes images without it.
  */
 function asJsonSchema(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asJsonSchema);

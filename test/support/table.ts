@@ -199,7 +199,7 @@ type FakeVerdict = Partial<Omit<PolicyVerdict, "policy">> & {
   readonly slot?: "enforced" | "candidate";
 };
 
-/** A policy set that answers what it is told, and remembers what it was asked. */
+/** A policy set with given answers that remembers its questions. */
 export function fakePolicies(
   verdicts: (input: PolicyInput) => readonly FakeVerdict[] = () => [],
 ): PolicySet & { readonly requested: PolicyInput[] } {

@@ -16,7 +16,7 @@ describe("families", () => {
     expect([...things.samples()].map(({ value }) => value)).toEqual([3, 1]);
   });
 
-  it("tell apart labels whose texts run together", () => {
+  it("distinguish labels whose texts run together", () => {
     const things = counter();
     things.add(1, "ab", "c");
     things.add(1, "a", "bc");
@@ -86,7 +86,7 @@ describe("the page", () => {
     }
   });
 
-  it("reads what is known elsewhere when it is asked", () => {
+  it("reads what is known elsewhere when it is scraped", () => {
     let value = 1;
     const reading = new Reading("gauge", { name: "now", help: "Now.", labels: [] }, () => [[value] as const]);
     value = 7;

@@ -85,7 +85,7 @@ describe("a log of JSON lines", () => {
     expect(performance.now() - begun).toBeLessThan(1_500);
   });
 
-  it("keeps no process alive whose lines nobody reads", async () => {
+  it("keeps no process alive whose lines are not read", async () => {
     const fifo = join(temporaryFolder(), "fifo");
     execFileSync("mkfifo", [fifo]);
     const script = `

@@ -76,7 +76,7 @@ function ask(
 const FAST = { OTEL_BSP_SCHEDULE_DELAY: "50", OTEL_METRIC_EXPORT_INTERVAL: "200" };
 
 describe("OTLP", () => {
-  it("continues the client's trace through us to providers that may know, and tells the collector", async () => {
+  it("continues the client's trace through us to providers that may know, and exports to the collector", async () => {
     const well = await startUpstream((response) => answerJson(response));
     const ill = await startUpstream((response) => answerJson(response, { error: {} }, 503));
     const theirs = await startUpstream((response) => answerJson(response));
@@ -168,7 +168,7 @@ describe("OTLP", () => {
     expect(performance.now() - begun).toBeLessThan(8_000);
   });
 
-  it("samples as it is told", async () => {
+  it("samples as configured", async () => {
     const well = await startUpstream((response) => answerJson(response));
     const collector = await startCollector();
     const server = await spawnServer(routesTo({ ill: well.url, well: well.url, theirs: well.url }), {

@@ -31,7 +31,7 @@ function metricsTable(): string {
 }
 
 describe("endpoints", () => {
-  it("count their ejections, and tell of them and of the way back", () => {
+  it("count their ejections, and report them and the way back", () => {
     const settings = {
       consecutiveFailures: 1,
       failureRatio: 0,
@@ -64,7 +64,7 @@ describe("endpoints", () => {
 });
 
 describe("GET /metrics", () => {
-  it("stands on the admin listener only, parses in both formats, and tells what the server knows", async () => {
+  it("stands on the admin listener only, parses in both formats, and shows what the server knows", async () => {
     const running = await startTestServer();
     const { server } = running;
     const text = await running.key("demo", ["inference"]);

@@ -163,7 +163,7 @@ describe("metrics of requests", () => {
     const upstream = await startUpstream((response) => answerJson(response));
     const metrics = new RequestMetrics();
     const router = await startRouter({ table: tableOver([upstream]), runtime: { observer: metrics } });
-    const name = "a-name-that-nobody-gave";
+    const name = "an-undeclared-name";
     for (let time = 0; time < 20; time += 1) {
       await post(router, { ...hello, model: `${name}-${time}` }, { "x-client-request-id": `${name}-${time}` });
       await fetch(`${router.url}/v1/${name}/${time}`);

@@ -58,7 +58,7 @@ describe("a server's log", () => {
     ]);
   });
 
-  it("tells of sets of policies, of contents that cannot be had, and of files that differ", () => {
+  it("logs sets of policies and contents that cannot be had, and of files that differ", () => {
     const { log, lines } = recordingLog();
     const { policies } = new ServerLog(log);
     const identity = { id: "gate", revision: 2, digest: "d".repeat(64), slot: "candidate" } as const;

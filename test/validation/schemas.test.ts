@@ -11,7 +11,7 @@ import { filesBelow, ROOT, shown, SOURCE, textOf } from "../support/imports.ts";
 const bodies = Object.entries(BODY_CHECKS);
 const others = Object.entries(FILE_CHECKS);
 
-/** As strict as ajv can be asked to be where schemas say what they have to. */
+/** As strict as ajv can be where schemas say what they have to. */
 function compileStrictly({ schema, options, annotations = [] }: ValidatorOptions, strictTuples: boolean): void {
   const ajv = new Ajv2020({ ...options, strict: true, strictTypes: false, strictRequired: false, strictTuples });
   ajv.addVocabulary([...annotations]);
@@ -19,7 +19,7 @@ function compileStrictly({ schema, options, annotations = [] }: ValidatorOptions
 }
 
 describe("schemas that are compiled when they are first needed", () => {
-  // A list in a body whose first item tells what the others are has more items than the one that is looked at.
+  // A list in a body whose first item shows what the others are has more items than the one that is looked at.
   it.each(bodies)("%s is a schema, and every word of it is known", (_, check) => {
     expect(() => compileStrictly(check, false)).not.toThrow();
     expect(() => compile(check)).not.toThrow();

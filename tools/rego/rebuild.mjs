@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Rebuilds dist/ from the Go sources beside this file. Needs Go; nobody who only uses or tests Signalbox does.
+// Rebuilds dist/ from the Go sources beside this file. Needs Go, which using and testing Signalbox do not.
 //
 //   node tools/rego/rebuild.mjs           writes rego.wasm.br, manifest.json and NOTICES
 //   node tools/rego/rebuild.mjs --check   writes nothing; exit status 1 when a rebuild gives other bytes than the manifest says

@@ -93,7 +93,7 @@ function Basis({ decision, explained }: { readonly decision: Decision; readonly 
   );
 }
 
-/** The same request, decided with the table and policies of now; apart, so that nobody takes it for what happened. */
+/** The same request, decided with the table and policies of now; apart, so that it is not taken for what happened. */
 function DecidedNow({ answer }: { readonly answer: NonNullable<DecisionExplanation["explanation"]> }) {
   return (
     <details>

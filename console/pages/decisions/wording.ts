@@ -23,7 +23,7 @@ const TONES: Readonly<Record<string, Tone>> = {
 
 export const toneOf = (result: string): Tone => TONES[result] ?? "quiet";
 
-/** The console's own readings are requests too; they are shown where they are asked for. */
+/** The console's own readings are requests too; they are shown where they are requested. */
 export const KINDS = [
   ["", "of models"],
   ["router", "answered by the router"],

@@ -41,7 +41,7 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
   const isExpiring = show === "expiring";
   const soon = useMemo(() => soonEnd(Date.now()), []);
   const [pages, setPages] = useState<readonly (string | null)[]>([null]);
-  const [asked, setAsked] = useState<Asked | null>(null);
+  const [asked, setRequested] = useState<Asked | null>(null);
   const [made, setMade] = useState<CreatedKey | null>(null);
   const resource = useResource<KeyList>(
     withQuery("/v1/keys", {
@@ -52,19 +52,19 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
     }),
   );
   const done = (key: CreatedKey | null): void => {
-    setAsked(null);
+    setRequested(null);
     setMade(key);
     resource.reload();
   };
-  const close = (): void => setAsked(null);
-  const columns = mayManageKeys() ? [...COLUMNS, actions(setAsked)] : COLUMNS;
+  const close = (): void => setRequested(null);
+  const columns = mayManageKeys() ? [...COLUMNS, actions(setRequested)] : COLUMNS;
   return (
     <>
       <div class="title">
         <h1>Keys</h1>
         <Segments label="Keys shown" value={show} options={SHOWN} onChange={(value) => replaceQuery({ show: value })} />
         {mayManageKeys() ? (
-          <button type="button" class="primary" onClick={() => setAsked({ what: "create" })}>
+          <button type="button" class="primary" onClick={() => setRequested({ what: "create" })}>
             Create a key
           </button>
         ) : null}

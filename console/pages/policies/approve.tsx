@@ -44,7 +44,7 @@ export function ApproveDialog(change: ChangeProps) {
   );
 }
 
-/** Asks the server for its report of exactly this promotion; can take minutes. */
+/** Requests the server's report of exactly this promotion; can take minutes. */
 function ReportReader({
   id,
   digest,

@@ -50,10 +50,10 @@ interface DetailProps {
 
 function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
   // The state that the reader saw when the question opened: a poll must not change what is answered.
-  const [asked, setAsked] = useState<{ readonly question: Question; readonly change: ChangeProps } | null>(null);
+  const [asked, setRequested] = useState<{ readonly question: Question; readonly change: ChangeProps } | null>(null);
   const ask = (question: Question): void => {
-    const onClose = (): void => setAsked(null);
-    setAsked({ question, change: { policy, etag, onClose, onChanged } });
+    const onClose = (): void => setRequested(null);
+    setRequested({ question, change: { policy, etag, onClose, onChanged } });
   };
   const { id, candidate, title, owners } = policy;
   return (

@@ -10,7 +10,7 @@ import { whole } from "../../format/amounts.ts";
 
 interface Line {
   readonly workspace: string;
-  /** `null` until it has been asked for. */
+  /** `null` until it has been requested. */
   readonly models: readonly Model[] | null;
   readonly failure: Failure | null;
 }

@@ -18,7 +18,7 @@ export interface RouteEndpoint {
   readonly health: string | null;
 }
 
-/** A route with its endpoints; `null` until they have been asked for. */
+/** A route with its endpoints; `null` until they have been requested. */
 export interface RouteFacts {
   readonly model: Model;
   readonly endpoints: readonly RouteEndpoint[] | null;
@@ -45,7 +45,7 @@ export function endpointsOf({ candidates, plan }: RouteSimulation): readonly Rou
   });
 }
 
-/** The operation to ask a route about: chat where it has it. */
+/** The operation to simulate for a route: chat where it has it. */
 export function operationOf({ operations }: Model, known: readonly string[]): string | null {
   return known.find((operation) => operations.includes(operation)) ?? null;
 }

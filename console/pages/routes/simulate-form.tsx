@@ -8,7 +8,7 @@ import { ErrorBox, Panel } from "../../components/panel.tsx";
 import { SimulationAnswer } from "./simulation-answer.tsx";
 import { OPERATIONS } from "./use-routes.ts";
 
-/** Asks how a request would be decided; no provider is called. */
+/** Simulates a request; no provider is called. */
 export function SimulateForm({ models }: { readonly models: readonly Model[] }) {
   const [model, setModel] = useState(models[0]?.id ?? "");
   const [operation, setOperation] = useState<string>(OPERATIONS[0]);

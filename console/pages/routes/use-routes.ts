@@ -3,7 +3,7 @@ import { call, type Failure } from "../../api/client.ts";
 import type { Model, RouteSimulation } from "../../api/types.ts";
 import { endpointsOf, operationOf, type RouteFacts } from "./route-facts.ts";
 
-/** In the order of asking: a route that has several is drawn by the first. */
+/** In the order of simulation: a route that has several is drawn by the first. */
 export const OPERATIONS = [
   "chat.completions",
   "messages",
@@ -14,7 +14,7 @@ export const OPERATIONS = [
   "moderations",
 ] as const;
 
-/** Routes that are asked about at a time: each is one simulation, of which a workspace has so many a minute. */
+/** Routes that are simulated at a time: each is one simulation, of which a workspace has so many a minute. */
 export const PAGE = 12;
 
 /**

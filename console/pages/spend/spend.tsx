@@ -29,7 +29,7 @@ const MOST_ROWS = 200;
 export function SpendPage() {
   const { query } = address.value;
   const name = query.get("window") ?? "30d";
-  // Of one workspace there is nothing to tell apart.
+  // With one workspace there is nothing to distinguish.
   const offered = showsAll.value ? DIMENSIONS : DIMENSIONS.slice(1);
   const wanted = (query.get("by") ?? "route").split(",");
   const chosenOnes = offered.filter(([value]) => wanted.includes(value));

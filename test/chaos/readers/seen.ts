@@ -40,7 +40,7 @@ export function objectOf(text: string, problems: string[]): JsonObject {
     const value: unknown = JSON.parse(text);
     if (isJsonObject(value)) return value;
   } catch {
-    // Told below.
+    // Reported below.
   }
   problems.push("something that the client must parse is not a JSON object");
   return {};

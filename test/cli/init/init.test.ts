@@ -119,7 +119,7 @@ describe("signalbox init", () => {
     expect(readFileSync(join(folder, ".gitignore"), "utf8")).toBe("dist/\n");
   });
 
-  test("asks on a terminal for what no flag says, and nowhere else", async () => {
+  test("prompts on a terminal for what no flag gives, and nowhere else", async () => {
     const requested: string[] = [];
     const ask: Ask = async (question) => {
       requested.push(question);

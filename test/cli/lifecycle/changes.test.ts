@@ -44,7 +44,7 @@ describe("signalbox policy approve", () => {
     expect(server.requested.at(-1)).toMatchObject({ body: { digest: DIGESTS.r2 }, ifMatch: undefined });
   });
 
-  it("does not tell an approver that the approval was for nothing: it counts for other promoters", async () => {
+  it("does not report to an approver that the approval was for nothing: it counts for other promoters", async () => {
     const requirements = { approvals: 1, roles: ["privacy"], assertions: true };
     const missing = [
       { requirement: "approvals", have: 0, need: 1 },
@@ -72,7 +72,7 @@ describe("signalbox policy approve", () => {
     expect(said).not.toContain("nothing is missing");
   });
 
-  it("asks what is missing where the answer does not say it", async () => {
+  it("requests what is missing where the answer does not have it", async () => {
     const server = await changing(view({ missing: [] }), "approvals", { ...after, missing: undefined });
     const said = await done(server, ["approve", "eu-residency"]);
     expect(said).toContain("nothing more is required\nnext: signalbox policy promote eu-residency\n");
@@ -85,7 +85,7 @@ describe("signalbox policy approve", () => {
     expect(said).toContain("approved r3 (3c3c3c3c)\nnote: this content is not the candidate now\n");
   });
 
-  it("finds old contents in the log, and refuses digits that do not tell contents apart", async () => {
+  it("finds old contents in the log, and refuses digits that several contents begin with", async () => {
     const old = `2b2b2b${"0".repeat(58)}`;
     const record = { kind: "observed", policy: "eu-residency", at: 1, revision: 7, digest: old };
     const rows = { body: { object: "list", data: [{ position: 4, record }], has_more: false } };
@@ -311,7 +311,7 @@ describe("signalbox policy rollback", () => {
     expect(server.requested[1]?.body).toMatchObject({ to_revision: revision });
   });
 
-  it("leaves the target to the server unless told otherwise", async () => {
+  it("leaves the target to the server by default", async () => {
     const server = await changing(promoted, "rollbacks", back);
     await done(server, ["rollback", "eu-residency"]);
     expect(Object.keys(server.requested[1]?.body as object)).toEqual(["expected"]);
@@ -392,7 +392,7 @@ describe("signalbox policy withdraw and release", () => {
     expect(said).toContain("undo: signalbox policy withdraw eu-residency --candidate\n");
   });
 
-  it("asks which one where there are more, and says where there is none", async () => {
+  it("requires one of them where there are several, and says where there is none", async () => {
     const held = [
       { revision: "r2", digest: DIGESTS.r2 },
       { revision: "r3", digest: DIGESTS.r3 },

@@ -93,7 +93,7 @@ describe("signalbox policy diff", () => {
     expect(fresh).toContain("--- /dev/null\n");
   });
 
-  it("compares what it is told to, and says where a slot is empty", async () => {
+  it("compares the given contents, and says where a slot is empty", async () => {
     const server = await fakeServer({
       [GET]: { body: view({ candidate: null, rollback_to: { revision: "r3", digest: DIGESTS.r3 } }) },
       [at(DIGESTS.r1)]: content(1, DIGESTS.r1),

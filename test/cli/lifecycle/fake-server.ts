@@ -6,7 +6,7 @@ import { policy } from "../../../src/cli/policy/policy.ts";
 import type { CommandIo } from "../../../src/cli/terminal/command-io.ts";
 import { runCommand, type Ran } from "../../keys/command.ts";
 
-/** What was asked of the fake. */
+/** The requests that the fake got. */
 export interface Requested {
   /** `GET /v1/policies?ended=true` */
   readonly line: string;
@@ -104,7 +104,7 @@ export const REPORT: JsonObject = {
   claimed_because: null,
 };
 
-/** A policy as GET /v1/policies/{id} answers; one that changes, unless told otherwise. */
+/** A policy as GET /v1/policies/{id} answers; one that changes, by default. */
 export function view(more: JsonObject = {}): JsonObject {
   return {
     object: "policy",

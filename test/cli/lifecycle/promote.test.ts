@@ -51,7 +51,7 @@ describe("signalbox policy promote", () => {
     expect(stdout).toContain("now: it has ended, nothing is enforced\n");
   });
 
-  it("tells the first promotion apart", async () => {
+  it("distinguishes the first promotion", async () => {
     const server = await fakeServer({ [GET]: { body: view({ enforced: null }) }, [POST]: { body: PROMOTED } });
     const { code, stdout } = await server.run(["promote", "eu-residency", "--expect-enforced", "none"]);
     expect([code, stdout.split("\n")[0]]).toEqual([0, "eu-residency: promoting nothing → r2 (2b2b2b2b)"]);
@@ -71,7 +71,7 @@ describe("signalbox policy promote", () => {
     expect(server.requested).toHaveLength(1);
   });
 
-  it("asks for nothing where there is no candidate", async () => {
+  it("requests nothing where there is no candidate", async () => {
     const server = await fakeServer({ [GET]: { body: view({ candidate: null, missing: null }) } });
     const { code, stderr } = await server.run(["promote", "eu-residency"]);
     expect([code, server.requested.length]).toEqual([3, 1]);

@@ -40,7 +40,7 @@ describe("signalbox policy list", () => {
     expect(server.requested[0]).toMatchObject({ authorization: `Bearer ${KEY}` });
   });
 
-  it("asks for policies that have ended, and says where there is none", async () => {
+  it("requests policies that have ended, and says where there is none", async () => {
     const body = { object: "list", policy_set: "0123456789abcdef", table_revision: "cd".repeat(32), data: [] };
     const server = await fakeServer({ "GET /v1/policies?ended=true": { body } });
     expect((await server.run(["list", "--ended"])).stdout).toBe(

@@ -41,7 +41,7 @@ describe("a server that refuses", () => {
     ],
     ["an answer without an end", { body: `{"a":"${"x".repeat(8_100_000)}"}` }, "is not a policy answer of Signalbox"],
     ["half an answer", { body: '{"object":"policy",' }, "is not a policy answer of Signalbox"],
-  ])("is told in words: %s", async (_name, reply, reported) => {
+  ])("is reported in a sentence: %s", async (_name, reply, reported) => {
     const server = await fakeServer({ [GET]: reply });
     const { code, stdout, stderr } = await server.run(["show", "eu-residency"]);
     expect([code, stdout]).toEqual([1, ""]);
@@ -73,7 +73,7 @@ describe("a server that refuses", () => {
     ["200 without a policy", { body: {} }, 1, "the change may or may not have been made"],
     ["200 that breaks off", { body: '{"object":"po' }, 1, "the change may or may not have been made"],
     ["a redirection", { status: 307, body: "", headers: { location: "/elsewhere" } }, 1, "a key is not sent after it"],
-  ])("is told in words where something was to change: %s", async (_name, reply, exit, reported) => {
+  ])("is reported in a sentence where something was to change: %s", async (_name, reply, exit, reported) => {
     const server = await fakeServer({ [GET]: { body: view() }, [POST]: reply });
     const { code, stderr } = await server.run(["promote", "eu-residency", "--format", "json"]);
     expect(code).toBe(exit);

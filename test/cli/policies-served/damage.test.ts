@@ -60,7 +60,7 @@ describe("bytes that cannot be had", LONG, () => {
     }
   });
 
-  test("a candidate that cannot be had keeps nobody from starting: it is not watched, and /status says so", async () => {
+  test("a candidate that cannot be loaded does not prevent a start: it is not in shadow, and /status says so", async () => {
     const first = await Replica.start("everything");
     const second = await Replica.start("streams", { database: first.database });
     const digest = digestOf(second, "candidate");

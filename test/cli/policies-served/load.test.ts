@@ -18,7 +18,7 @@ test(
     for (let round = 0; round < 6; round += 1) {
       await replica.promote();
       sets.set(await replica.policySet(), 403);
-      // Whoever was answered knows that it is so: the next request is decided with it.
+      // A caller that was answered can rely on it: the next request is decided with it.
       expect((await replica.ask()).status).toBe(403);
       await replica.rollBack();
       const { status } = await replica.ask();

@@ -7,7 +7,7 @@ import { Replica } from "./fixture.ts";
 
 const LONG = { timeout: 180_000 };
 
-describe("what is enforced acts until somebody promotes something else", LONG, () => {
+describe("what is enforced stays enforced until somebody promotes something else", LONG, () => {
   test("changed files are watched, over reloads and restarts; a promotion makes them act, a rollback takes it back", async () => {
     let replica = await Replica.start("everything");
     expect(await replica.slots()).toEqual({ enforced: "r1" });

@@ -33,7 +33,7 @@ test("a candidate without an end holds no request, and is given up after three e
   const metrics = await (await fetch(`${replica.server.adminUrl}/metrics`)).text();
   expect(metrics).toContain('signalbox_policy_suspended{policy="gate",revision="r2"} 1');
 
-  // A suspended one is recorded like one that timed out, whatever is asked.
+  // A suspended one is recorded like one that timed out, whatever the policy.
   expect((await replica.ask(true)).status).toBe(200);
   expect(suspended).toEqual(["gate@2"]);
   expect((await replica.server.reload()).ok).toBe(true);

@@ -20,7 +20,7 @@ describe("--console", () => {
     expect(consoleOf("--admin-host", "0.0.0.0", "--behind-proxy")).toBe("off");
   });
 
-  it("is what it is told to be", () => {
+  it("is what the flag says", () => {
     for (const listener of ["admin", "public", "off"]) expect(consoleOf("--console", listener)).toBe(listener);
     expect(() => consoleOf("--console", "both")).toThrow("--console: must be one of admin, public, off");
   });

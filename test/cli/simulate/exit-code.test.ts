@@ -23,7 +23,7 @@ describe("exit codes of simulate", () => {
   test.for<[string, Partial<SimulationReport>, ExitFlags, number]>([
     ["nothing differs", {}, DETAILED, 0],
     ["settings that decide nothing", { changed_settings: [SETTING] }, DETAILED, 0],
-    ["something differs, nobody asked", { declared: DENIED }, NONE, 0],
+    ["something differs, no flag requests a code", { declared: DENIED }, NONE, 0],
     ["something differs", { declared: DENIED }, DETAILED, 2],
     ["something differs as if promoted", { promoted: DENIED }, DETAILED, 2],
     ["a path is new", { declared: { ...SAME, new_data_paths: [PATH] } }, DETAILED, 2],

@@ -46,7 +46,7 @@ test.for([
   [false, false],
   [true, true],
   [false, true],
-] as const)("nothing where stderr is no terminal or nobody wants it: terminal %j, quiet %j", ([terminal, quiet]) => {
+] as const)("nothing if stderr is not a terminal or --quiet is given: terminal %j, quiet %j", ([terminal, quiet]) => {
   const { shown, written } = line(terminal, quiet);
   shown.show({ done: 1, of: 2 });
   shown.clear();

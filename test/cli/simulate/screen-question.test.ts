@@ -57,7 +57,7 @@ const moved = (changes: Partial<CandidateReport>): Effect =>
 describe("the question", () => {
   it.each([
     [
-      "about data is asked of the workspaces that reach the new endpoint",
+      "about data names the workspaces that reach the new endpoint",
       ask(cause("routes.chat.fallbacks", { gains: [GAIN] }), [
         breaks("acme"),
         effect("WIDENS", "beta", { base: routed(EU), head: routed(EU, US) }),
@@ -87,7 +87,7 @@ describe("the question", () => {
       `may data of acme go to ${EU.provider} in us-west?`,
     ],
     [
-      "about another dialect asks whether answers stay as they are",
+      "about another dialect is whether answers stay as they are",
       ask(cause(`providers.${EU.provider}.dialect`), [moved({})]),
       `does ${EU.endpoint} still answer as these routes need it?`,
     ],

@@ -29,7 +29,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(cache, { recursive: true, force: true }));
 
-/** Runs the command over an engine that only writes down what it was asked. */
+/** Runs the command over an engine that only records its requests. */
 async function run(
   cwd: string,
   argv: readonly string[],
@@ -369,7 +369,7 @@ describe("who waits for a simulation", () => {
     }
   });
 
-  test("can stop it: the engine is told, the line goes, exit 1, and no listener stays", async () => {
+  test("can stop it: the engine is stopped, the line goes, exit 1, and no listener stays", async () => {
     const stop = new AbortController();
     const listeners = () => process.listenerCount("SIGINT") + process.listenerCount("SIGTERM");
     const before = listeners();
@@ -443,7 +443,7 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
     expect(call?.base.files.policies.map(({ path }) => path)).toEqual(["../../policies/gate.rego"]);
   });
 
-  test("origin/main unless told otherwise, and what to fetch where it is not there", async () => {
+  test("origin/main by default, and what to fetch where it is not there", async () => {
     const folder = repository({ "routes.yaml": CLEAN });
     const missing = await run(folder, []);
     expect(missing).toMatchObject({ code: 1, call: null });
@@ -486,7 +486,7 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
     expect((await run(elsewhere, ["--base", ".", "--head", "."])).code).toBe(0);
   });
 
-  test("a commit without routes.yaml, with errors, with a link, or asked for a path outside", async () => {
+  test("a commit without routes.yaml, with errors, with a link, or with a path outside", async () => {
     const folder = repository({ "notes.md": "x" });
     git(folder, "tag", "before");
     writeTo(folder, { "routes.yaml": BROKEN });

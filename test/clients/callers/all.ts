@@ -4,7 +4,7 @@ import type { Caller } from "./caller.ts";
 import { LANGCHAIN_CALLERS } from "./langchain.ts";
 import { OPENAI_CALLERS } from "./openai.ts";
 
-/** Every way of every client to ask for an answer. */
+/** Every way of every client to request an answer. */
 export const CALLERS: readonly Caller[] = [
   ...OPENAI_CALLERS,
   ...ANTHROPIC_CALLERS,

@@ -3,16 +3,16 @@ import type { Fixture } from "../fixture.ts";
 /** Which of our surfaces a client speaks to. */
 export type SurfaceName = "chat" | "completions" | "responses" | "messages";
 
-/** What a client tells the program that uses it, in the client's own words. */
+/** What a client reports to the program that uses it, in the client's own words. */
 export interface Reported {
   readonly text: string;
   /** The reason that the answer ended; `null` where the client gives none. */
   readonly finish: string | null;
-  /** Input and output tokens; `null` where the client tells of none. */
+  /** Input and output tokens; `null` where the client reports none. */
   readonly usage: readonly [input: number, output: number] | null;
 }
 
-/** One way in which one client library asks for an answer. */
+/** One way in which one client library requests an answer. */
 export interface Caller {
   readonly name: string;
   readonly surface: SurfaceName;
@@ -90,7 +90,7 @@ export async function thrownBy(call: Promise<unknown>): Promise<Error> {
   throw new Error(`nothing was thrown; the client gave ${JSON.stringify(value)}`);
 }
 
-/** The status that an error of a client tells of; the libraries name it differently. */
+/** The status that an error of a client has; the libraries name it differently. */
 export function statusOf(error: Error): unknown {
   return Reflect.get(error, "status") ?? Reflect.get(error, "statusCode");
 }

@@ -127,7 +127,7 @@ function chatUsage(usage: OpenAI.CompletionUsage | null | undefined): Reported["
   return usage === null || usage === undefined ? null : [usage.prompt_tokens, usage.completion_tokens];
 }
 
-/** The client gives a response that failed like any other: whoever uses it has to look at the status. */
+/** The client gives a response that failed like any other: its users have to look at the status. */
 function ofResponse(response: OpenAI.Responses.Response): Reported {
   const { status, error, usage, incomplete_details: incomplete } = response;
   if (status === "failed") throw new ReportedFailure(error?.message ?? "failed without an error", response);

@@ -39,7 +39,7 @@ export async function startMatrixFixture(over: Protocol, routes: readonly string
   return { url: test.server.url, provider, key };
 }
 
-/** Asks plainly. @returns the status. */
+/** Sends a plain request. @returns the status. */
 export async function askPlainly(url: string, key: string, model: string): Promise<number> {
   const answer = await fetch(`${url}/v1/chat/completions`, {
     method: "POST",

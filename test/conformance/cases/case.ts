@@ -20,7 +20,7 @@ export type Bindings = Readonly<Record<string, unknown>>;
 export type Input =
   | { readonly kind: "none" }
   | { readonly kind: "value"; readonly value: JsonValue }
-  /** Rego that is no JSON, such as a set: nothing that a policy could ever be asked with. */
+  /** Rego that is no JSON, such as a set: nothing that a policy could ever get as input. */
   | { readonly kind: "inexpressible" };
 
 /** One of OPA's compliance cases. */

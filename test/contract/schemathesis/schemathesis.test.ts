@@ -22,13 +22,13 @@ const TIMEOUT = SECONDS * 1_000 + 120_000;
 
 /** Checks of Schemathesis that are not made, and why. */
 const LEFT_OUT: readonly string[] = [
-  // What matches a schema can still name a route, a key or a digest that is not there, or ask for what a route does not have: a 400 that says so.
+  // What matches a schema can still name a route, a key or a digest that is not there, or request what a route does not have: a 400 that says so.
   "positive_data_acceptance",
   // It expects 405; here another method is a 404, as an unknown path is (docs/api.md#errors-by-code).
   "unsupported_method",
 ];
 
-/** Paths that are not asked, and why; test/contract/fuzz asks them all. */
+/** Paths that are not called, and why; test/contract/fuzz calls them all. */
 const NOT_ASKED: readonly string[] = [
   // On the admin listener, which is another address.
   "/livez",

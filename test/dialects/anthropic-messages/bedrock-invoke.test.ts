@@ -166,7 +166,7 @@ const chunks = (...events: readonly JsonObject[]) => events.map((event) => chunk
 const exception = (type: string, message = "secret words") =>
   encodeFrame({ ":exception-type": type, ":message-type": "exception" }, { message });
 
-/** What the client gets, and how the answer ended. A stream that has failed is not asked for its end. */
+/** What the client gets, and how the answer ended. A failed stream has no end. */
 function play(exchange: ExchangePlan, frames: readonly Uint8Array[]) {
   const stream = exchange.stream();
   const events = frames.flatMap((bytes) => stream.push(bytes));
@@ -253,7 +253,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
     expect(play(streaming, [bytes])).toMatchObject({ text: sseOf(start, open), failure: { code: "rate_limited" } });
   });
 
-  it("counts what was told before the end that never came", () => {
+  it("counts what was reported before the end that never came", () => {
     expect(play(streaming, chunks(start, open, close, change))).toMatchObject({
       text: sseOf(start, open, close, change),
       failure: { kind: "truncated" },
@@ -345,7 +345,7 @@ describe("an answer that a guardrail has replaced", () => {
     expect(play(translated({ stream: true }), chunks(...events))).toMatchObject({ finish: "refusal" });
   });
 
-  it("is not told of where the guardrail did nothing", () => {
+  it("is not reported where the guardrail did nothing", () => {
     const { text } = play(streaming, chunks(start, open, close, { ...change, ...none }, { ...stop, ...none }));
     expect(text).toBe(sseOf(start, open, close, change, stop));
   });

@@ -20,7 +20,7 @@ const tool = { name: "f", input_schema: { type: "object" } };
 const schema = { type: "json_schema", schema: { type: "object" } };
 const result = (content: unknown) => ({ type: "tool_result", tool_use_id: "toolu_1", content }) as JsonObject;
 
-/** Body → what it asks for besides: needs, features. */
+/** Body → what it requires besides: needs, features. */
 const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonly string[]])[] = [
   ["one text", hello, [], []],
   ["one text block", saying({ type: "text", text: "hi" }), [], []],
@@ -259,7 +259,7 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
     ["conversation", "native_messages"],
   ],
   [
-    "a block that a model once said and nobody knows",
+    "an unknown block of an earlier answer",
     answered({ type: "fallback", from: {}, to: {} }, { type: "of_the_future" }),
     [],
     ["conversation", "native_messages"],
@@ -328,7 +328,7 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
   ],
 ];
 
-describe("what a body asks for", () => {
+describe("what a body requires", () => {
   it.each(ASKING)("%s", (_name, value, needs, features) => {
     expect(validate(value)).toBeNull();
     const { shape, paths } = read(value);
@@ -354,7 +354,7 @@ describe("what a body asks for", () => {
     }
   });
 
-  it("names the member that asked first", () => {
+  it("names the member that required it first", () => {
     const { paths } = read(
       body({
         messages: [
@@ -373,7 +373,7 @@ describe("what a body asks for", () => {
     });
   });
 
-  it("signatures ask for the family that made them", () => {
+  it("signatures require the family that made them", () => {
     const families = (...content: JsonObject[]) => read(answered(...content)).shape.signatureFamilies;
     expect(families({ type: "thinking", thinking: "x", signature: "EqoB" })).toEqual(["anthropic"]);
     expect(families({ type: "redacted_thinking", data: "EmwK" })).toEqual(["anthropic"]);
@@ -523,7 +523,7 @@ describe("what is refused", () => {
     expect(validate(value)).toBeNull();
     const error = messagesSurface.parse(value, 100, headers);
     expect(error).toMatchObject({ status: 400, code, param });
-    // The sentence alone must tell what to change: agents show nothing else.
+    // The sentence alone must say what to change: agents show nothing else.
     if ("code" in error) expect(error.message).toContain(param);
     if (code === "removed_in_version") expect(error).toMatchObject({ message: expect.stringContaining("2026-10-21") });
   });

@@ -43,7 +43,7 @@ const usage = (output: number, reasoning: number | null) => ({
 });
 
 describe("a stream of messages", () => {
-  it("tells of thinking, text and calls, in their order", () => {
+  it("reports thinking, text and calls, in their order", () => {
     const events = tell([
       start,
       { type: "ping" },
@@ -195,7 +195,7 @@ describe("a stream of messages", () => {
     expect(tell([start, start, ended("end_turn"), stop]).filter(({ type }) => type === "start")).toHaveLength(1);
   });
 
-  it("a message that comes whole in its beginning is told", () => {
+  it("a message that comes whole in its beginning is reported", () => {
     const message = { model: "m", content: [{ type: "text", text: "hi" }], stop_reason: "end_turn" };
     const answer = collectAnswer(tell([{ type: "message_start", message }, stop]));
     expect(answer).toMatchObject({ blocks: [{ text: "hi" }], finish: { reason: "stop" } });
@@ -212,7 +212,7 @@ describe("a whole message", () => {
   const read = (value: unknown, request: Partial<GenerateRequest> = {}) =>
     messagesUpstream.parseAnswer(encoder.encode(JSON.stringify(value)), { ...plain, ...request }, targetWith());
 
-  it("tells what the stream of it tells", () => {
+  it("reports what the stream of it reports", () => {
     const content = [
       { type: "thinking", thinking: "hm", signature: "EqoB" },
       { type: "text", text: "see", citations: [{ url: "https://a.example" }] },
@@ -242,7 +242,7 @@ describe("a whole message", () => {
     expect(read(value)).toEqual([{ type: "failure", failure: expect.objectContaining({ kind }) }]);
   });
 
-  it("nothing follows a block that nobody can have asked for", () => {
+  it("nothing follows a block that no request can require", () => {
     const reported = read({
       content: [{ type: "novelty" }, { type: "text", text: "x" }],
       stop_reason: "end_turn",

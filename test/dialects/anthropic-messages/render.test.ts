@@ -121,7 +121,7 @@ describe("an answer as a stream of messages", () => {
     });
   });
 
-  it("says that a stop sequence may have ended it where the provider does not tell", () => {
+  it("says that a stop sequence may have ended it where the provider does not report it", () => {
     const context = contextOf(read(body({ stop_sequences: ["END"] })));
     const events = [
       { type: "start", model: null },
@@ -266,7 +266,7 @@ describe("a whole answer", () => {
     });
   });
 
-  it("a count without a count is a bug of whoever asks for its text", () => {
+  it("a count without a count is a bug of the code that formats it", () => {
     const answer = collectAnswer([{ type: "start", model: null }, finish("stop")]);
     expect(() => countTokensSurface.translation.renderAnswer(answer, contextOf())).toThrow("without a count");
   });

@@ -159,7 +159,7 @@ describe("a body in canon", () => {
     return [path, ...inner];
   }
 
-  it("no member of any object gets lost: one that nobody knows is native, refused or recorded", () => {
+  it("no member of any object gets lost: an unknown one is native, refused or recorded", () => {
     const everywhere = positions(rich);
     expect(everywhere.length).toBeGreaterThan(30);
     for (const path of everywhere) {

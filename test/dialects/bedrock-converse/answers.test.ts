@@ -131,7 +131,7 @@ describe("an answer in frames", () => {
     );
   });
 
-  it("tells the same things at once and byte by byte", () => {
+  it("reports the same things at once and byte by byte", () => {
     fc.assert(
       fc.property(arbitrary, (events) => {
         const bytes = joined(frames(written(events)));

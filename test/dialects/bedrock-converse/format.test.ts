@@ -527,7 +527,7 @@ describe("a budget for thinking in the middle of an answer", () => {
 
   it.each<[string, readonly Turn[], object]>([
     ["that began without thinking is left out", [assistant(call("c1")), answered], off],
-    ["whose thinking nobody signed is left out", [assistant(thought(null), call("c1")), answered], off],
+    ["whose thinking is unsigned is left out", [assistant(thought(null), call("c1")), answered], off],
     [
       "that began without thinking is left out after several calls",
       [assistant(call("c1")), answered, assistant(thought("sig"), call("c2")), more],

@@ -30,7 +30,7 @@ const answer = (content: readonly JsonValue[], stopReason = "end_turn") => ({
 });
 
 describe("a stream", () => {
-  it("tells of reasoning, text and calls, in their order", () => {
+  it("reports reasoning, text and calls, in their order", () => {
     const events = said(
       delta(0, { reasoningContent: { text: "h" } }),
       delta(0, { reasoningContent: { text: "m" } }),
@@ -191,7 +191,7 @@ describe("a stream", () => {
     ["a piece of it", delta(0, { toolResult: [{ text: "a" }] })],
     ["an image", { contentBlockStart: { contentBlockIndex: 0, start: { image: { format: "png" } } } }],
     ["a piece of it", delta(0, { image: { source: {} } })],
-  ])("%s is nothing that anybody asked for", (_name, event) => {
+  ])("%s was not requested", (_name, event) => {
     expect(said(event).at(-1)).toMatchObject({ failure: { kind: "malformed", code: "unexpected_output_item" } });
   });
 

@@ -14,7 +14,7 @@ import { REASONING_EFFORTS } from "../../../src/canon/request.ts";
 import type { FormattedRequest } from "../../../src/dialects/dialect.ts";
 import { hello } from "./target.ts";
 
-/** Takes members out of an object; what is left at the end is something that nobody understands. */
+/** Takes members out of an object; what is left at the end is not understood. */
 class Members {
   readonly #object: Record<string, JsonValue | undefined>;
 
@@ -57,7 +57,7 @@ class Members {
 
   close(): void {
     const rest = Object.keys(this.#object);
-    if (rest.length > 0) throw new Error(`nobody understands ${rest.join(", ")} of ${JSON.stringify(this.#object)}`);
+    if (rest.length > 0) throw new Error(`not understood: ${rest.join(", ")} of ${JSON.stringify(this.#object)}`);
   }
 }
 
@@ -118,7 +118,7 @@ function readMarked<Part extends object>(
     const ttl = mark.textOrNull("ttl");
     if (last === undefined || last.cache !== null || kind !== "default")
       throw new Error("a cache point that marks nothing");
-    if (ttl !== null && ttl !== "5m" && ttl !== "1h") throw new Error("a time that nobody knows");
+    if (ttl !== null && ttl !== "5m" && ttl !== "1h") throw new Error("an unknown time");
     parts.push({ ...last, cache: { ttl } });
   }
   return parts;
@@ -268,7 +268,7 @@ function readChoice(value: JsonValue | undefined): ToolChoice | null {
   if (rest.length === 0 && word === "auto") return null;
   if (rest.length === 0 && word === "any") return { mode: "required" };
   if (rest.length === 0 && word === "tool") return { mode: "named", name: new Members(more).text("name") };
-  throw new Error(`a choice of tools that nobody knows: ${word}`);
+  throw new Error(`an unknown choice of tools: ${word}`);
 }
 
 function readParallel(additional: Members): boolean | null {

@@ -93,7 +93,7 @@ describe("a request as the provider reads it", () => {
     );
   });
 
-  it("a count asks elsewhere, with the same conversation, and for nothing to be made", () => {
+  it("a count calls another path, with the same conversation, and for nothing to be made", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const { formatted: generate } = print(request);

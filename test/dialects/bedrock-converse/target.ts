@@ -72,7 +72,7 @@ export function frames(events: readonly Event[]): readonly Uint8Array[] {
   });
 }
 
-/** What is told of the pieces, and of their end. */
+/** What is reported of the pieces, and of their end. */
 export function tell(
   pieces: readonly Uint8Array[],
   request: GenerateRequest = withTools,

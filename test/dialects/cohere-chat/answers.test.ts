@@ -98,7 +98,7 @@ const calling = [
 ];
 
 describe("a stream", () => {
-  it("tells what was thought and said, in blocks of their own, and every count", () => {
+  it("reports what was thought and said, in blocks of their own, and every count", () => {
     expect(reported(...thinking)).toEqual([
       { type: "start", model: null },
       { type: "open", index: 0, block: { kind: "reasoning", summary: false } },
@@ -114,7 +114,7 @@ describe("a stream", () => {
     ]);
   });
 
-  it("tells a plan as text, and calls with their arguments; one without any has an empty object", () => {
+  it("reports a plan as text, and calls with their arguments; one without any has an empty object", () => {
     expect(answerOf(reported(...calling))).toEqual({
       model: null,
       blocks: [
@@ -141,7 +141,7 @@ describe("a stream", () => {
     }
   });
 
-  it("tells calls that overlap one after the other", () => {
+  it("reports calls that overlap one after the other", () => {
     const events = reported(
       start,
       call(0, "a", "x"),

@@ -99,7 +99,7 @@ describe("a request", () => {
     expect(dropped).toEqual(["top_p_limited"]);
   });
 
-  it("tells of alternatives, tiers, cache keys and names that nobody here has", () => {
+  it("reports alternatives, tiers, cache keys and names that this protocol does not have", () => {
     const { body, dropped } = printed({
       logprobs: 3,
       hints: { serviceTier: "flex", promptCacheKey: "k", promptCacheRetention: null },
@@ -186,7 +186,7 @@ describe("messages", () => {
     expect(printed(answered(call, say("after"))).dropped).toEqual(["parts_reordered"]);
   });
 
-  it("give unsigned thoughts back to models that think, and tell of it where they do not", () => {
+  it("give unsigned thoughts back to models that think, and record it where they do not", () => {
     const thought: AssistantPart = { kind: "reasoning", text: "hm", summary: false, signature: null, family: null };
     expect(messagesOf(answered(thought, say("yes")))).toMatchObject([
       {
@@ -362,7 +362,7 @@ describe("reasoning", () => {
       ["effort_as_budget"],
     ],
     ["how it is shown", { ...nothing, display: "concise" }, undefined, ["reasoning_display_dropped"]],
-  ])("is told: %s", (_name, reasoning, thinking, lost) => {
+  ])("is recorded: %s", (_name, reasoning, thinking, lost) => {
     const { body, dropped } = printed({ reasoning }, tabled);
     expect(body["thinking"]).toEqual(thinking);
     expect(dropped).toEqual(lost);

@@ -37,7 +37,7 @@ function meaning(request: GenerateRequest, dropped: ReadonlySet<DroppedField>): 
       logprobs: dropped.has("logprobs_coarser") && logprobs !== null ? 0 : logprobs,
       tools: dropped.has("tool_strictness_widened") ? tools.map((tool) => ({ ...tool, strict: true })) : tools,
       toolChoice: dropped.has("hint_dropped") && tools.length === 0 ? null : toolChoice,
-      // A penalty of 0 is what nobody asks for.
+      // A penalty of 0 has no effect.
       frequencyPenalty: request.frequencyPenalty === 0 ? null : request.frequencyPenalty,
       presencePenalty: request.presencePenalty === 0 ? null : request.presencePenalty,
     },

@@ -106,7 +106,7 @@ describe("a request", () => {
     [["high", "low"], "MEDIA_RESOLUTION_HIGH", ["image_detail_for_all"]],
     [["low", null], undefined, ["image_detail_for_all"]],
     [[null], undefined, []],
-  ])("asks for one detail for all images: %j", (details, resolution, dropped) => {
+  ])("requests one detail for all images: %j", (details, resolution, dropped) => {
     const source = { kind: "base64", mediaType: "image/png", data: "AA==" } as const;
     const images = details.map((detail) => ({ kind: "image", source, detail, cache: null }) as const);
     const made = format({ turns: [user(...images)] });
@@ -227,7 +227,7 @@ describe("signatures", () => {
     expect(partsOf(signed("call.a.b"), call("1")).body.contents[1].parts[0].thoughtSignature).toBe("a.b");
   });
 
-  it("that nobody gave are marked so, on the first of several calls, for models that sign", () => {
+  it("that were not given are marked so, on the first of several calls, for models that sign", () => {
     const turns = [user(text("x")), assistant(call("1"), call("2")), answered(result("1"), result("2"))];
     const { body, dropped } = format({ turns });
     expect(body.contents[1].parts.map((part: { thoughtSignature?: string }) => part.thoughtSignature)).toEqual([

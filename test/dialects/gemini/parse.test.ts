@@ -38,7 +38,7 @@ function whole(answer: unknown, request: Partial<GenerateRequest> = {}): readonl
 }
 
 describe("a stream", () => {
-  it("tells of thoughts, texts and calls, in their order", () => {
+  it("reports thoughts, texts and calls, in their order", () => {
     const events = stream([
       piece([{ text: "hm", thought: true }], {}, { usageMetadata: { promptTokenCount: 5, thoughtsTokenCount: 2 } }),
       piece([{ text: "a" }]),
@@ -172,7 +172,7 @@ describe("a stream", () => {
     expect(collectAnswer(stream([cut])).finish?.reason).toBe("stop");
   });
 
-  it("that fails in the middle tells our code and nothing of the provider's", () => {
+  it("that fails in the middle reports our code and nothing of the provider's", () => {
     const error = { error: { code: 503, status: "UNAVAILABLE", message: "canary" } };
     for (const item of [error, encoder.encode(`data: ${JSON.stringify([error])}\n\n`)]) {
       const events = stream([piece([{ text: "a" }]), item]);

@@ -148,7 +148,7 @@ function readSystem(instruction: Content | undefined): readonly Turn[] {
 function readContent(content: Content): readonly Turn[] {
   const { role, parts } = take(content, "role", "parts");
   if (role === "model") return [{ role: "assistant", name: null, content: parts.flatMap(readSaid) }];
-  if (role !== "user" || parts.length === 0) throw new Error("a turn of nobody, or of nothing");
+  if (role !== "user" || parts.length === 0) throw new Error("a turn without a role, or without content");
   if (parts.every(({ functionResponse }) => functionResponse !== undefined)) {
     return [{ role: "tool", results: parts.map(readResult) }];
   }
@@ -242,7 +242,7 @@ function readChoice(toolConfig: ToolConfig | undefined): {
 function readFormat(config: Config): OutputFormat | null {
   const { responseMimeType: type, responseJsonSchema: schema } = config;
   if (type === undefined) return null;
-  if (type !== "application/json") throw new Error("a media type that nobody asks for");
+  if (type !== "application/json") throw new Error("a media type that is never requested");
   return schema === undefined
     ? { kind: "json_object" }
     : { kind: "json_schema", name: null, description: null, schema, strict: null };

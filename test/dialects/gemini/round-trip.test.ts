@@ -18,8 +18,8 @@ const TARGETS = {
 };
 
 /**
- * What this protocol says in words of its own, before the rules of all protocols: thoughts are always summaries, and are shown unless somebody asks for
- * them not to be; calls that are forced, limited to names or forbidden keep to their schemas without being asked; one named function is a list of one.
+ * What this protocol says in words of its own, before the rules of all protocols: thoughts are always summaries, and are shown unless a request
+ * turns them off; calls that are forced, limited to names or forbidden keep to their schemas by themselves; one named function is a list of one.
  */
 function own(request: GenerateRequest, dropped: ReadonlySet<DroppedField>): GenerateRequest {
   const { reasoning } = request;

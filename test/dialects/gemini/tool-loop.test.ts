@@ -15,7 +15,7 @@ import { targetWith } from "./target.ts";
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const question = { role: "user", content: "What is the weather?" };
 
-/** A client of each protocol that gives back what it was told. */
+/** A client of each protocol that sends back what it received. */
 interface Client {
   readonly surface: Surface;
   readonly first: JsonObject;

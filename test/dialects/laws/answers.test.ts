@@ -57,7 +57,7 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
   const request = requestFor(protocol);
   const { telling } = protocol;
 
-  it("a stream that is printed and read again tells the same answer", () => {
+  it("a stream that is printed and read again reports the same answer", () => {
     fc.assert(
       fc.property(arbitrary, (events) => {
         const { body, ending, dropped } = print(protocol, events);
@@ -68,7 +68,7 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
     );
   });
 
-  it("a whole answer that is printed and read again tells the same answer, and the same as the stream of it", () => {
+  it("a whole answer that is printed and read again reports the same answer, and the same as the stream of it", () => {
     fc.assert(
       fc.property(arbitrary, (events) => {
         const answer = collectAnswer(events);
@@ -135,7 +135,7 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
     );
   });
 
-  it("cut at any byte, a stream has failed or is told whole", () => {
+  it("cut at any byte, a stream has failed or is reported whole", () => {
     fc.assert(
       fc.property(arbitrary, fc.double({ min: 0, max: 1, noNaN: true }), someCuts, (events, share, cuts) => {
         const { body, ending } = print(protocol, events);
@@ -176,14 +176,14 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
   });
 });
 
-/** How a body asks for the probabilities of the answer's tokens; protocols that are not here have no member for them. */
+/** How a body requests the probabilities of the answer's tokens; protocols that are not here have no member for them. */
 const ASKS_LOGPROBS: Readonly<Record<string, JsonObject>> = {
   "openai-chat": { logprobs: true, top_logprobs: 2 },
   "openai-responses": { include: ["message.output_text.logprobs"], top_logprobs: 2 },
 };
 
 describe("probabilities of tokens", () => {
-  it("are told by every protocol whose dialect has them", () => {
+  it("are reported by every protocol whose dialect has them", () => {
     const names = PROTOCOLS.filter(({ target }) => target.endpoint.features.includes("token_logprobs")).map(
       ({ name }) => name,
     );

@@ -111,7 +111,7 @@ describe("every change of a relayed request is named:", () => {
           );
           const named: readonly string[] = editsIn(edited.edits);
           const explained = (member: string): boolean =>
-            // The router's own member says how to route; it is not part of what a provider is asked.
+            // The router's own member says how to route; it is not part of what a provider gets.
             member === "provider" ||
             edited.stripped.includes(member) ||
             (edited.dropped ?? []).length > 0 ||

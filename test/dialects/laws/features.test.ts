@@ -80,7 +80,7 @@ function altered(value: JsonValue | undefined): JsonValue | null {
   return typeof value === "boolean" ? !value : null;
 }
 
-/** A request that the decision let through, and that nobody then could send. */
+/** A request that the decision let through, and that could then not be sent. */
 function isWrongly(outcome: Outcome): outcome is Extract<Outcome, { by: "translation" }> {
   return outcome.kind === "refused" && outcome.by === "translation" && outcome.word !== BROKEN_VALUE;
 }

@@ -35,7 +35,7 @@ export type Outcome =
   | { readonly kind: "refused"; readonly by: "surface"; readonly word: string; readonly param: string | null }
   /** The decision says no: the target lacks the feature, capability or signature family. */
   | { readonly kind: "refused"; readonly by: "decision"; readonly word: string; readonly param: string | null }
-  /** The translation says no, although the decision said yes: only for values that nobody could send. */
+  /** The translation says no, although the decision said yes: only for values that cannot be sent. */
   | { readonly kind: "refused"; readonly by: "translation"; readonly word: string; readonly param: string | null }
   | {
       readonly kind: "sent";
@@ -44,7 +44,7 @@ export type Outcome =
       readonly headers: readonly string[];
       readonly stripped: readonly string[];
       readonly dropped: readonly DroppedField[];
-      /** What the router itself makes use of: the route, the preferences, how the answer is to be told. */
+      /** What the router itself makes use of: the route, the preferences, how the answer is to be given. */
       readonly ours: readonly unknown[];
     };
 
@@ -87,7 +87,7 @@ function refused(by: "surface" | "translation", { code, param }: ServiceError): 
   return { kind: "refused", by, word: code, param };
 }
 
-/** A model that takes all that some models of its dialect take, and whose row tells efforts from budgets. */
+/** A model that takes all that some models of its dialect take, and whose row maps efforts to budgets. */
 const GENEROUS_BUDGETS = { low: 1_024, medium: 4_096, high: 16_384, max: 32_768 } as const;
 
 export function generousModel(dialect: GenerateDialect): ModelRow {
@@ -153,7 +153,7 @@ function glance(spoken: Spoken): string {
   return `### \`${spoken.operation}\`\n\n${table(["", ...DIALECT_NAMES.map((name) => `\`${name}\``)], rows)}`;
 }
 
-/** docs/translation-matrix.md: what every member of every surface becomes in every dialect, found out by asking the code. */
+/** docs/translation-matrix.md: what every member of every surface becomes in every dialect, found out by running the code. */
 export function translationMatrix(): string {
   const dropped = Object.entries(DROPPED_FIELDS).map(([field, meaning]) => [`\`${field}\``, meaning]);
   return `# Translation matrix

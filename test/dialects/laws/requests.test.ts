@@ -68,7 +68,7 @@ describe.each(PROTOCOLS)("$name as a language for requests", (protocol) => {
     );
   });
 
-  it("a printed request asks for nothing that its target does not have", () => {
+  it("a printed request requires nothing that its target does not have", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const { shape } = there(protocol, request).read;
@@ -85,7 +85,7 @@ describe.each(PROTOCOLS)("$name as a language for requests", (protocol) => {
 describe.each(PROTOCOLS.filter(({ target }) => target.endpoint.features.includes("count_tokens")))(
   "counting in $name",
   ({ upstream, target }) => {
-    it("asks elsewhere, with the same conversation, and for nothing to be made", () => {
+    it("calls another path, with the same conversation, and for nothing to be made", () => {
       fc.assert(
         fc.property(requestFor(allowedAt(target)), (request) => {
           const generate = upstream.format(request, target);

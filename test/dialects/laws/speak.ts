@@ -5,7 +5,7 @@ import type { AnswerContext } from "../../../src/dialects/dialect.ts";
 import { contextOf, NO_EDITS } from "./target.ts";
 import type { Protocol } from "./table.ts";
 
-/** A caller who streams and wants to know the counts, as far as the protocol lets one ask. `more`: what else the body asks. */
+/** A caller who streams and wants to know the counts, as far as the protocol lets one ask. `more`: what else the body requires. */
 export function contextFor({ spoken }: Protocol, more: JsonObject = {}): AnswerContext {
   const options =
     "stream_options" in spoken.fields && spoken.operation !== "responses"

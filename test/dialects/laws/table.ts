@@ -109,7 +109,7 @@ export const PROTOCOLS: readonly Protocol[] = DIALECT_NAMES.flatMap((name) => {
   if (spoken === undefined) return [];
   const telling = TELLINGS[name];
   if (telling === undefined)
-    throw new Error(`test/dialects/laws/table.ts does not say what ${name} tells of an answer`);
+    throw new Error(`test/dialects/laws/table.ts does not say what ${name} reports of an answer`);
   const signatureFamily = NATIVE_FAMILIES[name] ?? null;
   const target = targetOf(name, { ...MODEL, signatureFamily });
   return [{ name, spoken, upstream: upstreamFor("generate", name), target, signing: targetOf(name), telling }];

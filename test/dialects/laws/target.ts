@@ -78,7 +78,7 @@ export function targetOf(dialect: GenerateDialect, model: ModelRow = MODEL): Tar
   return { endpoint, model, provider };
 }
 
-/** What a request asks that the target does not have, as the decision compares it; `null` where it has all. */
+/** What a request requires that the target does not have, as the decision compares it; `null` where it has all. */
 export function lacking({ shape }: InferenceRequest, { endpoint, model }: Target): string | null {
   const isNative = SURFACE_DIALECT_OF[shape.operation] === endpoint.dialect;
   const features = isNative ? endpoint.nativeFeatures : endpoint.features;

@@ -18,7 +18,7 @@ const PAIRS = PROTOCOLS.flatMap((from) =>
   PROTOCOLS.filter((to) => to !== from).map((to) => ({ from, to, names: `${from.name} to ${to.name}` })),
 );
 
-/** What is told when one protocol's answer becomes another's: what both can tell. */
+/** What is reported when one protocol's answer becomes another's: what both can report. */
 function both(left: Telling, right: Telling): Telling {
   return {
     order: left.order && right.order,
@@ -94,7 +94,7 @@ describe.each(PAIRS)("answers from $names", ({ from, to }) => {
     );
   });
 
-  it("that the provider breaks off are failures, and the client is told so", () => {
+  it("that the provider breaks off are failures, and the client gets an error", () => {
     const error = codedError("upstream_truncated", "The answer broke off");
     fc.assert(
       fc.property(arbitrary, fc.double({ min: 0, max: 1, noNaN: true }), (events, share) => {

@@ -30,7 +30,7 @@ const minimal = { model: "upstream-model", messages: [{ role: "user", content: "
 const hints = { serviceTier: null, promptCacheKey: null, promptCacheRetention: null };
 
 describe("a request for a chat provider", () => {
-  it("forbids storing, and asks for the counts of streams", () => {
+  it("forbids storing, and requests the counts of streams", () => {
     expect(format({})).toEqual({
       path: "/chat/completions",
       body: { ...minimal, store: false },
@@ -135,7 +135,7 @@ describe("a request for a chat provider", () => {
         turns: [userTurn({ kind: "file", source: { kind: "url", url: "https://x.example" }, name: null, cache: null })],
       },
     ],
-  ])("refuses what it cannot say even if nobody else did: %j", (more) => {
+  ])("refuses what it cannot say even if no earlier check did: %j", (more) => {
     expect(chatUpstream.format(canon(more), targetOf("openai-chat"))).toMatchObject({
       status: 400,
       code: "feature_not_supported",

@@ -38,7 +38,7 @@ function stream(
   const events = [...parser.push(bytes), ...parser.end()];
   expect(brokenLaws(events)).toEqual([]);
   expect([...parser.push(bytes), ...parser.end()]).toEqual([]);
-  // Cut after every byte, the same is told.
+  // Cut after every byte, the same is reported.
   const slow = chatUpstream.parseStream(canon({ stream: true, ...more }), at);
   const pieces = Array.from(bytes, (byte) => Uint8Array.of(byte));
   expect([...pieces.flatMap((piece) => [...slow.push(piece)]), ...slow.end()]).toEqual(events);
@@ -62,7 +62,7 @@ const finishOf = (events: readonly InferenceEvent[]) => collectAnswer(events).fi
 const failureOf = (events: readonly InferenceEvent[]) => collectAnswer(events).failure;
 
 describe("a stream of a chat provider", () => {
-  it("is told as it comes", () => {
+  it("is reported as it comes", () => {
     expect(
       stream([chunk({ role: "assistant", content: "" }), chunk({ content: "a" }), chunk({}, "stop"), done]),
     ).toEqual([
@@ -278,7 +278,7 @@ describe("a stream of a chat provider", () => {
     ["text that is not JSON", [chunk({ content: "a" }), "<html>"], "malformed", null],
     ["JSON that is no object", ["[1]"], "malformed", null],
     [
-      "an answer that nobody asked for",
+      "an answer that was not requested",
       [{ choices: [{ index: 1, delta: { content: "a" } }] }],
       "malformed",
       "unexpected_output_item",
@@ -303,7 +303,7 @@ describe("a stream of a chat provider", () => {
     expect(JSON.stringify(events)).not.toContain("secret");
   });
 
-  it("tells nothing of a chunk after what made it fail", () => {
+  it("reports nothing of a chunk after what made it fail", () => {
     const call = { index: 0, id: "c", function: { name: "f", arguments: "{}" } };
     const events = stream([
       chunk({ content: [{ type: "text", text: "a" }, { type: "reference" }], tool_calls: [call] }),
@@ -328,7 +328,7 @@ describe("a stream of a chat provider", () => {
     expect(finishOf([...parser.push(new TextEncoder().encode(text)), ...parser.end()])).toBe("stop");
   });
 
-  it("tells log probabilities where they were requested, and only there", () => {
+  it("reports log probabilities where they were requested, and only there", () => {
     const entry = { token: "a", logprob: -0.5, bytes: [97], top_logprobs: [{ token: "b" }] };
     const lines = [
       { choices: [{ index: 0, delta: { content: "a" }, logprobs: { content: [entry, {}] }, finish_reason: "stop" }] },
@@ -340,7 +340,7 @@ describe("a stream of a chat provider", () => {
     expect(reported(null)).toMatchObject({ logprobs: [] });
   });
 
-  it("tells citations", () => {
+  it("reports citations", () => {
     const cited = {
       type: "url_citation",
       url_citation: { url: "u", title: "t", start_index: 0, end_index: 1, content: "x" },
@@ -405,7 +405,7 @@ describe("signed reasoning", () => {
     ]);
   });
 
-  it("is told with the model's family, a signature to a block", () => {
+  it("is reported with the model's family, a signature to a block", () => {
     const reasoning = collectAnswer(stream(lines)).blocks.filter(({ kind }) => kind === "reasoning");
     expect(reasoning).toEqual([
       { kind: "reasoning", text: "ab", summary: false, signature: "one", family: "family" },
@@ -421,7 +421,7 @@ describe("signed reasoning", () => {
     expect(JSON.stringify(events)).not.toContain('"signature":');
   });
 
-  it("is not told twice where its text stands beside the details", () => {
+  it("is not reported twice where its text stands beside the details", () => {
     const both = chunk({
       reasoning: "a",
       reasoning_details: [{ type: "reasoning.text", text: "a", signature: "one" }],
@@ -439,7 +439,7 @@ describe("a whole answer of a chat provider", () => {
     ...more,
   });
 
-  it("is told as the stream that it could have been", () => {
+  it("is reported as the stream that it could have been", () => {
     const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
     const events = whole(
       answer({ content: "a", reasoning: "r", tool_calls: [call, { ...call, id: "d" }] }, "tool_calls", { usage }),

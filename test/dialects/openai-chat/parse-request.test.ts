@@ -64,7 +64,7 @@ describe("what a request needs", () => {
     expect(refusal(more)).toMatchObject({ status: 400, code, param });
   });
 
-  it("lets members pass that ask for no memory", () => {
+  it("lets members pass that request no memory", () => {
     const nothing = { store: false, background: false, previous_response_id: null, conversation: null };
     expect(parse({ ...nothing, ...content({ type: "file", file_id: null, file: { file_data: "x" } }) }).model).toBe(
       "r",
@@ -102,7 +102,7 @@ const other = { type: "function", function: { name: "g" } };
 const tools = { tools: [tool] };
 const schema = { response_format: { type: "json_schema", json_schema: { name: "s", schema: {} } } };
 
-describe("what a request asks of a wire protocol", () => {
+describe("what a request requires of a wire protocol", () => {
   it.each<[string, JsonObject, Readonly<Record<string, string>>]>([
     ["one user's text", {}, {}],
     ["one text part", content({ type: "text", text: "x" }), {}],

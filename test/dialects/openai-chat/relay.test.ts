@@ -36,7 +36,7 @@ describe("the request on its way upstream", () => {
     expect(stripped.toSorted()).toEqual(["metadata", "safety_identifier", "user"]);
   });
 
-  it("asks for usage on streams, keeping the caller's other options", () => {
+  it("requests usage on streams, keeping the caller's other options", () => {
     const { body } = edit({ stream: true, stream_options: { include_obfuscation: false } });
     expect(body["stream_options"]).toEqual({ include_obfuscation: false, include_usage: true });
   });
@@ -153,7 +153,7 @@ describe("a relayed stream", () => {
     expect(seen).toMatchObject({ failure: null, finish: "stop", usage: { input: 3, output: 4 }, closing: "" });
   });
 
-  it("keeps the usage chunk to itself when the caller did not ask for it", () => {
+  it("keeps the usage chunk to itself when the caller did not request it", () => {
     expect(observe([delta("a", "stop"), usage, done]).relayed).not.toContain("prompt_tokens");
     const requested = { stream: true, stream_options: { include_usage: true } };
     expect(observe([delta("a", "stop"), usage, done], requested).relayed).toContain("prompt_tokens");
@@ -258,7 +258,7 @@ describe("a relayed stream", () => {
       "with spaces",
       '{"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}], "usage" : null }',
     ],
-  ])("passes on `usage: null` only to callers that asked for usage: %s", (_where, data) => {
+  ])("passes on `usage: null` only to callers that requested usage: %s", (_where, data) => {
     const event = new TextEncoder().encode(`data: ${data}\n\n`);
     const unasked = '{"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}';
     expect(observe([event, done])).toMatchObject({ failure: null, relayed: `data: ${unasked}\n\ndata: [DONE]\n\n` });
@@ -310,7 +310,7 @@ describe("a whole answer", () => {
     expect(read(value).failure?.kind ?? null).toBe(kind);
   });
 
-  it("of one choice where two were asked for has failed, as its stream has", () => {
+  it("of one choice where two were requested has failed, as its stream has", () => {
     const bytes = new TextEncoder().encode(JSON.stringify({ choices: [{ message: {}, finish_reason: "stop" }] }));
     const { ending } = chatSurface.relay.readAnswer(bytes, contextOf(parse({ n: 2 })));
     expect(ending.failure).toMatchObject({ kind: "malformed", code: "missing_finish_reason" });

@@ -65,7 +65,7 @@ describe("a rendered stream", () => {
     });
   });
 
-  it("ends with the counts where the caller asked, and every chunk before says that it has none", () => {
+  it("ends with the counts on request, and every chunk before says that it has none", () => {
     const { chunks } = render([...story([text, "a"]), usage, finish("stop")], included);
     expect(chunks.map((chunk) => chunk["usage"])).toEqual([
       null,
@@ -124,7 +124,7 @@ describe("a rendered stream", () => {
     expect(answerOf(events).dropped).toEqual(["stop_sequence_unnamed"]);
   });
 
-  it("sends log probabilities to those who asked", () => {
+  it("sends log probabilities on request", () => {
     const logprobs = [{ token: "a", logprob: -1, bytes: null, top: [] }];
     const [start, open, , close] = story([text, "a"]);
     const said: InferenceEvent = { type: "text", index: 0, text: "a", logprobs };
@@ -313,7 +313,7 @@ function joined(events: readonly InferenceEvent[]): readonly string[] {
 }
 
 describe("there and back", () => {
-  it("a rendered stream, parsed again, tells the same", () => {
+  it("a rendered stream, parsed again, reports the same", () => {
     fc.assert(
       fc.property(blocks, fc.constantFrom<FinishReason>("stop", "length", "content_filter"), (parts, reason) => {
         const hasCall = parts.some(([block]) => block.kind === "tool_call");

@@ -86,7 +86,7 @@ describe("a body in canon", () => {
     });
   });
 
-  it("records that it does not pad streams where a caller asks for it", () => {
+  it("records that it does not pad streams where a caller requests it", () => {
     const padded = (include_obfuscation: boolean) =>
       toCanon({ stream: true, stream_options: { include_obfuscation } }).dropped;
     expect([padded(true), padded(false)]).toEqual([["hint_dropped"], []]);
@@ -101,7 +101,7 @@ describe("a body in canon", () => {
     expect(JSON.stringify(request.tools[0]?.parameters)).toBe('{"maximum":12345678901234567890}');
   });
 
-  it("caps the output: the smaller of asked and allowed, or the cap where nothing was asked", () => {
+  it("caps the output: the smaller of requested and allowed, or the cap where nothing was requested", () => {
     const capped = (body: JsonObject) => toCanon(body, { ...NO_EDITS, maxOutputTokens: 10 }).request.maxOutputTokens;
     expect([capped({}), capped({ max_tokens: 5 }), capped({ max_completion_tokens: 50 })]).toEqual([10, 5, 10]);
   });
@@ -400,7 +400,7 @@ describe("the law of the features", () => {
   });
 });
 
-/** Members whose translation changes nothing by design: our own, and what only shapes how the answer is told. */
+/** Members whose translation changes nothing by design: our own, and what only shapes how the answer is given. */
 const DEFAULTS: ReadonlySet<string> = new Set(["provider", "modalities"]);
 
 const PROBES: Readonly<Record<string, JsonObject["x"]>> = {

@@ -106,7 +106,7 @@ export const ODDITIES: readonly Oddity[] = [
     input: 7,
   },
   {
-    name: "OpenRouter: processing comments, reasoning told twice",
+    name: "OpenRouter: processing comments, reasoning reported twice",
     stream: `: OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n${sse(
       chunk({ content: "", reasoning: "Hm", reasoning_details: [{ type: "reasoning.text", text: "Hm", index: 0 }] }),
       hello,

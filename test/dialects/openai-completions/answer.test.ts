@@ -112,12 +112,12 @@ describe("a provider's stream", () => {
       { type: "failure", failure: { kind: "malformed" } },
     ],
     [
-      "with a second choice that nobody asked for is malformed",
+      "with a second choice that was not requested is malformed",
       event({ choices: [{ index: 1, text: "a", finish_reason: null }] }),
       { type: "failure", failure: { kind: "malformed" } },
     ],
     [
-      "with a reason that nobody knows has failed",
+      "with an unknown reason has failed",
       `${chunk("a", "bored")}${event("[DONE]")}`,
       { type: "failure", failure: { kind: "malformed", code: "unknown_finish_reason" } },
     ],

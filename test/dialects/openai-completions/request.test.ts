@@ -85,7 +85,7 @@ describe("the schema", () => {
   });
 });
 
-describe("what a body asks for", () => {
+describe("what a body requires", () => {
   it.each<[string, JsonObject, readonly string[], readonly string[]]>([
     ["a plain text nothing", {}, [], []],
     ["a list of one text nothing", { prompt: ["a"] }, [], []],
@@ -204,7 +204,7 @@ describe("the relay's request", () => {
     expect(completionsSurface.relay.path(endpoint)).toBe("/completions");
   });
 
-  it("asks for usage on streams, keeping the caller's options, unless the provider refuses them", () => {
+  it("requests usage on streams, keeping the caller's options, unless the provider refuses them", () => {
     const stream = { stream: true, stream_options: { include_obfuscation: false } };
     expect(edit(stream).body["stream_options"]).toEqual({ include_obfuscation: false, include_usage: true });
     expect(edit({}).body).not.toHaveProperty("stream_options");
@@ -356,7 +356,7 @@ describe("another protocol's request for an endpoint of this one", () => {
     });
   });
 
-  it("asks for usage on streams unless the provider refuses the member", () => {
+  it("requests usage on streams unless the provider refuses the member", () => {
     const streamed = { ...request, stream: true };
     expect(completionsUpstream.format(streamed, target)).toMatchObject({
       body: { stream: true, stream_options: { include_usage: true } },

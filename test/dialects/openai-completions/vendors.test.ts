@@ -51,7 +51,7 @@ describe("vendors of legacy completions", () => {
     }
   });
 
-  it("tell of errors beside the object's kind, in streams and whole", () => {
+  it("report errors beside the object's kind, in streams and whole", () => {
     const error = JSON.stringify({ object: "error", message: "m", code: 500 });
     const encoder = new TextEncoder();
     const parser = completionsUpstream.parseStream(canon({ stream: true }), target);

@@ -17,7 +17,7 @@ const assistant = (...content: readonly AssistantPart[]): Turn => ({ role: "assi
 const call = { kind: "tool_call", id: "c", name: "f", arguments: "{}", cache: null } as const;
 
 describe("a request as a provider takes it", () => {
-  it("is small where little is asked", () => {
+  it("is small for a small request", () => {
     expect(format()).toEqual({
       path: "/responses",
       body: {

@@ -269,7 +269,7 @@ describe("what a request needs and uses", () => {
       ["conversation"],
     ],
     [
-      "a member that nobody knows",
+      "an unknown member",
       part({ type: "input_text", text: "x", shade: 1 }),
       [],
       ["conversation", "native_responses"].slice(1),

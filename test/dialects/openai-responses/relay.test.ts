@@ -52,7 +52,7 @@ describe("the request on its way upstream", () => {
     expect(edit({ zzz: 1 }, {}, "forward").body).toHaveProperty("zzz", 1);
   });
 
-  it("takes out what a policy asks for", () => {
+  it("takes out what a policy requests", () => {
     const present = Object.fromEntries(STRIPPABLE_FIELDS.map((name) => [name, name === "metadata" ? {} : "x"]));
     const { body, stripped } = edit({ ...present, prompt_cache_options: {} }, { stripFields: STRIPPABLE_FIELDS });
     expect(Object.keys(body).toSorted()).toEqual(["input", "model", "store"]);
@@ -398,7 +398,7 @@ describe("a whole answer", () => {
     ["no JSON object", [], "malformed"],
     ["still going on", resource("in_progress"), "malformed"],
     ["still waiting", resource("queued"), "malformed"],
-    ["a status that nobody knows", resource("complete"), "malformed"],
+    ["an unknown status", resource("complete"), "malformed"],
     ["another protocol", { id: "x", choices: [] }, "malformed"],
     ["no output", { ...full, status: "completed" }, "malformed"],
     ["cancelled", resource("cancelled", { error: { code: "x", message: "words" } }), "error_frame"],

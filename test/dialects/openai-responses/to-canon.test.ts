@@ -35,7 +35,7 @@ describe("reasoning of another protocol", () => {
     },
   );
 
-  it("of earlier versions, without text, is read as before, and so is what nobody sealed", () => {
+  it("of earlier versions, without text, is read as before, and so is unsealed reasoning", () => {
     expect(said({ type: "reasoning", summary: [], encrypted_content: "sbx1.anthropic.c2ln+/=" })).toMatchObject(
       reasoning(""),
     );
@@ -255,7 +255,7 @@ describe("the other members in canon", () => {
     ).toMatchObject({ request: { maxOutputTokens: expected } });
   });
 
-  it("takes out what a policy asks for", () => {
+  it("takes out what a policy requests", () => {
     const request = parse({ service_tier: "flex", prompt_cache_key: "k", prompt_cache_options: {} });
     expect(
       responsesSurface.translation.toCanon(request, "reject", {
@@ -274,7 +274,7 @@ describe("the other members in canon", () => {
     const { toCanon: translate } = responsesSurface.translation;
     expect(translate(unknown, "forward", NO_EDITS)).toMatchObject({ code: "unknown_field", param: "zzz" });
     expect(translate(unknown, "strip", NO_EDITS)).toMatchObject({ stripped: ["unknown_field"] });
-    // Members that ask for this protocol: the decision keeps them from a translation; one that came all the same does not vanish.
+    // Members that request this protocol: the decision keeps them from a translation; one that came all the same does not vanish.
     for (const more of [
       { max_tool_calls: 2 },
       { tool_choice: { type: "mcp" } },

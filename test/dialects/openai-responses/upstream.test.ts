@@ -64,7 +64,7 @@ describe("a provider's stream", () => {
       "stop",
     ],
     [
-      "text that only its part tells",
+      "text that is only in its part",
       [
         item("added", 0, message()),
         event("content_part.done", 0, { part: { type: "output_text", text: "ab" } }),
@@ -74,13 +74,13 @@ describe("a provider's stream", () => {
       "stop",
     ],
     [
-      "text that only its item tells",
+      "text that is only in its item",
       [item("done", 0, message({ type: "output_text", text: "ab" })), end("completed")],
       [text("ab")],
       "stop",
     ],
     [
-      "text that only the end tells",
+      "text that is only in the end",
       [end("completed", { output: [message({ type: "output_text", text: "ab" })] })],
       [text("ab")],
       "stop",
@@ -142,7 +142,7 @@ describe("a provider's stream", () => {
       "tool_calls",
     ],
     [
-      "a call that only its item tells",
+      "a call that is only in its item",
       [item("done", 0, call('{"a":1}')), end("completed")],
       [{ kind: "tool_call", id: "c", name: "fn", arguments: '{"a":1}' }],
       "tool_calls",
@@ -175,7 +175,7 @@ describe("a provider's stream", () => {
       "length",
     ],
     ["the filter", [end("incomplete", { incomplete_details: { reason: "content_filter" } })], [], "content_filter"],
-    ["events that nobody knows", [{ type: "response.shining" }, { type: "keepalive" }, end("completed")], [], "stop"],
+    ["unknown events", [{ type: "response.shining" }, { type: "keepalive" }, end("completed")], [], "stop"],
   ])("%s", (_, events, blocks, reason) => {
     expect(answer(...events)).toMatchObject({ model: "gpt", blocks, finish: { reason }, failure: null });
   });
@@ -196,7 +196,7 @@ describe("a provider's stream", () => {
       "x",
     ],
     [
-      "a summary that only its item tells",
+      "a summary that is only in its item",
       [
         item(
           "done",
@@ -229,14 +229,14 @@ describe("a provider's stream", () => {
     ],
     ["full text that is only done", [event("reasoning_text.done", 0, { text: "a" })], "a", false, null],
     [
-      "full text that only its part tells",
+      "full text that is only in its part",
       [event("reasoning_part.done", 0, { part: { type: "reasoning_text", text: "a" } })],
       "a",
       false,
       null,
     ],
     [
-      "full text that only its item tells",
+      "full text that is only in its item",
       [item("done", 0, thinking({ content: [{ type: "reasoning_text", text: "a" }] }))],
       "a",
       false,
@@ -259,7 +259,7 @@ describe("a provider's stream", () => {
     ]);
   });
 
-  it("does not pass on a seal that nobody is said to read", () => {
+  it("does not pass on a seal without a family that reads it", () => {
     const target = { ...TARGET, model: { ...TARGET.model, signatureFamily: null } };
     const sealed = item("done", 0, thinking({ encrypted_content: "x", summary: [{ text: "a" }] }));
     const events = parseWire(wire(created, sealed, end("completed")), 7, target);
@@ -267,7 +267,7 @@ describe("a provider's stream", () => {
     expect(events).toContainEqual({ type: "dropped", field: "signature_dropped" });
   });
 
-  it("tells probabilities and citations once", () => {
+  it("reports probabilities and citations once", () => {
     const logprob = { token: "a", logprob: -1, bytes: [97], top_logprobs: [{ token: "b", logprob: -2, bytes: [98] }] };
     const cited = { type: "url_citation", url: "https://x.example", title: "X", start_index: 0, end_index: 1 };
     const file = { type: "file_citation", file_id: "f" };

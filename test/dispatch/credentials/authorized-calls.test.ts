@@ -80,7 +80,7 @@ interface Options {
 
 type Row = readonly [upstream: Upstream, more: Partial<ProviderRow>, access: Partial<Access>];
 
-/** Asks the rows in order, as a request does. */
+/** Calls the rows in order, as a request does. */
 function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome> {
   const providers = rows.map(([{ url }, more], index) => provider(`p${index}`, { baseUrl: `${url}/base`, ...more }));
   const endpoints = providers.map(({ id }, index) => endpoint(`e${index}`, { provider: id }));
@@ -205,7 +205,7 @@ describe("a call with credentials of its own", () => {
     expect(silent.calls.length).toBeGreaterThan(0);
   });
 
-  it("asks a token service once for all calls that wait", async () => {
+  it("calls a token service once for all calls that wait", async () => {
     const tokens = await startTokenServer(() => ({
       body: JSON.stringify({
         AccessKeyId: "c",

@@ -103,7 +103,7 @@ describe("a signed call", () => {
     expect(parts(headers["authorization"])["signature"]).toBe(signatureOf(canonical, "eu-west-1", "bedrock", keys));
   });
 
-  it("covers the protocol's own headers, so that nobody can change them on the way", async () => {
+  it("covers the protocol's own headers, so that they cannot be changed on the way", async () => {
     const plain = await sign({ headers: ["anthropic-version", "2023-06-01"] });
     const changed = await sign({ headers: ["anthropic-version", "2023-06-02"] });
     expect(parts(plain["authorization"])["headers"]).toContain("anthropic-version");

@@ -41,7 +41,7 @@ const token = (text: string) => ({
 });
 
 describe("headers with a Google token", () => {
-  it("of a file beside routes.yaml: asked for anew each time, with the scopes", async () => {
+  it("of a file beside routes.yaml: requested anew each time, with the scopes", async () => {
     let requested = 0;
     const server = await startTokenServer(() => token(`token-${(requested += 1)}`));
     const file = write("federated.json", federated(server.url));
@@ -109,7 +109,7 @@ describe("headers with a Google token", () => {
     ["is of no known type", { type: "something" }, "type that is not known"],
     ["is of a type named like a member of every object", { type: "constructor" }, "type that is not known"],
     [
-      "impersonates nobody",
+      "impersonates no account",
       { type: "impersonated_service_account", source_credentials: {}, service_account_impersonation_url: "x" },
       "no account to impersonate",
     ],

@@ -134,7 +134,7 @@ describe("a value that is renewed", () => {
     expect(requested).toHaveLength(1);
   });
 
-  it("gives a question up that is never answered, and asks again", async () => {
+  it("gives a call up that is never answered, and calls again", async () => {
     const { requested, renewed } = source();
     const outcome = failureOf(renewed.get());
     await vi.advanceTimersByTimeAsync(30_000);

@@ -98,7 +98,7 @@ describe("preferred speeds", () => {
   const measuresOf = (id: string): Measures | null => measures.get(id) ?? null;
 
   it.each<[string, ProviderPreferences, string]>([
-    ["nothing asked", {}, "abc"],
+    ["nothing requested", {}, "abc"],
     ["seconds, not milliseconds", { preferred_max_latency: { p50: 2 } }, "abc"],
     ["the slow one goes last, the unmeasured one does not", { preferred_max_latency: { p50: 1.999 } }, "bca"],
     ["at the edge of a percentile", { preferred_max_latency: { p90: 2 } }, "abc"],
@@ -194,7 +194,7 @@ describe("every arrangement", () => {
     );
   });
 
-  it("keeps the order of tiers where nothing is out or asked for", () => {
+  it("keeps the order of tiers where nothing is out or preferred", () => {
     fc.assert(
       fc.property(world, (drawn) => {
         const { candidates, at } = built({ ...drawn, wanted: null });

@@ -106,7 +106,7 @@ describe("an endpoint that fails", () => {
     expect(orderOf(tracker, 10_100)).toBe("abc");
   });
 
-  it("has no trial for a plan that is only it, and is asked all the same", () => {
+  it("has no trial for a plan that is only it, and is called all the same", () => {
     const tracker = withoutA();
     const only = tracker.arrange(tier(["a"]), { maxEjectedShare: 1, isOrdered: false }, null, null, 0, seeded(1));
     expect(idsOf(only.order)).toEqual(["a"]);
@@ -147,7 +147,7 @@ describe("how an endpoint stands", () => {
     in_flight: 0,
   };
 
-  it("is said of one that nobody has asked yet", () => {
+  it("is reported of one that has not been called yet", () => {
     expect(new EndpointTracker(() => SETTINGS).status("a", 0)).toEqual(unknown);
   });
 
@@ -180,7 +180,7 @@ describe("how an endpoint stands", () => {
     expect(tracker.status("b", 700)).toMatchObject({ state: "healthy", until: null, failure: null });
   });
 
-  it("can be asked without changing it: the trial is still there", () => {
+  it("can be read without changing it: the trial is still there", () => {
     const tracker = withoutA();
     for (let time = 0; time < 5; time += 1) tracker.status("a", 10_000);
     expect(orderOf(tracker, 10_000)).toBe("abc");

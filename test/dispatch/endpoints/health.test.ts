@@ -233,7 +233,7 @@ describe("a trial", () => {
     expect(often.takeProbe(short, 6_000)).toBe(true);
   });
 
-  it("is nobody's probe without settings for one", () => {
+  it("is not probed without settings for it", () => {
     expect(ejected().takeProbe(SETTINGS, 10_000)).toBe(false);
   });
 });

@@ -53,7 +53,7 @@ describe("a limiter", () => {
     expect(await gate.enter(NEVER)).toBeNull();
   });
 
-  it("lets no request overtake: a slot goes to who waits before anybody can ask for it", async () => {
+  it("lets no request overtake: a slot goes to who waits before anybody can request it", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
     const leave = admitted(gate.tryEnter());
     const waiting = gate.enter(NEVER);
@@ -86,7 +86,7 @@ describe("a limiter", () => {
     expect(gate.inFlight).toBe(0);
   });
 
-  it("leaves a slot with whoever was given it, though the signal is aborted before they hear of it", async () => {
+  it("leaves a slot with the request that was given it, though the signal is aborted before they hear of it", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
     const leave = admitted(gate.tryEnter());
     const controller = new AbortController();
@@ -163,7 +163,7 @@ describe("the time in a limiter's queue", () => {
     expect([gate.waiting, vi.getTimerCount()]).toEqual([0, 0]);
   });
 
-  it("takes nobody's slot when a waiter in the middle has waited too long", async () => {
+  it("takes no slot when a waiter in the middle has waited too long", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
     const leave = admitted(gate.tryEnter());
     const names: string[] = [];
@@ -421,7 +421,7 @@ describe("hundreds of thousands of calls", () => {
         const third = gate.enter(NEVER, signal);
         const controller = new AbortController();
         const fourth = gate.enter(NEVER, controller.signal);
-        if (gate.waiting !== 2) throw new Error("nobody waits");
+        if (gate.waiting !== 2) throw new Error("nothing waits");
         controller.abort();
         first();
         second?.();

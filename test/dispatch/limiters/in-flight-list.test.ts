@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { InFlightList } from "../../../src/dispatch/stop-order.ts";
 
 describe("a in-flight list", () => {
-  it("has those who came and have not left, in their order, whoever leaves twice", () => {
+  it("has those who came and have not left, in their order, even if one leaves twice", () => {
     const steps = fc.array(fc.oneof(fc.constant(null), fc.nat(30)), { maxLength: 200 });
     fc.assert(
       fc.property(steps, (moves) => {

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { QueueSettings } from "../../../src/canon/table.ts";
 import type { Release } from "../../../src/dispatch/concurrency-limiter.ts";
 
-/** A queue in which nobody waits too long or finds no room, unless the test says so. */
+/** A queue in which no request waits too long or finds no room, unless the test says so. */
 export function queue(more: Partial<QueueSettings> = {}): QueueSettings {
   return { size: 1_000, wait: 60_000, ...more };
 }

@@ -14,7 +14,7 @@ export type Reply =
   | { readonly kind: "slow"; readonly status: number }
   | { readonly kind: "status"; readonly status: number; readonly retryAfter?: string };
 
-/** What the stub providers were asked, and how many calls were under way at most. */
+/** The requests that the stub providers got, and how many calls were under way at most. */
 export interface CallLog {
   readonly calls: { readonly endpoint: string; readonly inputs: readonly string[] }[];
   running: number;
@@ -116,7 +116,7 @@ export function echoTask(inputs: readonly string[], size: number, takesGaps: boo
     refusals: new Map(),
     takesGaps,
     answer: () => {
-      throw new Error("not asked here");
+      throw new Error("not called here");
     },
   };
 }

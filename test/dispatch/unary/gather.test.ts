@@ -52,7 +52,7 @@ function failing(times: number, reply: Reply, only: (inputs: readonly string[]) 
 }
 
 describe("gathering parts", () => {
-  it("asks for every part once, at most four at a time, and keeps their order", async () => {
+  it("requests every part once, at most four at a time, and keeps their order", async () => {
     const log = emptyCallLog();
     const gathered = await new Gathering(jobOf([{ id: "a", reply: () => ok }], log)).run();
     expect(textsOf(gathered)).toEqual(PARTS);
@@ -62,7 +62,7 @@ describe("gathering parts", () => {
     expect(gathered.calls).toBe(5);
   });
 
-  it("asks again for the missing part only", async () => {
+  it("requests only the missing part again", async () => {
     const log = emptyCallLog();
     const reply = failing(1, broken, (inputs) => inputs.includes("t4"));
     const gathered = await new Gathering(jobOf([{ id: "a", reply }], log)).run();
@@ -134,7 +134,7 @@ describe("gathering parts", () => {
     [1, 1],
     [2, 2],
     [10, 4],
-  ])("with %i attempts allowed, a part of two endpoints is asked for %i times", async (maxAttempts, expected) => {
+  ])("with %i attempts allowed, a part of two endpoints is requested %i times", async (maxAttempts, expected) => {
     const log = emptyCallLog();
     const stubs = [
       { id: "a", reply: () => broken },
@@ -192,7 +192,7 @@ describe("gathering parts", () => {
     expect(log.running).toBe(0);
   });
 
-  it("asks a second candidate too where the first is slow, and takes the first answer", async () => {
+  it("calls a second candidate too where the first is slow, and takes the first answer", async () => {
     const log = emptyCallLog();
     const stubs = [
       { id: "a", reply: (inputs: readonly string[]) => (inputs.includes("t4") ? ({ kind: "never" } as const) : ok) },

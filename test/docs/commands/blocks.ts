@@ -3,7 +3,7 @@ import { join, relative, resolve } from "node:path";
 
 export const ROOT = resolve(import.meta.dirname, "../../..");
 
-/** What stands in a comment above a block; `docs/README.md` tells writers of pages. */
+/** What stands in a comment above a block; `docs/README.md` explains it to writers of pages. */
 export type Mark =
   | { readonly kind: "not executed"; readonly reason: string }
   | { readonly kind: "executed by"; readonly file: string }

@@ -27,7 +27,7 @@ esac
 exec "$DOCS_NODE" "$DOCS_MAIN" "$@"
 `;
 
-/** A page serves in one terminal and asks in another: here the command comes back when it listens. */
+/** A page serves in one terminal and calls in another: here the command comes back when it listens. */
 const SERVE_BESIDE = `#!/bin/bash
 pids="$DOCS_STATE/$1.pid" log="$DOCS_STATE/$1.log"
 if [ -f "$pids" ]; then

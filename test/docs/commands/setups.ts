@@ -23,7 +23,7 @@ export interface PageSetup {
   readonly varies?: Varies;
 }
 
-/** Asks for a chat. */
+/** Requests a chat. */
 const chat = (route: string, key = "SIGNALBOX_KEY"): string =>
   `curl -s http://127.0.0.1:$PORT/v1/chat/completions -H "Authorization: Bearer $${key}" \
   -H 'Content-Type: application/json' -d '{"model": "${route}", "messages": [{"role": "user", "content": "Hello"}]}'\n`;
@@ -98,7 +98,7 @@ export const SETUPS: Readonly<Record<string, PageSetup>> = {
     served: true,
     setup: `KEY=$(signalbox keys create --workspace acme-dev --scopes inference --owner a --expires 1d --requests-per-minute 30 --quiet)
 ${until(chat("chat-small", "KEY").trimEnd())}`,
-    // A key stands in the list with what it has used in the present minute: asked again, in a minute that does not end at once.
+    // A key stands in the list with what it has used in the present minute: requested again, in a minute that does not end at once.
     before: {
       "$ signalbox limits --workspace acme-dev": `if [ "$(date +%-S)" -gt 52 ]; then sleep $((61 - $(date +%-S))); fi
 ${chat("chat-small", "KEY")}`,

@@ -7,7 +7,7 @@ import { ROOT } from "./blocks.ts";
 /** Commands with commands of their own. */
 const GROUPS: readonly string[] = ["policy", "keys", "evidence"];
 
-/** What is wrong in a block that nobody runs: commands, flags, scripts and files that do not exist. */
+/** What is wrong in a block that is not run: commands, flags, scripts and files that do not exist. */
 export async function wrongIn(text: string): Promise<readonly string[]> {
   const commands = text
     .replaceAll(/\\\n/g, " ")

@@ -11,7 +11,7 @@ export interface IdentityProvider {
   account: { readonly subject: string; readonly groups: readonly string[]; readonly name: string } | null;
 }
 
-/** A real provider of OpenID Connect, which asks nobody for a password and lets in whom the test says. */
+/** A real provider of OpenID Connect, which requires no password and signs in the person that the test names. */
 export async function startIdentityProvider(callback: string): Promise<IdentityProvider> {
   const server = createServer();
   await new Promise<void>((resolve) => {

@@ -105,7 +105,7 @@ describe("signing in at an identity provider", () => {
     expect(answer.json.scopes).not.toContain("inference");
   });
 
-  it("keeps a name only where the configuration asks for it, and no group that has no role", async () => {
+  it("keeps a name only where the configuration requires it, and no group that has no role", async () => {
     const own = await startOidc((settings) => ({
       ...settings,
       oidc: { ...Reflect.get(settings, "oidc"), name_claim: "name" },
@@ -144,7 +144,7 @@ describe("signing in at an identity provider", () => {
     expect((await get("/v1/governance/summary")).status).toBe(200);
   });
 
-  it("reads all workspaces of its roles at once where it is asked to, and no other", async () => {
+  it("reads all workspaces of its roles at once on request, and no other", async () => {
     const own = await startOidc();
     for (const workspace of ["small", "large", "metered"]) {
       const { text } = await addKey(own.server.store, workspace, ["inference", "catalogue:read"]);
@@ -284,7 +284,7 @@ describe("signing in at an identity provider", () => {
     expect(answer.json.signed_in).toBe(false);
   });
 
-  it("answers for the workspace that is asked about", async () => {
+  it("answers for the requested workspace", async () => {
     const own = await startOidc();
     own.idp.account = { subject: "b", groups: ["risk", "readers"], name: "B" };
     const { get } = await signIn(own);
@@ -292,7 +292,7 @@ describe("signing in at an identity provider", () => {
     expect([json.workspace, json.roles, json.workspaces]).toEqual(["small", ["viewer"], ["large", "small"]]);
   });
 
-  it("is refused without a role, and says what to ask for", async () => {
+  it("is refused without a role, and says what to request", async () => {
     const own = await startOidc();
     own.idp.account = { subject: "b", groups: ["<script>"], name: "B" };
     const { callback, answer } = await signIn(own);
@@ -335,7 +335,7 @@ describe("signing in at an identity provider", () => {
     expect((await follow(returned, again)).status).toBe(403);
   });
 
-  it("says that the provider cannot be asked", async () => {
+  it("says that the provider cannot be reached", async () => {
     const own = await startOidc((settings) => ({
       ...settings,
       oidc: { ...Reflect.get(settings, "oidc"), issuer: "http://127.0.0.1:9" },

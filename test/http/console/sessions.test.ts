@@ -237,7 +237,7 @@ describe("a session", () => {
     expect(cookieOf(answer)).toBe("");
   });
 
-  it("answers 503 while the store cannot be asked", async () => {
+  it("answers 503 while the store cannot be read", async () => {
     const { server, origin } = await startConsole();
     const { text } = await addKey(server.store, "large", READING);
     const { cookie } = await signIn(origin, text);

@@ -197,7 +197,7 @@ it("an issuer's tokens end with the issuer", async () => {
   await expect.poll(async () => (await show(token)).status, { timeout: 6_000 }).toBe(401);
 });
 
-it("a damaged public key in the store harms nobody else's tokens", async () => {
+it("a damaged public key in the store does not affect tokens of other keys", async () => {
   await server.store.issuers.publish({ kid: "damaged", publicKey: "not a key", expiresAt: Date.now() + 600_000 });
   expect((await show(await sign({}, { kid: "damaged" }))).status).toBe(401);
   expect((await show(await sign())).status).toBe(200);

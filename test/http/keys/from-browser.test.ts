@@ -108,7 +108,7 @@ describe("a token", () => {
     expect([free.status, corsHeaders(free)]).toEqual([200, []]);
   });
 
-  it("of nobody is refused so that pages of granted origins can read it, and no others", async () => {
+  it("of an unknown key is refused so that pages of granted origins can read it, and no others", async () => {
     const of = (origin: string): Promise<RawAnswer> =>
       rawCall(server, "GET", "/v1/models", { ...PAGE, origin, authorization: "Bearer sbx_x_a.b.c" });
     expect((await of(ORIGIN)).headers["access-control-allow-origin"]).toBe(ORIGIN);

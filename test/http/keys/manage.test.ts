@@ -309,7 +309,7 @@ describe("POST /v1/keys/{id}/revoke", () => {
     expect((await decisions(server, 1))[0]?.change).toEqual({ what: "key_revoked", id });
   });
 
-  it("may end the key that asks", async () => {
+  it("may revoke the calling key", async () => {
     const own = await key("self", ["operations:manage"]);
     const id = parseKeyText(own)?.publicId;
     expect((await call(server, own, "POST", `/v1/keys/${id}/revoke`)).status).toBe(200);

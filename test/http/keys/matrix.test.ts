@@ -39,7 +39,7 @@ function withOtherSecret(text: string): string {
 
 interface State {
   readonly name: string;
-  /** Headers that carry the key; `scope` is the one that the endpoint asks for. */
+  /** Headers that carry the key; `scope` is the one that the endpoint requires. */
   readonly headers: (scope: Scope, endpoint: Endpoint) => Promise<Record<string, string>> | Record<string, string>;
   /** `passes`, or the code of the 401. */
   readonly outcome: (endpoint: Endpoint) => "passes" | "invalid_api_key" | "expired_api_key";

@@ -36,7 +36,7 @@ describe("a key with platform:manage", () => {
     });
   });
 
-  it("is told which workspaces there are not, as no other key is", async () => {
+  it("learns which workspaces do not exist, as no other key is", async () => {
     for (const [key, status] of [
       [platform, 404],
       [manager, 404],

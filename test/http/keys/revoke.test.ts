@@ -46,7 +46,7 @@ interface Seen {
   readonly status: number;
 }
 
-/** Asks with the key, many at a time, until told to stop. */
+/** Calls with the key, many at a time, until stopped. */
 function load(target: RunningServer, key: string): { readonly seen: Seen[]; stop(): Promise<void> } {
   const seen: Seen[] = [];
   const stopping = new AbortController();

@@ -94,7 +94,7 @@ describe("a token on several servers of one database", () => {
     expect(await use(await another(), token)).toBe(401);
   });
 
-  it("one process has one issuer, however many tokens are asked of it at once", async () => {
+  it("one process has one issuer, however many tokens are requested of it at once", async () => {
     const fresh = await another();
     const before = (await server.store.issuers.list(Date.now())).length;
     const { key } = await makeKey();

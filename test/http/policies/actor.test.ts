@@ -89,7 +89,7 @@ describe("a rotated key", () => {
     expect((await fixture.change(alice, "a", "promotions")).status).toBe(409);
   });
 
-  it("is whoever rotated it, where that is another key: they have been shown it", async () => {
+  it("is the one who rotated it, where that is another key: they have been shown it", async () => {
     const { fixture, alice } = await open({ approvals: 1 });
     const bob = await fixture.key("acme", ["operations:manage"], ["dpo"]);
     const stolen = await rotateWith(fixture, bob, alice);
@@ -110,7 +110,7 @@ describe("the way from a key to its origin", () => {
   const from = (index: number, records: readonly Partial<ServiceKey>[]) =>
     actorOf({ keyId: id(index), workspace: "w", labels: [] }, "req_1", keysOf(records));
 
-  it("ends at one key for all keys of one tree, and nobody has a role that the origin lacks", async () => {
+  it("ends at one key for all keys of one tree, and no key has a role that the origin lacks", async () => {
     const labels = fc.subarray(["a", "b", "c"]);
     const step = fc.record({ to: fc.nat(), how: fc.constantFrom("made", "rotated", "terminal"), labels });
     await fc.assert(

@@ -284,7 +284,7 @@ describe("at the same time", () => {
     expect(fixture.log.rows.filter(({ record }) => record.includes('"kind":"promoted"')).length).toBe(1);
   });
 
-  it("whoever is later than another process is told how it is", async () => {
+  it("a change that is later than another process's is refused with the present state", async () => {
     const meanwhile: { promote: (() => Promise<unknown>) | null } = { promote: null };
     const decide = async ({ change }: { readonly change?: unknown }): Promise<void> => {
       if (change !== undefined) await meanwhile.promote?.();

@@ -202,7 +202,7 @@ describe("with what is required", () => {
     expect(record.approvals.length).toBe(2);
   });
 
-  it("nobody's approval of one content counts for another", async () => {
+  it("an approval of one content does not count for another", async () => {
     const fixture = await Fixture.open({ promotion: { "*": { approvals: 1 } } });
     const [key, approver] = [await fixture.key(), await fixture.key()];
     await fixture.observe({ a: "first", b: "first of b" });
@@ -275,7 +275,7 @@ describe("409 without requirements", () => {
     expect(fixture.status("a").enforced?.digest).toBe(digestOf("second"));
   });
 
-  it("a change among too many others is told to come again", async () => {
+  it("a change among too many others gets an error with retry-after", async () => {
     const fixture = await Fixture.open();
     const key = await fixture.key();
     await fixture.observe({ a: "first" });

@@ -66,7 +66,7 @@ describe("policies.managed_by", () => {
       json: { error: { code: "not_managed_here", type: "insufficient_scope" } },
     });
     expect(answer.json.error.message).toMatch(/policies\.managed_by of routes\.yaml.*use a key of one of them/);
-    // Nor is it told which they are, or whether there is such a policy.
+    // Nor does it learn which they are, or whether there is such a policy.
     expect(answer.text).not.toContain("office");
     const nobody = await ask(await fixture.key("acme"), row, "nobody");
     expect(nobody.json.error.code).toBe("not_managed_here");
@@ -109,7 +109,7 @@ const HOSTILE = [
   "%F0%9F%92%A3canary",
 ];
 
-describe("ids of nobody", () => {
+describe("unknown ids", () => {
   it.each(named(ROWS.filter(({ path }) => path.includes("{"))))("%s", async (_, row) => {
     for (const id of HOSTILE) {
       const answer = await ask(office, row, id);

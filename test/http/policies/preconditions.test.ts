@@ -61,7 +61,7 @@ describe.each(GUARDED.map((guarded) => [guarded.path, guarded] as const))("POST 
     ["an empty one", ""],
     ["any", "*"],
     ["any, with spaces", "  * "],
-  ])("asks what was seen: %s", async (_, ifMatch) => {
+  ])("requires what was seen: %s", async (_, ifMatch) => {
     const answer = await post(ifMatch);
     expect(answer).toMatchObject({
       status: 428,

@@ -72,7 +72,7 @@ describe("what a revision in shadow said", () => {
     return () => store.close();
   });
 
-  it("is told with requests to try, of every workspace to who manages policies", async () => {
+  it("is reported with requests to try, of every workspace to who manages policies", async () => {
     await write([
       judged("r1", "acme", "fast"),
       judged("r2", "beta", "large", { at: NOW - 3_600_000 }),
@@ -125,7 +125,7 @@ describe("what a revision in shadow said", () => {
         try {
           const decisions = requests.map(({ decision }, index) => ({
             ...decision,
-            // Words of others are told from the reader's.
+            // Texts of others are distinguished from the reader's.
             ...(decision.workspace === "acme"
               ? {}
               : { route: asIdentifier(`theirs-${index}`), environment: asIdentifier("theirs") }),
@@ -159,7 +159,7 @@ describe("what a revision in shadow said", () => {
     expect((await ask({ witnesses: 3 })).witnesses).toHaveLength(3);
   });
 
-  it("is empty for a revision that nobody has been asked about", async () => {
+  it("is empty for a revision that has not been evaluated", async () => {
     expect(await ask({ line: { ...LINE, id: "constructor" } })).toMatchObject({
       judged: 0,
       by_constraint: [],
@@ -181,7 +181,7 @@ describe("what a revision in shadow said", () => {
     }
   });
 
-  it("is made one at a time for a workspace, and sends away who asks for many at once", async () => {
+  it("is made one at a time for a workspace, and refuses callers that request many at once", async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     let [running, most] = [0, 0];
     const workspaces = async (): Promise<[]> => {

@@ -22,7 +22,7 @@ function silentStore() {
   return { store, reads: () => reads };
 }
 
-it("finds an issuer that was published a moment ago, also just after anonymous callers have asked for others", async () => {
+it("finds an issuer that was published a moment ago, also just after anonymous callers have requested others", async () => {
   const { store } = silentStore();
   const ring = new IssuerRing(store, Date.now);
   await ring.open();

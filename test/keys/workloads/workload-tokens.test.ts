@@ -73,7 +73,7 @@ describe("keys of an issuer", () => {
     const together = await Promise.all([admit(jwt, rules), admit(jwt, rules), admit(jwt, rules)]);
     for (const one of together) expect(one).toHaveProperty("identity");
     expect(idp.requests.length).toBe(4);
-    // Of keys that nobody has, anybody could send as many as they like.
+    // Of unknown keys, anybody could send as many as they like.
     const unknown = await makeIssuerKey("unknown");
     for (let sent = 0; sent < 5; sent += 1) {
       expect(await admit(await workloadJwt(idp.issuer, unknown), rules)).toEqual({ fault: "invalid" });

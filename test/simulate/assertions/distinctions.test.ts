@@ -74,7 +74,7 @@ describe("what must be distinguished", () => {
     expect(of(lines)).toEqual({ strings, reads });
   });
 
-  test("new access tells every provider and region from every other", () => {
+  test("new access distinguishes every provider and region", () => {
     const { strings } = of("kind: no_new_access");
     expect(strings).toEqual(
       [

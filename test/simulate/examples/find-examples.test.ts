@@ -241,7 +241,7 @@ describe("how far examples are looked for", () => {
     expect(whole).toMatchObject({ examples: [{ request_id: "old" }], lookedAt: { complete: true } });
   });
 
-  it("counts the decisions of others, and does not tell how many there are", async () => {
+  it("counts the decisions of others, and does not reveal how many there are", async () => {
     const decisions = [
       said("hidden"),
       ...many(10_000, (index) => ({ workspace: asIdentifier(index < 7 ? "mine" : "other") })),

@@ -189,7 +189,7 @@ describe("latent changes", () => {
     });
   });
 
-  it("a policy that tells very much apart is tried near the rows of today, and the report says so", async () => {
+  it("a policy that distinguishes very many values is tried near the rows of today, and the report says so", async () => {
     const needs = ["tools", "json_schema", "json_object", "image_input", "audio_input", "file_input", "reasoning"];
     const more = ["web_search", "mcp", "logprobs", "prefill", "code_execution", "computer_use", "video_input"];
     const asks = [...needs, ...more].map((need) => `not "${need}" in input.request.needs`).join("\n\t");

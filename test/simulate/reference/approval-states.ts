@@ -30,7 +30,7 @@ interface Step {
 
 /**
  * Every state that requests of one workspace, route and operation can reach, with the number of requests in each. Needs and features are taken one
- * by one, in the order in which approvals are asked, and requests that have come to the same state go on as one: so the subsets of a hundred words
+ * by one, in the order in which approvals are evaluated, and requests that have come to the same state go on as one: so the subsets of a hundred words
  * need not be written out.
  *
  * @param matters receives the needs and features by which requests reach different states.

@@ -31,8 +31,8 @@ export function openSide(table: RoutingTable, sight: Sight, sample: SampleReques
 }
 
 /**
- * How far a side has come with a request: what its decision still depends on. Two requests in the same state, which the side's policies do not tell
- * apart by their other members, get the same decision.
+ * How far a side has come with a request: what its decision still depends on. Two requests in the same state, which the side's policies do not
+ * distinguish by their other members, get the same decision.
  */
 export interface SideState {
   /** `policy/constraint/reason` of a denial by the table; policies are then not evaluated. */

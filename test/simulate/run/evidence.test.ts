@@ -51,7 +51,7 @@ const same = (fallbacks: readonly string[], workspaces = ["v", "w"]) =>
     workspaces: workspaces.map((id) => workspace(id, { routes: ["r", "t"] })),
   });
 
-describe("what changes is weighed by what was asked", () => {
+describe("what changes is weighed by recorded requests", () => {
   let folder = "";
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "signalbox-evidence-"));
@@ -162,7 +162,7 @@ describe("what changes is weighed by what was asked", () => {
     expect(declared.groups[0]?.base.plan.map((one) => one.endpoint)).toEqual(["first"]);
   });
 
-  it("says what cannot be read, asked again, or made again", async () => {
+  it("says what cannot be read, decided again, or made again", async () => {
     const { evidence } = await weighed(
       [
         HEADER,

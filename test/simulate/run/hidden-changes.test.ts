@@ -43,7 +43,7 @@ const cases: readonly (readonly [string, RoutingTable, RoutingTable, ChangeKind]
     "newly_allowed",
   ],
   [
-    "a provider that nobody uses is approved no more: who leaves it out is denied",
+    "a provider that is not used is approved no more: who leaves it out is denied",
     table({ providers, workspaces: [workspace("w", { providers: ["p", "q", "s"] })] }),
     table({ providers }),
     "newly_denied",

@@ -46,7 +46,7 @@ describe("a policy that acts, and is changed", () => {
     expect(fresh.promoted_policies).toEqual([]);
   });
 
-  it("is asked about head's own table as a server asks it", async () => {
+  it("is evaluated with head's own table, as on a server", async () => {
     const everywhere = policySource(
       "regions",
       { known: "{effect: gate, reasons: [UNKNOWN]}" },

@@ -177,7 +177,7 @@ describe("a changed setting", () => {
     ]);
   });
 
-  it("that nobody has judged is an error", () => {
+  it("that has no rule is an error", () => {
     expect(() => effectOf(["providers", "alpha", "invented"])).toThrow("nothing says what a change of");
     expect(() => effectOf(["invented"])).toThrow("nothing says what a change of");
     expect(() => effectOf(["policies", "constructor"])).toThrow("nothing says what a change of");

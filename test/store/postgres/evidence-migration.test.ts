@@ -137,7 +137,7 @@ describe.skipIf(NO_POSTGRES !== null)(`evidence of the version before batches ${
     expect(await counts()).toEqual({ requests: 600, running: 0 });
   });
 
-  it("stays as it is while a server of that version runs on it, whatever command asks", async () => {
+  it("stays as it is while a server of that version runs on it, whatever command is run", async () => {
     const url = await former();
     await expect(openPostgresStore({ url, create: false, ...PATIENT })).rejects.toThrow(
       "in use by a server of an older version",

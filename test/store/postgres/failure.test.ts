@@ -5,7 +5,7 @@ it.each([
   ["a lock that was not free in time", "55P03", "no", false],
   ["a statement that took too long", "57014", "no", false],
   ["a server without a connection left", "53300", "no", false],
-  ["nobody at the address", "ECONNREFUSED", "no", false],
+  ["nothing at the address", "ECONNREFUSED", "no", false],
   ["a value that does not fit", "22003", "no", true],
   ["a constraint", "23514", "no", true],
   ["a connection that was cut", "ECONNRESET", "unknown", false],

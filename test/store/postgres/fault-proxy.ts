@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from "node:net";
 /** What the network does between a store and its server. */
 export type Fault =
   | "none"
-  /** Nothing passes, and nobody says so. */
+  /** Nothing passes, and no error is reported. */
   | "stalled"
   /** Requests arrive; the answers are kept back and the connection is cut instead, once. */
   | "answer_lost"
@@ -25,7 +25,7 @@ export interface FaultProxy {
   close(): Promise<void>;
 }
 
-/** A relay to the server of `url` that can be told to misbehave. */
+/** A relay to the server of `url` that can be made to misbehave. */
 export async function startFaultProxy(url: string): Promise<FaultProxy> {
   const target = new URL(url);
   const { hostname, port } = target;

@@ -127,7 +127,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
       await expect(append).rejects.toMatchObject({ name: "StoreUnavailableError", done: "unknown", refused: false });
       expect(proxy.lostAnswers()).toBe(1);
       await untilUsable(store);
-      // Whoever reads on sees that it is there; whoever tries again does no harm.
+      // A reader sees that it is there; trying again does no harm.
       expect(await store.policyLog.append(GENESIS, first)).toBe(false);
       expect(await readVerifiedPolicyLog(example.policyLog)).toEqual(first);
     });

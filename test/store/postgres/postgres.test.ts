@@ -392,7 +392,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
         .toBe(1);
     });
 
-    it("are told by a notification: much sooner than looking every half second would", async () => {
+    it("are announced by a notification: much sooner than looking every half second would", async () => {
       const [watching, changing, url] = await pair();
       let heard = 0;
       await watching.keys.watch((records) => (heard += records.length));
@@ -488,7 +488,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(Math.max(...heads)).toBe(1_200);
     });
 
-    it("lease the same limits in any order: nobody waits in a circle, and no ceiling is passed", async () => {
+    it("lease the same limits in any order: no request waits in a circle, and no ceiling is passed", async () => {
       const [left, right] = await pair();
       const subjects = numbers(12).map((index) => `key:${index}`);
       const shared = { measure: "tokens", window: "day", start: 0, ceiling: 500 } as const;
@@ -580,7 +580,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(await readVerifiedLog(left.evidence)).toHaveLength(2);
     });
 
-    it("tell a running decision from one whose process is gone, and end it in the log", async () => {
+    it("distinguish a running decision from one whose process is gone, and end it in the log", async () => {
       const [gone, left, url] = await pair();
       const right = await open(url);
       await gone.evidence.decide(decisionRecord("r1"));

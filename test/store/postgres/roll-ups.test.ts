@@ -48,7 +48,7 @@ describe.skipIf(NO_POSTGRES !== null)(`counts over PostgreSQL ${NO_POSTGRES ?? "
       proxy.set("answer_lost", after);
       await write(store, ids);
       written += ids.length;
-      // Refused where it is this one's answer that is lost; then asked again.
+      // Refused where it is this one's answer that is lost; then requested again.
       const requested = await counted(store).catch(() => null);
       if (requested !== null) expect(requested.requests).toBe(written);
       expect(await counted(example)).toMatchObject({ requests: written, running: 0 });
@@ -57,7 +57,7 @@ describe.skipIf(NO_POSTGRES !== null)(`counts over PostgreSQL ${NO_POSTGRES ?? "
     expect(await counted(example)).toMatchObject({ ended: { terminals: { completed: written } } });
   });
 
-  it("have each record once, whoever counts and reads meanwhile", async () => {
+  it("have each record once, whichever process counts and reads meanwhile", async () => {
     const url = await server.database();
     const stores = [await open(url), await open(url), await open(url)];
     const writing = stores.map((store, writer) =>

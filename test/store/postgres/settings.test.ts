@@ -6,7 +6,7 @@ import { isPostgresUrl, parsePostgresUrl } from "../../../src/store/postgres/set
 import { temporaryFolder } from "../temporary-folder.ts";
 
 describe("the URL of a PostgreSQL", () => {
-  it("is told from the path of a file", () => {
+  it("is distinguished from the path of a file", () => {
     expect(["postgres://h/d", "postgresql://h", "POSTGRES://h"].map(isPostgresUrl)).toEqual([true, true, true]);
     expect(["data/postgres.db", "postgres", "./postgres://h", "file:postgres://h"].map(isPostgresUrl)).toEqual([
       false,

@@ -62,7 +62,7 @@ describe.skipIf(NO_POSTGRES !== null)(`evidence in PostgreSQL that its owner cha
   const verify = (url: string) =>
     runCommand(evidence, ["verify"], { cwd: temporaryFolder(), environment: { SIGNALBOX_DATABASE_URL: url } });
 
-  it("verifies as long as nobody changed it", async () => {
+  it("verifies as long as it is unchanged", async () => {
     expect(await verify(await filled())).toMatchObject({ code: 0, stdout: expect.stringContaining("verified 5 rows") });
   });
 

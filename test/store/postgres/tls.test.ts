@@ -69,7 +69,7 @@ describe.skipIf(obstacle !== null)(`TLS to PostgreSQL ${obstacle ?? ""}`, () => 
     expect(await attempt("localhost", { sslmode: "verify-full", sslrootcert: sslrootcert() })).toBe("encrypted");
   });
 
-  it("verify-full refuses a certificate that nobody vouches for", async () => {
+  it("verify-full refuses a certificate that no authority signed", async () => {
     expect(await attempt("localhost", { sslmode: "verify-full" })).toContain("check sslmode and sslrootcert");
   });
 
@@ -79,7 +79,7 @@ describe.skipIf(obstacle !== null)(`TLS to PostgreSQL ${obstacle ?? ""}`, () => 
     );
   });
 
-  it("require encrypts and asks nothing more; disable does not", async () => {
+  it("require encrypts and requires nothing more; disable does not", async () => {
     expect(await attempt("127.0.0.1", { sslmode: "require" })).toBe("encrypted");
     expect(await attempt("127.0.0.1", { sslmode: "disable" })).toBe("in the clear");
   });

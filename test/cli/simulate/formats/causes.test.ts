@@ -81,7 +81,7 @@ function firstScreen(one: SimulationReport): string {
 }
 
 describe("the first screen", () => {
-  test("tells what breaks before what widens, by plain requests, and counts the others", () => {
+  test("reports what breaks before what widens, by plain requests, and counts the others", () => {
     expect(firstScreen(withCauses(cause()))).toMatchInlineSnapshot(`
       "REVIEW  chat-eu may fall back to openai-us-gpt5: openai in us-east, kept 30 days, trains on data
         routes.yaml:41

@@ -266,7 +266,7 @@ describe("SARIF", () => {
       expect(suppressions).toBeUndefined();
   });
 
-  test("fingerprints tell results apart and stay the same for the same change", () => {
+  test("fingerprints distinguish results and stay the same for the same change", () => {
     const prints = (one: SimulationReport): readonly string[] =>
       readLog(FORMATS.sarif(one, CONTEXT)).results.map(({ ruleId, partialFingerprints }) =>
         JSON.stringify([ruleId, partialFingerprints]),

@@ -342,7 +342,7 @@ describe("a terminal", () => {
     expect(shown(one)).not.toContain("\u001b");
   });
 
-  test("no row is wider than asked for, but for commands; nothing is lost where rows turn", () => {
+  test("no row is wider than requested, but for commands; nothing is lost where rows turn", () => {
     const words = (text: string): string => text.replaceAll(/\s/g, "");
     const reports = [usFallback(), everything(), named("a b".repeat(40)), named("x".repeat(500))];
     fc.assert(

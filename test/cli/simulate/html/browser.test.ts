@@ -61,7 +61,7 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
     await context.page?.close();
     const strange = requests.filter((url) => !url.startsWith("file:") || !url.split("#")[0]?.endsWith("/report.html"));
     if (complaints.length > 0) throw new Error(`the browser complains: ${complaints.join("; ")}`);
-    if (strange.length > 0) throw new Error(`the page asks for ${strange.join(" ")}`);
+    if (strange.length > 0) throw new Error(`the page requests ${strange.join(" ")}`);
   });
 
   /** Opens a report as a file from a folder, as a reader of an artefact does. */

@@ -140,7 +140,7 @@ for (const agent of AGENTS) {
       expect(statuses.slice(0, 4)).toEqual([502, 502, 502, 200]);
     });
 
-    it("is told of a stream that is cut once", async () => {
+    it("sees a stream that is cut once", async () => {
       const { exit, seen } = await run({ agent, name: "a stream cut once", script: "cut-once" });
       expect(exit, seen).not.toBeNull();
       if (survivesCut) expect(seen).toContain(LAST_WORDS);

@@ -29,11 +29,11 @@ export const PROOF = { file: "proof.txt", text: "signalbox" } as const;
 
 /** What the script has to know of the client. */
 export interface Playing {
-  /** Whether the fault is over; asked at every call. */
+  /** Whether the fault is over; evaluated at every call. */
   readonly isOver?: () => boolean;
   /**
    * The client sends no tools, and every answer is its last. That of others is the one after a tool's result: agents have titles and summaries
-   * written beside it, without tools, whose failure nobody sees.
+   * written beside it, without tools, whose failure is not visible.
    */
   readonly toolless?: boolean;
 }

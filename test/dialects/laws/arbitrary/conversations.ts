@@ -46,7 +46,7 @@ export const cacheMark: fc.Arbitrary<CacheMark | null> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom<CacheMark>({ ttl: null }, { ttl: "5m" }, { ttl: "1h" }) },
 );
 
-/** Nobody says nothing: protocols differ in what they make of blank text, and their own tests are about that. */
+/** No turn is empty: protocols differ in what they make of blank text, and their own tests are about that. */
 const words = someText.filter((text) => text.trim() !== "");
 
 const textPart: fc.Arbitrary<TextPart> = fc.record({

@@ -101,7 +101,7 @@ function reasonFor(blocks: readonly Reported[]): fc.Arbitrary<{ reason: FinishRe
   );
 }
 
-/** Whole answers as lawful sequences of events. `family` is who signs their reasoning, `null` where nobody does. */
+/** Whole answers as lawful sequences of events. `family` is who signs their reasoning, `null` where it is unsigned. */
 export function answerEvents(family: string | null): fc.Arbitrary<readonly InferenceEvent[]> {
   const block = fc.oneof(
     { weight: 3, arbitrary: textBlock },

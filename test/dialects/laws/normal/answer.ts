@@ -4,9 +4,9 @@ import type { DroppedField } from "../../../../src/canon/generate/dropped-field.
 import { readSignature } from "../../../../src/canon/generate/signature.ts";
 import { canonicalJson, type JsonValue } from "../../../../src/canon/json.ts";
 
-/** What a protocol can tell of an answer; all else of it is not compared. Each `false` has its reason. */
+/** What a protocol can report of an answer; all else of it is not compared. Each `false` has its reason. */
 export interface Telling {
-  /** `false`: each kind of content has a member of its own, so that only the order within a kind is told. */
+  /** `false`: each kind of content has a member of its own, so that only the order within a kind is reported. */
   readonly order: boolean;
   /** `false`: there is no member for reasoning. */
   readonly reasoning: boolean;
@@ -16,7 +16,7 @@ export interface Telling {
   readonly refusals: boolean;
   /** `false`: there are no tool calls. */
   readonly calls: boolean;
-  /** `false`: counts are numbers always; one that nobody knows is told as 0. */
+  /** `false`: counts are numbers always; an unknown one is reported as 0. */
   readonly unknownCounts: boolean;
 }
 
@@ -42,7 +42,7 @@ interface Run {
 }
 
 /**
- * What two answers have in common when one was told in a protocol and read again. Blocks of one kind that follow each other are one: where
+ * What two answers have in common when one was written in a protocol and read again. Blocks of one kind that follow each other are one: where
  * a block ends is not part of what is said. Positions count from the first of them; a citation without positions covers its block's text.
  * Tagged signatures are compared bare; the tag is how they travel.
  */

@@ -18,7 +18,7 @@ type IsDropped = (field: DroppedField) => boolean;
  * - tool turns that follow each other are one set of results; the arguments of calls are JSON, not text;
  * - a model that thinks as much as it likes is what protocols of efforts have unasked; so is reasoning that is not shown; a summary of no
  *   stated length is one;
- * - the service tier `auto` is that of nobody who asks.
+ * - the service tier `auto` is that of a request without one.
  *
  * Without the dropped fields: each removes exactly the members that its sentence names.
  */

@@ -112,7 +112,7 @@ const MESSAGES: readonly Probe[] = [
   }),
   part("a stored file", { type: "file", file: { file_id: "file-1" } }),
   part("a video by URL", { type: "video_url", video_url: { url: "https://videos.example/a.mp4" } }),
-  part("a part that nobody knows", { type: "hologram", data: "…" }),
+  part("an unknown part", { type: "hologram", data: "…" }),
   inside("messages", "tool calls and their results", {
     tools,
     messages: [
@@ -172,7 +172,7 @@ const TOOLS: readonly Probe[] = [
   ]),
   member("tools", "a custom tool", [{ type: "custom", custom: { name: "shell" } }]),
   member("tools", "a hosted tool", [{ type: "web_search" }]),
-  member("tools", "a tool that nobody knows", [{ type: "teleport" }]),
+  member("tools", "an unknown tool", [{ type: "teleport" }]),
   member("tool_choice", "`auto`", "auto", { tools }),
   member("tool_choice", "`none`", "none", { tools }),
   member("tool_choice", "`required`", "required", { tools }),

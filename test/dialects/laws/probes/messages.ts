@@ -61,7 +61,7 @@ const MESSAGES: readonly Probe[] = [
     title: "A",
     content: [{ type: "text", text: "Rain" }],
   }),
-  block("a block that nobody knows", { type: "hologram" }),
+  block("an unknown block", { type: "hologram" }),
   answered("citations in the history", {
     type: "text",
     text: "Rain.",
@@ -127,7 +127,7 @@ const TOOLS: readonly Probe[] = [
   member("tools", "`computer`", [
     { type: "computer_20250124", name: "computer", display_width_px: 1, display_height_px: 1 },
   ]),
-  member("tools", "a tool that nobody knows", [{ type: "teleport_1", name: "teleport" }]),
+  member("tools", "an unknown tool", [{ type: "teleport_1", name: "teleport" }]),
   member("tool_choice", "`auto`", { type: "auto" }, { tools }),
   member("tool_choice", "`none`", { type: "none" }, { tools }),
   member("tool_choice", "`any`", { type: "any" }, { tools }),

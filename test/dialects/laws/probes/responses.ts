@@ -132,7 +132,7 @@ const INPUT: readonly Probe[] = [
   part("a stored file", { type: "input_file", file_id: "file-1" }),
   part("a video", { type: "input_video", video_url: "https://videos.example/a.mp4" }),
   part("a cache mark", { type: "input_text", text: "Hello", prompt_cache_breakpoint: { mode: "explicit" } }),
-  part("a part that nobody knows", { type: "input_hologram", data: "…" }),
+  part("an unknown part", { type: "input_hologram", data: "…" }),
   inside("input", "function calls and their outputs", {
     tools,
     input: [
@@ -161,7 +161,7 @@ const INPUT: readonly Probe[] = [
   ),
   said("a hosted tool's call", user, { type: "web_search_call", id: "ws_1", status: "completed" }, answer, user),
   said("a stored item", { type: "item_reference", id: "msg_1" }),
-  said("an item that nobody knows", { type: "telepathy" }),
+  said("an unknown item", { type: "telepathy" }),
 ];
 
 const TOOLS: readonly Probe[] = [
@@ -175,7 +175,7 @@ const TOOLS: readonly Probe[] = [
   member("tools", "`computer`", [{ type: "computer" }]),
   member("tools", "`mcp`", [{ type: "mcp", server_label: "a", server_url: "https://mcp.example" }]),
   member("tools", "`image_generation`", [{ type: "image_generation" }]),
-  member("tools", "a tool that nobody knows", [{ type: "teleport" }]),
+  member("tools", "an unknown tool", [{ type: "teleport" }]),
   member("tool_choice", "`auto`", "auto", { tools }),
   member("tool_choice", "`none`", "none", { tools }),
   member("tool_choice", "`required`", "required", { tools }),

@@ -148,11 +148,11 @@ describe("answers with embeddings", () => {
 
   it.each<[string, unknown, EmbedRequest, TargetOptions, boolean]>([
     ["numbers where nothing was said", FLOATS, asking(), {}, true],
-    ["numbers where they were asked for", FLOATS, asking({ encoding: "float" }), {}, true],
-    ["numbers where base64 was asked for", FLOATS, BASE64, {}, false],
-    ["base64 where it was asked for", PACKED, BASE64, {}, true],
+    ["numbers where they were requested", FLOATS, asking({ encoding: "float" }), {}, true],
+    ["numbers where base64 was requested", FLOATS, BASE64, {}, false],
+    ["base64 where it was requested", PACKED, BASE64, {}, true],
     ["base64 where nothing was said", PACKED, asking(), {}, false],
-    ["bytes in base64 where base64 was asked for", openAi(["AQI=", "AwQ="]), BASE64, flagged("int8_vectors"), false],
+    ["bytes in base64 where base64 was requested", openAi(["AQI=", "AwQ="]), BASE64, flagged("int8_vectors"), false],
     ["bytes in base64 where nothing was said", openAi(["AQI=", "AwQ="]), asking(), flagged("int8_vectors"), false],
     ["members beside ours", { ...FLOATS, id: "x", provider: "p" }, asking(), {}, true],
     ["no object word", { ...FLOATS, object: undefined }, asking(), {}, false],
@@ -226,7 +226,7 @@ describe("answers with embeddings", () => {
     ["two lists", '"data":', '"data":[],"data":', ["[1,2]", "[3,4]"]],
     ["two names of the model", '"model":', '"model":"m-2","model":', ["[1,2]", "[3,4]"]],
     ["two counts", '"prompt_tokens":7', '"prompt_tokens":8,"prompt_tokens" : 7', ["[1,2]", "[3,4]"]],
-    ["a repeated name of nobody's", '"object":"list"', '"object":"list","x":{"a":1,"b":{},"a":1}', ["[1,2]", "[3,4]"]],
+    ["a repeated unknown name", '"object":"list"', '"object":"list","x":{"a":1,"b":{},"a":1}', ["[1,2]", "[3,4]"]],
     ["an index of 1.0", '"index":1,', '"index":1.0,', ["[1,2]", "[3,4]"]],
     ["an index of 1e0", '"index":1,', '"index": 1e0 ,', ["[1,2]", "[3,4]"]],
     ["an index of 10E-1", '"index":1,', '"index":10E-1,', ["[1,2]", "[3,4]"]],
@@ -250,10 +250,10 @@ describe("answers with embeddings", () => {
   });
 
   it.each<[string, Partial<EmbedRequest>, number | null, string | null]>([
-    ["the length asked for", { dimensions: 2 }, 3, null],
+    ["the length requested", { dimensions: 2 }, 3, null],
     ["the model's own length", {}, 2, null],
     ["any length where neither is known", {}, null, null],
-    ["another length than the one asked for", { dimensions: 3 }, 2, "dimension_wrong"],
+    ["another length than the one requested", { dimensions: 3 }, 2, "dimension_wrong"],
     ["another length than the model's own", {}, 3, "dimension_wrong"],
   ])("with vectors of %s", (_what, request, defaultDimensions, code) => {
     const result = read("openai-chat", FLOATS, asking(request), { model: { defaultDimensions } });

@@ -81,7 +81,7 @@ const BODIES: readonly Row[] = [
     { model: "embedder", input: texts, task: "separation" },
   ],
   [
-    "members that nobody knows, which never win over ours",
+    "unknown members, which never win over ours",
     "openai-chat",
     { extras: { late_chunking: true, model: "other" } },
     {},

@@ -288,7 +288,7 @@ describe("an answer in a model's own categories", () => {
       result.category_scores[name] = score;
     });
 
-  it("is told in those of callers: flagged where one that counts is, with the largest score", () => {
+  it("is reported in those of callers: flagged where one that counts is, with the largest score", () => {
     const printed = jsonOf(answered(one, mapped(flag("violence_and_threats", 0.75)), mappedTarget));
     expect(printed).toMatchObject({ id: "mod-7", model: "mistral-moderation" });
     expect(printed["results"]).toEqual([
@@ -342,7 +342,7 @@ describe("an answer in a model's own categories", () => {
     expect(answered(one, answer, whole).dropped).toEqual([]);
   });
 
-  it("tells callers nothing of categories that count for nothing", () => {
+  it("reports nothing to callers of categories that count for nothing", () => {
     const printed = jsonOf(answered(one, mapped(flag("pii", 1)), mappedTarget));
     expect(printed).toMatchObject({ results: [{ flagged: false }] });
     expect(JSON.stringify(printed)).not.toMatch(/pii|true/);
@@ -415,7 +415,7 @@ describe("an answer in a model's own categories", () => {
     expect(read(one, mapped(result), declared)).toBe("malformed category_missing");
   });
 
-  it("is refused where nobody declared what the categories mean", () => {
+  it("is refused where routes.yaml does not declare what the categories mean", () => {
     expect(read(one, mapped({ flagged: false, ...mappedResult() }))).toBe("malformed category_missing");
   });
 });

@@ -68,7 +68,7 @@ describe("the schema of moderations", () => {
   });
 });
 
-describe("what a request asks", () => {
+describe("what a request requires", () => {
   it.each<[string, JsonObject, readonly string[], readonly string[]]>([
     ["a text", { input: "a" }, [], []],
     ["parts of text", { input: [text] }, [], []],
@@ -84,7 +84,7 @@ describe("what a request asks", () => {
     expect(parsed(body).shape).toMatchObject({ operation: "moderations", stream: false, needs, features });
   });
 
-  it("names the member that asks", () => {
+  it("names the member that requires it", () => {
     expect([...parsed({ input: [text, image] }).paths]).toEqual([
       ["image_input", "input[1]"],
       ["image_url", "input[1].image_url.url"],

@@ -55,19 +55,19 @@ describe("the requests of each protocol", () => {
     for (const member of limits[name]) value = Object(value)[member];
     return value;
   }
-  // Bedrock refuses to be asked for more results than there are documents.
-  it.each(TARGET_NAMES)("%s is asked for as many results as wanted, never for more than there are", (name) => {
+  // Bedrock refuses to be requested more results than there are documents.
+  it.each(TARGET_NAMES)("%s is requested as many results as wanted, never for more than there are", (name) => {
     expect([1, 2, 3, 4, 1_000].map((topN) => limitOf(name, topN))).toEqual([1, 2, 3, 3, 3]);
   });
 
-  it("Cohere itself is told the limit of documents and the priority", () => {
+  it("Cohere itself gets the limit of documents and the priority", () => {
     const { body, dropped } = formatted("cohere", canon({ maxTokensPerDocument: 64, priority: 0 }));
     expect(body).toMatchObject({ max_tokens_per_doc: 64, priority: 0 });
     expect(dropped).toEqual([]);
   });
 
   it.each(TARGET_NAMES.slice(1))(
-    "%s cannot be told: the priority is dropped and recorded, the limit refused",
+    "%s cannot express it: the priority is dropped and recorded, the limit refused",
     (name) => {
       const { body, dropped } = formatted(name, canon({ priority: 3 }));
       expect(body).toEqual(formatted(name, canon()).body);
@@ -80,7 +80,7 @@ describe("the requests of each protocol", () => {
     },
   );
 
-  it("Voyage is told whether it may cut, always", () => {
+  it("Voyage always gets whether it may cut", () => {
     for (const [mayTruncate, truncation] of [
       [null, false],
       [false, false],
@@ -91,7 +91,7 @@ describe("the requests of each protocol", () => {
   });
 
   it.each(TARGET_NAMES.filter((name) => name !== "voyage"))(
-    "%s cannot be told whether it may cut: what the caller said of it is recorded",
+    "%s cannot express whether it may cut: what the caller said of it is recorded",
     (name) => {
       const { body } = formatted(name, canon());
       for (const mayTruncate of [true, false]) {

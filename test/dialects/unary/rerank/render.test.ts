@@ -24,7 +24,7 @@ describe("the answer", () => {
     expect(answer).toMatchObject({ dropped: [], inputTokens: null, gaps: 0 });
   });
 
-  it("tells what the provider counted and what it calls the model", () => {
+  it("reports what the provider counted and what it calls the model", () => {
     const meta = { billed_units: { search_units: 3 }, tokens: { input_tokens: 12 } };
     const { answer, body } = answered({ ...BODY, top_n: 3 }, "cohere", {
       ...answerOf("cohere", RANKED),
@@ -45,7 +45,7 @@ describe("the answer", () => {
     expect(answer.inputTokens).toBe(12);
   });
 
-  it("has the caller's documents where it asked for them, never the provider's", () => {
+  it("has the caller's documents where it requested them, never the provider's", () => {
     const forged = { results: LIST.map((entry) => ({ ...entry, document: { text: "forged" } })) };
     const { body } = answered({ ...BODY, return_documents: true, top_n: 2 }, "jina", forged);
     expect(body["results"]).toEqual([

@@ -45,7 +45,7 @@ describe("what rerank takes", () => {
     expect([context(4_000), context(4_001), context(16_001)]).toEqual(["to_1k", "to_4k", "to_16k"]);
   });
 
-  it("asks for a protocol with max_tokens_per_doc where the member has a value", () => {
+  it("requires a protocol with max_tokens_per_doc where the member has a value", () => {
     const request = accepted({ ...BODY, max_tokens_per_doc: 100 });
     expect(request.shape.features).toEqual(["document_limit"]);
     expect(request.paths.get("document_limit")).toBe("max_tokens_per_doc");
