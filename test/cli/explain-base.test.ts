@@ -82,7 +82,7 @@ function said(explanation: JsonObject[string] | undefined): string {
   return candidates.map((candidate) => (isJsonObject(candidate) ? candidate["endpoint"] : candidate)).join(" ");
 }
 
-describe.skipIf(NO_GIT !== null)("the command of a witness", { timeout: 120_000 }, () => {
+describe.skipIf(NO_GIT !== null)("the command of an example", { timeout: 120_000 }, () => {
   it.each(Object.entries(CHANGES))("says what the report says, where a branch has %s", async (_, change) => {
     const folder = branched(change);
     const flags = ["--base", "main", "--head", ".", "--format", "json", "--workers", "1", "--quiet"];

@@ -136,7 +136,7 @@ describe("signalbox explain, against files", () => {
     expect(await notes("--workspace", "demo", "--model", "chat-lrge")).toEqual([
       "there is no route with this name; did you mean `chat-large`?",
     ]);
-    // A workspace that a change takes away has a witness too.
+    // A workspace that a change takes away has an example too.
     expect(await notes("--workspace", "dmeo", "--model", "chat-large")).toEqual([
       "there is no workspace with this name; did you mean `demo`?",
     ]);

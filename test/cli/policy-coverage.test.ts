@@ -39,9 +39,9 @@ reason["pass"] := "NO_PASS_AT_ALL" if { not own.pass.pass; not data.signalbox.po
 
 pass["some_of"] contains candidate.id if { some candidate in input.candidates; passable(candidate) }
 
-passable(candidate) if { candidate.rank in {"primary"}; passage }
+passable(candidate) if { candidate.rank in {"primary"}; allowed_here }
 
-passage := true
+allowed_here := true
 `;
 
 const ALL_SORTS = INTERTWINED.replace('candidate.zone == "é€😀"', 'candidate.region == "é€😀"');

@@ -474,14 +474,14 @@ describe("preferences", () => {
 describe("policies", () => {
   it("sees only words of the table", () => {
     const policies = fakePolicies();
-    const stranger = {
+    const unknownCaller = {
       ...identity,
       environment: "laptop",
       workload: "secret project",
       labels: ["eu", "made-up"],
       owner: "x",
     };
-    decide(table(), policies, stranger, question(), NOW);
+    decide(table(), policies, unknownCaller, question(), NOW);
     expect(policies.requested[0]?.key).toEqual({
       environment: "other",
       workload: "other",

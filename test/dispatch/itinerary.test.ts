@@ -25,7 +25,7 @@ const elsewhere = failure("auth");
 
 describe("what may help", () => {
   it("is said for every failure", () => {
-    const of = (remedy: string) => FAILURE_KINDS.filter((kind) => retryActionFor(failure(kind)) === remedy);
+    const of = (action: string) => FAILURE_KINDS.filter((kind) => retryActionFor(failure(kind)) === action);
     expect(of("stop")).toEqual([
       "timeout_total",
       "rejected",

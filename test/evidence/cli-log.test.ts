@@ -172,7 +172,7 @@ describe("evidence verify", () => {
     expect((await run("verify", "--expect-head", noted)).code).toBe(1);
   });
 
-  it("takes anchors from a file, and reports how far they witness the end", async () => {
+  it("takes anchors from a file, and reports up to where they prove the end", async () => {
     await fill();
     const noted = (await run("anchor")).stdout;
     writeFileSync(join(cwd, "noted"), `\n${noted}`);

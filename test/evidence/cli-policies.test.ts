@@ -119,7 +119,7 @@ describe("evidence verify of the policy log", () => {
     expect((await run("verify", "--policy-head", `6:${"f".repeat(64)}`)).stderr).toContain(
       "position 6: the hash at this position differs",
     );
-    // A log whose end was cut off still verifies, without a witness.
+    // A log whose end was cut off still verifies, without a noted head.
     tamper("DELETE FROM policy_log WHERE position > 4");
     expect((await run("verify")).code).toBe(0);
     const { code, stderr } = await run("verify", "--policy-head", head);

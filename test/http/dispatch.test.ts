@@ -71,8 +71,8 @@ const endpointOf = (response: Response): string =>
 /** Endpoints that are not healthy. */
 function unhealthy({ tracker, snapshots }: Router): Readonly<Record<string, object>> {
   const ids = Object.keys(snapshots.current.decider.table.endpoints);
-  const standings = ids.map((id) => [id, tracker.status(id, performance.now())] as const);
-  return Object.fromEntries(standings.filter(([, { state }]) => state !== "healthy"));
+  const statuses = ids.map((id) => [id, tracker.status(id, performance.now())] as const);
+  return Object.fromEntries(statuses.filter(([, { state }]) => state !== "healthy"));
 }
 
 describe("a failure that may pass", () => {
@@ -277,7 +277,7 @@ describe("health", () => {
     expect(limited.calls).toHaveLength(2);
   });
 
-  it("is believed of the last one standing once its calls go well, before its time is over", async () => {
+  it("is believed of the last healthy one once its calls go well, before its time is over", async () => {
     let isIll = true;
     const upstream = await startUpstream((response) => (isIll ? failing(500)(response) : answerJson(response)));
     const health = { ...HEALTH, ejection: 60_000, longestEjection: 60_000 };

@@ -50,7 +50,7 @@ describe("simulate == execute", () => {
     "over random tables, policies, requests, measurements and health: route, order, denial, reason, status",
     { timeout: 120_000 },
     async () => {
-      // What an operator must mend sends a request to every other endpoint, once and without a pause.
+      // What an operator must fix sends a request to every other endpoint, once and without a pause.
       const upstream = await startUpstream((response) => {
         response.writeHead(401, { "content-type": "application/json" });
         response.end("{}");

@@ -83,24 +83,24 @@ describe("simulation", () => {
 
   it("for sort: latency names the endpoint that calls go to, and the age of the measurements", async () => {
     const upstreams = await twoUpstreams();
-    const candidates = new EndpointTracker(() => null);
-    const router = await startRouter({ table: tableOver(upstreams), runtime: { endpoints: candidates } });
+    const tracker = new EndpointTracker(() => null);
+    const router = await startRouter({ table: tableOver(upstreams), runtime: { endpoints: tracker } });
     const now = performance.now();
     for (const [id, firstToken] of [
       ["a", 900],
       ["b", 300],
     ] as const) {
-      candidates.begin(id, now - 61_000);
-      candidates.end(id, { failure: null, firstToken, tokensPerSecond: null }, now - 60_000);
+      tracker.begin(id, now - 61_000);
+      tracker.end(id, { failure: null, firstToken, tokensPerSecond: null }, now - 60_000);
     }
     const body = { ...chatBody([], { sort: "latency" }, false) };
     const said = await explained(router, { model: "r", request: body });
     expect(said["arrangement"]).toEqual({ decided: ["a", "b"], by_chance: false });
     const [first] = Array.isArray(said["plan"]) ? said["plan"] : [];
-    const standing = isJsonObject(first) && isJsonObject(first["standing"]) ? first["standing"] : {};
+    const measured = isJsonObject(first) && isJsonObject(first["standing"]) ? first["standing"] : {};
     expect(first).toMatchObject({ endpoint: "b" });
-    expect(standing["latency_ms"]).toMatchObject({ p50: 300, recent: expect.any(Number) });
-    const { age_ms: age } = isJsonObject(standing["latency_ms"]) ? standing["latency_ms"] : {};
+    expect(measured["latency_ms"]).toMatchObject({ p50: 300, recent: expect.any(Number) });
+    const { age_ms: age } = isJsonObject(measured["latency_ms"]) ? measured["latency_ms"] : {};
     expect(age).toBeGreaterThanOrEqual(60_000);
     expect((await post(router, body)).headers.get("x-signalbox-route")).toContain("endpoint=b");
   });

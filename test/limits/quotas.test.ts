@@ -495,7 +495,7 @@ describe("whatever happens, in whatever order", () => {
         clock.at = TEN;
         const store = new MemoryLimitStore();
         const acme = workspace({ tokensPerMinute: ceiling, concurrency: 4 });
-        const ledgers = [quotasOver(store), quotasOver(store), quotasOver(store)];
+        const processes = [quotasOver(store), quotasOver(store), quotasOver(store)];
         let open: Open[] = [];
         /** Window → what requests came to, and how much of it was more than was reserved. */
         const spent = new Map<number, { used: number; beyond: number }>();
@@ -514,7 +514,7 @@ describe("whatever happens, in whatever order", () => {
             );
             expect(used + inOpen).toBeLessThanOrEqual(ceiling + beyond);
           }
-          const alive = open.filter(({ owner }) => ledgers.includes(owner));
+          const alive = open.filter(({ owner }) => processes.includes(owner));
           expect(alive.length).toBeLessThanOrEqual(4);
         };
         // A process that lets its lease run out has lost its slots; that has a test of its own. Here all renew in time.
@@ -523,13 +523,13 @@ describe("whatever happens, in whatever order", () => {
           store.before = store.after = () => Promise.resolve();
           for (let left = milliseconds; left > 0; left -= SLOT_LEASE / 4) {
             clock.at += Math.min(left, SLOT_LEASE / 4);
-            for (const quotas of ledgers) await quotas.sweep();
+            for (const quotas of processes) await quotas.sweep();
           }
           Object.assign(store, { before, after });
         };
         for (const step of plan) {
           if (step.kind === "reserve") {
-            const owner = ledgers[step.quotas];
+            const owner = processes[step.quotas];
             if (owner === undefined) continue;
             const result = await reserve(owner, acme, tokens(step.amount));
             if (isReservation(result)) {
@@ -547,9 +547,9 @@ describe("whatever happens, in whatever order", () => {
               window.beyond += Math.max(0, step.amount - picked.amount);
               void picked.owner.settle(picked.reservation, tokens(step.amount));
             }
-          } else if (step.kind === "sweep") await ledgers[step.quotas]?.sweep();
+          } else if (step.kind === "sweep") await processes[step.quotas]?.sweep();
           else if (step.kind === "crash") {
-            const dead = ledgers[step.quotas];
+            const dead = processes[step.quotas];
             // What it owed and had not said is lost: a settlement counts once it has resolved. Here all have.
             store.before = store.after = () => Promise.resolve();
             await dead?.sweep();
@@ -557,14 +557,14 @@ describe("whatever happens, in whatever order", () => {
             for (const each of open.filter(({ owner }) => owner === dead))
               windowOf(each.reservation.at).used += each.amount;
             open = open.filter(({ owner }) => owner !== dead);
-            ledgers[step.quotas] = quotasOver(store);
+            processes[step.quotas] = quotasOver(store);
             // Slots come free with the lease.
             await pass(SLOT_LEASE + 1);
           } else if (step.kind === "wait") await pass(step.milliseconds);
           judge();
         }
         store.before = store.after = () => Promise.resolve();
-        for (const quotas of ledgers) await quotas.sweep();
+        for (const quotas of processes) await quotas.sweep();
         // Never under: what the store says is used covers what was.
         for (const [start, { used }] of spent) {
           expect(store.counters.get(`workspace:acme tokens minute ${start}`) ?? 0).toBeGreaterThanOrEqual(used);
@@ -583,17 +583,17 @@ describe("whatever happens, in whatever order", () => {
           clock.at = TEN;
           const store = new MemoryLimitStore();
           const acme = workspace({ tokensPerMinute: ceiling });
-          const ledgers = [quotasOver(store), quotasOver(store), quotasOver(store)];
+          const processes = [quotasOver(store), quotasOver(store), quotasOver(store)];
           for (const { quotas, amount } of requested) {
-            const owner = ledgers[quotas];
+            const owner = processes[quotas];
             const result = owner === undefined ? null : await reserve(owner, acme, tokens(amount));
             if (owner !== undefined && result !== null && isReservation(result)) owner.release(result);
           }
           clock.at += 3_000;
-          for (const quotas of ledgers) await quotas.sweep();
+          for (const quotas of processes) await quotas.sweep();
           clock.at += 300;
           expect(store.used("workspace:acme", "tokens")).toBe(0);
-          const [first] = ledgers;
+          const [first] = processes;
           if (first !== undefined) await reserved(first, acme, tokens(ceiling));
         },
       ),

@@ -22,7 +22,7 @@ const STRANGE: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Answers of another protocol among the recordings. */
-const STRANGERS = new Set(["the protocol's first edition", "embeddings"]);
+const EXPECTED_REFUSALS = new Set(["the protocol's first edition", "embeddings"]);
 
 interface Tally {
   passed: number;
@@ -195,7 +195,7 @@ describe.skipIf(recordings === null)("recorded cohere-chat (skipped where ../sha
       tally.passed += 1;
     }
     print("cohere-chat whole answers", answers.length, tally);
-    expect([...tally.refused.keys()].filter((reason) => !STRANGERS.has(reason))).toEqual([]);
+    expect([...tally.refused.keys()].filter((reason) => !EXPECTED_REFUSALS.has(reason))).toEqual([]);
   });
 
   it("every stream is understood; cut at any event before its end, it is a failure", () => {

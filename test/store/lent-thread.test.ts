@@ -228,12 +228,12 @@ describe("bytes that are no request", () => {
 
   it("do not keep workers out, however many connections say no secret", async () => {
     const { lent, borrow } = await lending();
-    const strangers = Array.from({ length: 300 }, () => connect(doorOf(lent).address));
+    const connections = Array.from({ length: 300 }, () => connect(doorOf(lent).address));
     onTestFinished(() => {
-      for (const socket of strangers) socket.destroy();
+      for (const socket of connections) socket.destroy();
     });
-    for (const socket of strangers) socket.on("error", () => {});
-    await Promise.race(strangers.map(closed));
+    for (const socket of connections) socket.on("error", () => {});
+    await Promise.race(connections.map(closed));
     const store = await borrow();
     expect(await store.keys.get("k")).toBe(null);
   });

@@ -130,14 +130,14 @@ export function limitLaws(store: () => Store): void {
     await take(counter({ window: "day", start: MINUTE, overdraft: 1 }));
     await hold({ want: 2 });
     const { limits } = store();
-    const standing = await limits.read(MINUTE + 1_234);
-    expect(standing.counters.map(({ window, start, used }) => [window, start, used])).toEqual([
+    const usage = await limits.read(MINUTE + 1_234);
+    expect(usage.counters.map(({ window, start, used }) => [window, start, used])).toEqual([
       ["day", starts.day, 3],
       ["hour", starts.hour, 2],
       ["minute", starts.minute, 1],
       ["month", starts.month, 4],
     ]);
-    expect(standing.slots).toEqual([{ subject: "workspace:acme", held: 2 }]);
+    expect(usage.slots).toEqual([{ subject: "workspace:acme", held: 2 }]);
     expect((await limits.read(MINUTE + 20_000)).slots).toEqual([]);
   });
 

@@ -101,8 +101,8 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
             requests.filter((request) => !mine.includes(request)),
           );
           expect(await ask()).toEqual(alone);
-          for (const stranger of ["acm", "acme ", "ACME", "acme%"]) {
-            for await (const rows of read({ workspace: stranger, facet: "total", ...DAY_OF_RECORDS })) {
+          for (const similar of ["acm", "acme ", "ACME", "acme%"]) {
+            for await (const rows of read({ workspace: similar, facet: "total", ...DAY_OF_RECORDS })) {
               expect(rows).toEqual([]);
             }
           }

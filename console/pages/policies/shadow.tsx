@@ -8,7 +8,7 @@ import { counted, share, whole, words } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 
-type Witness = PolicyShadow["witnesses"][number];
+type Example = PolicyShadow["witnesses"][number];
 type Figures = Pick<PolicyShadow, "judged" | "would_deny" | "newly_denied" | "would_narrow" | "indeterminate">;
 
 /** What a candidate would have done to the requests since it is in shadow. */
@@ -68,7 +68,7 @@ function ShadowFigures({ shadow }: { readonly shadow: PolicyShadow }) {
           label="Example requests"
           rows={shadow.witnesses}
           keyOf={({ request_id, constraint, reason }) => `${request_id} ${constraint} ${reason}`}
-          columns={WITNESS_COLUMNS}
+          columns={EXAMPLE_COLUMNS}
         />
       )}
     </>
@@ -151,7 +151,7 @@ function Breakdown<Row extends Figures>({
   );
 }
 
-const WITNESS_COLUMNS: readonly Column<Witness>[] = [
+const EXAMPLE_COLUMNS: readonly Column<Example>[] = [
   {
     head: "Newest",
     cell: ({ request_id, last }) => (

@@ -54,9 +54,9 @@ describe("what is enforced stays enforced until somebody promotes something else
     expect((await replica.simulate())["policy_set"]).toBe(set);
     const { decision } = await entry(replica, (await replica.ask()).requestId);
     expect([decision.outcome, decision.policySet]).toEqual(["deny", set]);
-    const stranger = await fetch(`${replica.server.url}/v1/chat/completions`, { method: "POST", body: "{}" });
-    expect(stranger.status).toBe(401);
-    const refused = await entry(replica, stranger.headers.get("x-request-id") ?? "");
+    const anonymous = await fetch(`${replica.server.url}/v1/chat/completions`, { method: "POST", body: "{}" });
+    expect(anonymous.status).toBe(401);
+    const refused = await entry(replica, anonymous.headers.get("x-request-id") ?? "");
     expect([refused.decision.outcome, refused.decision.policySet]).toEqual(["refuse", set]);
   });
 

@@ -470,9 +470,9 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
     expect(ref.call?.base).toMatchObject({ name: "main (merge base)", commit: fork });
     expect(ref.call?.head).toMatchObject({ name: "change", commit: change });
     git(folder, "checkout", "--quiet", "change");
-    const standing = await run(folder, ["--base", "main", "--merge-base"]);
-    expect(standing.call?.base.commit).toBe(fork);
-    expect(standing.call?.head).toMatchObject({ name: ".", commit: null });
+    const ran = await run(folder, ["--base", "main", "--merge-base"]);
+    expect(ran.call?.base.commit).toBe(fork);
+    expect(ran.call?.head).toMatchObject({ name: ".", commit: null });
   });
 
   test("a ref against a folder elsewhere, and two folders in no repository at all", async () => {
@@ -514,12 +514,12 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
       "infra/policies/assertions.yaml": assertionsNamed("committed"),
     });
     commit(folder, "after");
-    writeTo(folder, { "infra/policies/assertions.yaml": assertionsNamed("standing") });
+    writeTo(folder, { "infra/policies/assertions.yaml": assertionsNamed("present") });
     const { call } = await run(join(folder, "infra"), ["--base", "before", "--head", "main", "--promote", "gate"]);
     expect(call?.request.assertions?.file).toBe("policies/assertions.yaml");
     expect(call?.request.assertions?.assertions.assertions[0]?.id).toBe("committed");
-    const standing = await run(join(folder, "infra"), ["--base", "before"]);
-    expect(standing.call?.request.assertions?.assertions.assertions[0]?.id).toBe("standing");
+    const ran = await run(join(folder, "infra"), ["--base", "before"]);
+    expect(ran.call?.request.assertions?.assertions.assertions[0]?.id).toBe("present");
   });
 });
 

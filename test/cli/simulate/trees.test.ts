@@ -260,12 +260,12 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     const change = commit(folder, "change");
     git(folder, "checkout", "--quiet", "main");
     const main = commit(folder, "main goes on");
-    git(folder, "checkout", "--quiet", "--orphan", "stranger");
-    const stranger = commit(folder, "stranger");
+    git(folder, "checkout", "--quiet", "--orphan", "unrelated");
+    const unrelated = commit(folder, "unrelated");
     const opened = await open(folder);
     expect(await opened.mergeBase(main, change)).toBe(fork);
     expect(await opened.mergeBase(fork, change)).toBe(fork);
-    await expect(opened.mergeBase(main, stranger)).rejects.toThrow(
+    await expect(opened.mergeBase(main, unrelated)).rejects.toThrow(
       /^--merge-base: base and head have no common ancestor; leave/,
     );
     git(folder, "checkout", "--quiet", "main");

@@ -86,7 +86,7 @@ describe("cohere-chat as a language for requests", () => {
   });
 
   it("takes everything that its row promises, and refuses everything else by name", () => {
-    const stranger = targetWith({ reasoning: { efforts: ["low"], budgets: null } });
+    const withoutBudgets = targetWith({ reasoning: { efforts: ["low"], budgets: null } });
     for (const more of [
       { purpose: "count" },
       { logitBias: { 1: 2 } },
@@ -95,7 +95,7 @@ describe("cohere-chat as a language for requests", () => {
     ] as const) {
       const [made] = fc.sample(arbitrary, { numRuns: 1, seed: 1 });
       if (made === undefined) throw new Error("no request");
-      const refused = cohereChatUpstream.format({ ...made, ...more }, stranger);
+      const refused = cohereChatUpstream.format({ ...made, ...more }, withoutBudgets);
       expect(refused).toMatchObject({ status: 400, code: "feature_not_supported" });
     }
   });

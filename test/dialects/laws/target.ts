@@ -82,11 +82,11 @@ export function targetOf(dialect: GenerateDialect, model: ModelRow = MODEL): Tar
 export function lacking({ shape }: InferenceRequest, { endpoint, model }: Target): string | null {
   const isNative = SURFACE_DIALECT_OF[shape.operation] === endpoint.dialect;
   const features = isNative ? endpoint.nativeFeatures : endpoint.features;
-  const stranger = shape.signatureFamilies.some((family) => family !== model.signatureFamily);
+  const isForeign = shape.signatureFamilies.some((family) => family !== model.signatureFamily);
   return (
     shape.needs.find((capability) => !endpoint.capabilities.includes(capability)) ??
     shape.features.find((feature) => !features.includes(feature)) ??
-    (stranger ? "signature_family" : null)
+    (isForeign ? "signature_family" : null)
   );
 }
 

@@ -158,7 +158,7 @@ describe("what a request needs and uses", () => {
       ["conversation", "tool_choice_allowed"],
     ],
     [
-      "a choice that allows strangers",
+      "a choice that allows unknown tools",
       { tools: [fn], tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "g" }] } },
       ["tools"],
       ["conversation", "native_responses"],

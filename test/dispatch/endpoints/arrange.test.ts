@@ -122,14 +122,14 @@ describe("preferred speeds", () => {
 });
 
 describe("every arrangement", () => {
-  const outlook: fc.Arbitrary<HealthState> = fc.oneof(
+  const healthState: fc.Arbitrary<HealthState> = fc.oneof(
     { weight: 2, arbitrary: fc.constant(HEALTHY) },
     fc.nat({ max: 5 }).map(ejected),
     fc.nat({ max: 5 }).map(limited),
     fc.tuple(fc.boolean(), fc.integer({ min: -5, max: 0 })).map(([isTaken, until]) => half(isTaken, until)),
   );
   const endpoints = fc.record({
-    outlook,
+    healthState,
     weight: fc.constantFrom(0, 1, 5),
     firstToken: fc.option(fc.nat({ max: 3_000 })),
     inFlight: fc.nat({ max: 3 }),
@@ -156,7 +156,7 @@ describe("every arrangement", () => {
     const measures = new Map<string, Measures>();
     const outlooks: Record<string, HealthState> = {};
     const candidates = tiers.flatMap(({ balance, members }, index) =>
-      members.map(({ outlook: one, weight, firstToken, inFlight }, at) => {
+      members.map(({ healthState: one, weight, firstToken, inFlight }, at) => {
         const id = `t${index}p${at}`;
         const known = new Measures();
         known.end(firstToken, firstToken === null ? null : 50_000 / (firstToken + 1), 0);

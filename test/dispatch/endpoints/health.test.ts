@@ -20,13 +20,13 @@ function ejected(settings: HealthSettings = SETTINGS): Health {
 
 /** How long it is out from now on. */
 function ejection(health: Health, now: number): number | null {
-  const outlook = health.healthState(SETTINGS, now);
-  return outlook.state === "ejected" ? outlook.until - now : null;
+  const state = health.healthState(SETTINGS, now);
+  return state.state === "ejected" ? state.until - now : null;
 }
 
 describe("what a failure says of its endpoint", () => {
   it("is said for every kind", () => {
-    const of = (bearing: string) => FAILURE_KINDS.filter((kind) => effectOf(kind) === bearing);
+    const of = (effect: string) => FAILURE_KINDS.filter((kind) => effectOf(kind) === effect);
     expect(of("nothing")).toEqual([
       "timeout_total",
       "rejected",
@@ -41,10 +41,10 @@ describe("what a failure says of its endpoint", () => {
     expect(of("rate_limited")).toEqual(["rate_limited"]);
   });
 
-  it.each(FAILURE_KINDS.map((kind) => [kind, effectOf(kind)] as const))("%s: %s", (kind, bearing) => {
+  it.each(FAILURE_KINDS.map((kind) => [kind, effectOf(kind)] as const))("%s: %s", (kind, effect) => {
     const health = new Health();
     for (let call = 0; call < 100; call += 1) health.end(failure(kind), SETTINGS, 0);
-    const state = { ill: "ejected", rate_limited: "rate_limited", nothing: "healthy" }[bearing];
+    const state = { ill: "ejected", rate_limited: "rate_limited", nothing: "healthy" }[effect];
     expect(health.healthState(SETTINGS, 1).state).toBe(state);
   });
 });

@@ -7,39 +7,39 @@ describe("a in-flight list", () => {
     const steps = fc.array(fc.oneof(fc.constant(null), fc.nat(30)), { maxLength: 200 });
     fc.assert(
       fc.property(steps, (moves) => {
-        const roster = new InFlightList<number>();
+        const list = new InFlightList<number>();
         const model = new Set<number>();
         const leaves: (() => void)[] = [];
         for (const move of moves) {
           if (move === null) {
             model.add(leaves.length);
-            leaves.push(roster.enter(leaves.length));
+            leaves.push(list.enter(leaves.length));
           } else if (move < leaves.length) {
             model.delete(move);
             leaves[move]?.();
           }
           const present: number[] = [];
-          roster.each((value) => present.push(value));
+          list.each((value) => present.push(value));
           expect(present).toEqual([...model]);
-          expect(roster.size).toBe(model.size);
+          expect(list.size).toBe(model.size);
         }
       }),
     );
   });
 
   it("does not call who has left meanwhile, nor who has come", () => {
-    const roster = new InFlightList<() => void>();
+    const list = new InFlightList<() => void>();
     const called: string[] = [];
-    const leaveFirst = roster.enter(() => {
+    const leaveFirst = list.enter(() => {
       called.push("first");
       leaveFirst();
       leaveSecond();
-      roster.enter(() => called.push("late"));
+      list.enter(() => called.push("late"));
     });
-    const leaveSecond = roster.enter(() => called.push("second"));
-    roster.enter(() => called.push("third"));
-    roster.each((tell) => tell());
+    const leaveSecond = list.enter(() => called.push("second"));
+    list.enter(() => called.push("third"));
+    list.each((notify) => notify());
     expect(called).toEqual(["first", "third"]);
-    expect(roster.size).toBe(2);
+    expect(list.size).toBe(2);
   });
 });

@@ -11,7 +11,7 @@ const { server } = running;
 const KID = "issuer-of-the-test";
 const pair = await generateKeyPair("EdDSA", { crv: "Ed25519", extractable: true });
 const { x: publicKey = "" } = await exportJWK(pair.publicKey);
-const strangers = await generateKeyPair("EdDSA", { crv: "Ed25519" });
+const foreignKeys = await generateKeyPair("EdDSA", { crv: "Ed25519" });
 
 let keyId = "";
 let plainKeyId = "";
@@ -123,10 +123,10 @@ describe("is refused without detail", () => {
         return `sbx_x_${jwt}`;
       },
     ],
-    ["another's signature", () => sign({}, {}, strangers.privateKey)],
+    ["another's signature", () => sign({}, {}, foreignKeys.privateKey)],
     [
       "its own key in the header",
-      async () => sign({}, { jwk: await exportJWK(strangers.publicKey) }, strangers.privateKey),
+      async () => sign({}, { jwk: await exportJWK(foreignKeys.publicKey) }, foreignKeys.privateKey),
     ],
     ["no issuer's name", () => sign({}, { kid: undefined })],
     ["an unknown issuer", () => sign({}, { kid: "nobody" })],

@@ -13,7 +13,7 @@ const { server } = running;
 const key: typeof running.key = (...given) => running.key(...given);
 const manager = await key("acme-prod", ["operations:manage"]);
 const managerId = parseKeyText(manager)?.publicId;
-const stranger = await key("other", ["operations:manage"]);
+const foreign = await key("other", ["operations:manage"]);
 const PLAIN = { scopes: ["inference"], owner: "group:payments", expires_in: 3600 };
 
 const create = (body: object = {}) => call(server, manager, "POST", "/v1/keys", { ...PLAIN, ...body });
@@ -212,9 +212,9 @@ describe("keys of others", () => {
     const { json } = await create();
     const answers = await Promise.all(
       [json.id, "nobodysKey12", "constructor", "..%2f", `${json.key}`].flatMap((id) => [
-        call(server, stranger, "GET", `/v1/keys/${id}`),
-        call(server, stranger, "POST", `/v1/keys/${id}/rotate`, {}),
-        call(server, stranger, "POST", `/v1/keys/${id}/revoke`),
+        call(server, foreign, "GET", `/v1/keys/${id}`),
+        call(server, foreign, "POST", `/v1/keys/${id}/rotate`, {}),
+        call(server, foreign, "POST", `/v1/keys/${id}/revoke`),
       ]),
     );
     for (const answer of answers) {
@@ -222,7 +222,7 @@ describe("keys of others", () => {
       expect(answer.text).not.toContain(json.id);
     }
     expect((await call(server, manager, "GET", `/v1/keys/${json.id}`)).json.status).toBe("active");
-    expect((await call(server, stranger, "GET", "/v1/keys")).text).not.toContain(json.id);
+    expect((await call(server, foreign, "GET", "/v1/keys")).text).not.toContain(json.id);
   });
 });
 

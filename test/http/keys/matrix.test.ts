@@ -243,10 +243,10 @@ describe("what belongs to another workspace", () => {
     async (_, endpoint) => {
       const isKey = endpoint.path.startsWith("/v1/keys/");
       const id = isKey ? ownId : endpoint.path.endsWith("{name}") ? ownName : "chat-large-eu";
-      const stranger = await makeKey(ofOneWorkspace, "elsewhere");
+      const foreign = await makeKey(ofOneWorkspace, "elsewhere");
       const [there, nowhere] = [
-        await ask(endpoint, bearer(stranger.text), id),
-        await ask(endpoint, bearer(stranger.text), endpoint.path.endsWith("{name}") ? "nobodys-name" : "nobodysKey12"),
+        await ask(endpoint, bearer(foreign.text), id),
+        await ask(endpoint, bearer(foreign.text), endpoint.path.endsWith("{name}") ? "nobodys-name" : "nobodysKey12"),
       ];
       expect(there.status).toBe(404);
       const blank = ({ text }: Answer): string => text.replaceAll(/(req|dec)_\w+/g, "").replaceAll(id, "");

@@ -279,8 +279,8 @@ describe("GET /v1/policies/{id}/shadow", () => {
     expectDeclared("GET", "/v1/policies/{id}/shadow", json);
     expect(json).toMatchObject({ policy: "a", revision: "r1", judged: 10, newly_denied: 2 });
     expect(json.by_workspace).toMatchObject([{ workspace: "acme", judged: 10 }]);
-    const stranger = await fixture.key("office", ["governance:read"]);
-    const other = (await fixture.get(stranger, "/v1/policies/a/shadow")).json;
+    const otherWorkspace = await fixture.key("office", ["governance:read"]);
+    const other = (await fixture.get(otherWorkspace, "/v1/policies/a/shadow")).json;
     expect(other.by_workspace).toMatchObject([{ workspace: null, judged: 10 }]);
   });
 

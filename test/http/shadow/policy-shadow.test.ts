@@ -150,7 +150,7 @@ describe("what a revision in shadow said", () => {
     );
   });
 
-  it("looks for no witnesses where none are requested, and gives as many classes as are", async () => {
+  it("looks for no examples where none are requested, and gives as many classes as are", async () => {
     await write(Array.from({ length: 5 }, (_, index) => judged(`r${index}`, "acme", `route-${index}`)));
     const source = sourceOf(store);
     const unread = { head: () => Promise.reject(new Error("read")), log: () => Promise.reject(new Error("read")) };

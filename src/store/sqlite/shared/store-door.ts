@@ -16,7 +16,7 @@ const PATIENCE = 5_000;
 const MOST_UNAUTHENTICATED = 256;
 
 /** How often a wrong secret is reported, milliseconds: a client that can connect must not fill the log. */
-const STRANGER_REPORT = 60_000;
+const REFUSAL_REPORT = 60_000;
 
 /** When outcomes that could not be written are tried again, milliseconds. */
 const END_RETRY = 1_000;
@@ -40,7 +40,7 @@ export class StoreDoor {
   readonly #workers = new Set<Socket>();
   /** Oldest first. */
   readonly #unauthenticated = new Set<Socket>();
-  #strangerReported = Number.NEGATIVE_INFINITY;
+  #refusalReported = Number.NEGATIVE_INFINITY;
   /** Requests of workers that are gone. */
   readonly #unended = new Set<string>();
   #retry: NodeJS.Timeout | null = null;
@@ -92,7 +92,7 @@ export class StoreDoor {
       } catch (error) {
         const reason = error instanceof DamagedLinkError ? error.message : "a message could not be handled";
         if (reader.trusted) this.#thread.refused(reason);
-        else this.#refuseStranger(reason);
+        else this.#reportRefusal(reason);
         socket.destroy();
       } finally {
         if (reader.trusted) {
@@ -123,10 +123,10 @@ export class StoreDoor {
     oldest.destroy();
   }
 
-  #refuseStranger(reason: string): void {
+  #reportRefusal(reason: string): void {
     const now = performance.now();
-    if (now - this.#strangerReported < STRANGER_REPORT) return;
-    this.#strangerReported = now;
+    if (now - this.#refusalReported < REFUSAL_REPORT) return;
+    this.#refusalReported = now;
     this.#thread.refused(reason);
   }
 

@@ -102,9 +102,9 @@ describe("the requests of each protocol", () => {
 
   it("Jina's shape says that documents are not to come back, where the provider knows the member", () => {
     expect(formatted("jina", canon()).body).toMatchObject({ return_documents: false });
-    const formattedForStranger = rerankerOf("jina").format(canon(), targetOf("jina", null, ["no_return_documents"]));
-    if ("code" in formattedForStranger) throw new Error(formattedForStranger.message);
-    expect(formattedForStranger.body).not.toHaveProperty("return_documents");
+    const formattedForOther = rerankerOf("jina").format(canon(), targetOf("jina", null, ["no_return_documents"]));
+    if ("code" in formattedForOther) throw new Error(formattedForOther.message);
+    expect(formattedForOther.body).not.toHaveProperty("return_documents");
   });
 
   it("Jina's shape goes to a deployment where the provider has them, with the version of the interface", () => {

@@ -10,7 +10,7 @@ import { startTestServer } from "../../support/server.ts";
 const isAnswer = new Ajv2020({ strict: false, formats: { "date-time": true } }).compile(POLICY_SHADOW);
 
 it(
-  "a real request that a real policy in shadow would deny is a witness, and its command says what promoting does",
+  "a real request that a real policy in shadow would deny is an example, and its command says what promoting does",
   { timeout: 120_000 },
   async () => {
     const test = await startTestServer();
