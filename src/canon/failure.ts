@@ -220,7 +220,7 @@ export interface UpstreamFailure {
 /** The client's error where a code is more exact than the kind; the other codes have the kind's sentence. */
 export const FAILURE_CODE_SENTENCES: Readonly<Record<string, string>> = {
   unexpected_output_item:
-    "the provider answered with output that the request did not ask for, or that the answer cannot represent",
+    "the provider answered with output that the request did not require, or that the answer cannot represent",
   missing_finish_reason: "the provider closed its answer without a finish reason, so it may not be whole",
 };
 

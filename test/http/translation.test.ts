@@ -336,6 +336,6 @@ it("calls another endpoint, and not the same one again, for an answer that the s
   );
   const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
   const error = await errorOf(await call(router, "/v1/completions", { prompt: "hello" }));
-  expect(error).toMatchObject({ code: "unexpected_output_item", message: expect.stringContaining("did not request") });
+  expect(error).toMatchObject({ code: "unexpected_output_item", message: expect.stringContaining("did not require") });
   expect(upstream.calls).toHaveLength(1);
 });

@@ -6,9 +6,7 @@ import { ROOT } from "./packed.ts";
 
 describe("the running Node", () => {
   it.each(["20.20.2", "22.18.0", "22.19.9", "23.11.0", "24.6.0"])("%s gets the error that it is too old", (version) => {
-    expect(unfitNode(version)).toBe(
-      `signalbox needs Node 22.20 or a later 22, or 24.7 or newer; this one is ${version}`,
-    );
+    expect(unfitNode(version)).toBe(`signalbox needs Node 22.20 or a later 22, or 24.7 or newer; this is ${version}`);
   });
 
   it.each(["22.20.0", "22.23.3", "24.7.0", "24.21.0", "25.0.0", "26.10.0", "100.0.0"])("%s will do", (version) => {
@@ -27,7 +25,7 @@ describe("the running Node", () => {
     );
     expect([status, stderr]).toEqual([
       1,
-      "signalbox needs Node 22.20 or a later 22, or 24.7 or newer; this one is 20.1.0\n",
+      "signalbox needs Node 22.20 or a later 22, or 24.7 or newer; this is 20.1.0\n",
     ]);
   });
 });

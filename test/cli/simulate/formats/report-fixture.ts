@@ -235,7 +235,7 @@ export const FAILED: AssertionResult = assertion({
 
 export const WAIVED: AssertionResult = assertion({
   id: "prod-always-routable",
-  title: "Production has a location to go",
+  title: "Production must be reachable",
   kind: "always_routable",
   status: "WAIVED",
   fails_in_base: null,

@@ -99,7 +99,7 @@ describe("the whole", () => {
                           support-bot, needs tools, context to_4k, time weekday morning
                 look at   policies/assertions.yaml:12:5
                 try       signalbox explain --workspace acme-eu --model chat-eu --needs tools
-        WAIVED       prod-always-routable  Production has a location to go  always_routable, 1,204 classes
+        WAIVED       prod-always-routable  Production must be reachable  always_routable, 1,204 classes
                 violated  by 1 of 1,204 classes; looked at as declared
                 waived    until 2026-12-01 by platform: moving to the new route
         PASS so far  embeddings-stay       EU tenants never reach the US  no_new_access, 1,204 classes

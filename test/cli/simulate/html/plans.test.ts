@@ -4,8 +4,8 @@ import { markCandidates } from "../../../../src/cli/simulate/formats/html/plans.
 import { candidate } from "./report-fixture.ts";
 
 const marks = (base: string, head: string): string => {
-  const placesOf = (text: string) => text.split("").map((letter) => candidate(letter.toLowerCase(), letter));
-  const marked = markCandidates(placesOf(base), placesOf(head));
+  const candidatesOf = (text: string) => text.split("").map((letter) => candidate(letter.toLowerCase(), letter));
+  const marked = markCandidates(candidatesOf(base), candidatesOf(head));
   const shown = (side: (typeof marked)["base"]) =>
     side.map(({ candidate: { model }, mark }) => `${model}:${mark}`).join(" ");
   return `${shown(marked.base)} | ${shown(marked.head)}`;
