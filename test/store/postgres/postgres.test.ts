@@ -149,7 +149,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
 
     it("is not made by a command that only reads", async () => {
       const url = await server.database();
-      expect(await refusal(url, false)).toContain("holds nothing of Signalbox yet");
+      expect(await refusal(url, false)).toContain("has no tables of Signalbox yet");
       expect((await operator(url)`SELECT to_regnamespace('signalbox') AS schema`)[0]).toEqual({ schema: null });
     });
 
