@@ -3,12 +3,14 @@ import { text } from "node:stream/consumers";
 import { keepCompiledCode } from "./cli/terminal/code-cache.ts";
 import { listenToOutput } from "./cli/terminal/standard-streams.ts";
 import { unfitNode } from "./cli/terminal/version.ts";
+import { startSmall } from "./server/tier-up.ts";
 
 const argv = process.argv.slice(2);
 // Nothing has been read yet, so there is nothing to read anew; without a listener a signal in the first moments would end the server.
 if (argv[0] === "serve") process.on("SIGHUP", () => {});
 keepCompiledCode(process.env);
 const { runCommands } = await import("./cli/commands.ts");
+if (argv[0] === "serve") startSmall();
 listenToOutput(argv[0]);
 const unfit = unfitNode(process.versions.node);
 if (unfit === null) {

@@ -71,7 +71,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     "store",
     "telemetry",
   ],
-  "main.ts": ["cli"],
+  "main.ts": ["cli", "server"],
   // The page that browsers run (`console/` beside `src/`).
   console: ["canon", "cli", "governance", "http", "simulate"],
 };

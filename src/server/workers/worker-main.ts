@@ -9,7 +9,7 @@ import { openStore } from "../open-store.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";
 import type { RunningServer } from "../running-server.ts";
 import { startServer } from "../start.ts";
-import { tierUpEarly } from "../tier-up.ts";
+import { startSmall, tierUpEarly } from "../tier-up.ts";
 import type { FromWorkerProcess, ToWorkerProcess, WorkersStatus } from "./messages.ts";
 
 /** A process that serves the public side under the first process (`worker-pool.ts`). */
@@ -17,6 +17,7 @@ import type { FromWorkerProcess, ToWorkerProcess, WorkersStatus } from "./messag
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 // A terminal signals all processes of a group; this one ends when the first process requests it.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+startSmall();
 
 function send(message: FromWorkerProcess): void {
   process.send?.(message, undefined, {}, () => {});
