@@ -65,7 +65,7 @@ export interface Failing {
 type Unplayable = { readonly problem: string };
 
 /**
- * Places the behaviour's omissions and its fault into an answer.
+ * Puts the behaviour's omissions and its fault into an answer.
  *
  * @returns the script; or one sentence when the fault cannot happen in this answer, because a fault that does not happen would
  *   let a test pass that tests nothing.

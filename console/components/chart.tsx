@@ -26,7 +26,7 @@ export function Chart({
   readonly series: readonly Series[];
   readonly format: (value: number | null) => string;
 }) {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const [dark, setDark] = useState(() => DARK.matches);
   useEffect(() => {
     const follow = (): void => setDark(DARK.matches);
@@ -37,7 +37,7 @@ export function Chart({
   const data = JSON.stringify([times, ...series.map(({ values }) => values)]);
   const heads = JSON.stringify(series.map(({ title: name, tone }) => [name, tone]));
   useEffect(() => {
-    const element = place.current;
+    const element = container.current;
     if (element === null) return undefined;
     const plot = new UPlot(
       optionsOf(element.clientWidth, series, isDaily(times), format),
@@ -55,7 +55,7 @@ export function Chart({
   return (
     <figure class="chart">
       <figcaption>{title}</figcaption>
-      <div ref={place} class="plot" aria-hidden="true" />
+      <div ref={container} class="plot" aria-hidden="true" />
       <details>
         <summary>As a table</summary>
         <Table

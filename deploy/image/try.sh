@@ -7,7 +7,7 @@ layout=$(cd "${1:-$root/.signalbox/image}" && pwd)
 node=("$root"/node_modules/node-linux-*/bin/node)
 [ "$(id -u)" = 0 ] || { echo "skipped: starting another user's process needs root"; exit 0; }
 
-# Two ports that nobody listens at: those of the image may be in use.
+# Two free ports: those of the image may be in use.
 read -r PORT ADMIN_PORT < <("${node[0]}" -e '
   const [one, two] = [0, 0].map(() => require("node:net").createServer().listen(0, "127.0.0.1"));
   setTimeout(() => { console.log(one.address().port, two.address().port); one.close(); two.close(); }, 50);')

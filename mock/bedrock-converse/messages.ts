@@ -8,8 +8,8 @@ import { invalid, type Problem } from "../problem.ts";
 export function readMessages(body: JsonObject): Conversation | Problem {
   const messages = objectsAt(body, "messages");
   for (const [index, message] of messages.entries()) {
-    for (const [place, block] of objectsAt(message, "content").entries()) {
-      const problem = checkReasoning(block, `messages.${index}.content.${place}.reasoningContent`);
+    for (const [position, block] of objectsAt(message, "content").entries()) {
+      const problem = checkReasoning(block, `messages.${index}.content.${position}.reasoningContent`);
       if (problem !== null) return problem;
     }
   }

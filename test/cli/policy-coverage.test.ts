@@ -52,9 +52,9 @@ two := {"id": "two", "rank": "fallback"}
 
 request(tier, candidates) := {"workspace": {"tier": tier}, "candidates": candidates}
 
-asked(ids) if policy.pass.every_one == ids
+evaluated(ids) if policy.pass.every_one == ids
 
-test_every_one_through_a_rule_of_the_test if asked({"one"}) with input as request("standard", [one])
+test_every_one_through_a_rule_of_the_test if evaluated({"one"}) with input as request("standard", [one])
 
 test_every_one_and_its_reason if {
 	policy.pass.every_one == {"one"} with input as request("standard", [one, two])

@@ -5,7 +5,7 @@ import { gatePolicy, testsOf, workplace, type Workplace } from "./policy-folder.
 const PASSING = `standard := {"workspace": {"tier": "standard"}}
 
 test_standard_passes if {
-	print("asked with", standard)
+	print("evaluated with", standard)
 	policy.pass.tier_approved with input as standard
 }
 
@@ -84,7 +84,7 @@ FAIL  troubled  4 tests, 2 failed, 1 error, 1 skipped  TIME
       stderr: "",
       stdout: `PASS  sound  1 test  TIME
       ok       test_standard_passes  TIME
-               printed | asked with {"workspace": {"tier": "standard"}}
+               printed | evaluated with {"workspace": {"tier": "standard"}}
 
 1 test: 1 passed in TIME
 `,

@@ -37,13 +37,13 @@ describe("schemas for editors", () => {
     let examples = 0;
     for (const { path, property } of keys(schema)) {
       const items = objectOf(property["items"]);
-      const tells =
+      const showsValues =
         ["enum", "const", "default", "properties", "if", "oneOf"].some((word) => word in property) ||
         ["boolean", "object"].includes(typeof property["type"] === "string" ? property["type"] : "") ||
         ["$ref", "enum", "properties", "if"].some((word) => word in items) ||
         Object.keys(property).join() === "description";
       const shown: readonly unknown[] = Array.isArray(property["examples"]) ? property["examples"] : [];
-      if (shown.length === 0 && !tells) silent.push(path);
+      if (shown.length === 0 && !showsValues) silent.push(path);
       const { $ref: _reference, ...rest } = property;
       const validate = ajv.compile({ ...rest, $defs: objectOf(schema["$defs"]) });
       for (const example of shown) expect(validate(example), `${path}: ${JSON.stringify(example)}`).toBe(true);

@@ -129,22 +129,22 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
   });
 
   test("a filter that matches little is searched in several calls, and says how far it has come", async () => {
-    const asked: (string | null)[] = [];
+    const requested: (string | null)[] = [];
     const page = await stage.open("#/decisions?reason=RARE", {
       "GET /v1/decisions": ({ query }) => {
         const cursor = query.get("cursor");
-        asked.push(`${cursor} ${query.get("limit")}`);
-        const found = decisionList(cursor === "c3" ? 2 : 0, `c${asked.length + 1}`);
+        requested.push(`${cursor} ${query.get("limit")}`);
+        const found = decisionList(cursor === "c3" ? 2 : 0, `c${requested.length + 1}`);
         return { body: { ...found, searched_to: "2026-11-23T23:00:00.000Z" } };
       },
     });
     await page.getByText("2 decisions, page 1, searched back to 24 Nov, 00:00:00").waitFor();
     // Bounded: the server records each call.
-    expect(asked).toHaveLength(20);
-    expect(asked.slice(0, 4)).toEqual(["null 50", "c2 50", "c3 50", "c4 48"]);
+    expect(requested).toHaveLength(20);
+    expect(requested.slice(0, 4)).toEqual(["null 50", "c2 50", "c3 50", "c4 48"]);
     await page.getByRole("button", { name: "Search on" }).click();
-    await expect.poll(() => asked.length).toBe(40);
-    expect(asked[20]).toBe("c21 50");
+    await expect.poll(() => requested.length).toBe(40);
+    expect(requested[20]).toBe("c21 50");
   });
 
   test("a denied decision shows the policy's lines of its own revision, with file and line", async () => {
@@ -170,8 +170,8 @@ describe.skipIf(CHROMIUM === null)(`decisions in the console${WITHOUT}`, { timeo
     });
     await page.getByText("Denied before any provider was called: OUTSIDE.").waitFor();
     await page.getByText("eu-residency.rego:3").waitFor();
-    const asked = stage.server.requests.find(({ path }) => path.endsWith("/content"));
-    expect(asked?.query.get("revision")).toBe("r2");
+    const requested = stage.server.requests.find(({ path }) => path.endsWith("/content"));
+    expect(requested?.query.get("revision")).toBe("r2");
     // It called no provider, so its cost is none and not unknown.
     expect(await page.getByText("unknown").count()).toBe(0);
     expect(stage.complaints).toEqual([]);

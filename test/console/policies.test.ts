@@ -178,8 +178,8 @@ describe.skipIf(CHROMIUM === null)(`policies in the console${WITHOUT}`, { timeou
       "GET /console/session": { body: { ...SIGNED_IN, scopes: ["governance:read"], policies } },
     });
     await page.getByRole("button", { name: "Promote" }).waitFor();
-    const asked = stage.server.requests.filter(({ path }) => path.startsWith("/v1/policies"));
-    expect(new Set(asked.map(({ headers }) => headers["x-signalbox-workspace"]))).toEqual(new Set(["support"]));
+    const requested = stage.server.requests.filter(({ path }) => path.startsWith("/v1/policies"));
+    expect(new Set(requested.map(({ headers }) => headers["x-signalbox-workspace"]))).toEqual(new Set(["support"]));
     const other = await stage.open("#/policies/tool-approval", {
       ...READS,
       "GET /console/session": { body: { ...SIGNED_IN, policies: null } },

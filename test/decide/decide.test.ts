@@ -289,13 +289,13 @@ describe("approvals of the table", () => {
       question({ shape: shape({ signatureFamilies: ["two"] }) }),
       NOW,
     );
-    const nobody = question({ shape: shape({ signatureFamilies: ["three"] }) });
+    const unreadable = question({ shape: shape({ signatureFamilies: ["three"] }) });
     expect(plan(same)).toEqual(["a"]);
     expect(plan(other)).toEqual(["b"]);
     expect(other.trace).toContainEqual(
       expect.objectContaining({ constraint: "signature_family", failing: ["a"], effect: "narrowed" }),
     );
-    expect(reason(decide(rows, fakePolicies(), identity, nobody, NOW))).toBe("SIGNATURE_FAMILY_MISMATCH");
+    expect(reason(decide(rows, fakePolicies(), identity, unreadable, NOW))).toBe("SIGNATURE_FAMILY_MISMATCH");
   });
 
   it("approves the length of vectors, the longest one where the request names none", () => {

@@ -22,7 +22,7 @@ import { PROTOCOLS } from "./laws/table.ts";
 /** When a relayed stream has said something: what comes before may be taken back, what comes after may not (issue 7, commit point). */
 const encoder = new TextEncoder();
 
-const ASKED: Readonly<Record<SurfaceDialect, JsonObject>> = {
+const REQUESTED: Readonly<Record<SurfaceDialect, JsonObject>> = {
   "openai-chat": { model: "m", stream: true, messages: [{ role: "user", content: "x" }] },
   "openai-completions": { model: "m", stream: true, prompt: "x" },
   "openai-responses": { model: "m", stream: true, input: "x" },
@@ -30,7 +30,7 @@ const ASKED: Readonly<Record<SurfaceDialect, JsonObject>> = {
 };
 
 function observe(dialect: SurfaceDialect): AnswerStream {
-  const request = SURFACES[dialect].parse(ASKED[dialect], 100, NO_HEADERS);
+  const request = SURFACES[dialect].parse(REQUESTED[dialect], 100, NO_HEADERS);
   if ("code" in request) throw new Error(request.message);
   return SURFACES[dialect].relay.observe(contextOf(request));
 }
@@ -351,7 +351,7 @@ describe.skipIf(!present)("recorded streams (skipped where ../shared/recordings 
       ({ status, response }) => status === 200 && response.body_type !== "json",
     );
     expect(streams.length).toBeGreaterThan(0);
-    const request = SURFACES[dialect].parse(ASKED[dialect], 100, NO_HEADERS);
+    const request = SURFACES[dialect].parse(REQUESTED[dialect], 100, NO_HEADERS);
     if ("code" in request) throw new Error(request.message);
     const canonical = SURFACES[dialect].translation.toCanon(request, "reject", NO_EDITS);
     if ("code" in canonical) throw new Error(canonical.message);

@@ -9,7 +9,7 @@ import { codec } from "../dialects/bedrock-converse/wire.ts";
 import { mockForTest, postTo } from "./start.ts";
 
 const MESSAGES = [{ role: "user", content: "hello" }];
-const ASKED: JsonObject = { model: "r", max_tokens: 100, messages: MESSAGES };
+const REQUESTED: JsonObject = { model: "r", max_tokens: 100, messages: MESSAGES };
 const FLAGS = ["bedrock_invoke", "vertex_raw_predict"];
 const decoder = new TextDecoder();
 
@@ -46,7 +46,7 @@ async function received(response: Response): Promise<Uint8Array> {
 }
 
 const exchangeOf = (flag: string, more: JsonObject, words = "") =>
-  exchangeTo(flag, messagesSurface, { ...ASKED, ...more }, { upstreamModel: `claude${words}` });
+  exchangeTo(flag, messagesSurface, { ...REQUESTED, ...more }, { upstreamModel: `claude${words}` });
 
 describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
   test.each([false, true])("answers as the protocol's own provider does (stream: %s)", async (stream) => {
@@ -99,7 +99,7 @@ describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
     const server = await mockForTest();
     const betas = ["context-management-2025-06-27"];
     const journey = { provider: { betas }, headers: { version: null, betas } };
-    const body = { ...ASKED, context_management: { edits: [] } };
+    const body = { ...REQUESTED, context_management: { edits: [] } };
     expect(await travel(server, exchangeTo(flag, messagesSurface, body, journey), false)).toMatchObject({
       status: 200,
     });

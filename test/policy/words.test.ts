@@ -41,7 +41,7 @@ const INSPECTS: readonly (readonly [about: string, rules: string, inspects: read
   ["the greatest of words and numbers", "p if max({input.workspace.id, 1}) == 1", ["max"]],
   ["the greatest of who knows what", "f(x) if max(x) > 1\np if f({1, 2})", ["max"]],
   ["the greatest set", 'p if max({{x | some x in input.workspace.labels}, {"a"}}) == {"a"}', ["max"]],
-  ["the place of a number", "p if sort([count(input.workspace.labels), 2])[0] == 2", ["index"]],
+  ["the position of a number", "p if sort([count(input.workspace.labels), 2])[0] == 2", ["index"]],
   ["sorting", "p if input.workspace.id in sort(input.workspace.labels)", ["sort"]],
   ["the start of a word", 'p if startswith(input.workspace.id, "a")', ["startswith"]],
   ["case", 'p if lower(input.workspace.id) == "a"', ["lower"]],

@@ -156,7 +156,7 @@ function withoutAll(body: JsonObject, patterns: ReadonlySet<string>): JsonObject
 
 /** Events of a whole stream, or of its first part. */
 function terminalOf(bytes: readonly Uint8Array[], dialect: SurfaceDialect): InferenceEvent["type"] {
-  const parser = upstreamFor("generate", dialect).parseStream(ASKED, targetOf(dialect));
+  const parser = upstreamFor("generate", dialect).parseStream(REQUESTED, targetOf(dialect));
   const events = [...bytes.flatMap((one) => parser.push(one)), ...parser.end()];
   const answer = collectAnswer(events);
   return answer.finish === null ? "failure" : "finish";
@@ -178,7 +178,7 @@ function plainRequest(dialect: SurfaceDialect): InferenceRequest {
 
 const canonical = SURFACES["openai-chat"].translation.toCanon(plainRequest("openai-chat"), "reject", NO_EDITS);
 if ("code" in canonical) throw new Error(canonical.message);
-const ASKED = canonical.request;
+const REQUESTED = canonical.request;
 
 function translate(
   recorded: GenerateDialect,
@@ -191,7 +191,7 @@ function translate(
 } {
   const context: AnswerContext = contextOf(plainRequest(surface));
   const { translation }: Surface = SURFACES[surface];
-  const parser = upstreamFor("generate", recorded).parseStream(ASKED, targetOf(recorded));
+  const parser = upstreamFor("generate", recorded).parseStream(REQUESTED, targetOf(recorded));
   const stream = new TranslatedStream(refusingEnds(parser, translation), translation.renderStream(context));
   const printed = bytes.flatMap((one) => stream.push(one));
   const { ending, events } = stream.end();

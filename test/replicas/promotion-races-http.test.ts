@@ -18,7 +18,7 @@ import { startProvider } from "./provider.ts";
 import { Replica } from "./replica.ts";
 
 /** Promotions, and as many rollbacks, requested of each replica at once. */
-const ASKED = 10;
+const REQUESTED = 10;
 
 interface View {
   readonly etag: string;
@@ -57,7 +57,7 @@ class Pair {
   /** Requests promotions and rollbacks of what `view` shows from both replicas, and kills one of them. Gives the statuses that its survivor, and it, answered. */
   async race(view: View, victim: Replica, kinds: readonly ("promotions" | "rollbacks")[]): Promise<readonly number[]> {
     const requested = this.#replicas.flatMap((replica) =>
-      Array.from({ length: ASKED }, () => kinds.map((kind) => ({ replica, kind }))).flat(),
+      Array.from({ length: REQUESTED }, () => kinds.map((kind) => ({ replica, kind }))).flat(),
     );
     const answers = requested.map(({ replica, kind }) => this.#change(replica, kind, view));
     await delay(Math.random() * 100);

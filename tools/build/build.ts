@@ -46,8 +46,8 @@ const moduleAddresses: Plugin = {
   },
   renderChunk(code, { fileName }) {
     if (!code.includes(MARK)) return null;
-    return code.replaceAll(/SIGNALBOX_MODULE_URL\("([^"]+)"\)/g, (_, place: string) => {
-      const path = relative(dirname(fileName), place).replaceAll("\\", "/");
+    return code.replaceAll(/SIGNALBOX_MODULE_URL\("([^"]+)"\)/g, (_, written: string) => {
+      const path = relative(dirname(fileName), written).replaceAll("\\", "/");
       return `new URL("${path.startsWith(".") ? path : `./${path}`}", import.meta.url).href`;
     });
   },

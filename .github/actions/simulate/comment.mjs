@@ -13,7 +13,7 @@ const TRIES = 3;
 /** Milliseconds before the second try. */
 const PAUSE = 500;
 
-/** GitHub answered, but not with what was asked for. */
+/** GitHub answered, but not with what was requested. */
 class ApiError extends Error {
   constructor(status, method) {
     super(`GitHub answered ${status} to ${method}`);

@@ -18,7 +18,7 @@ export interface Verdict {
 export interface CandidateLine {
   readonly key: string;
   readonly endpoint: string;
-  /** Place in the plan, from 1; `null` where it has none. */
+  /** Position in the plan, from 1; `null` where it has none. */
   readonly rank: number | null;
   readonly call: DecisionCall | null;
   /** What the explanation says of the endpoint; `null` without one. */

@@ -29,7 +29,7 @@ const SHOWN = [
   ["expiring", "Expiring soon"],
 ] as const;
 
-type Asked = { readonly what: "create" } | { readonly what: "rotate" | "revoke"; readonly key: ServiceKey };
+type Requested = { readonly what: "create" } | { readonly what: "rotate" | "revoke"; readonly key: ServiceKey };
 
 export function KeysPage() {
   const show = address.value.query.get("show") === "expiring" ? "expiring" : "";
@@ -41,7 +41,7 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
   const isExpiring = show === "expiring";
   const soon = useMemo(() => soonEnd(Date.now()), []);
   const [pages, setPages] = useState<readonly (string | null)[]>([null]);
-  const [asked, setRequested] = useState<Asked | null>(null);
+  const [requested, setRequested] = useState<Requested | null>(null);
   const [made, setMade] = useState<CreatedKey | null>(null);
   const resource = useResource<KeyList>(
     withQuery("/v1/keys", {
@@ -98,9 +98,11 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
           </>
         )}
       </Loaded>
-      {asked?.what === "create" ? <CreateKeyDialog onClose={close} onDone={done} /> : null}
-      {asked?.what === "rotate" ? <RotateDialog of={asked.key} onClose={close} onDone={done} /> : null}
-      {asked?.what === "revoke" ? <RevokeDialog of={asked.key} onClose={close} onDone={() => done(null)} /> : null}
+      {requested?.what === "create" ? <CreateKeyDialog onClose={close} onDone={done} /> : null}
+      {requested?.what === "rotate" ? <RotateDialog of={requested.key} onClose={close} onDone={done} /> : null}
+      {requested?.what === "revoke" ? (
+        <RevokeDialog of={requested.key} onClose={close} onDone={() => done(null)} />
+      ) : null}
     </>
   );
 }
@@ -185,7 +187,7 @@ function limitsOf(limits: ServiceKey["limits"]): string | null {
   return parts.length === 0 ? null : parts.join(", ");
 }
 
-function actions(ask: (asked: Asked) => void): Column<ServiceKey> {
+function actions(ask: (requested: Requested) => void): Column<ServiceKey> {
   return {
     head: "Change",
     cell: (key) =>

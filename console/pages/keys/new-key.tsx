@@ -4,10 +4,10 @@ import { Code, CopyButton } from "../../components/text.tsx";
 
 /** The text of a new key, which is shown once: it is in no other answer and is gone when this is closed. */
 export function NewKey({ made, onClose }: { readonly made: CreatedKey; readonly onClose: () => void }) {
-  const place = useRef<HTMLElement>(null);
-  useEffect(() => place.current?.focus(), []);
+  const container = useRef<HTMLElement>(null);
+  useEffect(() => container.current?.focus(), []);
   return (
-    <section ref={place} class="notice good" tabIndex={-1} aria-label="New key">
+    <section ref={container} class="notice good" tabIndex={-1} aria-label="New key">
       <p class="strong">Store this key now. It is shown once.</p>
       <pre class="secret">
         <Code of={made.key} />

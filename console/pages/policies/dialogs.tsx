@@ -19,7 +19,7 @@ export function PromoteDialog(change: ChangeProps) {
       <p>
         {candidate.content === "removal" ? "The policy ends: " : "It decides every request from now on: "}
         <Name of={candidate.revision} /> of <Name of={id} />
-        {enforced === null ? ". Nothing was enforced before." : `, in place of ${enforced.revision}.`}
+        {enforced === null ? ". Nothing was enforced before." : `, instead of ${enforced.revision}.`}
       </p>
       {missing === null || missing.length === 0 ? null : (
         <div class="notice widen">

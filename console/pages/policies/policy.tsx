@@ -50,7 +50,9 @@ interface DetailProps {
 
 function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
   // The state that the reader saw when the question opened: a poll must not change what is answered.
-  const [asked, setRequested] = useState<{ readonly question: Question; readonly change: ChangeProps } | null>(null);
+  const [requested, setRequested] = useState<{ readonly question: Question; readonly change: ChangeProps } | null>(
+    null,
+  );
   const ask = (question: Question): void => {
     const onClose = (): void => setRequested(null);
     setRequested({ question, change: { policy, etag, onClose, onChanged } });
@@ -77,7 +79,7 @@ function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
       <DifferencePanel policy={policy} />
       <SlotsPanel policy={policy} />
       <HistoryPanel id={id} etag={etag} />
-      {asked === null ? null : <Asked {...asked} />}
+      {requested === null ? null : <Requested {...requested} />}
     </>
   );
 }
@@ -94,7 +96,7 @@ function NotManagedHere() {
   );
 }
 
-function Asked({ question, change }: { readonly question: Question; readonly change: ChangeProps }) {
+function Requested({ question, change }: { readonly question: Question; readonly change: ChangeProps }) {
   switch (question.what) {
     case "approve":
       return <ApproveDialog {...change} />;

@@ -10,19 +10,19 @@ const LARGEST = 200_000_000;
 export function ReportPage() {
   const [name, setName] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
 
   const open = async (file: File): Promise<void> => {
     setProblem(null);
     setName(null);
-    if (place.current === null) return;
+    if (container.current === null) return;
     if (file.size > LARGEST) {
       setProblem("The file is too large to be read here. Make HTML of it: signalbox simulate --format html.");
       return;
     }
     // Apart: only who opens a report needs what draws it.
     const { showReport } = await import("./show-report.ts");
-    const wrong = showReport(await file.text(), place.current);
+    const wrong = showReport(await file.text(), container.current);
     if (wrong === null) setName(file.name);
     else setProblem(wrong);
   };
@@ -56,7 +56,7 @@ export function ReportPage() {
             <span>
               Shown below: <Name of={name} />
             </span>
-            <ChangeFilter place={place} />
+            <ChangeFilter container={container} />
           </div>
         )}
       </Panel>
@@ -65,16 +65,16 @@ export function ReportPage() {
           Run <code>signalbox simulate main --format json=report.json</code> and open the file.
         </Empty>
       ) : null}
-      <div ref={place} class="report" />
+      <div ref={container} class="report" />
     </>
   );
 }
 
 /** Hides changes that do not have the text. */
-function ChangeFilter({ place }: { readonly place: { readonly current: HTMLElement | null } }) {
+function ChangeFilter({ container }: { readonly container: { readonly current: HTMLElement | null } }) {
   const [text, setText] = useState("");
   useEffect(() => {
-    const changes = place.current?.shadowRoot?.querySelectorAll<HTMLElement>("article.change") ?? [];
+    const changes = container.current?.shadowRoot?.querySelectorAll<HTMLElement>("article.change") ?? [];
     const wanted = text.trim().toLowerCase();
     for (const change of changes) change.hidden = !(change.textContent ?? "").toLowerCase().includes(wanted);
   }, [text]);

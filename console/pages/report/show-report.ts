@@ -9,8 +9,8 @@ import { isObject } from "../../api/client.ts";
  *
  * @returns what is wrong with the text; `null` where the report is shown.
  */
-export function showReport(text: string, place: HTMLElement): string | null {
-  const root = place.shadowRoot ?? place.attachShadow({ mode: "open" });
+export function showReport(text: string, container: HTMLElement): string | null {
+  const root = container.shadowRoot ?? container.attachShadow({ mode: "open" });
   root.replaceChildren();
   const report = readReport(text);
   if (typeof report === "string") return report;

@@ -79,7 +79,7 @@ export function SimulateForm({ models }: { readonly models: readonly Model[] }) 
             <span>decided as if candidates of policies were promoted</span>
           </label>
         </fieldset>
-        <Field label="Or a whole request, as JSON" hint="Takes the place of what it needs. It is not stored.">
+        <Field label="Or a whole request, as JSON" hint="Replaces the fields above. It is not stored.">
           <textarea
             name="request"
             rows={3}

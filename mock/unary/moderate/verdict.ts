@@ -22,9 +22,8 @@ const FLAGGED_SCORE = 0.98;
 const LARGEST_HARMLESS = 0.0005;
 
 /**
- * Judges a text in a category. It is flagged where the text has the word `simulated-` with the category's name after it, a hyphen in the
- * place of every other sign: `simulated-self-harm-intent`. The score of any other text follows from the text, so that results can be reported
- * apart.
+ * Judges a text in a category. It is flagged where the text has the word `simulated-` with the category's name after it, a hyphen instead of
+ * every other sign: `simulated-self-harm-intent`. The score of any other text follows from the text, so that results differ.
  */
 export function judge(text: string, category: string): Judgement {
   const word = `simulated-${category.replaceAll(/[^a-z]/g, "-")}`;

@@ -110,7 +110,7 @@ function said(explanation: JsonObject): string {
   const { denial } = explanation;
   if (!isJsonObject(denial))
     return planOf(explanation)
-      .map((place) => textOf(place, "endpoint"))
+      .map((candidate) => textOf(candidate, "endpoint"))
       .join(" ");
   return `denied ${textOf(objectOf(denial, "policy"), "id")}/${textOf(denial, "failed_constraint").split(":")[0]}`;
 }
@@ -137,7 +137,7 @@ describe.skipIf(NO_GIT !== null)("every printed command", { timeout: 120_000 }, 
       const paths = [...declared.new_route_paths, ...declared.new_data_paths];
       expect(paths.length).toBeGreaterThan(2);
       for (const { provider, explain } of some(paths)) {
-        const reached = planOf(await explained(cwd, explain)).map((place) => textOf(place, "provider"));
+        const reached = planOf(await explained(cwd, explain)).map((candidate) => textOf(candidate, "provider"));
         expect(reached).toContain(provider);
       }
       const failed = assertions?.results.filter(({ status }) => status === "FAIL") ?? [];

@@ -74,7 +74,7 @@ describe.skipIf(NO_GIT !== null)("simulation of several files from git", { timeo
     expect(await changesOf("--environment", "staging")).toEqual([]);
   });
 
-  test("an overlay is laid upon both sides; a base that has none yet is compared without, and that is said", async () => {
+  test("an overlay is merged over both sides; a base that has none yet is compared without, and that is said", async () => {
     const cwd = repository(SPLIT);
     writeTo(cwd, { "routes.production.yaml": PRODUCTION });
     commit(cwd, "an overlay");

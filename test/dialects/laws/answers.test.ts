@@ -177,7 +177,7 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
 });
 
 /** How a body requests the probabilities of the answer's tokens; protocols that are not here have no member for them. */
-const ASKS_LOGPROBS: Readonly<Record<string, JsonObject>> = {
+const LOGPROBS_BODIES: Readonly<Record<string, JsonObject>> = {
   "openai-chat": { logprobs: true, top_logprobs: 2 },
   "openai-responses": { include: ["message.output_text.logprobs"], top_logprobs: 2 },
 };
@@ -187,7 +187,7 @@ describe("probabilities of tokens", () => {
     const names = PROTOCOLS.filter(({ target }) => target.endpoint.features.includes("token_logprobs")).map(
       ({ name }) => name,
     );
-    expect(names).toEqual(Object.keys(ASKS_LOGPROBS));
+    expect(names).toEqual(Object.keys(LOGPROBS_BODIES));
   });
 
   const token = fc
@@ -213,26 +213,26 @@ describe("probabilities of tokens", () => {
       { type: "finish", reason: "stop", stopSequence: null },
     ]);
 
-  it.each(PROTOCOLS.filter(({ name }) => Object.hasOwn(ASKS_LOGPROBS, name)))(
+  it.each(PROTOCOLS.filter(({ name }) => Object.hasOwn(LOGPROBS_BODIES, name)))(
     "come back whole through $name, streamed and not",
     (protocol) => {
-      const asks = ASKS_LOGPROBS[protocol.name] ?? {};
+      const withLogprobs = LOGPROBS_BODIES[protocol.name] ?? {};
       const { translation } = protocol.spoken.surface;
       fc.assert(
         fc.property(answers, (events) => {
-          const renderer = translation.renderStream(contextFor(protocol, asks));
+          const renderer = translation.renderStream(contextFor(protocol, withLogprobs));
           const streamed = collectAnswer(
             read(
               protocol,
-              requestFor(protocol, asks),
+              requestFor(protocol, withLogprobs),
               events.flatMap((event) => renderer.push(event)),
             ),
           );
           expect(streamed.blocks).toEqual(collectAnswer(events).blocks);
-          const { body } = translation.renderAnswer(collectAnswer(events), contextFor(protocol, asks));
+          const { body } = translation.renderAnswer(collectAnswer(events), contextFor(protocol, withLogprobs));
           const whole = protocol.upstream.parseAnswer(
             encoder.encode(JSON.stringify(body)),
-            requestFor(protocol, asks),
+            requestFor(protocol, withLogprobs),
             protocol.signing,
           );
           expect(collectAnswer(whole).blocks).toEqual(collectAnswer(events).blocks);

@@ -20,7 +20,7 @@ import { cuts, mutated, pieces } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";
 
 /** A small answer, in canon; every protocol that is a surface prints its own samples of it. */
-const TOLD: readonly InferenceEvent[] = [
+const REPORTED: readonly InferenceEvent[] = [
   { type: "start", model: "m" },
   { type: "open", index: 0, block: { kind: "text" } },
   { type: "text", index: 0, text: "héllo", logprobs: [] },
@@ -96,8 +96,8 @@ function samplesOf(dialect: GenerateDialect): { readonly stream: string | Uint8A
   if (protocol === undefined) throw new Error(`test/fuzz has no sample of ${dialect}`);
   const { translation } = protocol.spoken.surface;
   const reported = protocol.telling.calls
-    ? TOLD
-    : [...TOLD.slice(0, 4), { type: "finish", reason: "stop", stopSequence: null } as const];
+    ? REPORTED
+    : [...REPORTED.slice(0, 4), { type: "finish", reason: "stop", stopSequence: null } as const];
   const renderer = translation.renderStream(contextFor(protocol));
   return {
     stream: Buffer.concat(reported.flatMap((event) => renderer.push(event))),

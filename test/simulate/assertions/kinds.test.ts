@@ -38,7 +38,7 @@ const rows: readonly Row[] = [
     lines: "kind: no_new_access",
     pair: pairOf(routed(["gpt-5-eu"]), {
       ...EU,
-      plan: EU.plan.map((place) => ({ ...place, region: "eu-west" })),
+      plan: EU.plan.map((candidate) => ({ ...candidate, region: "eu-west" })),
     }),
     message: "gpt-5-eu (openai-eu, eu-west) is reached in head and not in base",
   },
@@ -119,7 +119,7 @@ const rows: readonly Row[] = [
     message: "the request is denied by eu-residency/processed_in_eu (REGION_NOT_IN_EU)",
   },
   { name: "a denial in base", lines: "kind: always_routable", pair: pairOf(NONE, US), message: null },
-  { name: "two places of two", lines: "kind: always_routable\nmin_places: 2", pair: same(BOTH), message: null },
+  { name: "two endpoints of two", lines: "kind: always_routable\nmin_places: 2", pair: same(BOTH), message: null },
   {
     name: "one endpoint of two",
     lines: "kind: always_routable\nmin_places: 2",
@@ -146,7 +146,7 @@ const rows: readonly Row[] = [
     message: "no endpoint of the plan is one that `some_place` selects",
   },
   {
-    name: "every place, one is not",
+    name: "every endpoint, one is not",
     lines: "kind: implies\nif: { outcome: route }\nthen: { every_place: { regions: [eu] } }",
     pair: same(BOTH),
     message: "the plan contains gpt-5-us (openai-us, us), which `every_place` does not select",

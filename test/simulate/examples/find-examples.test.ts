@@ -17,7 +17,7 @@ const SAID = {
   effect: "would_deny",
 } as const;
 
-const asks = (more: Partial<ExampleQuestion> = {}): ExampleQuestion => ({
+const questionWith = (more: Partial<ExampleQuestion> = {}): ExampleQuestion => ({
   policy: "p",
   revision: 3,
   firstSeen: 0,
@@ -44,7 +44,7 @@ describe("examples", () => {
         async (requests, policy, revision, workspace) => {
           const decisions = requests.map(({ decision }) => decision);
           const { examples, lookedAt } = await findExamples(memoryEvidence(decisions), {
-            ...asks({ policy, revision, workspace, limit: 1_000 }),
+            ...questionWith({ policy, revision, workspace, limit: 1_000 }),
           });
           const own = decisions.filter((decision) => workspace === null || decision.workspace === workspace);
           const lines = own.flatMap((decision) =>
@@ -101,7 +101,7 @@ describe("examples", () => {
       said("c2", { outcome: "deny", needs: [], at: NOW + 4 }),
       said("c3", { outcome: "deny", needs: [], at: NOW + 5 }),
     ];
-    const { examples } = await findExamples(memoryEvidence(decisions), asks({ limit: 2 }));
+    const { examples } = await findExamples(memoryEvidence(decisions), questionWith({ limit: 2 }));
     expect(examples.map(({ request_id, requests, newly_denied }) => [request_id, requests, newly_denied])).toEqual([
       ["a2", 2, 2],
       ["b1", 1, 1],
@@ -142,7 +142,7 @@ describe("examples", () => {
     ];
     const { examples } = await findExamples(
       memoryEvidence([...others, ...others].map((more, index) => said(`r${index}`, more))),
-      asks(),
+      questionWith(),
     );
     expect(examples.map(({ requests }) => requests)).toEqual(others.map(() => 2));
   });
@@ -165,12 +165,12 @@ describe("examples", () => {
       },
     ];
     const source = { ...log, head: () => Promise.resolve({ position: 1 }), log: () => Promise.resolve(rows) };
-    const { examples } = await findExamples(source, asks());
+    const { examples } = await findExamples(source, questionWith());
     expect(examples).toMatchObject([{ request_id: "r1", explain: null, not_explained: word }]);
   });
 
   it("can be tried where limits refused the request after it was decided", async () => {
-    const { examples } = await findExamples(memoryEvidence([said("r1", { outcome: "refuse" })]), asks());
+    const { examples } = await findExamples(memoryEvidence([said("r1", { outcome: "refuse" })]), questionWith());
     expect(examples).toMatchObject([
       { newly_denied: 0, not_explained: null, explain: expect.stringContaining("explain") },
     ]);
@@ -178,7 +178,7 @@ describe("examples", () => {
 
   it("quote for a shell what is no plain word", async () => {
     const route = asIdentifier("it's; $(reboot)");
-    const { examples } = await findExamples(memoryEvidence([said("r1", { route })]), asks());
+    const { examples } = await findExamples(memoryEvidence([said("r1", { route })]), questionWith());
     expect(examples[0]?.explain).toContain(String.raw`--model 'it'\''s; $(reboot)' `);
   });
 
@@ -198,7 +198,7 @@ describe("examples", () => {
       columns: { at: NOW, workspace: null },
     }));
     const source = { head: () => Promise.resolve({ position: rows.length }), log: () => Promise.resolve(rows) };
-    expect(await findExamples(source, asks())).toMatchObject({
+    expect(await findExamples(source, questionWith())).toMatchObject({
       examples: [],
       lookedAt: { decisions: texts.length, complete: true },
     });
@@ -211,7 +211,7 @@ describe("how far examples are looked for", () => {
 
   it("backwards from the newest row in pages, each row once, to the log's beginning", async () => {
     const log = memoryEvidence([said("oldest"), ...many(2_500, () => ({})), said("newest", { stream: false })]);
-    const { examples, lookedAt } = await findExamples(log, asks());
+    const { examples, lookedAt } = await findExamples(log, questionWith());
     expect(new Set(examples.map(({ request_id }) => request_id))).toEqual(new Set(["oldest", "newest"]));
     expect(lookedAt).toMatchObject({ decisions: 2_502, complete: true });
     expect(log.reads).toEqual([
@@ -224,20 +224,20 @@ describe("how far examples are looked for", () => {
   it("not before the revision was first seen", async () => {
     const decisions = many(5_000, (index) => ({ at: NOW + index * 1_000 }));
     const log = memoryEvidence(decisions);
-    const { lookedAt } = await findExamples(log, asks({ firstSeen: NOW + 4_500_000 }));
+    const { lookedAt } = await findExamples(log, questionWith({ firstSeen: NOW + 4_500_000 }));
     expect(lookedAt.complete).toBe(true);
     expect(log.reads).toHaveLength(2);
     // What was written late, or by another clock, is not missed.
-    const late = await findExamples(memoryEvidence(decisions), asks({ firstSeen: NOW + 4_100_000 }));
+    const late = await findExamples(memoryEvidence(decisions), questionWith({ firstSeen: NOW + 4_100_000 }));
     expect(late.lookedAt).toMatchObject({ decisions: 3_000, complete: true });
   });
 
   it("ten thousand decisions at most, and says so", async () => {
     const decisions = [said("old"), ...many(10_000, (index) => ({ at: NOW + index }))];
-    const { examples, lookedAt } = await findExamples(memoryEvidence(decisions), asks());
+    const { examples, lookedAt } = await findExamples(memoryEvidence(decisions), questionWith());
     expect(examples).toEqual([]);
     expect(lookedAt).toEqual({ decisions: 10_000, since: new Date(NOW).toISOString(), complete: false });
-    const whole = await findExamples(memoryEvidence(decisions.slice(0, 10_000)), asks());
+    const whole = await findExamples(memoryEvidence(decisions.slice(0, 10_000)), questionWith());
     expect(whole).toMatchObject({ examples: [{ request_id: "old" }], lookedAt: { complete: true } });
   });
 
@@ -246,7 +246,7 @@ describe("how far examples are looked for", () => {
       said("hidden"),
       ...many(10_000, (index) => ({ workspace: asIdentifier(index < 7 ? "mine" : "other") })),
     ];
-    const { lookedAt, examples } = await findExamples(memoryEvidence(decisions), asks({ workspace: "mine" }));
+    const { lookedAt, examples } = await findExamples(memoryEvidence(decisions), questionWith({ workspace: "mine" }));
     expect(examples).toEqual([]);
     expect(lookedAt).toMatchObject({ decisions: 7, complete: false });
   });
@@ -255,7 +255,7 @@ describe("how far examples are looked for", () => {
     let now = 0;
     const clock = (): number => (now += 700);
     const log = memoryEvidence(many(5_000, () => ({})));
-    const { lookedAt } = await findExamples(log, asks(), { ...EXAMPLE_BOUNDS, clock });
+    const { lookedAt } = await findExamples(log, questionWith(), { ...EXAMPLE_BOUNDS, clock });
     expect(log.reads.length).toBeGreaterThan(0);
     expect(log.reads.length).toBeLessThan(5);
     expect(lookedAt.complete).toBe(false);
@@ -265,10 +265,10 @@ describe("how far examples are looked for", () => {
     const decisions = many(3_000, (index) => ({ at: NOW + index }));
     for (const pruned of [1, 3_000, 4_500, 6_000]) {
       const log = memoryEvidence(decisions, pruned);
-      const { lookedAt } = await findExamples(log, asks());
+      const { lookedAt } = await findExamples(log, questionWith());
       expect(lookedAt).toMatchObject({ decisions: Math.floor((6_000 - pruned) / 2), complete: false });
     }
-    expect((await findExamples(memoryEvidence([]), asks())).lookedAt).toEqual({
+    expect((await findExamples(memoryEvidence([]), questionWith())).lookedAt).toEqual({
       decisions: 0,
       since: null,
       complete: true,

@@ -192,8 +192,9 @@ describe("latent changes", () => {
   it("a policy that distinguishes very many values is tried near the rows of today, and the report says so", async () => {
     const needs = ["tools", "json_schema", "json_object", "image_input", "audio_input", "file_input", "reasoning"];
     const more = ["web_search", "mcp", "logprobs", "prefill", "code_execution", "computer_use", "video_input"];
-    const asks = [...needs, ...more].map((need) => `not "${need}" in input.request.needs`).join("\n\t");
-    const rule = (retention: string): Source => policy("kept", passes(`${asks}\n\tcandidate.retention ${retention}`));
+    const lacking = [...needs, ...more].map((need) => `not "${need}" in input.request.needs`).join("\n\t");
+    const rule = (retention: string): Source =>
+      policy("kept", passes(`${lacking}\n\tcandidate.retention ${retention}`));
     const latent = await latentOf([rule('== "none"')], [rule('!= "unlimited"')]);
     expect(latent).toMatchObject({ complete: false });
     expect(latent?.tried).toBeLessThanOrEqual(20_000);

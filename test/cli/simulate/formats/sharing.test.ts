@@ -5,8 +5,8 @@ import type { ChangeKind } from "../../../../src/simulate/change-kind.ts";
 import type { CandidateReport, SimulationReport } from "../../../../src/simulate/report/report.ts";
 import { comparison, EU, EU2, group, report, routed } from "./report-fixture.ts";
 
-const weighted = (place: CandidateReport, weight: number, tier = 0): CandidateReport => ({
-  ...place,
+const weighted = (candidate: CandidateReport, weight: number, tier = 0): CandidateReport => ({
+  ...candidate,
   tier,
   balance: "weighted",
   weight,
