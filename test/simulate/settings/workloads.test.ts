@@ -3,6 +3,8 @@ import { compileTable } from "../../../src/compile/compile-table.ts";
 import { furtherSources, type ConfigurationFiles } from "../../../src/compile/load.ts";
 import type { ReportedSide } from "../../../src/simulate/request.ts";
 import { changedSettings } from "../../../src/simulate/settings/changed-settings.ts";
+import { routesSchema } from "../../../src/compile/routes-schema.ts";
+import { leavesOf } from "./schema-leaves.ts";
 import { WHOLE_FILE } from "./whole-file.ts";
 
 const key = (kid: string): string =>
@@ -13,7 +15,10 @@ function side(text: string, keySet: string = keys("a")): ReportedSide {
   const files: ConfigurationFiles = {
     routes: { path: "routes.yaml", text },
     policies: [],
-    keySets: [{ path: "keys/ci.json", text: keySet }],
+    keySets: [
+      { path: "keys/ci.json", text: keySet },
+      { path: "keys/ci-2.json", text: keys("b") },
+    ],
   };
   const { table, diagnostics } = compileTable(files.routes, { policies: [], ...furtherSources(files) });
   if (table === null) throw new Error(JSON.stringify(diagnostics));
@@ -49,6 +54,107 @@ describe("a changed rule for workloads", () => {
       expect([item.effect, item.gate]).toEqual(["workloads", gate]);
       expect(item.where).toMatchObject({ file: "routes.yaml" });
     }
+  });
+
+  const CLUSTER = "workload_identity.issuers.cluster";
+  const SHOP = "workload_identity.rules.shop";
+  /** Every member of an issuer and of a rule: a test below fails for one that is not here. */
+  const MEMBERS: readonly [path: string, from: string, to: string, before: string | null, after: string | null][] = [
+    [
+      `${CLUSTER}.issuer`,
+      "issuer: https://cluster.example\n",
+      "issuer: https://new.example\n",
+      "https://cluster.example",
+      "https://new.example",
+    ],
+    [
+      `${CLUSTER}.jwks_uri`,
+      "https://cluster.example/keys",
+      "https://cluster.example/new",
+      "https://cluster.example/keys",
+      "https://cluster.example/new",
+    ],
+    [`${CLUSTER}.jwks_uri`, "      jwks_uri: https://cluster.example/keys\n", "", "https://cluster.example/keys", null],
+    [`${CLUSTER}.network`, "/keys\n      network: public", "/keys\n      network: private", "public", "private"],
+    [
+      "workload_identity.issuers.ci.jwks_file",
+      "jwks_file: keys/ci.json",
+      "jwks_file: keys/ci-2.json",
+      "keys/ci.json",
+      "keys/ci-2.json",
+    ],
+    [`${SHOP}.issued_by`, "shop:\n      issued_by: cluster", "shop:\n      issued_by: ci", "cluster", "ci"],
+    [
+      `${SHOP}.audience`,
+      "issued_by: cluster\n      audience: signalbox",
+      "issued_by: cluster\n      audience: any",
+      "signalbox",
+      "any",
+    ],
+    [
+      `${SHOP}.claims.sub`,
+      "serviceaccount:shop:*",
+      "serviceaccount:*:*",
+      '"system:serviceaccount:shop:*"',
+      '"system:serviceaccount:*:*"',
+    ],
+    [`${SHOP}.claims.env`, 'shop:*" }', 'shop:*", env: live }', null, "live"],
+    ["workload_identity.rules.ci.claims.run_attempt", "run_attempt: 1", "run_attempt: [1, 2]", "1", "[1, 2]"],
+    [
+      "workload_identity.rules.ci.workspace",
+      "run_attempt: 1 }\n      workspace: acme",
+      "run_attempt: 1 }\n      workspace: retail",
+      "acme",
+      "retail",
+    ],
+    [
+      `${SHOP}.scopes`,
+      'scopes: [inference, "catalogue:read"]',
+      'scopes: [inference, "route:simulate"]',
+      "[inference, catalogue:read]",
+      "[inference, route:simulate]",
+    ],
+    [
+      `${SHOP}.operations`,
+      "operations: [chat.completions, responses]",
+      "operations: [embeddings]",
+      "[chat.completions, responses]",
+      "[embeddings]",
+    ],
+    [`${SHOP}.routes`, "routes: [chat, embed]\n", "routes: [chat, other]\n", "[chat, embed]", "[chat, other]"],
+    [`${SHOP}.lifetime`, "lifetime: 10m", "lifetime: 15m", "10m", "15m"],
+    [
+      `${SHOP}.environment`,
+      "lifetime: 10m\n      environment: production",
+      "lifetime: 10m\n      environment: development",
+      "production",
+      "development",
+    ],
+    [`${SHOP}.workload`, "      workload: batch\n", "      workload: web\n", "batch", "web"],
+    [`${SHOP}.owner`, "owner: group:payments", "owner: group:search", "group:payments", "group:search"],
+    [
+      `${SHOP}.labels`,
+      "payments\n      labels: [eu]",
+      "payments\n      labels: [eu, reviewer]",
+      "[eu]",
+      "[eu, reviewer]",
+    ],
+  ];
+
+  it.each(MEMBERS)("%s is seen with both values: %s → %s", (path, from, to, before, after) => {
+    const found = changes(from, to);
+    expect(found).toMatchObject([{ path, before, after, effect: "workloads" }]);
+    // Only a further claim admits fewer.
+    expect(found[0]?.gate).toBe(path.endsWith(".claims.env") ? null : "weaker_obligation");
+  });
+
+  it("no member of the schema is missing above", () => {
+    const members = leavesOf(routesSchema([]))
+      .filter(({ pattern }) => pattern[0] === "workload_identity")
+      .map(({ pattern }) => pattern[3]);
+    expect(members.length).toBeGreaterThan(10);
+    const tried = new Set(MEMBERS.map(([path]) => path.split(".")[3]));
+    expect(members.filter((member) => member !== undefined && !tried.has(member))).toEqual([]);
   });
 
   it("that is new gives somebody a token, and one that is removed does not", () => {

@@ -108,6 +108,7 @@ const QUESTIONS: Readonly<Partial<Record<SettingEffect, string>>> = {
   limit: "who pays for the additional use?",
   promotion: "are these weaker requirements enough for promotions?",
   management: "may keys of these workspaces promote every policy?",
+  workloads: "may these workloads get such tokens?",
   access: "may these groups have this access?",
 };
 
