@@ -18,7 +18,9 @@ export function causeFacts(
     const row = rowOf(head.table.routes, id) ?? rowOf(base.table.routes, id);
     const primary =
       row === undefined ? null : (destination(row.primary, head.table) ?? destination(row.primary, base.table));
-    return row === undefined ? [] : [{ id, title: row.title, primary }];
+    const former = rowOf(base.table.routes, id)?.primary ?? null;
+    const was = former === null || former === row?.primary ? null : destination(former, base.table);
+    return row === undefined ? [] : [{ id, title: row.title, primary, ...(was !== null && { former_primary: was }) }];
   });
   const affected = new Set(noticed.flatMap(({ workspaces }) => workspaces));
   const approving = Object.values(head.table.workspaces).filter(({ approve }) =>
@@ -69,9 +71,11 @@ function destination(id: string, table: RoutingTable): DestinationReport | null 
   const row = rowOf(table.endpoints, id);
   const provider = row === undefined ? undefined : rowOf(table.providers, row.provider);
   if (row === undefined || provider === undefined) return null;
+  const window = rowOf(table.models, row.model)?.contextWindow ?? null;
   return {
     endpoint: id,
     model: row.model,
+    ...(window !== null && { context_window: window }),
     provider: row.provider,
     region: row.region,
     host: URL.parse(provider.baseUrl)?.host ?? "",

@@ -25,6 +25,8 @@ export interface CauseReport {
     readonly id: string;
     readonly title: string;
     readonly primary: DestinationReport | null;
+    /** Base's, where another endpoint comes first now; absent otherwise. */
+    readonly former_primary?: DestinationReport;
   }[];
   /** Workspaces that may use one of the routes and see no change; `why` is `null` where no approval is the reason. */
   readonly unaffected: readonly { readonly workspace: string; readonly why: string | null }[];
@@ -72,6 +74,8 @@ export interface Rename {
 export interface DestinationReport {
   readonly endpoint: string;
   readonly model: string;
+  /** Tokens; absent where none is set. */
+  readonly context_window?: number;
   readonly provider: string;
   readonly region: string;
   /** With the port, where one is written. */

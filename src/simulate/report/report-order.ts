@@ -148,6 +148,7 @@ const COMPARISON: OrderOf<ComparisonReport> = {
 const DESTINATION: OrderOf<DestinationReport> = {
   endpoint: true,
   model: true,
+  context_window: true,
   provider: true,
   region: true,
   host: true,
@@ -166,7 +167,7 @@ const CAUSE: OrderOf<CauseReport> = {
   exceptions: { group: true, preferences: PREFERENCES },
   gains: DESTINATION,
   loses: DESTINATION,
-  routes: { id: true, title: true, primary: DESTINATION },
+  routes: { id: true, title: true, primary: DESTINATION, former_primary: DESTINATION },
   unaffected: { workspace: true, why: true },
   without_routes: true,
 };

@@ -1,8 +1,8 @@
-import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
+import type { CauseReport, DestinationReport } from "../../../../simulate/report/cause-report.ts";
 import type { LatentChange } from "../../../../simulate/report/latent-report.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
 import type { ChangeGroup } from "../../../../simulate/report/report.ts";
-import { amountText, listText } from "../../../terminal/amounts.ts";
+import { amountText, listText, numberText } from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";
 import type { Tone } from "../wording/change-wording.ts";
 import { latentCut, latentOf, latentText } from "../wording/latent.ts";
@@ -61,7 +61,12 @@ function settingNotes(
 ): readonly string[] {
   if (groups.length + later.length + renames.length > 0) return [];
   const effects = settings.flatMap(({ path, effect }) =>
-    entries.some((entry) => entry.path === path && entry.kind !== "policy" && entry.kind !== "assertion")
+    entries.some(
+      (entry) =>
+        (entry.path === path || path.startsWith(`${entry.path}.`)) &&
+        entry.kind !== "policy" &&
+        entry.kind !== "assertion",
+    )
       ? [SETTING_EFFECTS[effect]]
       : [],
   );
@@ -78,14 +83,27 @@ function sameRows(
   const isOfRoute = report.causes[0]?.entries[0]?.kind === "route";
   const renamed = renamedText(report.causes[0], report);
   if (renamed !== null) return [same(renamed)];
-  const byReason = Map.groupBy(unaffected, ({ why }) => why ?? "");
+  // Of the others requests with preferences or other conditions change: they are not the same.
+  const [cause] = report.causes;
+  const changing = new Set(
+    (cause === undefined ? [] : groupsOfCause(cause, report))
+      .filter(({ group }) => group.words.some((kind) => kind !== "reason_changed"))
+      .flatMap(({ group }) => group.workspaces),
+  );
+  const byReason = Map.groupBy(unaffected, ({ workspace, why }) =>
+    [
+      why ?? (gains.length > 0 && isOfRoute ? "approved, and not reached" : ""),
+      changing.has(workspace) ? "plain requests" : "",
+    ]
+      .filter((part) => part !== "")
+      .join("; "),
+  );
   const parts = [...byReason].map(([why, rows]) => {
     const names = listText(
       rows.map(({ workspace }) => workspace),
       4,
     );
-    if (why !== "") return `${names} (${why})`;
-    return gains.length === 0 || !isOfRoute ? names : `${names} (approved, and not reached)`;
+    return why === "" ? names : `${names} (${why})`;
   });
   const names = routes.map(({ id }) => id).join(", ");
   const rest = without === 0 ? [] : [`${amountText(without, "workspace")} without ${names}`];
@@ -114,8 +132,21 @@ function renamedText(cause: CauseReport | undefined, report: ReportModel): strin
   return `${named}; every other request is decided as before`;
 }
 
-/** What an endpoint costs that a route gains. */
-function costRows({ gains, routes, entries, renames }: CauseReport): readonly PlainRow[] {
+/** What an endpoint costs that a route gains, or that comes first now. */
+function costRows(cause: CauseReport): readonly PlainRow[] {
+  const { gains, routes, entries, renames } = cause;
+  const row = (text: string): PlainRow => ({
+    tag: "COST",
+    tone: "quiet",
+    text: `${text} USD per million tokens in/out`,
+  });
+  const moved = gains.length === 0 ? movedPrimary(cause) : null;
+  if (moved !== null && moved.now.price !== null && moved.was.price !== null) {
+    const [now, was] = [moved.now, moved.was].map(
+      ({ endpoint, price }) => `${endpoint} ${price === null ? "" : priceText(price)}`,
+    );
+    return [row(`${now} against ${was}`)];
+  }
   const isNamed = new Set(entries.map(({ subject }) => subject));
   const priced = gains.filter(({ price }) => price !== null).slice(0, 2);
   const primary = routes.find(({ id }) => isNamed.has(id))?.primary ?? routes[0]?.primary ?? null;
@@ -124,13 +155,34 @@ function costRows({ gains, routes, entries, renames }: CauseReport): readonly Pl
     return [];
   if (renames.length > 0 || entries.every(({ kind }) => kind !== "route" && kind !== "endpoint")) return [];
   const own = priced.map(({ endpoint, price }) => (price === null ? "" : `${endpoint} ${priceText(price)}`)).join(", ");
-  const against = `against ${primary.endpoint} ${priceText(primary.price)} USD per million tokens in/out`;
-  return [{ tag: "COST", tone: "quiet", text: `${own} ${against}` }];
+  return [row(`${own} against ${primary.endpoint} ${priceText(primary.price)}`)];
+}
+
+/** Of a route whose endpoints come in another order. */
+function movedPrimary({ entries, routes }: CauseReport): Record<"now" | "was", DestinationReport> | null {
+  const changed = routes.find(({ id }) => entries.some(({ kind, subject }) => kind === "route" && subject === id));
+  const { primary: now = null, former_primary: was } = changed ?? {};
+  return now === null || was === undefined ? null : { now, was };
+}
+
+/** Requests that fit one model may be too long for the other. */
+function modelNotes(cause: CauseReport): readonly string[] {
+  const { now, was } = movedPrimary(cause) ?? {};
+  const [after, before] = [now?.context_window, was?.context_window];
+  if (now === undefined || was === undefined || after === undefined || before === undefined || after === before)
+    return [];
+  return [`${now.model} takes ${numberText(after)} tokens, ${was.model} ${numberText(before)}`];
 }
 
 /** What a reviewer should know besides what requests meet, as sentences without a full stop. */
 function notesOf(cause: CauseReport): readonly string[] {
-  return [...titleNotes(cause), ...hostNotes(cause), ...trainingNotes(cause), ...assertionNotes(cause)];
+  return [
+    ...titleNotes(cause),
+    ...hostNotes(cause),
+    ...trainingNotes(cause),
+    ...modelNotes(cause),
+    ...assertionNotes(cause),
+  ];
 }
 
 /** A title may promise what the change breaks, and no program can judge that. */

@@ -105,7 +105,8 @@ export function replacedText([came, gone]: CauseReport["entries"]): string | nul
   return isPair ? `${KINDS[came.kind]} ${came.subject} replaces ${gone.subject}: ${came.before} → ${came.after}` : null;
 }
 
-function routeText(entry: ChangedEntry, { gains, loses, entries }: CauseReport, report: ReportModel): string {
+function routeText(entry: ChangedEntry, cause: CauseReport, report: ReportModel): string {
+  const { gains, loses, entries } = cause;
   const { subject: route, change } = entry;
   const [gain] = gains;
   if (change !== "changed" && entry.path === `routes.${route}`)
@@ -115,7 +116,7 @@ function routeText(entry: ChangedEntry, { gains, loses, entries }: CauseReport, 
     const more = gains.length === 1 ? "" : ` and ${amountText(gains.length - 1, "more endpoint")}`;
     return `${route} may ${members.has("primary") ? "go" : "fall back"} to ${destinationText(gain)}${more}`;
   }
-  const order = orderText(route, report);
+  const order = orderText(route, report, cause);
   if (order !== null) return order;
   if (loses.length > 0 && members.has("fallbacks")) return `${route} no longer falls back to ${namesOf(loses)}`;
   return entryText(entry);
@@ -126,7 +127,7 @@ function namesOf(destinations: readonly DestinationReport[]): string {
 }
 
 /** "chat-eu tries mistral-large-eu before gpt-5-eu": of a group whose endpoints are the same in another order. */
-function orderText(route: string, { declared, promoted }: ReportModel): string | null {
+function orderText(route: string, { declared, promoted }: ReportModel, cause: CauseReport): string | null {
   const byPlainness = [...declared.groups, ...promoted.groups].toSorted(
     (left, right) => conditionCount(left.example) - conditionCount(right.example),
   );
@@ -146,7 +147,8 @@ function orderText(route: string, { declared, promoted }: ReportModel): string |
   const [first, was] = [plan[at], group?.base.plan[at]];
   if (first === undefined || was === undefined) return null;
   const order = `${route} tries ${first.endpoint} before ${was.endpoint}`;
-  return at === 0 ? `${order}: ${first.provider} in ${first.region} gets it first` : order;
+  const primary = cause.routes.find(({ id }) => id === route)?.primary ?? null;
+  return at === 0 && primary?.endpoint === first.endpoint ? `${order}: first to ${processorText(primary)}` : order;
 }
 
 function policyText(entry: ChangedEntry, cause: CauseReport, report: ReportModel): string {

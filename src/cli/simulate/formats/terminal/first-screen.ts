@@ -42,11 +42,21 @@ export function firstScreen(report: ReportModel, context: FormatContext): readon
       ? rows.flat()
       : [
           ...rows.filter((_, index) => !left.has(index)).flat(),
-          line(0, span(`${padded("", TAGS)}… ${left.size} more below`, "dim")),
+          line(0, span(`${padded("", TAGS)}… ${left.size} more below: ${tagsOf(left)}`, "dim")),
         ];
+  // A reader must know of a refusal that has no room.
+  const tagsOf = (some: ReadonlySet<number>): string =>
+    IMPORTANCE.filter((tag) => [...some].some((index) => screen.rows[index]?.tag === tag)).join(", ");
+  const fits = (): boolean => height([...head, BLANK, ...cut(), ...gap, ...tail]) <= MOST_LINES;
   for (const index of order) {
-    if (height([...head, BLANK, ...cut(), ...gap, ...tail]) <= MOST_LINES) break;
+    if (fits()) break;
     left.add(index);
+  }
+  // Without a long row, the one before it may fit again; none may fit past one that matters more.
+  for (const index of order.toReversed()) {
+    if (!left.delete(index) || fits()) continue;
+    left.add(index);
+    break;
   }
   const body = cut();
   return [...head, ...(body.length === 0 ? [] : [BLANK, ...body]), ...gap, ...tail];
