@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { costliestPolicy } from "../../src/simulate/jobs/costliest-policy.ts";
+import { costliestPolicy, widestRoute } from "../../src/simulate/jobs/costliest-policy.ts";
 import { compiledSides } from "../../src/simulate/side-contents.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
 import { policySource } from "../policy/samples.ts";
@@ -31,4 +31,15 @@ it("the policy that was evaluated most is named with the member by which it dist
   });
   expect(costliestPolicy({ evaluations: new Map([["reads", 2]]) }, sides, space)?.dimension).toBe("stream");
   expect(costliestPolicy({ evaluations: new Map() }, sides, space)).toBeNull();
+});
+
+it("a route is named where its callers can leave more sets of providers than a policy tells values apart", async () => {
+  const { table: rows } = await sideOf(table());
+  const policies = { policies: [], modules: [] };
+  const sides = compiledSides({ table: rows, policies }, { table: rows, policies }, true);
+  const { jobs } = planSpace(sides.base, sides.head, []);
+  expect(widestRoute(jobs, rows, { distinguished: 2 })).toEqual({ route: "r", providers: 2, sets: 3 });
+  expect(widestRoute(jobs, rows, null)?.route).toBe("r");
+  expect(widestRoute(jobs, rows, { distinguished: 3 })).toBeNull();
+  expect(widestRoute([], rows, null)).toBeNull();
 });

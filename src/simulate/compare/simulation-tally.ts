@@ -18,6 +18,8 @@ export interface SimulationTally {
   readonly headUsage: UsageTally;
   /** Job → counts of its assertions: their examples are the first in the order of jobs. */
   readonly assertions: Map<number, AssertionTally>;
+  /** Whether memory has ended deciding. */
+  isFull: boolean;
 }
 
 export function emptyTally(): SimulationTally {
@@ -32,6 +34,7 @@ export function emptyTally(): SimulationTally {
     baseUsage: emptyUsage(),
     headUsage: emptyUsage(),
     assertions: new Map(),
+    isFull: false,
   };
 }
 
@@ -47,4 +50,5 @@ export function mergeTally(into: SimulationTally, from: SimulationTally): void {
   mergeUsage(into.baseUsage, from.baseUsage);
   mergeUsage(into.headUsage, from.headUsage);
   for (const [job, tally] of from.assertions) into.assertions.set(job, tally);
+  into.isFull ||= from.isFull;
 }

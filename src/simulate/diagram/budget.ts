@@ -1,6 +1,19 @@
-/** The time of a simulation is up. */
+import { getHeapStatistics } from "node:v8";
+
+/** The time of a simulation is up, or the memory that its thread may use is full. */
 export class TimeUpError extends Error {
   override readonly name = "TimeUpError";
+}
+
+/** Looking at the heap takes microseconds. */
+const CHECKS_PER_LOOK = 64;
+
+/** V8 ends the process when it cannot free enough: a report that says what was left out is better. */
+const FULL = 0.9;
+
+function isHeapFull(): boolean {
+  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
+  return used >= FULL * limit;
 }
 
 /** The time that deciding may take, and what it was used for. */
@@ -8,17 +21,27 @@ export class Budget {
   readonly #deadline: number;
   readonly #evaluations = new Map<string, number>();
 
+  #checks = 0;
+  #isFull = false;
+
   /** @param deadline milliseconds since the epoch. */
   constructor(deadline: number) {
     this.#deadline = deadline;
   }
 
   get isOver(): boolean {
-    return Date.now() >= this.#deadline;
+    return this.#isFull || Date.now() >= this.#deadline;
+  }
+
+  /** Whether memory has ended deciding. */
+  get isFull(): boolean {
+    return this.#isFull;
   }
 
   /** @throws {TimeUpError} */
   check(): void {
+    this.#checks += 1;
+    if (this.#checks % CHECKS_PER_LOOK === 0) this.#isFull ||= isHeapFull();
     if (this.isOver) throw new TimeUpError("the time of the simulation is up");
   }
 

@@ -1,10 +1,11 @@
 import { OPERATIONS } from "../../canon/operation.ts";
 import type { SimulationTally } from "../compare/simulation-tally.ts";
 import { KEY_LABELS } from "../diagram/levels.ts";
-import type { CostliestPolicy } from "../report/report.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import type { CostliestPolicy, WidestRoute } from "../report/report.ts";
 import { labelBits, policyOnlyDimensions } from "../space/blocks.ts";
 import { policyReader, Sight } from "../space/readers.ts";
-import type { Space } from "../space/job-space.ts";
+import type { Job, Space } from "../space/job-space.ts";
 import type { CompiledSides, SideContent } from "../side-contents.ts";
 
 /** What a simulation used its time for; `null` where no policy was evaluated. */
@@ -22,6 +23,27 @@ export function costliestPolicy(
   const dimensions = content === undefined ? [] : dimensionsOf(content, space);
   const [widest] = dimensions.toSorted((left, right) => right.distinguished - left.distinguished);
   return widest === undefined ? null : { policy, evaluations: count, ...widest };
+}
+
+/**
+ * The route with most providers, where callers can leave more sets of its candidates than a policy distinguishes values: then it is the route that takes
+ * the time. `null` where it is not.
+ */
+export function widestRoute(
+  jobs: readonly Job[],
+  { routes, endpoints }: RoutingTable,
+  costliest: Pick<CostliestPolicy, "distinguished"> | null,
+): WidestRoute | null {
+  const names = new Set(jobs.flatMap(({ pair }) => pair.members.map(({ model }) => model)));
+  let widest: WidestRoute | null = null;
+  for (const { id, tiers } of Object.values(routes)) {
+    if (!names.has(id)) continue;
+    const { size: providers } = new Set(
+      tiers.flatMap((tier) => tier.endpoints.map((name) => endpoints[name]?.provider)),
+    );
+    if (providers > (widest?.providers ?? 0)) widest = { route: id, providers, sets: 2 ** providers - 1 };
+  }
+  return widest !== null && widest.sets > (costliest?.distinguished ?? 0) ? widest : null;
 }
 
 function dimensionsOf(

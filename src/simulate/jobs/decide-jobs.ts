@@ -4,7 +4,7 @@ import type { SimulationRequest, SimulationWatch } from "../request.ts";
 import { JobShapes } from "../space/job-shapes.ts";
 import type { Possible } from "../diagram/possible-verdicts.ts";
 import { jobsTogether, type Job } from "../space/job-space.ts";
-import { costliestPolicy } from "./costliest-policy.ts";
+import { costliestPolicy, widestRoute } from "./costliest-policy.ts";
 import type { JobInput } from "./job-input.ts";
 import { JobPool, pause } from "./job-pool.ts";
 import type { JobRunner } from "./job-runner.ts";
@@ -45,8 +45,16 @@ export async function decideJobs(
     const missing = decided === null ? of - done : first.length - done;
     if (missing === 0) return { tally, cut: [] };
     const costliest = costliestPolicy(tally, input, runner.plan.space);
-    const decidedJobs = { dimension: "workspaces_and_routes", values: of, kept: of - missing };
-    return { tally, cut: [costliest === null ? decidedJobs : { ...decidedJobs, costliest }] };
+    const widest = widestRoute(runner.plan.jobs, input.head.table, costliest);
+    const decidedJobs: DimensionCut = {
+      dimension: "workspaces_and_routes",
+      values: of,
+      kept: of - missing,
+      ...(costliest !== null && { costliest }),
+      ...(widest !== null && { widest }),
+      ...(tally.isFull && { ended_by: "memory" as const }),
+    };
+    return { tally, cut: [decidedJobs] };
   } finally {
     await pool.close();
   }

@@ -57,7 +57,10 @@ export class JobPool {
         const batch = jobs.slice(from, end);
         end = from;
         const answer = await thread.ask({ kind: "run", jobs: batch });
-        if (answer.kind === "ran") count(answer.done);
+        if (answer.kind !== "ran") break;
+        count(answer.done);
+        // Its memory may be full while another thread goes on.
+        if (answer.done < batch.length) break;
       }
       const answer = await thread.ask({ kind: "tally" });
       if (answer.kind === "tally") tallies.push(answer.tally);

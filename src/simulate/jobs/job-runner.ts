@@ -63,6 +63,7 @@ export class JobRunner {
     const tally = this.#tally;
     this.#tally = emptyTally();
     this.#sides?.classes.beginTally();
+    tally.isFull = this.#budget.isFull;
     for (const [policy, count] of this.#budget.takeEvaluations()) tally.evaluations.set(policy, count);
     return tally;
   }

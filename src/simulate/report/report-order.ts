@@ -266,6 +266,8 @@ export const REPORT_ORDER: OrderOf<SimulationReport> = {
     values: true,
     kept: true,
     costliest: { policy: true, evaluations: true, dimension: true, distinguished: true },
+    widest: { route: true, providers: true, sets: true },
+    ended_by: true,
   },
   space: {
     classes: true,

@@ -72,6 +72,17 @@ export interface DimensionCut {
   readonly kept: number;
   /** What took the time, where policies did. */
   readonly costliest?: CostliestPolicy;
+  /** The route with most providers, where callers can leave more sets of them than `costliest` distinguishes values. */
+  readonly widest?: WidestRoute;
+  /** Where it was not the time. */
+  readonly ended_by?: "memory";
+}
+
+export interface WidestRoute {
+  readonly route: string;
+  readonly providers: number;
+  /** Sets of candidates that callers' preferences can leave, at most. */
+  readonly sets: number;
 }
 
 /** The policy that was evaluated most often. */

@@ -108,6 +108,7 @@ function routeFacts({ tiers, primary }: RouteRow): unknown {
 function preferencesOf(
   { universe, prefersRegion, recent }: Space,
   sides: readonly SideView[],
+  check: () => void,
 ): readonly PreferenceEffect[] {
   const readers = { seesOrder: sides.some(({ sight }) => sight.seesOrder), prefersRegion };
   const facts = sides.map(({ opened }) => {
@@ -116,7 +117,7 @@ function preferencesOf(
     return [approve, routeFacts(opened.route)];
   });
   return recent.preferences.of(JSON.stringify([readers.seesOrder, facts]), () =>
-    preferenceEffects(universe.preferences, sides, readers),
+    preferenceEffects(universe.preferences, sides, readers, check),
   );
 }
 
@@ -154,7 +155,7 @@ export class JobSpace {
     const { states, matters } = space.recent.states.of(alikeKey(space, job, sides), () => {
       const [base] = sides;
       const names = new Set<string>();
-      const effects = viewedPreferences(preferencesOf(space, sides));
+      const effects = viewedPreferences(preferencesOf(space, sides, check));
       const reaches = this.comparesReach && base !== undefined;
       const preferences = reaches ? withReach(effects, base, this.start) : effects;
       const views = reaches ? [...sides, base] : sides;

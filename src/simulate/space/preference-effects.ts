@@ -16,15 +16,19 @@ export interface PreferenceEffect {
 
 /**
  * What callers' preferences do to requests of one workspace and route: each set of candidates that they can leave on the two sides, in each order that
- * anybody looks at. The plainest first.
+ * anybody looks at. The plainest first. There may be twice as many for each further provider of a route.
+ *
+ * @param check called again and again; what it throws ends the search.
  */
 export function preferenceEffects(
   universe: PreferenceUniverse,
   sides: readonly OpenedSide[],
   readers: OrderReaders,
+  check: () => void = () => {},
 ): readonly PreferenceEffect[] {
   const found = new Map<string, PreferenceEffect>();
-  for (const narrowing of narrowings(universe, sides)) {
+  for (const narrowing of narrowings(universe, sides, check)) {
+    check();
     for (const mayFallBack of universe.allowFallbacks) {
       for (const order of ordersOf(universe, narrowing, mayFallBack, sides, readers)) {
         const given = { ...narrowing.preferences, ...(mayFallBack ? {} : { allow_fallbacks: false }), ...order };

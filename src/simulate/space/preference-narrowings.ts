@@ -42,21 +42,41 @@ type Side = Pick<OpenedSide, "table" | "opened">;
  *
  * @param sides those that refuse every request are left out of what is compared.
  */
-export function narrowings(universe: PreferenceUniverse, sides: readonly Side[]): readonly Narrowing[] {
+export function narrowings(
+  universe: PreferenceUniverse,
+  sides: readonly Side[],
+  check: () => void = () => {},
+): readonly Narrowing[] {
   let found: readonly Narrowing[] = [{ preferences: {}, left: sides.map(everything), size: 1n }];
   for (const member of MEMBERS) {
-    const options = optionsOf(member, universe, sides);
-    found = mergedNarrowings(
-      found.flatMap(({ preferences, left, size }) =>
-        options.map((option) => ({
-          preferences: { ...preferences, ...option.value },
-          left: left.map((one, index) => narrowed(one, member, option.effects[index])),
-          size: size * option.size,
-        })),
-      ),
-    );
+    for (const options of stepsOfMember(member, universe, sides)) found = crossed(found, member, options, check);
   }
   return found;
+}
+
+/** Each narrowing with each option; what leaves the same is joined at once, because there may be millions. */
+function crossed(
+  all: readonly Narrowing[],
+  member: NarrowingMember,
+  options: readonly Option[],
+  check: () => void,
+): readonly Narrowing[] {
+  const found = new Map<string, Narrowing>();
+  for (const { preferences, left, size } of all) {
+    check();
+    for (const { value, effects, size: times } of options) {
+      addNarrowing(found, {
+        preferences: { ...preferences, ...value, ...ignoredToo(preferences, value) },
+        left: left.map((one, index) => narrowed(one, member, effects[index])),
+        size: size * times,
+      });
+    }
+  }
+  return [...found.values()];
+}
+
+function ignoredToo({ ignore: already }: ProviderPreferences, { ignore }: ProviderPreferences): ProviderPreferences {
+  return already === undefined || ignore === undefined ? {} : { ignore: [...already, ...ignore] };
 }
 
 /** In the order in which a decision applies them. */
@@ -82,17 +102,13 @@ function narrowed(left: Left, member: NarrowingMember, effect: Effect | undefine
   return kept === 0n ? `nothing by ${member}` : kept;
 }
 
-function mergedNarrowings(all: readonly Narrowing[]): readonly Narrowing[] {
-  const found = new Map<string, Narrowing>();
-  for (const one of all) {
-    const { data_collection: collection, zdr } = one.preferences;
-    const key = [...one.left, collection, zdr, isNarrowed(one.preferences)].join("\n");
-    const same = found.get(key);
-    const size = one.size + (same?.size ?? 0n);
-    const plainest = same === undefined || isPlainer(one.preferences, same.preferences) ? one : same;
-    found.set(key, { ...plainest, size });
-  }
-  return [...found.values()];
+function addNarrowing(found: Map<string, Narrowing>, one: Narrowing): void {
+  const { data_collection: collection, zdr } = one.preferences;
+  const key = [...one.left, collection, zdr, isNarrowed(one.preferences)].join("\n");
+  const same = found.get(key);
+  const size = one.size + (same?.size ?? 0n);
+  const plainest = same === undefined || isPlainer(one.preferences, same.preferences) ? one : same;
+  found.set(key, { ...plainest, size });
 }
 
 function isPlainer(one: ProviderPreferences, other: ProviderPreferences): boolean {
@@ -105,43 +121,33 @@ function lengthOf({ only = [], ignore = [], region = [], ...others }: ProviderPr
   return (lists + Object.keys(others).length) * 100 + only.length + region.length * 1.1 + ignore.length * 1.2;
 }
 
-function optionsOf(member: NarrowingMember, universe: PreferenceUniverse, sides: readonly Side[]): readonly Option[] {
+/**
+ * The options of a member, taken one after the other. A provider that is ignored is left out whoever else is ignored, so that names are options one by
+ * one: every list of twelve with every set of twelve candidates would be 16 million.
+ */
+function stepsOfMember(
+  member: NarrowingMember,
+  universe: PreferenceUniverse,
+  sides: readonly Side[],
+): readonly (readonly Option[])[] {
   const option = (value: ProviderPreferences): Option => optionFor(value, sides);
   const none = option({});
-  if (member === "zdr") return universe.zdr.map((zdr) => (zdr ? option({ zdr }) : none));
+  if (member === "zdr") return [universe.zdr.map((zdr) => (zdr ? option({ zdr }) : none))];
   if (member === "data_collection") {
     // Requests leave the default out.
     const denying = { ...option({ data_collection: "deny" }), value: {} };
-    return universe.dataCollection.map((value) => (value === "deny" ? denying : option({ data_collection: value })));
+    return [universe.dataCollection.map((value) => (value === "deny" ? denying : option({ data_collection: value })))];
   }
-  if (!universe.narrowing.includes(member) || sides.every(({ opened }) => opened === null)) return [none];
+  if (!universe.narrowing.includes(member) || sides.every(({ opened }) => opened === null)) return [];
   switch (member) {
     case "only":
-      return [
-        none,
-        ...listOptions(
-          providerNames(sides).map((name) => option({ only: [name] })),
-          either,
-        ),
-      ];
+      return [[none, ...listOptions(providerNames(sides).map((name) => option({ only: [name] })))]];
     case "ignore":
-      return [
-        none,
-        ...listOptions(
-          providerNames(sides).map((name) => option({ ignore: [name] })),
-          both,
-        ),
-      ];
+      return providerNames(sides).map((name) => [none, option({ ignore: [name] })]);
     case "region":
-      return [
-        none,
-        ...listOptions(
-          regionsOf(sides).map((name) => option({ region: [name] })),
-          either,
-        ),
-      ];
+      return [[none, ...listOptions(regionsOf(sides).map((name) => option({ region: [name] })))]];
     case "max_price":
-      return [none, ...priceOptions(sides)];
+      return [[none, ...priceOptions(sides)]];
   }
 }
 
@@ -165,13 +171,13 @@ function effectOn({ table, opened }: Side, value: ProviderPreferences): Effect {
 const either = (left: bigint, right: bigint): bigint => left | right;
 const both = (left: bigint, right: bigint): bigint => left & right;
 
-/** Every list of these names; lists that do the same on both sides are one. */
-function listOptions(names: readonly Option[], joined: (left: bigint, right: bigint) => bigint): readonly Option[] {
+/** Every list of these names, of which each keeps more; lists that do the same on both sides are one. */
+function listOptions(names: readonly Option[]): readonly Option[] {
   const found = new Map<string, Option>();
   for (const name of names) {
     const longer = [...found.values()].map((list) => ({
       value: joinedLists(list.value, name.value),
-      effects: list.effects.map((effect, index) => joinedEffects(effect, name.effects[index] ?? effect, joined)),
+      effects: list.effects.map((effect, index) => joinedEffects(effect, name.effects[index] ?? effect, either)),
       size: list.size,
     }));
     for (const option of [name, ...longer]) addOption(found, option);
@@ -180,7 +186,7 @@ function listOptions(names: readonly Option[], joined: (left: bigint, right: big
 }
 
 function joinedLists(left: ProviderPreferences, right: ProviderPreferences): ProviderPreferences {
-  const lists = (["only", "ignore", "region"] as const).flatMap((member) => {
+  const lists = (["only", "region"] as const).flatMap((member) => {
     const [mine, other] = [left[member], right[member]];
     return mine === undefined || other === undefined ? [] : [[member, [...mine, ...other]] as const];
   });

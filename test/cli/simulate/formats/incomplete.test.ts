@@ -96,6 +96,18 @@ test("what was not decided in time names the policy and the dimension that took 
   );
 });
 
+test("where callers' preferences took the time or the memory, the route with most providers is named", () => {
+  const cut = { dimension: "workspaces_and_routes", values: 90, kept: 3 };
+  const widest = { route: "wide", providers: 14, sets: 16_383 };
+  expect(cutText({ ...cut, widest })).toBe(
+    "workspaces_and_routes: 3 of 90 values; route wide has 14 providers, of which callers can leave 16,383 sets. " +
+      "Raise --time-limit, or split the route",
+  );
+  expect(cutText({ ...cut, widest, ended_by: "memory" })).toMatch(
+    /sets\. Give it more memory \(NODE_OPTIONS=--max-old-space-size=8192\), or split the route$/,
+  );
+});
+
 test.each(["github", "sarif", "junit"] as const)("%s holds no character that is not seen", (format) => {
   for (const name of HOSTILE) {
     for (const complete of [true, false]) {

@@ -69,13 +69,20 @@ export function cutText(cut: DimensionCut): string {
 }
 
 /** "1 of 8 values", and what took the time: a reader has to know what to change. */
-export function keptText({ values, kept, costliest }: DimensionCut): string {
+export function keptText({ values, kept, costliest, widest, ended_by: endedBy }: DimensionCut): string {
   const amount = `${numberText(kept)} of ${amountText(values, "value")}`;
+  const raise =
+    endedBy === "memory" ? "Give it more memory (NODE_OPTIONS=--max-old-space-size=8192)" : "Raise --time-limit";
+  if (widest !== undefined) {
+    const { route, providers, sets } = widest;
+    const why = `route ${route} has ${amountText(providers, "provider")}, of which callers can leave ${amountText(sets, "set")}`;
+    return `${amount}; ${why}. ${raise}, or split the route`;
+  }
   if (costliest === undefined) return amount;
   const { policy, evaluations, dimension, distinguished } = costliest;
   const most = `policy ${policy} was evaluated most, ${amountText(evaluations, "time")}`;
   const why = `it distinguishes about ${amountText(distinguished, "value")} of ${dimension}`;
-  return `${amount}; ${most}: ${why}. Raise --time-limit, or let the policy read less of ${dimension}`;
+  return `${amount}; ${most}: ${why}. ${raise}, or let the policy read less of ${dimension}`;
 }
 
 /** What a pass of an incomplete run means. */
