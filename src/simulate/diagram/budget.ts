@@ -6,16 +6,16 @@ export class TimeUpError extends Error {
 }
 
 /** Looking at the heap takes microseconds. */
-const CHECKS_PER_LOOK = 64;
+const CHECKS_PER_LOOK = 16;
 
-/** Of what V8 may use. Near all of it V8 ends the process: a report that says what was left out is better. */
-const FULL = 0.8;
-/** Bytes that young objects may take of the limit, and that a table may need at once when it grows. */
-const RESERVE = 128 * 1024 * 1024;
+/** Of what old objects may take. Near all of it V8 ends the process: a report that says what was left out is better. */
+const FULL = 0.85;
+/** Bytes of V8's limit that are for young objects. */
+const YOUNG = 116 * 1024 * 1024;
 
 function isHeapFull(): boolean {
   const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
-  return used >= Math.min(FULL * limit, limit - RESERVE);
+  return used >= FULL * Math.max(limit - YOUNG, limit / 2);
 }
 
 /** The time that deciding may take, and what it was used for. */

@@ -78,12 +78,8 @@ export interface DimensionCut {
   readonly ended_by?: "memory";
 }
 
-export interface WidestRoute {
-  readonly route: string;
-  readonly providers: number;
-  /** Sets of candidates that callers' preferences can leave, at most. */
-  readonly sets: number;
-}
+/** `sets`: of candidates that callers' preferences can leave, at most. */
+export type WidestRoute = Readonly<{ route: string; providers: number; sets: number }>;
 
 /** The policy that was evaluated most often. */
 export interface CostliestPolicy {

@@ -122,7 +122,7 @@ function lengthOf({ only = [], ignore = [], region = [], ...others }: ProviderPr
 }
 
 /**
- * The options of a member, taken one after the other. A provider that is ignored is left out whoever else is ignored, so that names are options one by
+ * The options of a member, taken one after the other. A provider that is ignored is left out whichever others are, so that names are options one by
  * one: every list of twelve with every set of twelve candidates would be 16 million.
  */
 function stepsOfMember(
