@@ -33,7 +33,7 @@ it("the policy that was evaluated most is named with the member by which it dist
   expect(costliestPolicy({ evaluations: new Map() }, sides, space)).toBeNull();
 });
 
-it("a route is named where its callers can leave more sets of providers than a policy tells values apart", async () => {
+it("a route is named where its callers can leave more sets of providers than a policy distinguishes values", async () => {
   const { table: rows } = await sideOf(table());
   const policies = { policies: [], modules: [] };
   const sides = compiledSides({ table: rows, policies }, { table: rows, policies }, true);

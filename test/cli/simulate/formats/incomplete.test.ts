@@ -69,6 +69,10 @@ test("the page of an incomplete run promises nothing of the classes that were le
   expect(text).not.toMatch(/No request is decided in another way|no workspace reaches|gains or loses/);
 });
 
+test("the verdict of an incomplete run does not run into what changes", () => {
+  expect(shown("terminal", report({ complete: false }))).toMatch(/^(?:INCOMPLETE|FAIL) {2,}\S/);
+});
+
 test("JUnit skips a measure without a gate", () => {
   const text = shown("junit", report({ assertions: assertions([], { coverage: UNGATED }) }));
   expect(text).toContain('<skipped message="not gated; Routes covered by all requests of head: 1 of 2');

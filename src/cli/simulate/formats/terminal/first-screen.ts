@@ -82,7 +82,7 @@ function headLines({ verdict, tone, headline, location: where, facts }: Screen):
   return [
     line(
       0,
-      span(padded(verdict, TAGS), STYLES[tone], "bold"),
+      span(padded(`${verdict}  `, TAGS), STYLES[tone], "bold"),
       span(headline, "bold"),
       span(where === "" ? "" : `   ${where}`, "dim"),
     ),
