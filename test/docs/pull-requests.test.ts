@@ -1,7 +1,12 @@
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
+import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
+import { explainRequest } from "../../src/cli/explain/explain.ts";
 import { simulate } from "../../src/cli/simulate/simulate.ts";
+import { explainCommand } from "../../src/simulate/explain/explain-command.ts";
+import type { ChangeGroup, SimulationReport } from "../../src/simulate/report/report.ts";
+import { resultOf, said } from "../cli/simulate/explained.ts";
 import { GIT_ENVIRONMENT, git, temporaryFolder } from "../cli/simulate/repository.ts";
 import { runCommand } from "../keys/command.ts";
 import { missingPrograms } from "../support/at-hand.ts";
@@ -48,9 +53,11 @@ it.skipIf(MISSING !== null).for(PATCHES)(
   async (name) => {
     const folder = pullRequest(name);
     const head = name.replace(/^\d+-/, "");
-    const { stdout, stderr } = await runCommand(simulate, ["--base", "main", "--head", head, "--quiet"], {
+    const environment = { ...GIT_ENVIRONMENT, NO_COLOR: "1" };
+    const formats = ["--format", "terminal", "--format", "json=report.json"];
+    const { stdout, stderr } = await runCommand(simulate, ["--base", "main", "--head", head, "--quiet", ...formats], {
       cwd: folder,
-      environment: { ...GIT_ENVIRONMENT, NO_COLOR: "1" },
+      environment,
     });
     expect(stderr).toBe("");
     const [screen = ""] = stdout.split("\n\nDetails\n");
@@ -62,5 +69,19 @@ it.skipIf(MISSING !== null).for(PATCHES)(
     expect(lines.filter((line) => line.length > WIDTH && !line.startsWith("explain: "))).toEqual([]);
     if (process.env["UPDATE_DOCS"] === "1") writeFileSync(path, written);
     else expect(existsSync(path) ? readFileSync(path, "utf8") : "").toBe(written);
+    const command = /^explain: (.*)$/m.exec(screen)?.[1] ?? null;
+    if (command === null) return;
+    // What the screen says of the request is what `explain` says of it.
+    const { declared, promoted }: SimulationReport = JSON.parse(readFileSync(join(folder, "report.json"), "utf8"));
+    const isPrinted = ({ explain }: ChangeGroup): boolean => explainCommand(explain) === command;
+    const now = declared.groups.find(isPrinted);
+    const later = promoted.groups.find(isPrinted);
+    const argv = (now ?? later)?.explain.slice(1) ?? [];
+    const explained = await runCommand(explainRequest, [...argv, "--format", "json"], { cwd: folder, environment });
+    const answer: JsonObject = JSON.parse(explained.stdout);
+    if (now !== undefined) expect(said(answer)).toBe(resultOf(now.head));
+    const { if_promoted: promotion } = answer;
+    if (later !== undefined) expect(said(isJsonObject(promotion) ? promotion : answer)).toBe(resultOf(later.head));
+    expect(now ?? later).toBeDefined();
   },
 );

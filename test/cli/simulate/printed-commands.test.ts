@@ -1,15 +1,16 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
+import type { JsonObject } from "../../../src/canon/json.ts";
 import { explainRequest } from "../../../src/cli/explain/explain.ts";
-import { objectOf, textOf } from "../../../src/cli/explain/members.ts";
+import { textOf } from "../../../src/cli/explain/members.ts";
 import { simulate } from "../../../src/cli/simulate/simulate.ts";
 import { explainCommand } from "../../../src/simulate/explain/explain-command.ts";
-import type { ChangeGroup, SimulationReport } from "../../../src/simulate/report/report.ts";
+import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import { runCommand, type Ran } from "../../keys/command.ts";
 import { fewOrMany } from "../../support/long.ts";
 import { ROOT } from "../explain-command.ts";
+import { planOf, resultOf, said } from "./explained.ts";
 import { commit, git, GIT_ENVIRONMENT, NO_GIT, temporaryFolder } from "./repository.ts";
 
 const CACHE = ["--cache", join(ROOT, ".signalbox/test-cache")];
@@ -99,25 +100,6 @@ async function explained(cwd: string, [, ...flags]: readonly string[]): Promise<
   expect(ran.stderr).toBe("");
   const value: JsonObject = JSON.parse(ran.stdout);
   return value;
-}
-
-function planOf({ plan }: JsonObject): readonly JsonObject[] {
-  return Array.isArray(plan) ? plan.filter(isJsonObject) : [];
-}
-
-/** What the answer says, in the words of {@link resultOf}. */
-function said(explanation: JsonObject): string {
-  const { denial } = explanation;
-  if (!isJsonObject(denial))
-    return planOf(explanation)
-      .map((candidate) => textOf(candidate, "endpoint"))
-      .join(" ");
-  return `denied ${textOf(objectOf(denial, "policy"), "id")}/${textOf(denial, "failed_constraint").split(":")[0]}`;
-}
-
-function resultOf({ plan, denial }: ChangeGroup["head"]): string {
-  if (denial !== null) return `denied ${denial.policy}/${denial.constraint}`;
-  return plan.map(({ endpoint }) => endpoint).join(" ");
 }
 
 /** Each command compiles both trees; `npm run test:long` runs all of them. */
