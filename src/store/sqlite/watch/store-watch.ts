@@ -46,6 +46,8 @@ export class StoreWatch {
   #comparedAt = Number.NEGATIVE_INFINITY;
   /** `performance.now()` of the newest look at what the files hold that found nothing. */
   #lookedAt = Number.NEGATIVE_INFINITY;
+  /** Whether SQLite answered at the newest look: a database that was locked may be whole or not. */
+  #isJudged = false;
   #isRescued = false;
 
   /**
@@ -84,8 +86,9 @@ export class StoreWatch {
   compareHead(known: ChainLink, now: number): ChainLink {
     const elapsed = now - this.#comparedAt;
     if (this.#diskHead === null || (elapsed >= 0 && elapsed < COMPARING)) return known;
-    // A connection to another file would say nothing, and one without a log would make a new one.
-    if (this.#checkFiles() !== null) return known;
+    // A connection to another file would say nothing, one without a log would make a new one, and one to an empty file
+    // would remove the log.
+    if (this.#checkFiles(0) !== null) return known;
     this.#comparedAt = now;
     this.#note?.close();
     const head = this.#diskHead.compare(known);
@@ -109,14 +112,15 @@ export class StoreWatch {
     this.#note?.close();
   }
 
-  #checkFiles(): EvidenceFault | null {
+  /** @param fresh how long the newest look at what the files hold stands, milliseconds */
+  #checkFiles(fresh = FRESH): EvidenceFault | null {
     if (this.#truncated !== null) return this.#truncated;
     const now = performance.now();
-    const isFresh = now - this.#lookedAt < FRESH;
+    const isFresh = now - this.#lookedAt < fresh;
     if (isFresh && this.#main.isThere() && this.#wal.isThere() && this.#index.isThere()) return null;
     for (let look = 1; ; look += 1) {
       const fault = this.#look();
-      this.#lookedAt = fault === null ? now : Number.NEGATIVE_INFINITY;
+      this.#lookedAt = fault === null && this.#isJudged ? now : Number.NEGATIVE_INFINITY;
       if (fault?.cause !== "file_truncated") return fault;
       if (look === LOOKS) return (this.#truncated = fault);
       Atomics.wait(SLEEPER, 0, 0, PAUSE);
@@ -124,6 +128,7 @@ export class StoreWatch {
   }
 
   #look(): EvidenceFault | null {
+    this.#isJudged = true;
     // Read first: a VACUUM between the readings then shows at the next look.
     const dataVersion = this.#mainFile?.dataVersion() ?? 0;
     // The frames are counted before any size is read: a file is never shorter than the frames counted before need.
@@ -146,6 +151,7 @@ export class StoreWatch {
       return this.#walFile?.frames() ?? null;
     } catch {
       // Locked just now.
+      this.#isJudged = false;
       return null;
     }
   }
@@ -164,6 +170,7 @@ export class StoreWatch {
       }
     } catch {
       // Locked or unreadable just now; requests report such failures themselves.
+      this.#isJudged = false;
     }
     return null;
   }
