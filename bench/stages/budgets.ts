@@ -8,13 +8,13 @@ export interface Budget {
 
 export const BUDGETS = {
   read: { microseconds: 7, kilobytes: 9 },
-  authenticate: { microseconds: 2, kilobytes: 1 },
+  authenticate: { microseconds: 1, kilobytes: 1 },
   validate: { microseconds: 1, kilobytes: 1 },
-  parse: { microseconds: 1, kilobytes: 3 },
+  parse: { microseconds: 1, kilobytes: 2 },
   decide: { microseconds: 1, kilobytes: 1 },
   limits: { microseconds: 2, kilobytes: 4 },
-  record: { microseconds: 4, kilobytes: 6 },
-  dispatch: { microseconds: 12, kilobytes: 18 },
+  record: { microseconds: 3, kilobytes: 6 },
+  dispatch: { microseconds: 9, kilobytes: 17 },
   answer: { microseconds: 8, kilobytes: 10 },
 } as const satisfies Readonly<Record<string, Budget>>;
 
