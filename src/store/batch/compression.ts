@@ -10,7 +10,7 @@ export const MOST_DECOMPRESSED = 4 * 1024 * 1024;
 const MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
 /** Level 1: on records, levels 3 to 9 take 1.2 to 3 times as long and save nothing more. */
-const COMPRESSING = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+const COMPRESSING = { [constants.ZSTD_c_compressionLevel]: 1 };
 
 /** The window is memory that a frame can demand before it decodes to anything; no batch of ours needs more than its length. */
 const DECOMPRESSING = {
@@ -22,7 +22,8 @@ const DECOMPRESSING = {
 /** The records of a batch (`frames.ts`) as they are stored: compressed where that is smaller. */
 export function compressedRecords(records: Uint8Array): Uint8Array {
   if (records.length < LEAST || records.length > MOST_DECOMPRESSED) return records;
-  const compressed = zstdCompressSync(records, COMPRESSING);
+  // A buffer of about the compressed length: those of the usual 16 kB add up until they are collected.
+  const compressed = zstdCompressSync(records, { params: COMPRESSING, chunkSize: records.length >> 2 });
   return compressed.length < records.length ? compressed : records;
 }
 
