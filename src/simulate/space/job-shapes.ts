@@ -34,9 +34,10 @@ export class JobShapes {
 
 /** What the preferences of callers may name and leave out. */
 function preferenceFacts({ opened }: SideView): unknown {
-  return opened === null
-    ? null
-    : [opened.route.tiers, opened.workspace.approve.providers, opened.workspace.approve.regions];
+  if (opened === null) return null;
+  const { providers, regions, dataCollection, retention } = opened.workspace.approve;
+  // What a workspace's ceilings leave out, no caller can order.
+  return [opened.route.tiers, providers, regions, dataCollection ?? null, retention ?? null];
 }
 
 /** Everything besides preferences. A request with signed reasoning is one for each family. */
