@@ -10,17 +10,20 @@ function watched(): { readonly path: string; readonly identity: FileIdentity } {
   writeFileSync(path, "0123456789");
   const identity = new FileIdentity(path);
   expect(identity.look()).toEqual({ size: 10 });
-  expect(identity.isThere()).toBe(true);
+  expect(identity.isThere(true)).toBe(true);
   return { path, identity };
 }
 
 it("a file that grows is there", () => {
   const { path, identity } = watched();
   appendFileSync(path, "more");
-  expect(identity.isThere()).toBe(true);
+  expect(identity.isThere(true)).toBe(true);
+  appendFileSync(path, "more");
+  expect(identity.isThere(false)).toBe(false);
+  expect(identity.isThere(false)).toBe(true);
   // Shorter than it was a moment ago, though longer than at first.
   truncateSync(path, 12);
-  expect(identity.isThere()).toBe(false);
+  expect(identity.isThere(true)).toBe(false);
 });
 
 it.each<readonly [string, (path: string) => void]>([
@@ -36,9 +39,9 @@ it.each<readonly [string, (path: string) => void]>([
 ])("a file that %s is not there", (_, change) => {
   const { path, identity } = watched();
   change(path);
-  expect(identity.isThere()).toBe(false);
+  expect(identity.isThere(true)).toBe(false);
 });
 
 it("a file that was not there in the beginning is not missed", () => {
-  expect(new FileIdentity(join(temporaryFolder(), "none")).isThere()).toBe(true);
+  expect(new FileIdentity(join(temporaryFolder(), "none")).isThere(true)).toBe(true);
 });

@@ -35,12 +35,17 @@ export class FileIdentity {
     }
   }
 
-  /** Whether the path still leads to the file, and the file is not shorter than at the newest look. */
-  isThere(): boolean {
+  /** Whether the path still leads to the file, and its size is that of the newest look, or more where it may grow. */
+  isThere(mayGrow: boolean): boolean {
     if (this.#opened === null) return true;
     const before = this.#size;
     const found = this.look();
-    return before !== null && found !== null && "size" in found && found.size >= before;
+    return (
+      before !== null &&
+      found !== null &&
+      "size" in found &&
+      (mayGrow ? found.size >= before : found.size === Number(before))
+    );
   }
 }
 

@@ -117,7 +117,8 @@ export class StoreWatch {
     if (this.#truncated !== null) return this.#truncated;
     const now = performance.now();
     const isFresh = now - this.#lookedAt < fresh;
-    if (isFresh && this.#main.isThere() && this.#wal.isThere() && this.#index.isThere()) return null;
+    // Of the main file a look has to see each size: only then it is known what a cut one lacks.
+    if (isFresh && this.#main.isThere(false) && this.#wal.isThere(true) && this.#index.isThere(true)) return null;
     for (let look = 1; ; look += 1) {
       const fault = this.#look();
       this.#lookedAt = fault === null && this.#isJudged ? now : Number.NEGATIVE_INFINITY;
