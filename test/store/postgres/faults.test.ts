@@ -84,7 +84,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
       const times: number[] = [];
       for (let call = 0; call < 5; call += 1) {
         const calledAt = performance.now();
-        await expect(store.keys.list()).rejects.toThrow("tried again every second");
+        await expect(store.keys.list()).rejects.toThrow("tries again every second");
         await expect(store.evidence.decide(decisionRecord(`refused${call}`))).rejects.toMatchObject({
           name: "EvidenceUnavailableError",
         });
