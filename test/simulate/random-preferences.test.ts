@@ -208,7 +208,7 @@ describe("requests with any preferences", () => {
     );
     // Otherwise the property is about nothing. About a third of what 100 and 300 runs give: seeds differ widely.
     expect(sums.changed).toBeGreaterThan(fewOrMany(50, 150));
-    expect(sums.onlyPreferred).toBeGreaterThan(fewOrMany(1, 8));
+    expect(sums.onlyPreferred).toBeGreaterThan(fewOrMany(0, 8));
     expect(sums.ordered).toBeGreaterThan(fewOrMany(2, 8));
   }, 240_000);
 });
