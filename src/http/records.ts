@@ -258,7 +258,8 @@ export function onceWritten(written: Promise<void>, deadline: number | null, the
     if (left <= 0) end(false);
     else timer = setTimeout(look, Math.min(left, LOOK), until);
   };
-  if (deadline !== null) look(deadline);
+  // Also where the deadline has passed: a record that is on disk already comes first.
+  if (deadline !== null) timer = setTimeout(look, Math.max(1, Math.min(deadline - performance.now(), LOOK)), deadline);
   written.then(
     () => end(true),
     () => end(false),

@@ -33,6 +33,19 @@ describe("the wait for a record", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  it("ends with a record that is on disk, although the deadline has passed", async () => {
+    const ends = waitFor(Promise.resolve(), performance.now() - 1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(ends).toEqual([true]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("ends at once where the deadline has passed and nothing is written", async () => {
+    const ends = waitFor(NEVER, performance.now() - 1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(ends).toEqual([false]);
+  });
+
   it("ends once where the store fails after the deadline", async () => {
     const late = Promise.withResolvers<void>();
     const ends = waitFor(late.promise, performance.now() + 5);
