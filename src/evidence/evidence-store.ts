@@ -35,7 +35,7 @@ export interface EvidenceStore extends EvidenceLog {
    */
   search(query: EvidenceSearch): Promise<EvidenceFound>;
   /** For `/status` and metrics. */
-  health(): EvidenceHealth;
+  readonly health: () => EvidenceHealth;
 }
 
 export interface EvidenceHealth {

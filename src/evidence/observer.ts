@@ -9,22 +9,6 @@ export interface EndedRequest {
   readonly traceId: Identifier | null;
 }
 
-/** Calls several observers. */
-export function observers(all: readonly (RequestObserver | null)[]): RequestObserver {
-  const present = all.filter((one) => one !== null);
-  return {
-    began: (operation) => {
-      for (const one of present) one.began(operation);
-    },
-    ended: (operation, request) => {
-      for (const one of present) one.ended(operation, request);
-    },
-    unrouted: (status) => {
-      for (const one of present) one.unrouted?.(status);
-    },
-  };
-}
-
 /**
  * Observers of every request besides the evidence: metrics, logs, traces. They are made from the same records, so that they cannot say anything else.
  * Called on the way of a request: does not wait, and does not throw.

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { serviceError, type ServiceError } from "../canon/error.ts";
 import type { Scope } from "../canon/scope.ts";
-import { scopesOf, type Endpoint } from "./contract/endpoint.ts";
+import type { Endpoint } from "./contract/endpoint.ts";
 import { allowReading } from "./cross-origin.ts";
 import type { Tokens } from "../canon/credentials/tokens.ts";
 import type { Runtime } from "./runtime.ts";
@@ -29,7 +29,7 @@ export function admit(
   endpoint: Endpoint,
 ): Admitted | Promise<Admitted> {
   const { headers } = incoming;
-  const scopes = scopesOf(endpoint);
+  const { scopes } = endpoint;
   const token = readToken(headers, endpoint.path.startsWith("/api/v1/"));
   if (typeof token !== "string") return { error: token, identity: null };
   if (runtime.tokens?.isToken(token) === true) {

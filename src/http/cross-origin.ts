@@ -3,7 +3,7 @@ import type { Identity } from "../canon/identity.ts";
 import { takesTokens, type EndpointFacts } from "./contract/endpoint.ts";
 import { ENDPOINTS } from "./contract/endpoints.ts";
 import type { Runtime } from "./runtime.ts";
-import { commonHeaders } from "./send.ts";
+import { commonHeaders } from "./heads.ts";
 
 /** Headers that a page may send; the official clients send `x-stainless-…`. */
 const REQUEST_HEADERS =
@@ -57,13 +57,13 @@ export function varyHeadersOf({ tokens }: Pick<Runtime, "tokens">, endpoint: End
 }
 
 /**
- * Answers preflights of the Fetch standard's CORS protocol for origins that a good key's grant of exchange names, and for no others. A preflight has no
+ * Answers an OPTIONS request that is a preflight of the Fetch standard's CORS protocol, for origins that a good key's grant of exchange names, and for no others. A preflight has no
  * credential, so it does not say whose key that is. The answers to the requests themselves: {@link allowReading}.
  *
  * @returns whether it was a preflight, which has been answered.
  */
 export function answerPreflight(runtime: Runtime, incoming: IncomingMessage, response: ServerResponse): boolean {
-  if (incoming.method !== "OPTIONS" || incoming.headers["access-control-request-method"] === undefined) return false;
+  if (incoming.headers["access-control-request-method"] === undefined) return false;
   if (runtime.tokens === undefined || !isForPages(incoming)) return false;
   const { origin } = incoming.headers;
   if (origin === undefined || !runtime.tokens.allowsOrigin(origin, Date.now())) return false;

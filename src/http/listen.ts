@@ -8,7 +8,8 @@ import { serviceError, type ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import { OPENAI_FAMILY } from "../dialects/openai-family/family.ts";
 import type { App } from "./server.ts";
-import { commonHeaders, errorHeaders, printerAt, readClientRequestId, sendError } from "./send.ts";
+import { commonHeaders, readClientRequestId } from "./heads.ts";
+import { errorHeaders, printerAt, sendError } from "./send.ts";
 
 export interface Listening {
   /** Without a slash at the end. */

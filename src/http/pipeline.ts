@@ -11,38 +11,30 @@ import { upstreamFor } from "../dialects/upstreams.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "./arranged-plan.ts";
 import { admit, takeFromToken } from "./authenticate.ts";
-import { readBounds, type Bounds } from "./request-head.ts";
-import { varyHeadersOf } from "./cross-origin.ts";
+import { readBounds, type Bounds, commonHeaders, readClientRequestId } from "./heads.ts";
 import { stopsOf } from "../dispatch/stop-order.ts";
-import type { InferenceEndpoint } from "./contract/endpoint.ts";
 import { admitToLimits, callerBudget, type Admission } from "./admission.ts";
-import type { Capacity } from "./capacity.ts";
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
 import { Recorder } from "./recorder.ts";
-import type { Runtime } from "./runtime.ts";
-import { commonHeaders, internalError, readClientRequestId, sendError } from "./send.ts";
-import type { BodyValidator } from "./contract/validate.ts";
+import { internalError, sendError } from "./send.ts";
 import { answerContext, prepareTranslations, targetOf, type TranslatableDecision } from "./translation.ts";
 import { answerUnary } from "./unary/answer-unary.ts";
-import { refusedByStore, type InferenceCall } from "./inference-call.ts";
+import type { InferenceCall, ServedInference } from "./inference-call.ts";
 
 /**
  * One inference request, from its first byte to its last: who calls, what it requests, where it may go, what came back, what is recorded.
  * Start reading here.
  */
 export async function handleInference(
-  runtime: Runtime,
-  endpoint: InferenceEndpoint,
-  validate: BodyValidator,
-  capacity: Capacity,
+  { runtime, endpoint, validate, capacity, vary }: ServedInference,
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const { snapshot, done } = runtime.snapshots.take();
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
-  const common = commonHeaders(requestId, clientRequestId, varyHeadersOf(runtime, endpoint));
+  const common = commonHeaders(requestId, clientRequestId, vary);
   const recorder = new Recorder(runtime, endpoint.operation, requestId, clientRequestId, incoming.headers);
   try {
     const refusal = await handle({
@@ -140,9 +132,9 @@ async function decideAndAnswer(
   if ("code" in admission) return recorder.refuseDecided(snapshot, identity, request, prepared.decision, admission);
   try {
     const recorded = recorder.decided(snapshot, identity, request, prepared.decision, bounds.deadline);
-    // Only where the store is in trouble is there something to wait for.
-    const doubted = refusedByStore(call.runtime, recorded);
-    const unrecorded = doubted === null ? null : await doubted;
+    // The decision's way to the disk overlaps with the provider's call, unless the store is known to be in trouble: then no provider is called, and paid,
+    // for an answer that could not be given.
+    const unrecorded = call.runtime.evidenceStatus().state === "ok" ? null : await recorded;
     if (unrecorded !== null) {
       admission.release();
       return unrecorded;

@@ -17,7 +17,7 @@ import {
   asIdentifier,
 } from "../evidence/record.ts";
 import type { Settlement } from "../limits/cost.ts";
-import { routeHeader } from "./send.ts";
+import { routeHeader } from "./heads.ts";
 import { decisionId } from "../dialects/openai-family/family.ts";
 import {
   answerRecord,

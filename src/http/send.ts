@@ -3,27 +3,6 @@ import type { ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import { familyOf, isTokenEndpoint } from "./contract/endpoint.ts";
 import { NOT_STORED, renderOAuthError } from "./oauth-error.ts";
-import { randomFillSync } from "node:crypto";
-
-/**
- * Headers of every answer (docs/api.md#headers-of-answers); names and values alternate.
- *
- * @param vary of `varyHeaders`.
- */
-export function commonHeaders(
-  requestId: string,
-  clientRequestId: string | null,
-  vary: readonly string[],
-): readonly string[] {
-  const headers = [...vary, "x-request-id", requestId, "request-id", requestId];
-  if (clientRequestId !== null) headers.push("x-client-request-id", clientRequestId);
-  return headers;
-}
-
-/** The client's own correlation id as far as it may be echoed: printable, without spaces, at most 128 characters. */
-export function readClientRequestId(value: string | readonly string[] | undefined): string | null {
-  return typeof value === "string" && /^[\x21-\x7e]{1,128}$/.test(value) ? value : null;
-}
 
 /** Bytes of an unread body that cost less to throw away than a new connection would. */
 const SMALL_BODY = 64 * 1024;
@@ -120,48 +99,4 @@ function endAfterBody(response: ServerResponse): void {
 /** The answer to a bug of ours: it says nothing, the id finds the record. */
 export function internalError(): ServiceError {
   return codedError("internal_error", "The router failed; the request id identifies the incident.");
-}
-
-/** Value of the header that names the route and the endpoints that gave the answer: one item for each endpoint, or the route alone where there are none. */
-export function routeHeader(
-  route: string,
-  endpoints: readonly { readonly endpoint: string; readonly provider: string; readonly region: string }[],
-): string {
-  if (endpoints.length === 0) return route;
-  return endpoints
-    .map(({ endpoint, provider, region }) => `${route}; endpoint=${endpoint}; provider=${provider}; region=${region}`)
-    .join(", ");
-}
-
-/** Random bytes of one id. */
-const ID_BYTES = 10;
-
-/** Random bytes of the next ids: asking the system for each ten bytes costs more than all the rest of an id. */
-const idPool = Buffer.alloc(ID_BYTES * 400);
-let usedBytes = idPool.length;
-
-/**
- * `req_`, the time in milliseconds, and 80 random bits, all hexadecimal: rising with time, so that the store's index is written at its end
- * and not all over.
- */
-export function newRequestId(): string {
-  if (usedBytes === idPool.length) {
-    randomFillSync(idPool);
-    usedBytes = 0;
-  }
-  const random = idPool.toString("hex", usedBytes, usedBytes + ID_BYTES);
-  usedBytes += ID_BYTES;
-  return timePrefix() + random;
-}
-
-let prefixTime = 0;
-let prefix = "";
-
-/** Made once a millisecond: a busy server has several requests in each. */
-function timePrefix(): string {
-  const now = Date.now();
-  if (now === prefixTime) return prefix;
-  prefixTime = now;
-  prefix = `req_${now.toString(16).padStart(12, "0")}`;
-  return prefix;
 }

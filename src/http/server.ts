@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { H3, type H3Event, type HTTPError } from "h3";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
 import { isWithToken } from "./authenticate.ts";
-import { allowReading, answerPreflight, varyHeaders } from "./cross-origin.ts";
+import { allowReading, answerPreflight, varyHeaders, varyHeadersOf } from "./cross-origin.ts";
 import { controlHandler, type ServedControl } from "./control/handle.ts";
 import type { Console } from "./console/console-port.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
@@ -11,11 +11,11 @@ import { nearestPath } from "./nearest-path.ts";
 import { handleInference } from "./pipeline.ts";
 import { boundWriting } from "./node-answer.ts";
 import { Capacity } from "./capacity.ts";
-import { countAnswer, isAnswered, refuseHead } from "./request-head.ts";
+import { countAnswer, isAnswered, refuseHead, commonHeaders, readClientRequestId } from "./heads.ts";
 import type { Runtime } from "./runtime.ts";
-import { commonHeaders, internalError, readClientRequestId, printerAt, sendError } from "./send.ts";
+import { internalError, printerAt, sendError } from "./send.ts";
 import type { SimulatedOperation } from "./control/simulate.ts";
-import { bodyValidator, type BodyValidator } from "./contract/validate.ts";
+import { bodyValidator, type BodyValidator } from "./validate-body.ts";
 
 type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
 
@@ -128,7 +128,8 @@ function nodeHandler(served: Omit<ServedControl, "endpoint">, endpoint: Endpoint
   const { runtime, validate, capacity } = served;
   if (endpoint.kind === "control") return controlHandler({ ...served, endpoint });
   if (validate === null) throw new Error(`endpoint ${endpoint.id}: an inference endpoint without a body schema`);
-  return (incoming, response) => handleInference(runtime, endpoint, validate, capacity, incoming, response);
+  const inference = { runtime, endpoint, validate, capacity, vary: varyHeadersOf(runtime, endpoint) };
+  return (incoming, response) => handleInference(inference, incoming, response);
 }
 
 async function runEvent(runtime: Runtime, handler: NodeHandler, event: H3Event): Promise<symbol> {
@@ -150,7 +151,8 @@ async function run(
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  if (!isAnswered(incoming, response) || answerPreflight(runtime, incoming, response)) return;
+  if (!isAnswered(incoming, response)) return;
+  if (incoming.method === "OPTIONS" && answerPreflight(runtime, incoming, response)) return;
   try {
     const refusal = refuseHead(incoming);
     // With an ambiguous head, the end of the body is unknown.

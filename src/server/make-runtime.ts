@@ -6,7 +6,7 @@ import { storedPolicies } from "../governance/stored-policies.ts";
 import type { CountSource } from "../governance/shadow-figures.ts";
 import type { Console } from "../http/console/console-port.ts";
 import { DeployedContract } from "../http/contract/deployed-contract.ts";
-import { newRequestId } from "../http/send.ts";
+import { newRequestId } from "../http/heads.ts";
 import { SimulationRate } from "../http/control/simulation-rate.ts";
 import { SummaryTurns } from "../http/control/summary-turns.ts";
 import { healthSettingsOf, type SnapshotHolder } from "../http/snapshot.ts";
@@ -61,14 +61,14 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
   const read: CountSource["read"] = (query) => store.summary.read(query);
   return {
     snapshots,
-    verify: (token, now) => keys.verify(token, now),
+    verify: keys.verify,
     recognise: keys.recognise,
     lookUp: keys.lookUp,
     evidence: parts.evidence,
     observer: telemetry.observer,
     beginTrace: telemetry.beginTrace,
     metrics: telemetry.metrics.page,
-    evidenceStatus: () => store.evidence.health(),
+    evidenceStatus: store.evidence.health,
     decisions: store.evidence,
     summary: {
       read,

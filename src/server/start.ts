@@ -9,7 +9,7 @@ import type { ServerLimits } from "../http/capacity.ts";
 import { startProber } from "../dispatch/prober.ts";
 import { StopOrder, Revocations } from "../dispatch/stop-order.ts";
 import { listen, type ListenOptions, type Listening, type TlsMaterial } from "../http/listen.ts";
-import { newRequestId } from "../http/send.ts";
+import { newRequestId } from "../http/heads.ts";
 import { createApp } from "../http/server.ts";
 import { openKeyRing } from "../keys/key-ring.ts";
 import { openTokenExchange } from "../keys/tokens/token-exchange.ts";

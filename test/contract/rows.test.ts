@@ -41,9 +41,10 @@ const CHANGES: Readonly<Record<Field, "internal" | ((row: Endpoint) => Endpoint 
     return { ...row, tag: others[0] ?? row.tag };
   },
   listener: (row) => ({ ...row, listener: row.listener === "admin" ? "public" : "admin" }),
-  scope: (row) => ({ ...row, scope: row.scope === null ? "inference" : null }),
-  otherScope: (row) =>
-    row.scope === null ? null : { ...row, otherScope: row.otherScope === undefined ? "route:simulate" : "inference" },
+  scopes: (row) => ({
+    ...row,
+    scopes: row.scopes.length > 1 ? row.scopes.slice(1) : [...row.scopes, "policies:approve"],
+  }),
   body: (row) => ({ ...row, body: row.body === null ? OTHER_SCHEMA : null }),
   isBodyOptional: (row) => (row.body === null ? null : flipped(row, { isBodyOptional })),
   acceptsForm: (row) => (row.body === null ? null : flipped(row, { acceptsForm })),

@@ -5,7 +5,7 @@ import { readNewKey, readRotation } from "../../src/http/control/service-keys/ke
 import { NO_HEADERS } from "../dialects/laws/target.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
-import { bodyValidator } from "../../src/http/contract/validate.ts";
+import { bodyValidator } from "../../src/http/validate-body.ts";
 import { requestFaults } from "./contract.ts";
 import { fromSchema } from "./fuzz/from-schema.ts";
 import { spoiled, spoilings } from "./fuzz/spoil.ts";

@@ -40,8 +40,11 @@ export async function serve(edit?: (routes: string) => string): Promise<Served> 
 }
 
 /** How the endpoint learns who calls. */
-export function bearer({ keys }: Served, { scope }: Pick<Endpoint, "scope">): Readonly<Record<string, string>> {
-  return scope === null ? {} : { authorization: `Bearer ${keys.get(scope) ?? ""}` };
+export function bearer(
+  { keys }: Served,
+  { scopes: [scope] }: Pick<Endpoint, "scopes">,
+): Readonly<Record<string, string>> {
+  return scope === undefined ? {} : { authorization: `Bearer ${keys.get(scope) ?? ""}` };
 }
 
 /** The endpoint's path with values in it, and what is left of them as its query. */

@@ -4,14 +4,7 @@ import { errorsOf, errorSchemaOf } from "../../src/http/contract/document/error-
 import { DESCRIBED_ERRORS, type DescribedError } from "../../src/http/contract/document/error-rows.ts";
 import { parametersOf } from "../../src/http/contract/document/operation.ts";
 import { EDIT_VALUES, RESPONSE_HEADERS } from "../../src/http/contract/document/response-headers.ts";
-import {
-  familyOf,
-  isTokenEndpoint,
-  scopesOf,
-  TAGS,
-  takesTokens,
-  type Endpoint,
-} from "../../src/http/contract/endpoint.ts";
+import { familyOf, isTokenEndpoint, TAGS, takesTokens, type Endpoint } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { titleOf } from "../../src/dialects/contract/event-stream.ts";
 import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
@@ -116,8 +109,8 @@ function answerWords(endpoint: Endpoint): string {
 }
 
 function whoMayCall(endpoint: Endpoint): string {
+  const { scopes } = endpoint;
   if (endpoint.listener === "admin") return "On the admin listener, for anybody who reaches it.";
-  const scopes = scopesOf(endpoint);
   if (scopes.length === 0) return "For anybody.";
   const named = scopes.map((scope) => `\`${scope}\``).join(" or ");
   return `Needs a key with the scope ${named}${takesTokens(endpoint) ? ", or a token" : ""}.`;
@@ -216,7 +209,7 @@ function curl(endpoint: Endpoint): string {
   const method = endpoint.method === "POST" && request === undefined ? " -X POST" : "";
   return [
     `curl${method} "${origin}${pathOf(endpoint, values)}"`,
-    ...(endpoint.scope === null ? [] : ['-H "Authorization: Bearer $SIGNALBOX_KEY"']),
+    ...(endpoint.scopes.length === 0 ? [] : ['-H "Authorization: Bearer $SIGNALBOX_KEY"']),
     ...(ifMatch === undefined ? [] : [`-H 'If-Match: ${ifMatch}'`]),
     ...(request === undefined ? [] : ['-H "Content-Type: application/json"', `-d '${JSON.stringify(request)}'`]),
   ].join(" \\\n  ");

@@ -1,6 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { observers } from "../../src/evidence/observer.ts";
+import type { RequestObserver } from "../../src/evidence/observer.ts";
+import { observers } from "../../src/server/telemetry/server-telemetry.ts";
 import {
   ANSWER,
   answerJson,
@@ -159,11 +160,14 @@ describe("bodies that are not read", () => {
   });
 });
 
+/** One that does not count them. */
+const SILENT: RequestObserver = { began: () => {}, ended: () => {} };
+
 describe("what was no request of an endpoint", () => {
   it("has no record, and is counted by its status; refused requests of an endpoint are not", async () => {
     const reported: number[] = [];
     const observer = { began: () => {}, ended: () => {}, unrouted: (status: number) => void reported.push(status) };
-    const router = await plainRouter({ runtime: { observer: observers([null, observer]) } });
+    const router = await plainRouter({ runtime: { observer: observers([SILENT, null, observer]) } });
     for (const [method, path] of [
       ["GET", "/v1/nothing"],
       ["DELETE", "/v1/chat/completions"],

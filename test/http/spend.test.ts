@@ -134,6 +134,6 @@ describe("GET /v1/spend", () => {
 
   it("stands in the contract with its own scope", () => {
     const endpoint = ENDPOINTS.find(({ path }) => path === "/v1/spend");
-    expect(endpoint).toMatchObject({ scope: "spend:read", answer: SPEND });
+    expect(endpoint).toMatchObject({ scopes: ["spend:read"], answer: SPEND });
   });
 });

@@ -222,7 +222,7 @@ describe("GET /v1/governance/summary", () => {
 
   it("is described in the contract", () => {
     const endpoint = ENDPOINTS.find(({ path }) => path === "/v1/governance/summary");
-    expect(endpoint).toMatchObject({ scope: "governance:read", answer: GOVERNANCE_SUMMARY });
+    expect(endpoint).toMatchObject({ scopes: ["governance:read"], answer: GOVERNANCE_SUMMARY });
   });
 });
 

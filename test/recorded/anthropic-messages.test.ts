@@ -13,7 +13,7 @@ import { COUNT_TOKENS_SCHEMA, MESSAGES_SCHEMA } from "../../src/dialects/anthrop
 import type { AnswerContext, Surface, Target } from "../../src/dialects/dialect.ts";
 import { DIALECTS } from "../../src/dialects/table.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
-import { bodyValidator } from "../../src/http/contract/validate.ts";
+import { bodyValidator } from "../../src/http/validate-body.ts";
 import { nativeFamilyOf } from "../support/dialects.ts";
 import { positionsToCut } from "../support/long.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";

@@ -8,7 +8,7 @@ import { fillEvent } from "../../src/dialects/openai-responses/relay/fill-resour
 import { RESOURCE_MEMBERS } from "../../src/dialects/openai-responses/render/resource.ts";
 import { RESPONSES_SCHEMA } from "../../src/dialects/openai-responses/schema.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
-import { bodyValidator } from "../../src/http/contract/validate.ts";
+import { bodyValidator } from "../../src/http/validate-body.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../support/dialects.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 

@@ -34,7 +34,7 @@ describe("schemas that are compiled when they are first needed", () => {
     const made = filesBelow(SOURCE).filter((path) => textOf(path).includes("new Validator"));
     expect(made.map(shown).toSorted()).toEqual([
       "src/compile/authored/shape.ts",
-      "src/http/contract/validate.ts",
+      "src/http/validate-body.ts",
       "src/policy/contract/contract.ts",
       "src/policy/kept-content.ts",
       "src/policy/toolchain/artefact.ts",

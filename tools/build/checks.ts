@@ -2,7 +2,7 @@ import standaloneCode from "ajv/dist/standalone/index.js";
 import { routesCheck } from "../../src/compile/authored/shape.ts";
 import { DIALECTS } from "../../src/dialects/table.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { bodyCheck } from "../../src/http/contract/validate.ts";
+import { bodyCheck } from "../../src/http/validate-body.ts";
 import { CONTRACT_CHECK } from "../../src/policy/contract/contract.ts";
 import { DESCRIPTION_CHECK } from "../../src/policy/kept-content.ts";
 import { MANIFEST_CHECK } from "../../src/policy/toolchain/artefact.ts";

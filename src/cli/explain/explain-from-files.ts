@@ -5,7 +5,7 @@ import { compileConfiguration } from "../../compile/compile.ts";
 import { allSources, loadConfiguration } from "../../compile/load.ts";
 import { createDecider } from "../../decide/decider.ts";
 import { INFERENCE_ENDPOINTS } from "../../http/contract/inference-endpoints.ts";
-import { bodyValidator } from "../../http/contract/validate.ts";
+import { bodyValidator } from "../../http/validate-body.ts";
 import {
   decideFrom,
   simulatedDecision,

@@ -2,15 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../../canon/error.ts";
 import { Recorder } from "../recorder.ts";
 import type { Runtime } from "../runtime.ts";
-import {
-  commonHeaders,
-  internalError,
-  printerAt,
-  readClientRequestId,
-  sendError,
-  sendJson,
-  sendText,
-} from "../send.ts";
+import { commonHeaders, readClientRequestId } from "../heads.ts";
+import { internalError, printerAt, sendError, sendJson, sendText } from "../send.ts";
 import type { BundleFile } from "./bundle.ts";
 import type { Console } from "./console-port.ts";
 import { finishSignIn, startSignIn } from "./oidc-endpoints.ts";

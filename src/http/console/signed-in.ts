@@ -10,7 +10,7 @@ import type { Console, Session } from "./console-port.ts";
 import { orStoreError, csrfFailed, sessionEnded } from "./session-errors.ts";
 import { readSessionCookie, hasCsrfToken, isFromOurPage } from "./session-cookie.ts";
 import type { Admitted } from "../authenticate.ts";
-import { scopesOf, type ControlEndpoint } from "../contract/endpoint.ts";
+import type { ControlEndpoint } from "../contract/endpoint.ts";
 
 /** What a person may do in one workspace. */
 export interface Seat {
@@ -126,7 +126,7 @@ export async function admitSession(
   console: Console,
   snapshot: Snapshot,
   { headers, method }: IncomingMessage,
-  endpoint: ControlEndpoint,
+  { scopes }: ControlEndpoint,
 ): Promise<Admitted | null> {
   if (headers.authorization !== undefined) return null;
   const found = await signedIn(console, snapshot, headers, Date.now());
@@ -139,7 +139,6 @@ export async function admitSession(
   if (!isFromOurPage(headers, snapshot) || (method !== "GET" && !hasCsrfToken(headers, found.value))) {
     return { error: csrfFailed(), identity };
   }
-  const scopes = scopesOf(endpoint);
   const mayCall = ({ identity: { scopes: own } }: Seat): boolean => scopes.some((scope) => own.has(scope));
   if (mayCall(seat)) {
     const covered = found.seats.filter(mayCall).map((each) => each.identity.workspace);

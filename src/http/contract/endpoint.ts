@@ -28,10 +28,8 @@ export interface EndpointFacts {
   readonly summary: string;
   readonly tag: keyof typeof TAGS;
   readonly listener: "public" | "admin";
-  /** `null`: no key is required. */
-  readonly scope: Scope | null;
-  /** Another scope that is enough as well. */
-  readonly otherScope?: Scope;
+  /** Scopes of which a key must have one; none where no key is required. */
+  readonly scopes: readonly Scope[];
   /** JSON Schema of the request body; `null` where there is none. It validates, and it stands in /openapi.json. */
   readonly body: JsonObject | null;
   /** A request without a body counts as one with `{}`. */
@@ -74,11 +72,6 @@ export interface ControlEndpoint extends EndpointFacts {
   readonly kind: "control";
 }
 
-/** Scopes of which a key must have one; none where no key is required. */
-export function scopesOf({ scope, otherScope }: Pick<EndpointFacts, "scope" | "otherScope">): readonly Scope[] {
-  return [scope, otherScope ?? null].filter((one) => one !== null);
-}
-
 /** The protocol family whose errors and limit headers a path has. */
 export function familyOf(path: string): ProtocolFamily {
   return path.startsWith("/api/") ? ANTHROPIC_FAMILY : OPENAI_FAMILY;
@@ -92,7 +85,8 @@ export function isTokenEndpoint(path: string): boolean {
 const TOKEN_ENDPOINT = /^(?:https?:\/\/[^/?#]*)?\/v1\/credentials\/exchange(?:[?#]|$)/;
 
 /** Whether exchanged tokens, and with them web pages, can call it: models and inference. Managing keys and exchanging them is not for pages. */
-export function takesTokens({ listener, scope, id }: EndpointFacts): boolean {
+export function takesTokens({ listener, scopes, id }: EndpointFacts): boolean {
+  const [scope] = scopes;
   return listener === "public" && (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
 }
 

@@ -11,7 +11,7 @@ const GENERATION = {
   kind: "inference",
   method: "POST",
   listener: "public",
-  scope: "inference",
+  scopes: ["inference"],
   query: {},
   tag: "Generation",
 } as const;

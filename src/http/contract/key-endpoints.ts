@@ -26,7 +26,7 @@ const SERVICE_KEYS = {
   isNeverStored: true,
 } as const;
 
-const MANAGED = { ...SERVICE_KEYS, scope: "operations:manage", otherScope: "platform:manage" } as const;
+const MANAGED = { ...SERVICE_KEYS, scopes: ["operations:manage", "platform:manage"] } as const;
 
 /** Service keys of the caller's own workspace, or of all with `platform:manage` (docs/keys.md#over-http). */
 export const KEY_ENDPOINTS: readonly ControlEndpoint[] = [
@@ -105,7 +105,7 @@ export const KEY_ENDPOINTS: readonly ControlEndpoint[] = [
     path: "/v1/credentials/exchange",
     id: "exchangeKey",
     summary: "A token of minutes that can do less than the key (RFC 8693), for keys with an exchange grant",
-    scope: "inference",
+    scopes: ["inference"],
     body: EXCHANGE_SCHEMA,
     acceptsForm: true,
     answer: EXCHANGED_TOKEN,

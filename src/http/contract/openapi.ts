@@ -7,7 +7,7 @@ import { headerComponents } from "./document/response-headers.ts";
 import { SECURITY_SCHEMES } from "./document/security.ts";
 import { TAGS, type Endpoint } from "./endpoint.ts";
 import { ENDPOINTS } from "./endpoints.ts";
-import { COMPONENT_SCHEMAS } from "./validate.ts";
+import { COMPONENT_SCHEMAS } from "../validate-body.ts";
 
 /**
  * The contract as deployed (OpenAPI 3.1), made from the same rows that the server runs on and the same schemas that validate requests.

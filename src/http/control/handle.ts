@@ -7,7 +7,7 @@ import { admitSession } from "../console/signed-in.ts";
 import type { Console } from "../console/console-port.ts";
 import { isTokenEndpoint, type ControlEndpoint } from "../contract/endpoint.ts";
 import type { Capacity, RequestHold, ServerLimits } from "../capacity.ts";
-import type { BodyValidator } from "../contract/validate.ts";
+import type { BodyValidator } from "../validate-body.ts";
 import { varyHeaders } from "../cross-origin.ts";
 import { NOT_STORED, oauthError } from "../oauth-error.ts";
 import { stopsOf } from "../../dispatch/stop-order.ts";
@@ -15,7 +15,8 @@ import { readBody, type Body, type BodyReading } from "../read-body.ts";
 import { Recorder } from "../recorder.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Snapshot } from "../snapshot.ts";
-import { commonHeaders, internalError, readClientRequestId, printerAt, sendError, sendText } from "../send.ts";
+import { commonHeaders, readClientRequestId } from "../heads.ts";
+import { internalError, printerAt, sendError, sendText } from "../send.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
 import { checkQuery } from "./query.ts";
 import { HANDLERS } from "./handlers.ts";
@@ -70,7 +71,9 @@ async function handleControl(
   try {
     const visit = { ...served, snapshot, incoming, requestId, covered: [] };
     const answer =
-      endpoint.scope === null ? await answerVisit(visit, null, NO_CHANGE) : await answerKey(visit, response, recorder);
+      endpoint.scopes.length === 0
+        ? await answerVisit(visit, null, NO_CHANGE)
+        : await answerKey(visit, response, recorder);
     if (answer === "aborted") return;
     if ("code" in answer) sendError(response, printerAt(endpoint.path), answer, requestId, headers());
     else {
@@ -83,7 +86,7 @@ async function handleControl(
     }
   } catch {
     const error = internalError();
-    if (endpoint.scope !== null) recorder.crashed(snapshot, error);
+    if (endpoint.scopes.length > 0) recorder.crashed(snapshot, error);
     sendError(response, printerAt(endpoint.path), error, requestId, headers());
   } finally {
     recorder.close();
@@ -103,7 +106,7 @@ async function answerKey(
   recorder: Recorder,
 ): Promise<ControlAnswer | "aborted"> {
   const { runtime, snapshot, endpoint, incoming, console } = visit;
-  if (endpoint.scope === null) throw new Error("control: an endpoint without a scope required a key");
+  if (endpoint.scopes.length === 0) throw new Error("control: an endpoint without a scope required a key");
   if (isTokenEndpoint(endpoint.path) && mayBeWorkload(runtime, snapshot, incoming)) {
     return answerWorkload(visit, recorder);
   }

@@ -15,7 +15,7 @@ import { instantOf } from "../../simulate/explain/sample-question.ts";
 import { promotedPolicies } from "../../simulate/explain/promoted.ts";
 import { PLAIN_SCALARS, readScalars } from "../../simulate/request-scalars.ts";
 import type { InferenceEndpoint } from "../contract/endpoint.ts";
-import type { BodyValidator } from "../contract/validate.ts";
+import type { BodyValidator } from "../validate-body.ts";
 import { prepareTranslations } from "../translation.ts";
 import { openUnary } from "../unary/open-unary.ts";
 

@@ -10,8 +10,8 @@ import { stoppedError } from "../../dispatch/failures.ts";
 import type { RelayOutcome } from "../../dispatch/attempt.ts";
 import { Gathering, type Gathered } from "../../dispatch/unary/gather.ts";
 import { arrangedPlan } from "../arranged-plan.ts";
-import type { Bounds } from "../request-head.ts";
-import { refusedByStore, type InferenceCall } from "../inference-call.ts";
+import type { Bounds } from "../heads.ts";
+import type { InferenceCall } from "../inference-call.ts";
 import { answerContext, targetOf } from "../translation.ts";
 import { takeFromToken } from "../authenticate.ts";
 import { admitToLimits } from "../admission.ts";
@@ -73,7 +73,8 @@ export async function answerUnary(
     }
     admissions = new UnaryAdmissions(admission, admit);
     const recorded = recorder.decided(snapshot, identity, request, opened.decision, bounds.deadline);
-    const unrecorded = await refusedByStore(runtime, recorded);
+    // As for a stream (pipeline.ts).
+    const unrecorded = runtime.evidenceStatus().state === "ok" ? null : await recorded;
     if (unrecorded !== null) return unrecorded;
     recorder.dispatched();
     const carrier = new UnaryCarrier(call, request, opened, route, bounds, idempotent, recorded, admissions);

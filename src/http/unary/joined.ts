@@ -5,7 +5,7 @@ import { canonicalJson, type JsonObject } from "../../canon/json.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { StopCause } from "../../dispatch/stop-order.ts";
 import type { Settlement } from "../../limits/cost.ts";
-import type { Bounds } from "../request-head.ts";
+import type { Bounds } from "../heads.ts";
 import type { UnaryAnswer } from "../../dialects/unary/surface.ts";
 import type { Gathered } from "../../dispatch/unary/gather.ts";
 

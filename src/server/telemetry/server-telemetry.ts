@@ -1,6 +1,6 @@
-import { observers, type RequestObserver, type BeginTrace } from "../../evidence/observer.ts";
+import type { RequestObserver, BeginTrace } from "../../evidence/observer.ts";
 import type { Otlp } from "../../telemetry/traces/open-otlp.ts";
-import { passTraceOn } from "../../telemetry/traces/pass-on.ts";
+import { passTraceOn } from "../../telemetry/traces/trace-context.ts";
 import { OtlpSettingError, readOtlpSettings, type OtlpSettings } from "../../telemetry/traces/settings.ts";
 import { StartError } from "../start-error.ts";
 import type { LogOptions } from "../serve-options.ts";
@@ -63,6 +63,24 @@ export class ServerTelemetry {
   #modelOf(endpointId: string): string | null {
     return this.#sources?.runtime.snapshots.current.decider.table.endpoints[endpointId]?.upstreamModel ?? null;
   }
+}
+
+/** Calls several observers; the only one of them itself. */
+export function observers(all: readonly (RequestObserver | null)[]): RequestObserver {
+  const present = all.filter((one) => one !== null);
+  const [first, ...others] = present;
+  if (first !== undefined && others.length === 0) return first;
+  return {
+    began: (operation) => {
+      for (const one of present) one.began(operation);
+    },
+    ended: (operation, request) => {
+      for (const one of present) one.ended(operation, request);
+    },
+    unrouted: (status) => {
+      for (const one of present) one.unrouted?.(status);
+    },
+  };
 }
 
 type Sources = Omit<StatusSources, "droppedLines" | "droppedSpans">;

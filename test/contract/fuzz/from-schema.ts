@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
-import { COMPONENT_SCHEMAS } from "../../../src/http/contract/validate.ts";
+import { COMPONENT_SCHEMAS } from "../../../src/http/validate-body.ts";
 
 /** Words that mean something where a member of the name stands: without them hardly a request would get past the first look. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {

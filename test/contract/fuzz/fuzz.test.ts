@@ -35,7 +35,7 @@ function credentials(caller: Caller, { endpoint }: Pick<FuzzedRequest, "endpoint
     case "fitting":
       return bearer(served, endpoint);
     case "other":
-      return bearer(served, { scope: endpoint.scope === null ? null : others[endpoint.scope] });
+      return bearer(served, { scopes: endpoint.scopes.map((scope) => others[scope]) });
     case "nobody":
       return {};
     case "garbage":

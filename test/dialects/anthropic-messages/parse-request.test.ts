@@ -5,7 +5,7 @@ import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthr
 import { COUNT_TOKENS_SCHEMA, MESSAGES_SCHEMA } from "../../../src/dialects/anthropic-messages/schema.ts";
 import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
-import { bodyValidator } from "../../../src/http/contract/validate.ts";
+import { bodyValidator } from "../../../src/http/validate-body.ts";
 import { answered, body, encoder, hello, NEWEST, NO_HEADERS, read, saying } from "./target.ts";
 
 const validate = bodyValidator(MESSAGES_SCHEMA);

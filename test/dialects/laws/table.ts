@@ -11,7 +11,7 @@ import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/par
 import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/fields.ts";
 import { upstreamFor } from "../../../src/dialects/upstreams.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
-import { bodyValidator } from "../../../src/http/contract/validate.ts";
+import { bodyValidator } from "../../../src/http/validate-body.ts";
 import type { Telling } from "./normal/answer.ts";
 import { DIALECT_NAMES, MODEL, NO_HEADERS, targetOf } from "./target.ts";
 

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
 import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/fields.ts";
 import { RESPONSES_SCHEMA } from "../../../src/dialects/openai-responses/schema.ts";
-import { bodyValidator } from "../../../src/http/contract/validate.ts";
+import { bodyValidator } from "../../../src/http/validate-body.ts";
 import { parse, refusal } from "./support.ts";
 
 const fn = { type: "function", name: "f" };

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { isJsonObject } from "../../../src/canon/json.ts";
 import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
-import { bodyValidator } from "../../../src/http/contract/validate.ts";
+import { bodyValidator } from "../../../src/http/validate-body.ts";
 import { NO_EDITS, NO_HEADERS } from "../../dialects/laws/target.ts";
 import { mutated } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";

@@ -17,7 +17,7 @@ import { readGrouping } from "../../../src/governance/dimensions.ts";
 import { readWindow } from "../../../src/governance/window.ts";
 import { page } from "../../../src/http/control/catalogue/page.ts";
 import { readBody } from "../../../src/http/read-body.ts";
-import { readBounds } from "../../../src/http/request-head.ts";
+import { readBounds } from "../../../src/http/heads.ts";
 import { MESSAGES_HEADERS } from "../../../src/dialects/anthropic-messages/contract.ts";
 import { holdsCredential, makeKeyText, parseKeyText } from "../../../src/keys/key-text.ts";
 import { parseTraceContext } from "../../../src/telemetry/traces/trace-context.ts";

@@ -70,7 +70,12 @@ describe("a preflight", () => {
   );
 
   it("is answered where tokens are good, and nowhere else", async () => {
-    for (const { path, scope, listener, id } of ENDPOINTS) {
+    for (const {
+      path,
+      scopes: [scope],
+      listener,
+      id,
+    } of ENDPOINTS) {
       if (listener !== "public") continue;
       const response = await preflight(path.replace(/\{\w+\}/, "x"), ORIGIN);
       const isForTokens = (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
@@ -120,7 +125,13 @@ describe("an answer", () => {
   });
 
   it("says that it may be another for another origin, wherever it may be", async () => {
-    for (const { path, method, scope, listener, id } of ENDPOINTS) {
+    for (const {
+      path,
+      method,
+      scopes: [scope],
+      listener,
+      id,
+    } of ENDPOINTS) {
       if (listener !== "public") continue;
       const isForTokens = (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
       for (const headers of [{}, { origin: "https://evil.example" }]) {

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
 import { EXCHANGED_TOKEN } from "../../../src/http/contract/key-schemas.ts";
-import { bodyValidator } from "../../../src/http/contract/validate.ts";
+import { bodyValidator } from "../../../src/http/validate-body.ts";
 import { startTestServer } from "../../support/server.ts";
 import { call, decisions, type Answered } from "./support.ts";
 
@@ -222,8 +222,14 @@ describe("a token", () => {
 
   it("is good at no endpoint but those of its scopes, and is never exchanged again", async () => {
     const token = await tokenOf(parent.key, { scope: "inference catalogue:read" });
-    for (const { path, method, scope, listener, id } of ENDPOINTS) {
-      if (listener !== "public" || scope === null) continue;
+    for (const {
+      path,
+      method,
+      scopes: [scope],
+      listener,
+      id,
+    } of ENDPOINTS) {
+      if (listener !== "public" || scope === undefined) continue;
       const { status, json } = await call(
         server,
         token,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
-import { bodyValidator } from "../../../src/http/contract/validate.ts";
+import { bodyValidator } from "../../../src/http/validate-body.ts";
 import { CREATED_KEY, KEY_LIST, ROTATED_KEY, SERVICE_KEY } from "../../../src/http/contract/key-schemas.ts";
 import { DAY, digestKeyText } from "../../../src/keys/key-record.ts";
 import { parseKeyText } from "../../../src/keys/key-text.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { NAMED_SERVICE_KEY, PUT_KEY } from "../../../src/http/contract/key-schemas.ts";
-import { bodyValidator } from "../../../src/http/contract/validate.ts";
+import { bodyValidator } from "../../../src/http/validate-body.ts";
 import { digestKeyText } from "../../../src/keys/key-record.ts";
 import { parseKeyText, publicIdFor } from "../../../src/keys/key-text.ts";
 import { startTestServer } from "../../support/server.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
 import { EXCHANGED_TOKEN } from "../../../src/http/contract/key-schemas.ts";
-import { bodyValidator } from "../../../src/http/contract/validate.ts";
+import { bodyValidator } from "../../../src/http/validate-body.ts";
 import { startTestServer } from "../../support/server.ts";
 import {
   forgedJwt,

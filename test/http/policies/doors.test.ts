@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { SCOPES } from "../../../src/canon/scope.ts";
-import { scopesOf } from "../../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
 import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import { Fixture, type Answered, type MadeKey } from "./fixture.ts";
@@ -44,16 +43,16 @@ describe("scopes", () => {
   it.each(named(ROWS))("%s", async (_, row) => {
     const reading = ["governance:read", "operations:manage"];
     const managing = isApproving(row) ? ["operations:manage", "policies:approve"] : ["operations:manage"];
-    expect(scopesOf(row)).toEqual(isManaging(row) ? managing : reading);
+    expect(row.scopes).toEqual(isManaging(row) ? managing : reading);
     for (const scope of SCOPES) {
       // Of a workspace that manages nothing, so that nothing is changed.
       const { status, json } = await ask(await fixture.key("acme", [scope]), row);
-      const isEnough = scopesOf(row).includes(scope);
+      const isEnough = row.scopes.includes(scope);
       const isLetIn = json.error?.code !== "insufficient_scope";
       expect(isLetIn, `${scope}: ${status}`).toBe(isEnough);
       if (isEnough) continue;
       expect(status).toBe(403);
-      expect(json.error.message).toContain(scopesOf(row).join(" or "));
+      expect(json.error.message).toContain(row.scopes.join(" or "));
     }
   });
 });

@@ -24,11 +24,11 @@ const inferenceOrSimulation: Where = (endpoint) => inference(endpoint) || endpoi
 /** The classes of endpoints that rows of the catalogue name (`src/canon/errors/`). */
 const CLASSES: Readonly<Record<string, Where>> = {
   everywhere: () => true,
-  keyed: ({ scope }) => scope !== null,
+  keyed: ({ scopes }) => scopes.length > 0,
   with_body: ({ body }) => body !== null,
   // A session never has the scope that an exchange needs.
-  by_session: ({ kind, scope, id }) => kind === "control" && scope !== null && id !== "exchangeKey",
-  keyed_body: ({ scope, body }) => scope !== null && body !== null,
+  by_session: ({ kind, scopes, id }) => kind === "control" && scopes.length > 0 && id !== "exchangeKey",
+  keyed_body: ({ scopes, body }) => scopes.length > 0 && body !== null,
   inference,
   idempotent: (endpoint) => endpoint.kind === "inference" && endpoint.surface.kind === "unary",
   query: ({ tag, body }) => (tag === "Policies" || tag === "Governance") && body === null,

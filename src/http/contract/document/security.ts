@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { SCOPES } from "../../../canon/scope.ts";
-import { scopesOf, takesTokens, type Endpoint } from "../endpoint.ts";
+import { takesTokens, type Endpoint } from "../endpoint.ts";
 
 const scopes = SCOPES.join(", ");
 
@@ -32,5 +32,5 @@ export function securityOf(endpoint: Endpoint): readonly JsonObject[] {
     ...(endpoint.path.startsWith("/api/v1/") ? ["apiKey"] : []),
     ...(takesTokens(endpoint) ? ["exchangedToken"] : []),
   ];
-  return schemes.flatMap((scheme) => scopesOf(endpoint).map((scope) => ({ [scheme]: [scope] })));
+  return schemes.flatMap((scheme) => endpoint.scopes.map((scope) => ({ [scheme]: [scope] })));
 }

@@ -22,13 +22,13 @@ const GET = {
   isNeverStored: true,
 } as const;
 
-const READ = { ...GET, scope: "governance:read", otherScope: "operations:manage" } as const;
+const READ = { ...GET, scopes: ["governance:read", "operations:manage"] } as const;
 
 const CHANGE = {
   kind: "control",
   method: "POST",
   listener: "public",
-  scope: "operations:manage",
+  scopes: ["operations:manage"],
   query: {},
   uniqueMembers: true,
   conflicts: true,
@@ -77,8 +77,7 @@ export const POLICY_ENDPOINTS: readonly ControlEndpoint[] = [
     path: "/v1/policies/{id}/simulation",
     id: "retrievePolicySimulation",
     summary: "The server's own simulation report of a promotion; approvals name its SHA-256",
-    scope: "operations:manage",
-    otherScope: "policies:approve",
+    scopes: ["operations:manage", "policies:approve"],
     optionalQuery: SIMULATION_QUERY,
     answer: POLICY_SIMULATION,
   },
@@ -94,7 +93,7 @@ export const POLICY_ENDPOINTS: readonly ControlEndpoint[] = [
     ...CHANGE,
     path: "/v1/policies/{id}/approvals",
     id: "approvePolicy",
-    otherScope: "policies:approve",
+    scopes: ["operations:manage", "policies:approve"],
     summary: "Approves exactly one content",
     body: APPROVE_SCHEMA,
   },
@@ -118,7 +117,7 @@ export const POLICY_ENDPOINTS: readonly ControlEndpoint[] = [
     ...CHANGE,
     path: "/v1/policies/{id}/withdrawals",
     id: "withdrawPolicy",
-    otherScope: "policies:approve",
+    scopes: ["operations:manage", "policies:approve"],
     summary: "Withdraws an approval or the candidate",
     ifMatch: "sometimes",
     body: WITHDRAW_SCHEMA,

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from "../../../../src/canon/json.ts";
 import { parseJsonBytes } from "../../../../src/dialects/json-bytes.ts";
 import { moderationsSurface } from "../../../../src/dialects/openai-chat/moderations/surface.ts";
 import { MODERATIONS_SCHEMA } from "../../../../src/dialects/openai-chat/moderations/schema.ts";
-import { bodyValidator } from "../../../../src/http/contract/validate.ts";
+import { bodyValidator } from "../../../../src/http/validate-body.ts";
 import { NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
 import { endpoint, provider } from "../../../support/table.ts";
 import { bytesOf, mappedTarget, opened, parsed, plainTarget, sent, tried } from "./target.ts";

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { randomFillSync } from "node:crypto";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
 import type { Socket } from "node:net";
 
@@ -140,4 +141,68 @@ export function readBounds(headers: IncomingHttpHeaders, ceiling: number): Bound
 function readNumber(value: string | readonly string[] | undefined): number | "invalid" | null {
   if (value === undefined) return null;
   return typeof value === "string" && /^\d{1,12}(\.\d{1,6})?$/.test(value) ? Number(value) : "invalid";
+}
+
+/**
+ * Headers of every answer (docs/api.md#headers-of-answers); names and values alternate.
+ *
+ * @param vary of `varyHeaders`.
+ */
+export function commonHeaders(
+  requestId: string,
+  clientRequestId: string | null,
+  vary: readonly string[],
+): readonly string[] {
+  const headers = [...vary, "x-request-id", requestId, "request-id", requestId];
+  if (clientRequestId !== null) headers.push("x-client-request-id", clientRequestId);
+  return headers;
+}
+
+/** The client's own correlation id as far as it may be echoed: printable, without spaces, at most 128 characters. */
+export function readClientRequestId(value: string | readonly string[] | undefined): string | null {
+  return typeof value === "string" && /^[\x21-\x7e]{1,128}$/.test(value) ? value : null;
+}
+
+/** Value of the header that names the route and the endpoints that gave the answer: one item for each endpoint, or the route alone where there are none. */
+export function routeHeader(
+  route: string,
+  endpoints: readonly { readonly endpoint: string; readonly provider: string; readonly region: string }[],
+): string {
+  if (endpoints.length === 0) return route;
+  return endpoints
+    .map(({ endpoint, provider, region }) => `${route}; endpoint=${endpoint}; provider=${provider}; region=${region}`)
+    .join(", ");
+}
+
+/** Random bytes of one id. */
+const ID_BYTES = 10;
+
+/** Random bytes of the next ids: asking the system for each ten bytes costs more than all the rest of an id. */
+const idPool = Buffer.alloc(ID_BYTES * 400);
+let usedBytes = idPool.length;
+
+/**
+ * `req_`, the time in milliseconds, and 80 random bits, all hexadecimal: rising with time, so that the store's index is written at its end
+ * and not all over.
+ */
+export function newRequestId(): string {
+  if (usedBytes === idPool.length) {
+    randomFillSync(idPool);
+    usedBytes = 0;
+  }
+  const random = idPool.toString("hex", usedBytes, usedBytes + ID_BYTES);
+  usedBytes += ID_BYTES;
+  return timePrefix() + random;
+}
+
+let prefixTime = 0;
+let prefix = "";
+
+/** Made once a millisecond: a busy server has several requests in each. */
+function timePrefix(): string {
+  const now = Date.now();
+  if (now === prefixTime) return prefix;
+  prefixTime = now;
+  prefix = `req_${now.toString(16).padStart(12, "0")}`;
+  return prefix;
 }

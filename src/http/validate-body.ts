@@ -1,10 +1,10 @@
 import type { ErrorObject } from "ajv/dist/2020.js";
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { JsonObject, JsonValue } from "../../canon/json.ts";
-import { isDeeperThan } from "../../dialects/json-bytes.ts";
-import { PARSER_RULES } from "../../dialects/contract/parser-rules.ts";
-import { PROVIDER_PREFERENCES_SCHEMA } from "../../dialects/preferences.ts";
-import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
+import type { JsonObject, JsonValue } from "../canon/json.ts";
+import { isDeeperThan } from "../dialects/json-bytes.ts";
+import { PARSER_RULES } from "../dialects/contract/parser-rules.ts";
+import { PROVIDER_PREFERENCES_SCHEMA } from "../dialects/preferences.ts";
+import { Validator, type ValidatorOptions } from "../validation/validator.ts";
 
 /** Schemas that bodies refer to; they stand in /openapi.json under the same path. */
 export const COMPONENT_SCHEMAS = { ProviderPreferences: PROVIDER_PREFERENCES_SCHEMA } as const;
