@@ -3,7 +3,7 @@ import type { Answer, JsonAnswer } from "./answer.ts";
 import { PLAIN, RESULT_MEMBERS, type Behaviour, type FinishReason, type ResultMember } from "./behaviour.ts";
 import { invalid, unplayable, type Problem } from "./problem.ts";
 import type { Exchange, Protocol, Reply } from "./protocol.ts";
-import { headerWords, modelWords, parseBehaviour, wordOf } from "./words.ts";
+import { headerSettings, modelSettings, parseBehaviour, settingName } from "./settings.ts";
 
 /** One request whose settings have been read. */
 export interface Call {
@@ -51,9 +51,9 @@ function answer(simulation: Simulation, exchange: Exchange): Reply {
   if (!isJsonObject(body)) return refusal(invalid(null, "The body must be a JSON object."));
   const named = simulation.modelIn === undefined ? body["model"] : simulation.modelIn(exchange.target, body);
   const model = typeof named === "string" ? named : "";
-  const { base, words } = modelWords(model);
-  const parsed = parseBehaviour([...words, ...headerWords(exchange.header("x-mock"))]);
-  const param = words.length > 0 ? "model" : null;
+  const { base, settings } = modelSettings(model);
+  const parsed = parseBehaviour([...settings, ...headerSettings(exchange.header("x-mock"))]);
+  const param = settings.length > 0 ? "model" : null;
   if ("problem" in parsed) return refusal(unplayable(parsed.problem, param));
   const behaviour = exchange.inForce(parsed.behaviour, model);
   const misfit = behaviour === PLAIN ? null : misfitOf(simulation, behaviour);
@@ -70,7 +70,7 @@ function answer(simulation: Simulation, exchange: Exchange): Reply {
 /** One sentence about a setting that the endpoint cannot apply; `null` where it can apply all of them. */
 function misfitOf(simulation: Simulation, behaviour: Behaviour): string | null {
   const lacking = simulation.lacks.find((member) => behaviour[member] !== PLAIN[member]);
-  if (lacking !== undefined) return `mock: this endpoint has no form for "${wordOf(lacking)}"; leave it out`;
+  if (lacking !== undefined) return `mock: this endpoint has no form for "${settingName(lacking)}"; leave it out`;
   const { finish } = behaviour;
   if (finish === null || simulation.finishes.has(finish)) return null;
   return `mock: no answer of this endpoint ends with "finish=${finish}"; it can end with ${[...simulation.finishes.keys()].join(", ")}`;

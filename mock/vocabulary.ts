@@ -1,23 +1,23 @@
 import { FINISH_REASONS, type Behaviour, type FaultKind, type Moment } from "./behaviour.ts";
 
-export type Setting = Partial<Behaviour>;
+export type Change = Partial<Behaviour>;
 
 /** The effect of a setting on a behaviour. */
-export interface Word {
+export interface Setting {
   /** How the setting is written, for error messages, `--help` and the documentation. */
   readonly form: string;
   readonly meaning: string;
   /** What the form leaves open, for error messages. */
   readonly detail?: string;
   /** `null` where the value (itself `null` when there was no `=`) is not of the form. */
-  read(value: string | null): Setting | null;
+  read(value: string | null): Change | null;
 }
 
 /** Moments at which every fault can come. */
 const MOMENTS = "after-headers, after-N, before-finish, before-done or end";
 
 /** Every setting, in the order of the documentation. */
-export const WORDS: ReadonlyMap<string, Word> = new Map<string, Word>([
+export const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
   duration("delay", "wait before the headers", (delay) => ({ delay })),
   duration("first-byte", "wait between the headers and the first byte of the body", (firstByte) => ({ firstByte })),
   duration("chunk-delay", "wait between two events of a stream", (chunkDelay) => ({ chunkDelay })),
@@ -123,8 +123,8 @@ export const WORDS: ReadonlyMap<string, Word> = new Map<string, Word>([
   })),
 ]);
 
-function flag(name: string, meaning: string, setting: Setting): [string, Word] {
-  return [name, { form: name, meaning, read: (value) => (value === null ? setting : null) }];
+function flag(name: string, meaning: string, change: Change): [string, Setting] {
+  return [name, { form: name, meaning, read: (value) => (value === null ? change : null) }];
 }
 
 function integer(
@@ -132,9 +132,9 @@ function integer(
   least: number,
   most: number,
   meaning: string,
-  set: (value: number) => Setting,
-): [string, Word] {
-  const read = (text: string | null): Setting | null => {
+  set: (value: number) => Change,
+): [string, Setting] {
+  const read = (text: string | null): Change | null => {
     if (text === null || !/^\d{1,9}$/.test(text)) return null;
     const value = Number(text);
     return value >= least && value <= most ? set(value) : null;
@@ -145,8 +145,8 @@ function integer(
 /** Longest wait that can be set, milliseconds. */
 const LONGEST_WAIT = 600_000;
 
-function duration(name: string, meaning: string, set: (milliseconds: number) => Setting): [string, Word] {
-  const read = (text: string | null): Setting | null => {
+function duration(name: string, meaning: string, set: (milliseconds: number) => Change): [string, Setting] {
+  const read = (text: string | null): Change | null => {
     const match = /^(\d{1,6})(ms|s)$/.exec(text ?? "");
     if (match === null) return null;
     const milliseconds = Number(match[1]) * (match[2] === "s" ? 1000 : 1);
@@ -156,8 +156,8 @@ function duration(name: string, meaning: string, set: (milliseconds: number) => 
 }
 
 /** @param ofConnection a fault of the connection may also come before the headers, and within an event. */
-function fault(kind: FaultKind, ofConnection: boolean, meaning: string): [string, Word] {
-  const read = (text: string | null): Setting | null => {
+function fault(kind: FaultKind, ofConnection: boolean, meaning: string): [string, Setting] {
+  const read = (text: string | null): Change | null => {
     if (text === null) return { fault: { kind, moment: null } };
     const moment = readMoment(text);
     if (moment === null || (!ofConnection && (moment.at === "before-headers" || moment.at === "in"))) return null;
@@ -177,29 +177,29 @@ function readMoment(text: string): Moment | null {
   return match?.[1] === "in" && event > 0 ? { at: "in", event } : null;
 }
 
-function readSize(text: string | null): Setting | null {
+function readSize(text: string | null): Change | null {
   const match = /^(\d{1,8})(B|kB|MB)?$/.exec(text ?? "");
   if (match === null) return null;
   const size = Number(match[1]) * (match[2] === "MB" ? 1_000_000 : match[2] === "kB" ? 1_000 : 1);
   return size >= 1 && size <= 16_000_000 ? { size } : null;
 }
 
-function readSplit(text: string | null): Setting | null {
+function readSplit(text: string | null): Change | null {
   if (text === null) return { split: "awkward" };
   const split = /^\d{1,5}$/.test(text) ? Number(text) : 0;
   return split >= 1 && split <= 65_536 ? { split } : null;
 }
 
-function readContentType(text: string | null): Setting | null {
+function readContentType(text: string | null): Change | null {
   return text !== null && /^[a-z]{1,40}\/[a-z0-9.-]{1,80}$/.test(text) ? { contentType: text } : null;
 }
 
-function readFinish(text: string | null): Setting | null {
+function readFinish(text: string | null): Change | null {
   const finish = FINISH_REASONS.find((reason) => reason === text);
   return finish === undefined ? null : { finish };
 }
 
-function readPoison(text: string | null): Setting | null {
+function readPoison(text: string | null): Change | null {
   if (text === null) return { poison: 500 };
   const poison = /^\d{3}$/.test(text) ? Number(text) : 0;
   return poison >= 400 && poison <= 599 ? { poison } : null;

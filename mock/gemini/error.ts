@@ -3,7 +3,7 @@ import type { Problem } from "../problem.ts";
 import type { Exchange } from "../protocol.ts";
 
 /** Error names by status (google.rpc.Code). */
-const WORDS: ReadonlyMap<number, string> = new Map([
+const STATUS_NAMES: ReadonlyMap<number, string> = new Map([
   [401, "UNAUTHENTICATED"],
   [403, "PERMISSION_DENIED"],
   [404, "NOT_FOUND"],
@@ -21,8 +21,8 @@ export function refuseGemini({ status, message, param }: Problem): JsonAnswer {
 }
 
 function errorBody(status: number, message: string): string {
-  const word = WORDS.get(status) ?? (status >= 500 ? "INTERNAL" : "INVALID_ARGUMENT");
-  return JSON.stringify({ error: { code: status, message, status: word } });
+  const name = STATUS_NAMES.get(status) ?? (status >= 500 ? "INTERNAL" : "INVALID_ARGUMENT");
+  return JSON.stringify({ error: { code: status, message, status: name } });
 }
 
 /** A 401 for a request without an API key and without a bearer token. */

@@ -5,11 +5,11 @@ import { invalid, type Problem } from "../problem.ts";
 import type { Protocol } from "../protocol.ts";
 import { modelInPath, protocolOf, type Call, type Simulation } from "../simulate.ts";
 import { GEMINI_FAILURE, refuseGemini, unauthorised } from "./error.ts";
-import { FINISH_WORDS, renderGemini } from "./render.ts";
+import { FINISH_NAMES, renderGemini } from "./render.ts";
 import { readCountRequest, readGenerateRequest } from "./request.ts";
 
 const SHARED: Omit<Simulation, "complete"> = {
-  finishes: FINISH_WORDS,
+  finishes: FINISH_NAMES,
   lacks: ["redacted", "cacheWrite"],
   codes: new Map(),
   modelIn,

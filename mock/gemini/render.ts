@@ -21,7 +21,7 @@ export interface GeminiAnswer {
 }
 
 /** Google's finish reasons, and one that it does not have. Calls end like texts. */
-export const FINISH_WORDS: ReadonlyMap<FinishReason, string> = new Map([
+export const FINISH_NAMES: ReadonlyMap<FinishReason, string> = new Map([
   ["stop", "STOP"],
   ["tool_calls", "STOP"],
   ["length", "MAX_TOKENS"],
@@ -52,7 +52,7 @@ function whole(answer: GeminiAnswer, behaviour: Behaviour): object {
   const text = textOf(completion, "text");
   const signature = text === "" || !thinks(answer) ? {} : { thoughtSignature: signThought("text") };
   const parts = [...thoughtsOf(answer), ...(text === "" ? [] : [{ text, ...signature }]), ...callsOf(answer)];
-  const finish = behaviour.noFinish ? {} : { finishReason: wordOf(completion) };
+  const finish = behaviour.noFinish ? {} : { finishReason: finishName(completion) };
   return {
     candidates: [{ content: contentOf(parts), ...finish, index: 0, ...logprobsOf(answer, textPieces(completion)) }],
     ...usageOf(answer, behaviour, completion.pieces.length),
@@ -82,7 +82,7 @@ function streamOf(answer: GeminiAnswer, behaviour: Behaviour): readonly StreamEv
   for (const part of callsOf(answer)) add([part], 0, {}, "content");
   count = completion.pieces.length;
   const signature = texts.length > 0 && thinks(answer) ? { thoughtSignature: signThought("text") } : {};
-  add([{ text: "", ...signature }], 0, { finishReason: wordOf(completion) }, "end");
+  add([{ text: "", ...signature }], 0, { finishReason: finishName(completion) }, "end");
   return events;
 }
 
@@ -90,8 +90,8 @@ function event(data: object, purpose: EventPurpose): StreamEvent {
   return { name: null, data: JSON.stringify(data), purpose };
 }
 
-function wordOf({ finish }: Completion): string {
-  return FINISH_WORDS.get(finish) ?? finish;
+function finishName({ finish }: Completion): string {
+  return FINISH_NAMES.get(finish) ?? finish;
 }
 
 function thinks({ request, completion }: GeminiAnswer): boolean {

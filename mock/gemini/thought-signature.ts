@@ -5,9 +5,9 @@ export type Signed = `call ${string}` | "text";
 
 /** What the provider documents for calls that no model of its own has made. */
 const PLACEHOLDERS: ReadonlySet<string> = new Set(
-  ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"].flatMap((words) => [
-    words,
-    Buffer.from(words).toString("base64"),
+  ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"].flatMap((text) => [
+    text,
+    Buffer.from(text).toString("base64"),
   ]),
 );
 

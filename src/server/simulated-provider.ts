@@ -1,6 +1,6 @@
 import type * as Endpoints from "../../mock/endpoints.ts";
 import type * as Server from "../../mock/server.ts";
-import type * as Words from "../../mock/words.ts";
+import type * as Settings from "../../mock/settings.ts";
 
 export type { MockServer } from "../../mock/server.ts";
 
@@ -8,7 +8,7 @@ export type { MockServer } from "../../mock/server.ts";
 export interface SimulatedProvider {
   readonly startMock: typeof Server.startMock;
   readonly endpoints: typeof Endpoints.MOCK_ENDPOINTS;
-  readonly vocabulary: typeof Words.VOCABULARY;
+  readonly vocabulary: typeof Settings.VOCABULARY;
 }
 
 /**
@@ -18,7 +18,7 @@ export interface SimulatedProvider {
 export async function loadSimulatedProvider(): Promise<SimulatedProvider> {
   const server: typeof Server = await import(addressOf("server"));
   const endpoints: typeof Endpoints = await import(addressOf("endpoints"));
-  const vocabulary: typeof Words = await import(addressOf("words"));
+  const vocabulary: typeof Settings = await import(addressOf("settings"));
   return { startMock: server.startMock, endpoints: endpoints.MOCK_ENDPOINTS, vocabulary: vocabulary.VOCABULARY };
 }
 

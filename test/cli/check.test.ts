@@ -192,7 +192,7 @@ describe("signalbox check", () => {
   test("--help explains the flags and the exit codes", async () => {
     const { code, stdout } = await run(CLEAN, "--help");
     expect(code).toBe(0);
-    for (const word of ["--config", "--format", "--strict", "Exit codes"]) expect(stdout).toContain(word);
+    for (const part of ["--config", "--format", "--strict", "Exit codes"]) expect(stdout).toContain(part);
   });
 
   test("colours need a terminal and no NO_COLOR", async () => {

@@ -67,7 +67,7 @@ describe("what Node compiled of the program", () => {
     expect(existsSync(own)).toBe(false);
   });
 
-  it("is not kept where no folder can be made, and the command runs without a word of it", () => {
+  it("is not kept where no folder can be made, and the command prints nothing about it", () => {
     const { environment, own } = environmentOf("none");
     writeFileSync(own, "a file");
     expect(reportedOf({ ...environment })).toBeUndefined();

@@ -55,7 +55,7 @@ describe("a command line that cannot be used", () => {
       "--server, --config: the decision comes from files or from a server",
     ],
     [
-      "a server and a key's words",
+      "a server and a key's attributes",
       { server: "http://127.0.0.1:1" },
       "--server, --workspace: the server reads it from the key in SIGNALBOX_KEY",
     ],
@@ -72,7 +72,7 @@ describe("a command line that cannot be used", () => {
     ["nothing", "{}", "workspace is required"],
     ["text", "hello", "must be a JSON object"],
     ["a list", "[]", "must be a JSON object"],
-    ["a word that is none", '{"needs":["flying"]}', "is required"],
+    ["an unknown value", '{"needs":["flying"]}', "is required"],
   ])("a point of %s", async (_, sample, message) => {
     const { code, stderr } = await runCommand(explainRequest, ["--point", sample], { cwd: ROOT });
     expect(code).toBe(2);

@@ -202,7 +202,7 @@ describe("signalbox explain, against files", () => {
     expect(stderr).toContain("signalbox explain: the files have errors");
   });
 
-  it("colours for a terminal only, and the same words", async () => {
+  it("colours for a terminal only, and the same text", async () => {
     const argv = [...OF, "--workspace", "demo", "--model", "chat-large"];
     const [plain, coloured] = [await explain(argv), await explain(argv, { terminal: true })];
     expect(coloured.stdout).toContain("\u001b[32m");

@@ -188,10 +188,10 @@ describe("signalbox policy", () => {
     [["check", "--help"], "--strict"],
     [["test", "-h"], "--threshold PERCENT"],
     [["fmt", "--help"], "--check"],
-  ] as const)("%j explains", async ([argv, word]) => {
+  ] as const)("%j explains", async ([argv, part]) => {
     const { code, stdout, stderr } = await workplace().run(argv);
     expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout).toContain(word);
+    expect(stdout).toContain(part);
   });
 
   test("a toolchain that does not run is reported with its own message", async () => {

@@ -20,9 +20,9 @@ const schema = {
 const weather: Tool = { name: "get_weather", description: null, parameters: schema, strict: true, cache: null };
 
 /** Sends a request as the router would and reads the answer as it would. */
-async function ask(server: MockServer, words: string, more: Partial<GenerateRequest> = {}): Promise<Answer> {
+async function ask(server: MockServer, settings: string, more: Partial<GenerateRequest> = {}): Promise<Answer> {
   const request = asking(more);
-  const base = { ...target, endpoint: { ...target.endpoint, upstreamModel: `m${words}` } };
+  const base = { ...target, endpoint: { ...target.endpoint, upstreamModel: `m${settings}` } };
   const formatted = cohereChatUpstream.format(request, base);
   if ("code" in formatted) throw new Error(`${formatted.code} ${formatted.message}`);
   const answer = await postTo(server, formatted.path, formatted.body);
@@ -33,7 +33,7 @@ async function ask(server: MockServer, words: string, more: Partial<GenerateRequ
   return collectAnswer([...parser.push(bytes), ...parser.end()]);
 }
 
-describe.each([false, true])("through our own words (stream: %s)", (stream) => {
+describe.each([false, true])("through our own reader (stream: %s)", (stream) => {
   test("text is said, and every token is counted once", async () => {
     const answer = await ask(await mockForTest(), "+cached=5", { stream });
     expect(answer).toEqual({
@@ -109,8 +109,8 @@ describe.each([false, true])("through our own words (stream: %s)", (stream) => {
   test.each([
     ["+finish=length", "length"],
     ["+finish=tool_calls", "tool_calls"],
-  ])("%s ends with %s", async (words, reason) => {
-    expect((await ask(await mockForTest(), words, { stream })).finish?.reason).toBe(reason);
+  ])("%s ends with %s", async (settings, reason) => {
+    expect((await ask(await mockForTest(), settings, { stream })).finish?.reason).toBe(reason);
   });
 
   test("a text that ends the answer ends it, and is not reported", async () => {
@@ -125,17 +125,17 @@ describe.each([false, true])("through our own words (stream: %s)", (stream) => {
     ["+finish=unknown", "malformed", "unknown_finish_reason"],
     ["+no-finish", "truncated", null],
     ["+cut", stream ? "truncated" : "malformed", null],
-  ])("%s is a failure", async (words, kind, code) => {
-    const answer = await ask(await mockForTest(), words, { stream });
+  ])("%s is a failure", async (settings, kind, code) => {
+    const answer = await ask(await mockForTest(), settings, { stream });
     expect(answer).toMatchObject({ finish: null, failure: { kind, code } });
   });
 
   test.each(["+unicode+split", "+unicode+crlf+no-space+keepalive+split", "+no-done", "+gzip"])(
     "%s changes nothing",
-    async (words) => {
-      const answer = await ask(await mockForTest(), words, { stream });
+    async (settings) => {
+      const answer = await ask(await mockForTest(), settings, { stream });
       expect(answer).toMatchObject({ finish: { reason: "stop" }, failure: null });
-      if (words.includes("unicode"))
+      if (settings.includes("unicode"))
         expect(answer.blocks).toMatchObject([{ text: expect.stringContaining("信号 🚦") }]);
     },
   );
@@ -179,13 +179,13 @@ describe("what the provider refuses", () => {
 
   test.each(["refusal", "redacted", "cache-write=5", "finish=content_filter"])(
     "there is no form for %s",
-    async (words) => {
-      const answer = await postTo(await mockForTest(), PATH, { model: `m+${words}`, messages: HELLO });
+    async (settings) => {
+      const answer = await postTo(await mockForTest(), PATH, { model: `m+${settings}`, messages: HELLO });
       expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("mock: ")]);
     },
   );
 
-  test("a key is requested where the words say so", async () => {
+  test("a key is requested where the settings say so", async () => {
     const server = await mockForTest();
     const body = { model: "m+require-auth", messages: HELLO };
     expect((await postTo(server, PATH, body)).status).toBe(401);

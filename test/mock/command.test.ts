@@ -61,7 +61,7 @@ test("a port in use is said with the way out", async () => {
   expect(err()).toContain("--port");
 });
 
-test("help lists the words", async () => {
+test("help lists the settings", async () => {
   const { io, out } = capture();
   expect(await mock(["--help"], io)).toBe(0);
   expect(out()).toContain("chunk-delay=Nms");

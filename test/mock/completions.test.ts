@@ -121,7 +121,7 @@ test("what `best_of` throws away is counted", async () => {
 const refused: [string, object, string][] = [
   ["no prompt", { prompt: undefined }, "prompt"],
   ["an empty list of prompts", { prompt: [] }, "prompt"],
-  ["a word that has no form here", { model: "m+tool-calls=1" }, "model"],
+  ["a setting that has no form here", { model: "m+tool-calls=1" }, "model"],
   ["reasoning", { model: "m+reasoning" }, "model"],
   ["a finish reason that completions do not have", { model: "m+finish=tool_calls" }, "model"],
 ];

@@ -17,14 +17,14 @@ const schema = {
 };
 const tools = [{ name: "get_weather", description: null, parameters: schema, strict: null, cache: null }];
 
-/** Calls as the router does, and reads as it does. The model's name carries the words. */
+/** Calls as the router does, and reads as it does. The model's name carries the settings. */
 async function ask(
   server: MockServer,
   request: GenerateRequest,
-  words = "",
+  settings = "",
 ): Promise<{ readonly answer: Answer; readonly types: readonly string[]; readonly contentType: string | null }> {
   const base = targetWith();
-  const target = { ...base, endpoint: { ...base.endpoint, upstreamModel: `m${words}` } };
+  const target = { ...base, endpoint: { ...base.endpoint, upstreamModel: `m${settings}` } };
   const formatted = converseUpstream.format(request, target);
   if ("code" in formatted) throw new Error(formatted.message);
   const response = await postTo(server, formatted.path, formatted.body);
@@ -68,11 +68,11 @@ describe.each([false, true])("a conversation (stream: %s)", (stream) => {
   test("goes through a tool loop, and takes its own reasoning back", async () => {
     const server = await mockForTest();
     const reasoning = { effort: "unspecified", budget: 2_000, adaptive: false, display: null } as const;
-    for (const words of ["+tool-calls=2+times=1", "+tool-calls=2+redacted+times=1"]) {
-      const { answer } = await ask(server, { ...request, tools, reasoning }, words);
+    for (const settings of ["+tool-calls=2+times=1", "+tool-calls=2+redacted+times=1"]) {
+      const { answer } = await ask(server, { ...request, tools, reasoning }, settings);
       expect(answer.finish?.reason).toBe("tool_calls");
       const [thought] = answer.blocks;
-      expect(thought).toMatchObject({ kind: "reasoning", text: words.includes("redacted") ? "" : THOUGHT });
+      expect(thought).toMatchObject({ kind: "reasoning", text: settings.includes("redacted") ? "" : THOUGHT });
       const calls = answer.blocks.filter((block) => block.kind === "tool_call");
       expect(calls.map(({ arguments: json }) => JSON.parse(json))).toEqual([
         { city: "simulated", days: 2 },
@@ -88,7 +88,7 @@ describe.each([false, true])("a conversation (stream: %s)", (stream) => {
         { role: "assistant", name: null, content: said },
         { role: "tool", results },
       ];
-      const second = await ask(server, { ...request, turns, tools, reasoning }, words);
+      const second = await ask(server, { ...request, turns, tools, reasoning }, settings);
       expect(second.answer).toMatchObject({
         blocks: [{ kind: "reasoning" }, { kind: "text", text: "Simulated answer from m to the result of a tool." }],
         finish: { reason: "stop" },
@@ -119,8 +119,8 @@ describe.each([false, true])("a conversation (stream: %s)", (stream) => {
     ["+finish=content_filter", "content_filter"],
     ["+finish=context_window", "context_window"],
     ["+refusal", "content_filter"],
-  ])("%s ends with %s", async (words, reason) => {
-    expect((await ask(await mockForTest(), request, words)).answer.finish?.reason).toBe(reason);
+  ])("%s ends with %s", async (settings, reason) => {
+    expect((await ask(await mockForTest(), request, settings)).answer.finish?.reason).toBe(reason);
   });
 
   test.each([
@@ -136,8 +136,8 @@ describe.each([false, true])("a conversation (stream: %s)", (stream) => {
           ["+duplicate=after-4+chunks=1", "malformed"],
         ]
       : []),
-  ])("%s is %s", async (words, kind) => {
-    const { answer } = await ask(await mockForTest(), request, words ?? "");
+  ])("%s is %s", async (settings, kind) => {
+    const { answer } = await ask(await mockForTest(), request, settings ?? "");
     expect(answer).toMatchObject({ finish: null, failure: { kind } });
   });
 });
@@ -145,8 +145,8 @@ describe.each([false, true])("a conversation (stream: %s)", (stream) => {
 describe("a stream of frames", () => {
   test("has the provider's events in its order, whatever the writes", async () => {
     const server = await mockForTest();
-    for (const words of ["", "+split", "+split=7", "+gzip", "+chunk-delay=1ms"]) {
-      const { types, answer } = await ask(server, { ...hello, stream: true, tools }, `+chunks=2+reasoning${words}`);
+    for (const settings of ["", "+split", "+split=7", "+gzip", "+chunk-delay=1ms"]) {
+      const { types, answer } = await ask(server, { ...hello, stream: true, tools }, `+chunks=2+reasoning${settings}`);
       expect(types.filter((type) => type !== "contentBlockDelta")).toEqual([
         "messageStart",
         "contentBlockStop",
@@ -161,14 +161,14 @@ describe("a stream of frames", () => {
 
   test("without its last event, or without counts, is whole", async () => {
     const server = await mockForTest();
-    for (const words of ["+no-done", "+no-usage", "+cut=before-done"]) {
-      const { answer } = await ask(server, { ...hello, stream: true }, words);
+    for (const settings of ["+no-done", "+no-usage", "+cut=before-done"]) {
+      const { answer } = await ask(server, { ...hello, stream: true }, settings);
       expect(answer).toMatchObject({ usage: null, failure: null, finish: { reason: "stop" } });
     }
   });
 
-  test.each(["crlf", "no-space", "keepalive"])("has no form for %s", async (word) => {
-    await expect(ask(await mockForTest(), { ...hello, stream: true }, `+${word}`)).rejects.toThrow(/no form for/);
+  test.each(["crlf", "no-space", "keepalive"])("has no form for %s", async (setting) => {
+    await expect(ask(await mockForTest(), { ...hello, stream: true }, `+${setting}`)).rejects.toThrow(/no form for/);
   });
 });
 

@@ -39,9 +39,9 @@ const streamed: [string, { readonly events: number; readonly end: string; readon
 ];
 
 describe("a stream", () => {
-  test.each(streamed)('breaks as "%s" says', async (word, expected) => {
+  test.each(streamed)('breaks as "%s" says', async (setting, expected) => {
     const server = await mockForTest();
-    const answer = await raw(server, MODEL, stream, `x-mock: ${word}\r\n`);
+    const answer = await raw(server, MODEL, stream, `x-mock: ${setting}\r\n`);
     expect(answer.end).toBe(expected.end);
     if (expected.events === -1) {
       expect(answer.bytes).toHaveLength(0);
@@ -109,13 +109,13 @@ describe("a stream", () => {
 
   test("a moment that never comes is refused: nothing would be tested", async () => {
     const server = await mockForTest();
-    for (const word of [
+    for (const setting of [
       "cut=after-8",
       "stall=in-8",
       "cut=before-done; no-done",
       "malformed=before-finish; no-finish",
     ]) {
-      const { status, body } = parts(await raw(server, MODEL, stream, `x-mock: ${word}\r\n`));
+      const { status, body } = parts(await raw(server, MODEL, stream, `x-mock: ${setting}\r\n`));
       expect(status).toBe(400);
       expect(body.toString()).toContain("never comes");
     }
@@ -138,9 +138,9 @@ const unstreamed: [
 ];
 
 describe("an answer that is not streamed", () => {
-  test.each(unstreamed)('breaks as "%s" says', async (word, expected) => {
+  test.each(unstreamed)('breaks as "%s" says', async (setting, expected) => {
     const server = await mockForTest();
-    const answer = await raw(server, MODEL, {}, `x-mock: ${word}\r\n`);
+    const answer = await raw(server, MODEL, {}, `x-mock: ${setting}\r\n`);
     const { status, body, complete } = parts(answer);
     expect([status, answer.end, complete]).toEqual([200, expected.end, expected.complete]);
     expect(isJson(body.toString()) ? "whole" : body.length === 0 ? "none" : "half").toBe(expected.body);

@@ -138,9 +138,9 @@ describe.each([
       "STOP",
     ],
     ["a filter", {}, "+finish=content_filter", [{ text: SAID }], "SAFETY"],
-    ["an unknown word", {}, "+finish=unknown", [{ text: SAID }], "MOCK_UNKNOWN"],
-  ])("is %s", async (_what, body, words, expected, finishReason) => {
-    const { candidates } = await get(body, `gemini-3-x${words}`);
+    ["an unknown setting", {}, "+finish=unknown", [{ text: SAID }], "MOCK_UNKNOWN"],
+  ])("is %s", async (_what, body, settings, expected, finishReason) => {
+    const { candidates } = await get(body, `gemini-3-x${settings}`);
     expect(candidates?.[0]).toMatchObject({ content: { parts: expected }, finishReason });
     expect(candidates?.[0]?.content.parts).toHaveLength((expected as unknown[]).length);
   });
@@ -210,8 +210,8 @@ test("tokens are counted, by each service in its own way", async () => {
 test("faults come where they are requested", async () => {
   const server = await mockForTest();
   const path = `${BASE}m:streamGenerateContent?alt=sse`;
-  const get = (words: string) => rawTo(server, path, { contents }, `x-mock: chunks=2; ${words}\r\n`);
-  const count = async (words: string): Promise<number> => events(parts(await get(words)).body).length;
+  const get = (settings: string) => rawTo(server, path, { contents }, `x-mock: chunks=2; ${settings}\r\n`);
+  const count = async (settings: string): Promise<number> => events(parts(await get(settings)).body).length;
   expect(await count("delay=0ms")).toBe(3);
   expect(await count("no-done")).toBe(2);
   expect(await count("no-finish")).toBe(2);
@@ -232,9 +232,9 @@ test.each([
   [429, "RESOURCE_EXHAUSTED"],
   [500, "INTERNAL"],
   [503, "UNAVAILABLE"],
-])("the status %s is %s", async (status, word) => {
+])("the status %s is %s", async (status, name) => {
   const response = await ask(await mockForTest(), {}, `m+${status}`);
-  expect([response.status, await response.json()]).toMatchObject([status, { error: { code: status, status: word } }]);
+  expect([response.status, await response.json()]).toMatchObject([status, { error: { code: status, status: name } }]);
 });
 
 test("a key is one of two headers", async () => {
@@ -259,7 +259,7 @@ describe("refused is", () => {
       { contents: [...contents, { role: "model", parts: [{ text: "x", thoughtSignature: "AAAA" }] }] },
       /not valid/,
     ],
-    ["a word without a form", {}, /redacted/, "m+redacted"],
+    ["a setting without a form", {}, /redacted/, "m+redacted"],
   ])("%s", async (_what, body, message, model) => {
     const response = await ask(await mockForTest(), body, model);
     expect(response.status).toBe(400);

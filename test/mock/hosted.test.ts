@@ -45,8 +45,8 @@ async function received(response: Response): Promise<Uint8Array> {
   return Buffer.concat(pieces);
 }
 
-const exchangeOf = (flag: string, more: JsonObject, words = "") =>
-  exchangeTo(flag, messagesSurface, { ...REQUESTED, ...more }, { upstreamModel: `claude${words}` });
+const exchangeOf = (flag: string, more: JsonObject, settings = "") =>
+  exchangeTo(flag, messagesSurface, { ...REQUESTED, ...more }, { upstreamModel: `claude${settings}` });
 
 describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
   test.each([false, true])("answers as the protocol's own provider does (stream: %s)", async (stream) => {
@@ -115,9 +115,9 @@ describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
     ["no-done", "truncated"],
     ["malformed=after-3", "malformed"],
     ["error-frame=after-3", "error_frame"],
-  ])("fails in the middle of a stream: %s", async (word, kind) => {
+  ])("fails in the middle of a stream: %s", async (setting, kind) => {
     const server = await mockForTest();
-    const { ending, text } = await travel(server, exchangeOf(flag, { stream: true }, `+${word}`), true);
+    const { ending, text } = await travel(server, exchangeOf(flag, { stream: true }, `+${setting}`), true);
     expect(ending?.failure?.kind).toBe(kind);
     expect(text).not.toContain("message_stop");
     expect(text).not.toContain("Simulated failure");
@@ -164,13 +164,13 @@ describe("what the clouds do in their own way", () => {
     expect(Object.keys(events.at(-1) ?? {})).toEqual(["type", "amazon-bedrock-invocationMetrics"]);
   });
 
-  test.each(["cut=in-3", "close=in-2", "reset=in-4"])("half a frame is no frame: %s", async (word) => {
-    const exchange = exchangeOf("bedrock_invoke", { stream: true }, `+${word}`);
+  test.each(["cut=in-3", "close=in-2", "reset=in-4"])("half a frame is no frame: %s", async (setting) => {
+    const exchange = exchangeOf("bedrock_invoke", { stream: true }, `+${setting}`);
     const { ending } = await travel(await mockForTest(), exchange, true);
     expect(ending?.failure?.kind).toBe("truncated");
   });
 
-  test("words for lines are refused where frames have none", async () => {
+  test("settings for lines are refused where frames have none", async () => {
     const exchange = exchangeOf("bedrock_invoke", { stream: true }, "+keepalive");
     const response = await postTo(await mockForTest(), exchange.path, exchange.body);
     expect([response.status, JSON.parse(await response.text()).message]).toEqual([

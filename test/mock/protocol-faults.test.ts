@@ -86,9 +86,14 @@ const dialects: Readonly<Record<string, Dialect>> = {
   },
 };
 
-function ask(server: MockServer, dialect: Dialect, words: string, more: object = { stream: true }): Promise<RawAnswer> {
+function ask(
+  server: MockServer,
+  dialect: Dialect,
+  settings: string,
+  more: object = { stream: true },
+): Promise<RawAnswer> {
   const body = { model: "m+chunks=2", ...dialect.body, ...more };
-  return rawTo(server, dialect.path, body, `${dialect.headers}x-mock: ${words}\r\n`);
+  return rawTo(server, dialect.path, body, `${dialect.headers}x-mock: ${settings}\r\n`);
 }
 
 function bodyOf(answer: RawAnswer): string {
@@ -130,15 +135,15 @@ describe.each(Object.entries(dialects))("a stream of %s", (name, dialect) => {
     ["no-done", { events: dialect.beforeDone, end: "open", complete: true }],
     ["no-finish", { events: all - 1, end: "open", complete: true }],
   ];
-  test.each(breaks)('breaks as "%s" says', async (words, expected) => {
+  test.each(breaks)('breaks as "%s" says', async (settings, expected) => {
     const server = await mockForTest();
-    const answer = await ask(server, dialect, words);
+    const answer = await ask(server, dialect, settings);
     const text = bodyOf(answer);
     const events = text.split("\n\n").length - 1 + (text.endsWith("\n\n") ? 0 : 0.5);
     expect([events, answer.end, parts(answer).complete]).toEqual([expected.events, expected.end, expected.complete]);
   });
 
-  test("is refused before the headers, in the protocol's own words or not at all", async () => {
+  test("is refused before the headers, in the protocol's own form or not at all", async () => {
     const server = await mockForTest();
     const refused = await ask(server, dialect, "refused");
     expect([refused.bytes.length, refused.end]).toEqual([0, "reset"]);
@@ -192,14 +197,14 @@ describe.each(Object.entries(dialects))("a stream of %s", (name, dialect) => {
 
   test("is the same when it is compressed, or cut where parsers break", async () => {
     const server = await mockForTest();
-    const words = "crlf; unicode; keepalive";
+    const settings = "crlf; unicode; keepalive";
     const more = { model: "m", stream: true };
-    const plain = bodyOf(await ask(server, dialect, words, more));
+    const plain = bodyOf(await ask(server, dialect, settings, more));
     expect(Buffer.byteLength(plain)).toBeGreaterThan(plain.length);
-    const zipped = parts(await ask(server, dialect, `${words}; gzip`, more));
+    const zipped = parts(await ask(server, dialect, `${settings}; gzip`, more));
     expect(zipped.head).toContain("content-encoding: gzip");
     expect(normal(gunzipSync(zipped.body).toString())).toBe(normal(plain));
-    const awkward = parts(await ask(server, dialect, `${words}; split`, more));
+    const awkward = parts(await ask(server, dialect, `${settings}; split`, more));
     expect(normal(awkward.body.toString())).toBe(normal(plain));
     const lineEnds = plain.split("\r\n").length - 1;
     const withinCharacters = Buffer.from(plain).filter((byte) => (byte & 0xc0) === 0x80).length;
@@ -271,8 +276,8 @@ describe("an ending that says that the answer failed", () => {
   test("is `response.failed` alone, after what was finished", async () => {
     const server = await mockForTest();
     if (responses === undefined) throw new Error("the table has responses");
-    const words = "reasoning; failed=before-done";
-    const sent = namedEvents(bodyOf(await ask(server, responses, words)));
+    const settings = "reasoning; failed=before-done";
+    const sent = namedEvents(bodyOf(await ask(server, responses, settings)));
     expect(sent.at(-1)?.name).toBe("response.failed");
     const { response, sequence_number: number } = JSON.parse(sent.at(-1)?.data ?? "") as {
       response: { output: { type: string }[]; error: object; status: string };

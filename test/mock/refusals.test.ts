@@ -14,7 +14,7 @@ const refused: [string, object, string][] = [
     "response_format",
   ],
   ["strict parameters that cannot be met", { tools: [strictTool(impossible)] }, "tools"],
-  ["an unknown word", { model: "m+explode" }, "model"],
+  ["an unknown setting", { model: "m+explode" }, "model"],
 ];
 
 test.each(refused)("400 for %s", async (_, body, param) => {

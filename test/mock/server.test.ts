@@ -62,9 +62,9 @@ test("notes a client that goes before the end, and when", async () => {
   expect(counts).toEqual({ total: 1, closedEarly: 1, underWay: 0 });
 });
 
-test.each(["close", "reset", "refused", "cut"])("does not blame the client for %s", async (word) => {
+test.each(["close", "reset", "refused", "cut"])("does not blame the client for %s", async (setting) => {
   const server = await mockForTest();
-  await raw(server, `m+${word}`, { stream: true });
+  await raw(server, `m+${setting}`, { stream: true });
   await expect.poll(() => server.requests[0]?.endedAt).not.toBeNull();
   expect(server.requests[0]?.closedEarly).toBe(false);
 });

@@ -24,7 +24,7 @@ const ENTRIES = [
   "src/store/sqlite/worker.ts",
   "mock/endpoints.ts",
   "mock/server.ts",
-  "mock/words.ts",
+  "mock/settings.ts",
 ];
 
 /** Where a source stands in `dist`. */

@@ -25,7 +25,7 @@ const RECORDED = [
     "test/docs/policy-lifecycle.test.ts",
     "test/docs/pull-requests.test.ts",
     "test/docs/simulate.test.ts",
-    "test/mock/words.test.ts",
+    "test/mock/settings.test.ts",
     "test/telemetry/page.test.ts",
   ],
   ["test/docs/reading-order.test.ts"],

@@ -6,12 +6,11 @@ import { packagedText } from "../terminal/packaged-file.ts";
 import { ImportedConfiguration, type ImportAnswers } from "./configuration/imported-configuration.ts";
 import { Secrets } from "./configuration/secrets.ts";
 import type { PlannedPolicy } from "./configuration/rows.ts";
-import { ImportReport } from "./report/import-report.ts";
-import type { ImportResult } from "./report/result.ts";
-import type { ImportedFile } from "./source/read-source.ts";
-import { IMPORT_SOURCES } from "./sources.ts";
-import { importFiles, SIMULATED } from "./write/import-files.ts";
-import { reachable } from "./write/routes-json.ts";
+import { ImportReport } from "./import-report.ts";
+import type { ImportResult } from "./import-result.ts";
+import type { ImportedFile } from "./read-source.ts";
+import { importFiles, SIMULATED } from "./import-files.ts";
+import { reachable } from "./routes-json.ts";
 import { posix } from "node:path";
 import { compileConfiguration, type CompiledConfiguration } from "../../compile/compile.ts";
 import type { FileTree } from "../../compile/file-tree.ts";
@@ -148,3 +147,25 @@ function memoryTree(files: ReadonlyMap<string, string>): FileTree {
     },
   };
 }
+
+interface ImportSource {
+  /** One line of the help. */
+  readonly summary: string;
+  readonly load: () => Promise<(file: ImportedFile, imported: ImportedConfiguration) => Promise<void> | void>;
+}
+
+/** Gateways whose configurations can be read, by their name on the command line. */
+export const IMPORT_SOURCES: Readonly<Record<string, ImportSource>> = {
+  litellm: {
+    summary: "config.yaml of LiteLLM's proxy",
+    load: async () => (await import("./litellm/import-litellm.ts")).importLiteLlm,
+  },
+  portkey: {
+    summary: "a config of Portkey's gateway, or several by name, as JSON",
+    load: async () => (await import("./portkey/import-portkey.ts")).importPortkey,
+  },
+  openrouter: {
+    summary: "a list of OpenRouter's model ids, or its answer to GET /models",
+    load: async () => (await import("./openrouter.ts")).importOpenRouter,
+  },
+};

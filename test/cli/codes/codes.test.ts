@@ -114,16 +114,16 @@ describe("explanations of codes", () => {
       one.endsWith(".ts"),
     )) {
       const text = readFileSync(new URL(name, folder), "utf8");
-      // Words of providers in the built-in simulated upstream are no findings.
+      // Codes of providers in the built-in simulated upstream are no findings.
       if (/^(?:mock|dialects)[\\/]/.test(name)) continue;
       for (const [, code = ""] of text.matchAll(
         /(?:\bcode: |\bcode: TestFailureCode = |, one, |TestFailureCode = )"([A-Z][A-Z_]+)"/g,
       ))
         found.add(code);
-      for (const [, word = ""] of text.matchAll(
+      for (const [, code = ""] of text.matchAll(
         /"([A-Z]+_NEVER_SEEN[A-Z_]*|POLICY_NOT_TESTED|COVERAGE_[A-Z_]+|POLICY_TEST_[A-Z]+)"/g,
       ))
-        found.add(word);
+        found.add(code);
     }
     expect([...found]).toEqual(expect.arrayContaining(["SECRET_NOT_SET", "SECRET_UNUSABLE", "POLICY_TEST_FAILED"]));
     expect([...found].filter((code) => explainCode(code).length === 0)).toEqual([]);

@@ -42,7 +42,7 @@ describe("signalbox policy diff", () => {
     ],
   });
 
-  it("says in words what is promised otherwise, and shows the rules line by line", async () => {
+  it("lists the changes of the contract, and shows the rules line by line", async () => {
     const server = await fakeServer({
       [GET]: { body: view() },
       [at(DIGESTS.r1)]: content(1, DIGESTS.r1),
@@ -110,7 +110,7 @@ describe("signalbox policy diff", () => {
     expect((await server.run(["diff", "eu-residency", "--to", "3"])).code).toBe(2);
   });
 
-  it("gives both contents, the words and a patch as JSON", async () => {
+  it("gives both contents, the changes and a patch as JSON", async () => {
     const from = content(1, DIGESTS.r1);
     const server = await fakeServer({ [GET]: { body: view() }, [at(DIGESTS.r1)]: from, [at(DIGESTS.r2)]: after });
     const said: JsonObject = JSON.parse((await server.run(["diff", "eu-residency", "--format", "json"])).stdout);
@@ -192,14 +192,14 @@ describe("contracts", () => {
       { constraints: [{ ...constraint("a"), weight: 2 }] },
       ["~ constraint a: changed"],
     ],
-  ])("differ in %s", (_name, from, to, words) => {
-    expect(contractChanges(from, to).map(({ mark, text }) => `${mark} ${text}`)).toEqual(words);
+  ])("differ in %s", (_name, from, to, changes) => {
+    expect(contractChanges(from, to).map(({ mark, text }) => `${mark} ${text}`)).toEqual(changes);
   });
 });
 
 describe("sources", () => {
   it("that have little in common do not keep anybody waiting", () => {
-    const lines = (word: string) => Array.from({ length: 60_000 }, (_, index) => `${word} ${index}`).join("\n");
+    const lines = (text: string) => Array.from({ length: 60_000 }, (_, index) => `${text} ${index}`).join("\n");
     const side = (name: string) => ({ name, modules: [{ package: "a", source: lines(name) }] });
     const begun = performance.now();
     sourceDiff(side("x"), side("y"));

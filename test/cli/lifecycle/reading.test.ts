@@ -222,7 +222,7 @@ describe("signalbox policy show", () => {
     const server = await fakeServer(paths(view({ drift: [...drift], files, ...more })));
     const { stdout } = await server.run(["show", "eu-residency"]);
     const section = /\nDrift\n([^]*?)\n\n/.exec(stdout)?.[1] ?? "";
-    for (const words of reported) expect(`${section}\n`).toContain(words);
+    for (const text of reported) expect(`${section}\n`).toContain(text);
     expect(section.match(/^ {2}\S/gm)).toHaveLength(1);
   });
 

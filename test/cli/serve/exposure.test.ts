@@ -21,14 +21,14 @@ describe("an address that other machines reach", () => {
     "1270.0.0.1",
   ])("%s is refused without TLS, and the message names both flags and what they mean", (host) => {
     const refused = (): unknown => exposureOf("--host", host);
-    for (const word of [
+    for (const part of [
       "--insecure-http",
       "unencrypted",
       "--behind-proxy",
       "forwarded headers are ignored",
       "--tls-cert",
     ]) {
-      expect(refused).toThrow(word);
+      expect(refused).toThrow(part);
     }
     expect(exposureOf("--host", host, "--behind-proxy")).toBe("behind_proxy");
     expect(exposureOf("--host", host, "--insecure-http")).toBe("insecure_http");

@@ -52,7 +52,7 @@ describe("a server that watches its files", () => {
   });
   afterAll(() => end(server));
 
-  it("a key made, used and revoked by the command line; its evidence read there, without a word of content", async () => {
+  it("a key made, used and revoked by the command line; its evidence read there, without any content", async () => {
     const { folder } = server;
     const grant = ["--workspace", "demo", "--scopes", "inference", "--owner", "me", "--expires", "1d", "--quiet"];
     const create = run(folder, ["keys", "create", ...grant]);
@@ -177,10 +177,10 @@ describe("signalbox serve", () => {
     ["a public address without TLS", ["serve", "--host", "0.0.0.0"], 2, "--insecure-http"],
     ["an unknown command", ["sreve"], 2, "no command"],
     ["no file of that name", ["serve", "--config", "nowhere.yaml"], 1, "there is no nowhere.yaml"],
-  ])("%s: a clear word and an exit code", async (_, argv, code, word) => {
+  ])("%s: a clear message and an exit code", async (_, argv, code, message) => {
     const running = run(folderOfTest(), argv);
     expect(await running.ended).toBe(code);
-    expect(running.printed.all).toContain(word);
+    expect(running.printed.all).toContain(message);
     expect(running.printed.all).not.toMatch(/\n\s+at /);
   });
 

@@ -2,14 +2,14 @@ import { canonicalJson, type JsonObject } from "../../../canon/json.ts";
 import { compareAreas } from "../../../compile/checks/region-areas.ts";
 import { type Evidence, hostEvidence, modelIdEvidence } from "../../../compile/checks/region-evidence.ts";
 import type { Findings } from "../../../compile/findings/findings.ts";
-import type { Preset } from "../../../compile/presets/presets.ts";
-import { presetOf } from "../../../compile/presets/presets.ts";
+import { type Preset, presetOf } from "../../../compile/presets/presets.ts";
 import { DIALECTS, isDialectName } from "../../../dialects/table.ts";
 import type { DialectFacts } from "../../../dialects/dialect-facts.ts";
-import type { ImportReport } from "../report/import-report.ts";
-import type { Spot } from "../source/fields.ts";
+import type { ImportReport } from "../import-report.ts";
+import type { Spot } from "../fields.ts";
 import { modelFor, type ModelRows, type ModelWish } from "./models.ts";
 import { asName, asId, NameSpace } from "./names.ts";
+import { guardrailPolicy } from "./policies.ts";
 import type {
   PlannedEndpoint,
   PlannedModel,
@@ -31,6 +31,9 @@ export interface ImportAnswers {
   /** Slug of the source → preset. */
   readonly providers: ReadonlyMap<string, string>;
 }
+
+/** Label of keys whose callers check content themselves. */
+const GUARDRAIL_REPLACED = "guardrails-replaced";
 
 interface ProviderWish {
   readonly preset: string | null;
@@ -98,6 +101,21 @@ export class ImportedConfiguration implements ModelRows {
     this.#byRow.set(key, made);
     this.providers.push(made);
     return made;
+  }
+
+  /** The workspace of the command line, where the source has none. */
+  addOnlyWorkspace(routes: readonly string[]): void {
+    const id = this.workspaceNames.take(this.answers.workspace);
+    this.workspaces.push({ id, routes, labels: [], limits: {}, spot: null });
+  }
+
+  /** The policy about routes of which the source checked content; none without such routes. */
+  addGuardrailPolicy(routes: ReadonlySet<string>, spot: Spot): void {
+    if (routes.size === 0) return;
+    this.labels.add(GUARDRAIL_REPLACED);
+    this.policies.push(guardrailPolicy(routes, GUARDRAIL_REPLACED));
+    const text = `\`imported-guardrails\` is in shadow and denies nothing. Give callers that check content themselves the label \`${GUARDRAIL_REPLACED}\`, then promote it (docs/policy-lifecycle.md)`;
+    this.report.add("decide", spot, text);
   }
 
   /** One model at one provider. @returns why there can be none. */

@@ -7,27 +7,24 @@ const ID = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
 /** A text as a name: itself where it is one. Text that looks like a credential becomes `fallback`. */
 export function asName(text: string, fallback: string): string {
-  if (looksLikeSecret(text)) return fallback;
-  if (NAME.test(text) && !isReserved(text)) return text;
-  const spelt = text
-    .replaceAll(/[^A-Za-z0-9._:/-]+/g, "-")
-    .replace(/^[^A-Za-z0-9]+/, "")
-    .slice(0, 120)
-    .replace(/-+$/, "");
-  return spelt === "" || isReserved(spelt) ? fallback : spelt;
+  return respelt(text, NAME, /[^A-Za-z0-9._:/-]+/g, 120) ?? fallback;
 }
 
 /** A text as an id in lower case; `fallback` as for {@link asName}. */
 export function asId(text: string, fallback: string): string {
-  if (looksLikeSecret(text)) return fallback;
-  if (ID.test(text) && !isReserved(text)) return text;
-  const spelt = text
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9_]+/g, "-")
-    .replace(/^[^a-z0-9]+/, "")
-    .slice(0, 58)
+  return respelt(text, ID, /[^a-z0-9_]+/g, 58) ?? fallback;
+}
+
+/** `null` for what is no name, and for what looks like a credential. @param most characters, with room for a number behind them. */
+function respelt(text: string, form: RegExp, others: RegExp, most: number): string | null {
+  if (looksLikeSecret(text)) return null;
+  if (form.test(text) && !isReserved(text)) return text;
+  const spelt = (form === ID ? text.toLowerCase() : text)
+    .replaceAll(others, "-")
+    .replace(/^[^A-Za-z0-9]+/, "")
+    .slice(0, most)
     .replace(/-+$/, "");
-  return spelt === "" || isReserved(spelt) ? fallback : spelt;
+  return spelt === "" || isReserved(spelt) ? null : spelt;
 }
 
 function isReserved(name: string): boolean {

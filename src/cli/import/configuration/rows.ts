@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../canon/json.ts";
 import type { ModelOperation } from "../../../canon/operation.ts";
 import type { Balance } from "../../../canon/table.ts";
 import type { DialectFacts } from "../../../dialects/dialect-facts.ts";
-import type { Spot } from "../source/fields.ts";
+import type { Spot } from "../fields.ts";
 
 /** Rows of a routes.yaml before they are written. What several rows of the source have to agree on is collected in them. */
 export interface PlannedProvider {
@@ -49,6 +49,24 @@ export interface PlannedEndpoint {
   readonly spot: Spot;
 }
 
+/** Whether requests for the one can go to the other: the same kind of call, and vectors that can be compared. */
+export function canReplace(one: PlannedEndpoint, other: PlannedEndpoint): boolean {
+  return (
+    one.model.operation === other.model.operation && (one.model.operation !== "embed" || one.model === other.model)
+  );
+}
+
+/** Shares of a route's endpoints: at most a million each, with six digits. */
+export function weightsOf(
+  shares: readonly { readonly endpoint: PlannedEndpoint; readonly weight: number }[],
+): ReadonlyMap<string, number> {
+  const largest = Math.max(...shares.map(({ weight }) => weight));
+  const scale = largest > 1_000_000 ? largest / 1_000_000 : 1;
+  return new Map(
+    shares.map(({ endpoint, weight }) => [endpoint.id, Number((Math.max(0, weight) / scale).toPrecision(6))]),
+  );
+}
+
 export type PlannedFallback = PlannedEndpoint | { readonly route: string };
 
 export interface PlannedRoute {
@@ -79,4 +97,9 @@ export interface PlannedPolicy {
   readonly mode: "shadow" | "enforce";
   /** Files below `policies/`, by path. */
   readonly files: ReadonlyMap<string, string>;
+}
+
+/** US dollars a million tokens, of dollars a token; without the digits that a binary fraction adds. */
+export function perMillion(perToken: number): number {
+  return Math.min(1_000_000, Number((Math.max(0, perToken) * 1_000_000).toPrecision(9)));
 }

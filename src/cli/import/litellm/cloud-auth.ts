@@ -1,7 +1,8 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { hostEvidence, modelIdEvidence } from "../../../compile/checks/region-evidence.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import { type Fields, isReference } from "../source/fields.ts";
+import { type Fields, isReference } from "../fields.ts";
+import type { ImportReport } from "../import-report.ts";
 import { plainText } from "./secret-fields.ts";
 
 /** What clouds with credentials of their own say of a provider. */
@@ -31,18 +32,21 @@ export function cloudAuth(
 /** Parts of a key, which the row reads from the variables that AWS's own tools have. */
 const AWS_KEYS = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"] as const;
 
+const ROLE_KEYS = ["aws_session_name", "aws_web_identity_token", "aws_sts_endpoint", "aws_external_id"];
+
 function amazon(
   params: Fields,
   row: JsonObject | undefined,
   base: string | null,
   imported: ImportedConfiguration,
 ): CloudConnection {
+  const { report } = imported;
   const region = namedRegion(params, "aws_region_name", AWS_REGION, "eu-west-1", imported);
   if (region !== null)
-    imported.report.add("carried", params.spot("aws_region_name"), "region of the provider, and of its host");
+    report.addMembers("carried", params, ["aws_region_name"], "region of the provider, and of its host");
   const shown = modelIdEvidence((params.text("model") ?? "").split("/").at(-1) ?? "")?.location.at(-1) ?? null;
   if (region === null && !params.has("api_base"))
-    imported.report.add(
+    report.add(
       "decide",
       params,
       "no region is given: LiteLLM reads AWS_REGION_NAME; look at the region of this provider",
@@ -54,30 +58,19 @@ function amazon(
     const isSame = isReference(item.node) && params.text(name) === `os.environ/${variable}`;
     if (isReference(item.node)) imported.secrets.named(variable);
     else imported.secrets.literal(params.text(name) ?? "", variable, item);
-    if (isSame) imported.report.add("carried", item, `environment variable \`${variable}\``);
-    else
-      imported.report.add(
-        "decide",
-        item,
-        `calls are signed with the key in \`${variable}\`, one for all rows of AWS: put it there, or use a role`,
-      );
+    const signed = `calls are signed with the key in \`${variable}\`, one for all rows of AWS: put it there, or use a role`;
+    if (isSame) report.add("carried", item, `environment variable \`${variable}\``);
+    else report.add("decide", item, signed);
   }
   const profile = plainText(params, "aws_profile_name", imported, "the profile");
-  const role = params.item("aws_role_name");
-  if (role !== null)
-    imported.report.add(
-      "changed",
-      role,
-      "`credentials: web_identity` takes the role of AWS_ROLE_ARN with the token in AWS_WEB_IDENTITY_TOKEN_FILE; set both",
-    );
-  for (const name of ["aws_session_name", "aws_web_identity_token", "aws_sts_endpoint", "aws_external_id"]) {
-    const item = params.item(name);
-    if (item !== null) imported.report.add("decide", item, "belongs to the role: the platform's own variables have it");
-  }
-  const credentials = profile !== null ? "shared_file" : role !== null ? "web_identity" : "env";
+  const identity =
+    "`credentials: web_identity` takes the role of AWS_ROLE_ARN with the token in AWS_WEB_IDENTITY_TOKEN_FILE; set both";
+  report.addMembers("changed", params, ["aws_role_name"], identity);
+  report.addMembers("decide", params, ROLE_KEYS, "belongs to the role: the platform's own variables have it");
+  const credentials = profile !== null ? "shared_file" : params.has("aws_role_name") ? "web_identity" : "env";
   const usesProfile = profile !== null && /^[A-Za-z0-9_@+.%:/-]{1,128}$/.test(profile);
   if (profile !== null)
-    imported.report.add("carried", params.spot("aws_profile_name"), "`credentials: shared_file` with the profile");
+    report.addMembers("carried", params, ["aws_profile_name"], "`credentials: shared_file` with the profile");
   const awsRegion = region ?? "us-east-1";
   // A host of one's own does not say for which region calls are signed.
   const isOwnHost = base !== null && hostEvidence(new URL(base).hostname) === null;
@@ -109,32 +102,25 @@ function namedRegion(
 ): string | null {
   const text = plainText(params, name, imported, "the region");
   if (text === null || form.test(text)) return text;
-  imported.findings.add(
-    "WRONG_VALUE",
-    params.spot(name).at,
-    "this is not a region of this cloud",
-    `such as \`${example}\``,
-  );
+  const { at } = params.spot(name);
+  imported.findings.add("WRONG_VALUE", at, "this is not a region of this cloud", `such as \`${example}\``);
   return null;
 }
 
 function google(params: Fields, imported: ImportedConfiguration): CloudConnection {
-  if (params.has("api_base"))
-    imported.report.add(
-      "decide",
-      params.spot("api_base"),
-      "`base_url` is made of project and location; write another address by hand",
-    );
+  const { report } = imported;
+  const made = "`base_url` is made of project and location; write another address by hand";
+  report.addMembers("decide", params, ["api_base"], made);
   const project = plainText(params, "vertex_project", imported, "the project") ?? "PROJECT";
   const location = namedRegion(params, "vertex_location", GOOGLE_LOCATION, "europe-west4", imported);
   for (const name of ["vertex_project", "vertex_location"]) {
     const item = params.item(name);
     if (item !== null && !isReference(item.node))
-      imported.report.add("carried", item, "`base_url` and `region` of the provider");
+      report.add("carried", item, "`base_url` and `region` of the provider");
   }
   if (location === null)
-    imported.report.add("decide", params, "no location is given: `us-central1`, LiteLLM's default, is written");
-  if (project === "PROJECT") imported.report.add("decide", params, "no project is given: replace PROJECT with yours");
+    report.add("decide", params, "no location is given: `us-central1`, LiteLLM's default, is written");
+  if (project === "PROJECT") report.add("decide", params, "no project is given: replace PROJECT with yours");
   const googleLocation = location ?? "us-central1";
   const host =
     googleLocation === "global" ? "aiplatform.googleapis.com" : `${googleLocation}-aiplatform.googleapis.com`;
@@ -142,26 +128,22 @@ function google(params: Fields, imported: ImportedConfiguration): CloudConnectio
   const owner = isClaude ? "anthropic" : "google";
   const safe = /^[A-Za-z0-9:._-]{1,100}$/.test(project) ? project : "PROJECT";
   return {
-    auth: credentialsOf(params, imported),
+    auth: credentialsOf(params, report),
     region: googleLocation,
     baseUrl: `https://${host}/v1/projects/${safe}/locations/${googleLocation}/publishers/${owner}`,
   };
 }
 
-function credentialsOf(params: Fields, imported: ImportedConfiguration): CloudConnection["auth"] {
+function credentialsOf(params: Fields, report: ImportReport): CloudConnection["auth"] {
   const item = params.item("vertex_credentials");
   if (item === null) return {};
   const text = item.node.kind === "scalar" ? String(item.node.value) : "";
   if (isReference(item.node) || !/^[^\s{}]{1,1024}$/.test(text) || text.startsWith("/") || text.includes("..")) {
     const what =
       "`credentials: adc` reads the file that GOOGLE_APPLICATION_CREDENTIALS names: set it to the path of this account's file";
-    imported.report.add("decide", item, what);
+    report.add("decide", item, what);
     return {};
   }
-  imported.report.add(
-    "carried",
-    item,
-    "`google_oauth: { credentials: { file: … } }`; the path is relative to routes.yaml",
-  );
+  report.add("carried", item, "`google_oauth: { credentials: { file: … } }`; the path is relative to routes.yaml");
   return { auth: { google_oauth: { credentials: { file: text } } } };
 }

@@ -1,13 +1,12 @@
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { hostEvidence } from "../../../compile/checks/region-evidence.ts";
 import { presetOf } from "../../../compile/presets/presets.ts";
-import { baseUrlOf, transportOf } from "../configuration/addresses.ts";
-import { keyedAuth, presetVariable } from "../configuration/authentication.ts";
+import { baseUrlOf, transportOf, OWN, providerLocation, UNSTATED } from "../configuration/provider-location.ts";
+import { keyedAuth, presetVariable } from "../configuration/secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { asId } from "../configuration/names.ts";
-import { OWN, providerLocation, UNSTATED } from "../configuration/provider-location.ts";
 import type { PlannedProvider } from "../configuration/rows.ts";
-import { type Fields, isReference } from "../source/fields.ts";
+import { type Fields, isReference } from "../fields.ts";
 import { cloudAuth } from "./cloud-auth.ts";
 import { type LiteLlmProvider, PROVIDERS, splitModel } from "./provider-table.ts";
 import { plainText, variableOf } from "./secret-fields.ts";
@@ -106,12 +105,8 @@ function providerOf(bits: Bits): PlannedProvider {
   const isNamed = region !== null && cloud === null && given === null && facts?.regions !== undefined;
   // A claim about the region does not change the host that is called.
   const location = providerLocation(facts, given, cloud?.region ?? (isNamed ? null : region));
-  if (isNamed)
-    imported.report.add(
-      "decide",
-      params.spot("region_name"),
-      "the address does not pin the region: docs/presets.md has addresses that do",
-    );
+  const unpinned = "the address does not pin the region: docs/presets.md has addresses that do";
+  if (isNamed) imported.report.add("decide", params.spot("region_name"), unpinned);
   const base =
     cloud === null && location.baseUrl === null && preset === null
       ? "https://RESOURCE.example.com/v1"
@@ -144,11 +139,8 @@ function versionOf({ params, preset, row, imported }: Bits): string | null {
   if (version === null) return null;
   const spot = params.spot("api_version");
   if (row.versioned === undefined || preset !== row.versioned.preset) {
-    imported.report.add(
-      row.versioned === undefined ? "left_out" : "carried",
-      spot,
-      "the path that is called needs no version",
-    );
+    const outcome = row.versioned === undefined ? "left_out" : "carried";
+    imported.report.add(outcome, spot, "the path that is called needs no version");
     return null;
   }
   if (/^[a-z0-9][a-z0-9.-]{0,63}$/.test(version)) {

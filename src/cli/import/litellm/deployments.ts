@@ -2,10 +2,9 @@ import type { Capability } from "../../../canon/capability.ts";
 import type { ModelOperation } from "../../../canon/operation.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import { modeOf, operationOf } from "../configuration/modes.ts";
+import { modeOf, operationOf } from "../configuration/models.ts";
 import type { PlannedEndpoint } from "../configuration/rows.ts";
-import { reportOthers } from "../report/known-keys.ts";
-import type { Fields, Spot } from "../source/fields.ts";
+import type { Fields, Spot } from "../fields.ts";
 import { connectionOf, type Connection } from "./connection.ts";
 import { knownKeys } from "./known-keys.ts";
 import { priceOf } from "./prices.ts";
@@ -96,9 +95,9 @@ export function readRow(
       reportUnserved([params, info, row], imported);
       return;
     }
-    reportOthers(params, knownKeys("litellm_params"), imported);
-    if (info !== null) reportOthers(info, knownKeys("model_info"), imported);
-    reportOthers(row, { tpm: ["left_out", LIMIT], rpm: ["left_out", LIMIT] }, imported);
+    imported.report.addUnread(params, knownKeys("litellm_params"));
+    imported.report.addUnread(info, knownKeys("model_info"));
+    imported.report.addUnread(row, { tpm: ["left_out", LIMIT], rpm: ["left_out", LIMIT] });
   };
   return isWild
     ? { name, finish, deployment: null, wildcard: wildcardOf(name, params, info, imported) }
@@ -162,11 +161,8 @@ function deploymentOf(
   const mode = modeOf(info?.text("mode") ?? null, model);
   const operation = operationOf(mode);
   if (operation === null) {
-    report.add(
-      "left_out",
-      params.spot("model"),
-      `calls of the kind ${quote(mode)} are not served; chat, vectors, rerank and moderations are`,
-    );
+    const what = `calls of the kind ${quote(mode)} are not served; chat, vectors, rerank and moderations are`;
+    report.add("left_out", params.spot("model"), what);
     return null;
   }
   if (mode === "completion" && !/^(?:text-completion|azure_text)/.test(model))
@@ -182,7 +178,7 @@ function deploymentOf(
   report.add("carried", params.spot("model"), `endpoint ${quote(endpoint.id)} of route ${quote(name)}`);
   if (region !== null) report.add("carried", params.spot("region_name"), "region of the provider");
   readTimes(params, connection, imported);
-  for (const key of ["rpm", "tpm"]) if (params.has(key)) report.add("changed", params.spot(key), RATE);
+  report.addMembers("changed", params, ["rpm", "tpm"], RATE);
   const tags = params.texts("tags").map(({ text }) => text);
   const guardrails = params.texts("guardrails").map(({ spot }) => spot);
   return {
@@ -213,10 +209,8 @@ function endpointOf(
     stated.set(capability, value);
     imported.report.add("carried", info.spot(key), `capability \`${capability}\``);
   }
-  for (const key of NO_CAPABILITY) {
-    const item = info?.item(key) ?? null;
-    if (item !== null) imported.report.add("left_out", item, "not a capability here: protocols and presets define it");
-  }
+  const { report } = imported;
+  report.addMembers("left_out", info, NO_CAPABILITY, "not a capability here: protocols and presets define it");
   const base = info === null ? null : plainText(info, "base_model", imported, "the model");
   const input = info?.number("max_input_tokens") ?? null;
   const most = info?.number("max_output_tokens") ?? info?.number("max_tokens") ?? null;
@@ -235,18 +229,13 @@ function endpointOf(
     imported.report.add("left_out", params.spot("model"), made);
     return null;
   }
-  for (const [key, what] of INFO_KEYS) {
-    if (info?.has(key) === true) imported.report.add("carried", info.spot(key), what);
-  }
+  for (const [key, what] of INFO_KEYS) report.addMembers("carried", info, [key], what);
   made.price = priceOf(params, info, operation, imported);
   const concurrency = params.number("max_parallel_requests");
   if (concurrency !== null) {
     made.maxConcurrency = Math.min(100_000, Math.max(1, Math.floor(concurrency)));
-    imported.report.add(
-      "carried",
-      params.spot("max_parallel_requests"),
-      "`max_concurrency` of the endpoint, in each process",
-    );
+    const what = "`max_concurrency` of the endpoint, in each process";
+    report.add("carried", params.spot("max_parallel_requests"), what);
   }
   return made;
 }
@@ -260,23 +249,17 @@ const INFO_KEYS = [
   ["output_vector_size", "`dimensions` of the model"],
 ] as const;
 
-function readTimes(params: Fields, { provider }: Connection, imported: ImportedConfiguration): void {
+function readTimes(params: Fields, { provider }: Connection, { report }: ImportedConfiguration): void {
   const total = params.number("timeout");
   const first = params.number("stream_timeout");
   provider.totals.add(total !== null && total > 0 ? total : null);
   if (total !== null && total > 0) {
-    imported.report.add(
-      "carried",
-      params.spot("timeout"),
-      `\`timeouts.total\` of provider \`${provider.id}\`; the longest of its rows, 10m for one without it`,
-    );
+    const what = `\`timeouts.total\` of provider \`${provider.id}\`; the longest of its rows, 10m for one without it`;
+    report.add("carried", params.spot("timeout"), what);
   }
   if (first !== null && first > 0) {
     provider.firstTokens.add(first);
-    imported.report.add(
-      "changed",
-      params.spot("stream_timeout"),
-      `\`timeouts.first_token\` of provider \`${provider.id}\`: until the first output, not until the end`,
-    );
+    const what = `\`timeouts.first_token\` of provider \`${provider.id}\`: until the first output, not until the end`;
+    report.add("changed", params.spot("stream_timeout"), what);
   }
 }

@@ -1,12 +1,9 @@
 import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { asId } from "../configuration/names.ts";
-import { guardrailPolicy, tagPolicy } from "../configuration/policies.ts";
-import type { Fields } from "../source/fields.ts";
+import { tagPolicy } from "../configuration/policies.ts";
+import type { Fields } from "../fields.ts";
 import type { Deployment } from "./deployments.ts";
-
-/** Label of keys whose callers have a guardrail of their own. */
-const REPLACED = "guardrails-replaced";
 
 const NO_CONTENT_CHECKS = "Signalbox does not check the content of prompts and answers";
 
@@ -25,34 +22,18 @@ export function addGuardrails(
   for (const [name, rows] of deployments) {
     for (const spot of rows.flatMap(({ guardrails }) => guardrails)) {
       guarded.add(routes.get(name) ?? name);
-      imported.report.add(
-        "changed",
-        spot,
-        `${NO_CONTENT_CHECKS}; policy \`imported-guardrails\` records requests of route ${quote(name)}, and denies them once it is promoted`,
-      );
+      const what = `${NO_CONTENT_CHECKS}; policy \`imported-guardrails\` records requests of route ${quote(name)}, and denies them once it is promoted`;
+      imported.report.add("changed", spot, what);
     }
   }
   for (const guardrail of root.rows("guardrails")) {
     const inner = guardrail.fields("litellm_params");
     const isAlways = inner?.flag("default_on") === true || guardrail.flag("default_on") === true;
     if (isAlways) for (const id of routes.values()) guarded.add(id);
-    imported.report.add(
-      isAlways ? "changed" : "left_out",
-      guardrail,
-      isAlways
-        ? `${NO_CONTENT_CHECKS}; policy \`imported-guardrails\` records requests of all routes, and denies them once it is promoted`
-        : NO_CONTENT_CHECKS,
-    );
+    const always = `${NO_CONTENT_CHECKS}; policy \`imported-guardrails\` records requests of all routes, and denies them once it is promoted`;
+    imported.report.add(isAlways ? "changed" : "left_out", guardrail, isAlways ? always : NO_CONTENT_CHECKS);
   }
-  if (guarded.size === 0) return;
-  imported.labels.add(REPLACED);
-  imported.policies.push(guardrailPolicy(guarded, REPLACED));
-  const spot = root.has("guardrails") ? root.spot("guardrails") : root;
-  imported.report.add(
-    "decide",
-    spot,
-    `\`imported-guardrails\` is in shadow and denies nothing. Give callers that check content themselves the label \`${REPLACED}\`, then promote it (docs/policy-lifecycle.md)`,
-  );
+  imported.addGuardrailPolicy(guarded, root.spot("guardrails"));
 }
 
 /** The policy about tags of deployments. */

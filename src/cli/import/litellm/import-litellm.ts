@@ -1,9 +1,8 @@
 import { isAbsolute, join, dirname, posix } from "node:path";
 import type { ConfigNode, MapNode } from "../../../compile/authored/tree.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import { reportOthers } from "../report/known-keys.ts";
-import { Fields } from "../source/fields.ts";
-import { type ImportedFile, parseMapping, readImportedText } from "../source/read-source.ts";
+import { Fields } from "../fields.ts";
+import { type ImportedFile, parseMapping, readImportedText } from "../read-source.ts";
 import { type Deployment, readRow } from "./deployments.ts";
 import { addGuardrails, addTags } from "./guardrails.ts";
 import { knownKeys } from "./known-keys.ts";
@@ -64,11 +63,11 @@ export async function importLiteLlm(file: ImportedFile, imported: ImportedConfig
   addTags(settings.router, groups, imported);
   addGuardrails(root, groups, routes, imported);
   for (const { finish } of read) finish();
-  if (settings.router !== null) reportOthers(settings.router, knownKeys("router_settings"), imported);
-  if (settings.litellm !== null) reportOthers(settings.litellm, knownKeys("litellm_settings"), imported);
-  if (settings.general !== null) reportOthers(settings.general, knownKeys("general_settings"), imported);
+  imported.report.addUnread(settings.router, knownKeys("router_settings"));
+  imported.report.addUnread(settings.litellm, knownKeys("litellm_settings"));
+  imported.report.addUnread(settings.general, knownKeys("general_settings"));
   root.item("include");
-  reportOthers(root, knownKeys("file"), imported);
+  imported.report.addUnread(root, knownKeys("file"));
 }
 
 /** Most files that one file may include; they include none themselves. */

@@ -1,5 +1,5 @@
-import { isOutcome } from "../report/import-report.ts";
-import type { KnownKeys } from "../report/known-keys.ts";
+import { isOutcome } from "../import-report.ts";
+import type { KnownKeys } from "../import-report.ts";
 import sections from "./known-keys.json" with { type: "json" };
 
 /** Keys of LiteLLM's configuration that need no reading, as config_settings of its documentation lists them, by section; `file` has the sections themselves. */

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
 import type { BUDGET_PERIODS } from "../../../canon/limits.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import type { Fields } from "../source/fields.ts";
+import type { Fields } from "../fields.ts";
 
 type Period = (typeof BUDGET_PERIODS)[number];
 

@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import type { ModelOperation } from "../../../canon/operation.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import { perMillion } from "../configuration/prices.ts";
-import type { Fields } from "../source/fields.ts";
+import { perMillion } from "../configuration/rows.ts";
+import type { Fields } from "../fields.ts";
 
 /** Further rates of models that generate. */
 const RATES = {

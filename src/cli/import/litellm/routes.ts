@@ -2,8 +2,8 @@ import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { Balance } from "../../../canon/table.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { asName } from "../configuration/names.ts";
-import type { PlannedEndpoint, PlannedFallback } from "../configuration/rows.ts";
-import type { Spot } from "../source/fields.ts";
+import { canReplace, weightsOf, type PlannedEndpoint, type PlannedFallback } from "../configuration/rows.ts";
+import type { SourceText, Spot } from "../fields.ts";
 import type { Deployment } from "./deployments.ts";
 
 /** What the settings say of all routes. */
@@ -11,8 +11,8 @@ export interface RouteSettings {
   readonly balance: Balance;
   readonly retries: number | null;
   /** Name → names tried after it. */
-  readonly fallbacks: ReadonlyMap<string, readonly { readonly text: string; readonly spot: Spot }[]>;
-  readonly defaultFallbacks: readonly { readonly text: string; readonly spot: Spot }[];
+  readonly fallbacks: ReadonlyMap<string, readonly SourceText[]>;
+  readonly defaultFallbacks: readonly SourceText[];
   readonly aliases: readonly { readonly alias: string; readonly name: string; readonly spot: Spot }[];
 }
 
@@ -63,9 +63,7 @@ function groupOf(name: string, rows: readonly Deployment[], imported: ImportedCo
   const [head] = rows;
   if (head === undefined) return null;
   const fitting = rows.filter((row) => {
-    const isSame =
-      row.operation === head.operation && (row.operation !== "embed" || row.endpoint.model === head.endpoint.model);
-    if (isSame) return true;
+    if (canReplace(row.endpoint, head.endpoint)) return true;
     const why =
       row.operation === "embed" ? "its vectors cannot be compared with those" : "its kind of call differs from that";
     imported.report.add("left_out", row.spot, `not part of route ${quote(name)}: ${why} of the first row of this name`);
@@ -75,23 +73,15 @@ function groupOf(name: string, rows: readonly Deployment[], imported: ImportedCo
   const orders = fitting.map(({ order }) => order);
   const lowest = Math.min(...orders);
   const later = fitting.filter(({ order }) => order !== lowest).toSorted((left, right) => left.order - right.order);
-  for (const row of fitting) {
-    if (row.order !== 0 || later.length > 0)
-      imported.report.add(
-        row.order === lowest ? "carried" : "changed",
-        row.spot.spot("order"),
-        row.order === lowest
-          ? "`primary` or `peers` of the route"
-          : "fallback of the route; those of one order are tried one after another",
-      );
+  for (const { order, spot } of fitting) {
+    if (order === 0 && later.length === 0) continue;
+    const at = spot.spot("order");
+    if (order === lowest) imported.report.add("carried", at, "`primary` or `peers` of the route");
+    else imported.report.add("changed", at, "fallback of the route; those of one order are tried one after another");
   }
   const id = imported.routeNames.take(asName(name, "route"));
-  if (id !== name)
-    imported.report.add(
-      "changed",
-      head.spot,
-      `the route is called ${quote(id)}: names have letters, digits, and . _ : / -`,
-    );
+  const renamed = `the route is called ${quote(id)}: names have letters, digits, and . _ : / -`;
+  if (id !== name) imported.report.add("changed", head.spot, renamed);
   return { name, id, first: fitting.filter(({ order }) => order === lowest), later };
 }
 
@@ -122,7 +112,7 @@ function addRoute(
     primary: head.endpoint,
     peers: peers.map(({ endpoint }) => endpoint),
     balance: settings.balance,
-    weights: isShared ? weightsOf(first, imported) : new Map(),
+    weights: isShared ? sharesOf(first, imported) : new Map(),
     fallbacks,
     maxAttempts: attempts,
     internal: false,
@@ -131,29 +121,24 @@ function addRoute(
 }
 
 function leaveOutWeights(rows: readonly Deployment[], why: string, { report }: ImportedConfiguration): void {
-  for (const { weight, spot } of rows) if (weight !== null) report.add("left_out", spot.spot("weight"), why);
+  for (const { spot } of rows) report.addMembers("left_out", spot, ["weight"], why);
 }
 
 /** Shares by `weight`, else by `rpm`, else by `tpm`, as the source shuffles them. */
-function weightsOf(rows: readonly Deployment[], { report }: ImportedConfiguration): ReadonlyMap<string, number> {
+function sharesOf(rows: readonly Deployment[], { report }: ImportedConfiguration): ReadonlyMap<string, number> {
   for (const key of ["weight", "rpm", "tpm"] as const) {
     if (!rows.some((row) => (row[key] ?? 0) > 0)) continue;
-    const largest = Math.max(...rows.map((row) => row[key] ?? 0));
-    const scale = largest > 1_000_000 ? largest / 1_000_000 : 1;
-    const used = rows.length > 1;
-    for (const row of rows) {
-      if (row[key] === null) continue;
-      const spot = row.spot.spot(key);
-      if (key === "weight")
-        report.add(
-          used ? "carried" : "left_out",
-          spot,
-          used ? "`weights` of the route" : "the only endpoint of its route has no share",
-        );
+    for (const { spot } of key === "weight" ? rows : []) {
+      if (rows.length > 1) report.addMembers("carried", spot, ["weight"], "`weights` of the route");
+      else report.addMembers("left_out", spot, ["weight"], "the only endpoint of its route has no share");
     }
-    return new Map(rows.map((row) => [row.endpoint.id, Number((Math.max(0, row[key] ?? 0) / scale).toPrecision(6))]));
+    return weightsOf(rows.map((row) => ({ endpoint: row.endpoint, weight: row[key] ?? 0 })));
   }
   return new Map();
+}
+
+function listedAfter(name: string, { fallbacks, defaultFallbacks }: RouteSettings): readonly SourceText[] {
+  return fallbacks.get(name) ?? fallbacks.get("*") ?? defaultFallbacks;
 }
 
 function fallbacksOf(
@@ -173,9 +158,8 @@ function fallbacksOf(
     seen.add(endpoint.id);
     fallbacks.push(endpoint);
   };
-  const listed = settings.fallbacks.get(name) ?? settings.fallbacks.get("*") ?? settings.defaultFallbacks;
   const routes = new Set<string>();
-  for (const { text, spot } of listed) {
+  for (const { text, spot } of listedAfter(name, settings)) {
     const group = groups.get(text);
     if (text === name) continue;
     if (group === undefined) {
@@ -183,20 +167,12 @@ function fallbacksOf(
       continue;
     }
     const [other] = group.first;
-    const isFit =
-      other?.operation === head.operation &&
-      (head.operation !== "embed" || other.endpoint.model === head.endpoint.model);
-    if (!isFit) {
-      if (settings.fallbacks.has(name))
-        imported.report.add(
-          "left_out",
-          spot,
-          `${quote(text)} cannot stand in for ${quote(name)}: another kind of call, or other vectors`,
-        );
+    if (other === undefined || !canReplace(other.endpoint, head.endpoint)) {
+      const why = `${quote(text)} cannot stand in for ${quote(name)}: another kind of call, or other vectors`;
+      if (settings.fallbacks.has(name)) imported.report.add("left_out", spot, why);
       continue;
     }
-    const isLeaf =
-      (settings.fallbacks.get(text) ?? settings.fallbacks.get("*") ?? settings.defaultFallbacks).length === 0;
+    const isLeaf = listedAfter(text, settings).length === 0;
     imported.report.add("carried", spot, `fallback of route ${quote(name)}`);
     if (isLeaf && group.first.length > 1) {
       if (!routes.has(group.id)) fallbacks.push({ route: group.id });

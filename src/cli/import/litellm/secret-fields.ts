@@ -1,9 +1,8 @@
 import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
-import type { ConfigNode } from "../../../compile/authored/tree.ts";
-import { scalars } from "../../../compile/authored/tree.ts";
+import { type ConfigNode, scalars } from "../../../compile/authored/tree.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { meansNoKey, type Secrets } from "../configuration/secrets.ts";
-import { type Fields, isReference } from "../source/fields.ts";
+import { type Fields, isReference } from "../fields.ts";
 
 const REFERENCE = "os.environ/";
 

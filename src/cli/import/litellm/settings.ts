@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import type { Balance } from "../../../canon/table.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import type { Fields, Spot } from "../source/fields.ts";
-import { duration } from "../write/routes-json.ts";
+import type { Fields, SourceText } from "../fields.ts";
+import { duration } from "../routes-json.ts";
 import { limitsOf } from "./limits.ts";
 import type { RouteSettings } from "./routes.ts";
 
@@ -34,7 +34,7 @@ const STRATEGIES: Readonly<Record<string, readonly [Balance, string | null]>> = 
 
 /** Settings of routes. Fallbacks may stand in either section. */
 export function routeSettings({ router, litellm }: Settings, imported: ImportedConfiguration): RouteSettings {
-  const fallbacks = new Map<string, readonly { readonly text: string; readonly spot: Spot }[]>();
+  const fallbacks = new Map<string, readonly SourceText[]>();
   for (const section of [litellm, router]) if (section !== null) readFallbacks(section, fallbacks, imported);
   return {
     balance: balanceOf(router, imported),
@@ -55,11 +55,8 @@ function balanceOf(router: Fields | null, { report }: ImportedConfiguration): Ba
     return "weighted";
   }
   const [balance, changed] = known;
-  report.add(
-    changed === null ? "carried" : "changed",
-    spot,
-    changed ?? `\`balance: ${balance}\` of routes with several endpoints`,
-  );
+  const what = changed ?? `\`balance: ${balance}\` of routes with several endpoints`;
+  report.add(changed === null ? "carried" : "changed", spot, what);
   return balance;
 }
 
@@ -70,11 +67,8 @@ function retriesOf(sections: readonly (Fields | null)[], { report }: ImportedCon
       const value = section?.number(name) ?? null;
       if (section === null || value === null) continue;
       found ??= value;
-      report.add(
-        "changed",
-        section.spot(name),
-        "`max_attempts` of each route, at most 10: it counts the first call, retries and fallbacks together",
-      );
+      const what = "`max_attempts` of each route, at most 10: it counts the first call, retries and fallbacks together";
+      report.add("changed", section.spot(name), what);
     }
   }
   return found;
@@ -83,7 +77,7 @@ function retriesOf(sections: readonly (Fields | null)[], { report }: ImportedCon
 /** A list of mappings from a name to the names after it. */
 function readFallbacks(
   section: Fields,
-  into: Map<string, readonly { readonly text: string; readonly spot: Spot }[]>,
+  into: Map<string, readonly SourceText[]>,
   { report }: ImportedConfiguration,
 ): void {
   for (const row of section.rows("fallbacks")) {
@@ -122,27 +116,17 @@ export function applyProviderSettings({ router, litellm, general }: Settings, im
   const health: Record<string, string | number> = {};
   const fails = router?.number("allowed_fails") ?? litellm?.number("allowed_fails") ?? null;
   const cooldown = router?.number("cooldown_time") ?? litellm?.number("cooldown_time") ?? null;
-  for (const section of [router, litellm]) {
-    for (const name of ["allowed_fails", "cooldown_time"]) {
-      if (section?.item(name) == null) continue;
-      report.add(
-        "changed",
-        section.spot(name),
-        "`health` of each provider: it counts consecutive failures, LiteLLM those of a minute",
-      );
-    }
-  }
+  const counted = "`health` of each provider: it counts consecutive failures, LiteLLM those of a minute";
+  for (const section of [router, litellm])
+    report.addMembers("changed", section, ["allowed_fails", "cooldown_time"], counted);
   if (fails !== null && fails >= 0) health["consecutive_failures"] = Math.min(10_000, Math.floor(fails) + 1);
   if (cooldown !== null && cooldown > 0) {
     health["ejection"] = duration(cooldown);
     if (cooldown > 300) health["longest_ejection"] = duration(cooldown);
   }
   if (router?.flag("disable_cooldowns") === true) {
-    report.add(
-      "carried",
-      router.spot("disable_cooldowns"),
-      "`health: { consecutive_failures: 0, failure_ratio: 0 }`: no endpoint is left out",
-    );
+    const what = "`health: { consecutive_failures: 0, failure_ratio: 0 }`: no endpoint is left out";
+    report.add("carried", router.spot("disable_cooldowns"), what);
     health["consecutive_failures"] = 0;
     health["failure_ratio"] = 0;
   }
@@ -153,29 +137,16 @@ export function applyProviderSettings({ router, litellm, general }: Settings, im
 function timeOf(section: Fields | null, name: string, { report }: ImportedConfiguration): number | null {
   const value = section?.number(name) ?? null;
   if (section === null || value === null || value <= 0) return null;
-  report.add(
-    "changed",
-    section.spot(name),
-    "`timeouts` of each provider whose rows have none: for one call, not for all of a request",
-  );
+  const what = "`timeouts` of each provider whose rows have none: for one call, not for all of a request";
+  report.add("changed", section.spot(name), what);
   return value;
 }
 
 function applyConcurrency(router: Fields | null, general: Fields | null, imported: ImportedConfiguration): void {
   const each = router?.number("default_max_parallel_requests") ?? general?.number("max_parallel_requests") ?? null;
-  for (const [section, name] of [
-    [router, "default_max_parallel_requests"],
-    [general, "max_parallel_requests"],
-  ] as const) {
-    if (section?.has(name) === true) {
-      section.item(name);
-      imported.report.add(
-        "changed",
-        section.spot(name),
-        "`max_concurrency` of endpoints that have none, in each process",
-      );
-    }
-  }
+  const what = "`max_concurrency` of endpoints that have none, in each process";
+  imported.report.addMembers("changed", router, ["default_max_parallel_requests"], what);
+  imported.report.addMembers("changed", general, ["max_parallel_requests"], what);
   if (each === null || each < 1) return;
   for (const endpoint of imported.endpoints) endpoint.maxConcurrency ??= Math.min(100_000, Math.floor(each));
 }

@@ -2,9 +2,9 @@ import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { asId } from "../configuration/names.ts";
 import { keyListPolicy } from "../configuration/policies.ts";
-import { reportOthers, type KnownKeys } from "../report/known-keys.ts";
-import type { Fields } from "../source/fields.ts";
-import { reachable } from "../write/routes-json.ts";
+import type { Fields } from "../fields.ts";
+import { reachable } from "../routes-json.ts";
+import { knownKeys } from "./known-keys.ts";
 import { limitFlags, limitsOf } from "./limits.ts";
 
 /** What names of models in a list mean. */
@@ -17,72 +17,12 @@ interface ModelNames {
 
 const ALL: ReadonlySet<string> = new Set(["all-proxy-models", "all-team-models", "*"]);
 
-/** What LiteLLM keeps of teams and keys, and has no counterpart. */
-const KNOWN: KnownKeys = {
-  ...Object.fromEntries(
-    [
-      "spend",
-      "created_at",
-      "updated_at",
-      "created_by",
-      "updated_by",
-      "budget_reset_at",
-      "last_active",
-      "soft_budget",
-      "members_with_roles",
-      "members",
-      "admins",
-      "team_memberships",
-      "organization_id",
-      "user_id",
-      "soft_budget_cooldown",
-      "allowed_cache_controls",
-      "model_spend",
-      "permissions",
-      "config",
-      "rotation_count",
-      "key_rotation_at",
-      "litellm_budget_table",
-      "object_permission",
-      "team_member_permissions",
-      "budget_id",
-      "metadata",
-      "model_id",
-      "allowed_routes",
-    ].map(
-      (name) => [name, ["left_out", "the store and the evidence keep their own accounts of keys and spend"]] as const,
-    ),
-  ),
-  ...Object.fromEntries(
-    ["token", "key", "key_name", "api_key"].map(
-      (name) => [name, ["left_out", "keys are made anew; no key of the source is written anywhere"]] as const,
-    ),
-  ),
-  model_max_budget: ["left_out", "budgets are of workspaces and keys, not of models"],
-  model_rpm_limit: ["left_out", "limits are of workspaces and keys, not of models"],
-  model_tpm_limit: ["left_out", "limits are of workspaces and keys, not of models"],
-  aliases: ["decide", "write a route of that name"],
-  model_aliases: ["decide", "write a route of that name"],
-  guardrails: ["left_out", "no guardrail checks content here"],
-  tags: ["decide", "labels of the key (`--labels`) are what policies read"],
-  expires: ["left_out", "every key here has its own expiry, `--expires`"],
-  duration: ["left_out", "every key here has its own expiry, `--expires`"],
-};
-
 /** Workspaces of the teams, or one for all; keys become commands. @param root the whole file. */
 export function addTenants(root: Fields, names: ModelNames, imported: ImportedConfiguration): void {
   const teams = root.rows("teams");
   const ids = new Map<string, string>();
   for (const team of teams) addTeam(team, names, ids, imported);
-  if (teams.length === 0) {
-    imported.workspaces.push({
-      id: imported.workspaceNames.take(imported.answers.workspace),
-      routes: [...new Set(names.routes.values())],
-      labels: [],
-      limits: {},
-      spot: null,
-    });
-  }
+  if (teams.length === 0) imported.addOnlyWorkspace([...new Set(names.routes.values())]);
   const lists = new Map<string, readonly string[]>();
   const section = root.has("virtual_keys") ? "virtual_keys" : "keys";
   for (const key of root.rows(section)) addKey(key, names, ids, lists, imported);
@@ -107,7 +47,7 @@ function addTeam(team: Fields, names: ModelNames, ids: Map<string, string>, impo
   const labels = regionLabels(team, imported);
   imported.workspaces.push({ id: workspace, routes, labels, limits, spot: team });
   imported.report.add("carried", team, `workspace \`${workspace}\``);
-  reportOthers(team, KNOWN, imported);
+  imported.report.addUnread(team, knownKeys("teams_and_keys"));
 }
 
 function addKey(
@@ -149,7 +89,7 @@ function addKey(
     `signalbox keys create --workspace ${workspace} --scopes inference,catalogue:read --owner ${owner} --expires 90d${flags}`,
   );
   report.add("decide", key, `make the key anew with the command below "Keys to make", for workspace \`${workspace}\``);
-  reportOthers(key, KNOWN, imported);
+  imported.report.addUnread(key, knownKeys("teams_and_keys"));
 }
 
 /** Ids of the routes that a list of models names; `null` where it means all. */

@@ -1,17 +1,12 @@
 import { basename } from "node:path";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import { asName } from "../configuration/names.ts";
-import { type Branch, branchPolicy, guardrailPolicy } from "../configuration/policies.ts";
-import { reportOthers } from "../report/known-keys.ts";
-import { Fields } from "../source/fields.ts";
-import { type ImportedFile, parseMapping } from "../source/read-source.ts";
-import { labelCondition, modelCondition } from "./conditions.ts";
+import { asName, asId } from "../configuration/names.ts";
+import { type Branch, branchPolicy, type LabelCondition } from "../configuration/policies.ts";
+import { Fields, type Item } from "../fields.ts";
+import { type ImportedFile, parseMapping } from "../read-source.ts";
 import { addPlan, type Plan, planOf, settingsOf } from "./plan.ts";
 import { TARGET_KEYS, timeoutOf } from "./target.ts";
-
-/** Label of keys whose callers check content themselves. */
-const REPLACED = "guardrails-replaced";
 
 /** Policies gather what they say of all configurations. */
 interface Gathered {
@@ -36,18 +31,12 @@ export function importPortkey(file: ImportedFile, imported: ImportedConfiguratio
       const name = row.text("name") ?? row.text("slug") ?? `config-${index + 1}`;
       if (config === null) row.missing("config", "write the config below it");
       else addConfig(config, name, gathered, imported);
-      reportOthers(row, {}, imported);
+      imported.report.addUnread(row, {});
     }
-    reportOthers(root, {}, imported);
+    imported.report.addUnread(root, {});
   } else addConfig(root, basename(file.shown).replace(/\.[a-z]+$/i, ""), gathered, imported);
   addPolicies(root, gathered, imported);
-  imported.workspaces.push({
-    id: imported.workspaceNames.take(imported.answers.workspace),
-    routes: imported.routes.filter(({ internal }) => !internal).map(({ id }) => id),
-    labels: [],
-    limits: {},
-    spot: null,
-  });
+  imported.addOnlyWorkspace(imported.routes.filter(({ internal }) => !internal).map(({ id }) => id));
 }
 
 function addConfig(config: Fields, name: string, gathered: Gathered, imported: ImportedConfiguration): void {
@@ -141,8 +130,8 @@ function addConditional(
   if (branches.some(({ when }) => when !== null)) gathered.branching.set(id, branches);
   for (const one of parts) guard(one.plan, id, gathered, imported);
   plans.reportOthers();
-  reportOthers(config, TARGET_KEYS, imported);
-  reportOthers(strategy, {}, imported);
+  imported.report.addUnread(config, TARGET_KEYS);
+  imported.report.addUnread(strategy, {});
 }
 
 /** Targets by name. They are read when a condition leads to them: an endpoint that no route has is not carried over. */
@@ -186,12 +175,66 @@ function addNamed(plan: Plan, model: string, row: Fields, gathered: Gathered, im
 
 function addPolicies(root: Fields, { branching, guarded }: Gathered, imported: ImportedConfiguration): void {
   if (branching.size > 0) imported.policies.push(branchPolicy(branching));
-  if (guarded.size === 0) return;
-  imported.labels.add(REPLACED);
-  imported.policies.push(guardrailPolicy(guarded, REPLACED));
-  imported.report.add(
-    "decide",
-    root,
-    `\`imported-guardrails\` is in shadow and denies nothing. Give callers that check content themselves the label \`${REPLACED}\`, then promote it (docs/policy-lifecycle.md)`,
+  imported.addGuardrailPolicy(guarded, root);
+}
+
+/** Groups of terms above which a condition is nothing that a person reads. */
+const MOST_GROUPS = 32;
+
+/** What a condition requires of metadata, as labels of the key; `null` for what labels cannot say. */
+function labelCondition(query: Fields): LabelCondition | null {
+  let found: LabelCondition | null = [[]];
+  for (const [name, item] of query.entries()) {
+    const part = name === "$and" || name === "$or" ? joined(query, name, item) : ofMetadata(query, name, item);
+    found = found === null || part === null ? null : and(found, part);
+  }
+  return found !== null && found.length <= MOST_GROUPS ? found : null;
+}
+
+/** Models that a condition on `params.model` names; `null` for any other condition. */
+function modelCondition(query: Fields): readonly string[] | null {
+  const entries = query.entries();
+  const [first] = entries;
+  if (first === undefined || entries.length > 1 || first[0] !== "params.model") return null;
+  return valuesOf(query, first[1], ["$eq", "$in"]);
+}
+
+function joined(query: Fields, name: string, item: Item): LabelCondition | null {
+  const parts = query.itemsOf(item).map((one) => {
+    const fields = query.fieldsOf(one);
+    return fields === null ? null : labelCondition(fields);
+  });
+  return parts.reduce<LabelCondition | null>(
+    (left, right) => {
+      if (left === null || right === null) return null;
+      return name === "$and" ? and(left, right) : [...left, ...right];
+    },
+    name === "$and" ? [[]] : [],
   );
+}
+
+function and(left: LabelCondition, right: LabelCondition): LabelCondition | null {
+  if (left.length * right.length > MOST_GROUPS) return null;
+  return left.flatMap((one) => right.map((other) => [...one, ...other]));
+}
+
+function ofMetadata(query: Fields, name: string, item: Item): LabelCondition | null {
+  const key = /^metadata\.(.+)$/.exec(name)?.[1];
+  if (key === undefined) return null;
+  const label = (value: string): string => asId(`${key}-${value}`, "label");
+  const positive = valuesOf(query, item, ["$eq", "$in"]);
+  if (positive !== null) return positive.map((value) => [{ label: label(value), holds: true }]);
+  const negative = valuesOf(query, item, ["$ne", "$nin"]);
+  return negative === null ? null : [negative.map((value) => ({ label: label(value), holds: false }))];
+}
+
+/** Texts of the only operator of a term, if it is one of these; a value alone is `$eq`. */
+function valuesOf(query: Fields, item: Item, operators: readonly [string, string]): readonly string[] | null {
+  if (item.node.kind === "scalar") return operators[0] === "$eq" ? [String(item.node.value)] : null;
+  if (item.node.kind !== "map" || item.node.members.size !== 1) return null;
+  const [[operator, member] = [undefined, undefined]] = item.node.members;
+  if (operator === undefined || member === undefined || !operators.includes(operator)) return null;
+  const { node } = member;
+  if (node.kind === "scalar") return [String(node.value)];
+  return node.kind === "list" ? query.textsOf({ ...item, node }).map(({ text }) => text) : null;
 }

@@ -1,8 +1,7 @@
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import type { PlannedEndpoint, PlannedFallback } from "../configuration/rows.ts";
-import { reportOthers } from "../report/known-keys.ts";
-import type { Fields, Spot } from "../source/fields.ts";
-import { endpointOf, type Inherited, TARGET_KEYS, timeoutOf } from "./target.ts";
+import { canReplace, weightsOf, type PlannedEndpoint, type PlannedFallback } from "../configuration/rows.ts";
+import type { Fields, Spot } from "../fields.ts";
+import { endpointOf, FIXED_BY_KIND, type Inherited, TARGET_KEYS, timeoutOf } from "./target.ts";
 
 /** Endpoints of one rank, with their shares. */
 type Tier = readonly { readonly endpoint: PlannedEndpoint; readonly weight: number }[];
@@ -24,14 +23,9 @@ export function settingsOf(fields: Fields, { report }: ImportedConfiguration): P
   const guardrails = HOOKS.flatMap((name) => fields.item(name) ?? []);
   const retry = fields.fields("retry");
   const attempts = retry?.number("attempts") ?? 0;
-  for (const [, item] of retry?.unread() ?? [])
-    report.add("left_out", item, "what a failure leads to is fixed by its kind (docs/dispatch.md)");
-  if (retry !== null)
-    report.add(
-      "changed",
-      fields.spot("retry"),
-      "`max_attempts` of the route: the first call, retries and fallbacks together",
-    );
+  for (const [, item] of retry?.unread() ?? []) report.add("left_out", item, FIXED_BY_KIND);
+  const what = "`max_attempts` of the route: the first call, retries and fallbacks together";
+  report.addMembers("changed", fields, ["retry"], what);
   return { attempts, guardrails };
 }
 
@@ -41,7 +35,7 @@ export function planOf(fields: Fields, inherited: Inherited, imported: ImportedC
   const strategy = fields.fields("strategy");
   if (strategy === null && !fields.has("targets")) {
     const endpoint = endpointOf(fields, inherited, imported);
-    reportOthers(fields, TARGET_KEYS, imported);
+    report.addUnread(fields, TARGET_KEYS);
     return { tiers: endpoint === null ? [] : [[{ endpoint, weight: 1 }]], attempts, guardrails };
   }
   const timeout = timeoutOf(fields, inherited, imported);
@@ -53,20 +47,12 @@ export function planOf(fields: Fields, inherited: Inherited, imported: ImportedC
   const chosen = chooseTargets(mode, rows, strategy, fields, imported);
   const weights = chosen.map((row) => Math.max(0, row.number("weight") ?? 1));
   const plans = chosen.map((row) => planOf(row, { timeout }, imported, depth + 1));
-  for (const row of chosen)
-    if (row.has("weight"))
-      report.add(
-        mode === "loadbalance" ? "carried" : "left_out",
-        row.spot("weight"),
-        mode === "loadbalance" ? "`weights` of the route" : "only load-balanced targets have shares",
-      );
-  reportOthers(fields, TARGET_KEYS, imported);
-  if (strategy !== null)
-    reportOthers(
-      strategy,
-      { on_status_codes: ["left_out", "what a failure leads to is fixed by its kind (docs/dispatch.md)"] },
-      imported,
-    );
+  for (const row of chosen) {
+    if (mode === "loadbalance") report.addMembers("carried", row, ["weight"], "`weights` of the route");
+    else report.addMembers("left_out", row, ["weight"], "only load-balanced targets have shares");
+  }
+  report.addUnread(fields, TARGET_KEYS);
+  report.addUnread(strategy, { on_status_codes: ["left_out", FIXED_BY_KIND] });
   const all = {
     attempts: Math.max(attempts, ...plans.map((plan) => plan.attempts)),
     guardrails: [...guardrails, ...plans.flatMap((plan) => plan.guardrails)],
@@ -139,10 +125,7 @@ export function addPlan(
   const [first] = plan.tiers.flat();
   if (first === undefined) return [];
   const fits = ({ endpoint }: Tier[number]): boolean => {
-    const { model } = endpoint;
-    const isFit =
-      model.operation === first.endpoint.model.operation &&
-      (model.operation !== "embed" || model === first.endpoint.model);
+    const isFit = canReplace(endpoint, first.endpoint);
     if (!isFit)
       imported.report.add(
         "left_out",
@@ -178,16 +161,12 @@ function addTier(
   const [primary, ...peers] = tier;
   if (primary === undefined) return;
   const isShared = tier.some(({ weight }) => weight > 0) && tier.some(({ weight }) => weight !== tier[0]?.weight);
-  const largest = Math.max(1, ...tier.map(({ weight }) => weight));
-  const scale = largest > 1_000_000 ? largest / 1_000_000 : 1;
   routes.push({
     id,
     primary: primary.endpoint,
     peers: peers.map(({ endpoint }) => endpoint),
     balance: "weighted",
-    weights: isShared
-      ? new Map(tier.map(({ endpoint, weight }) => [endpoint.id, Number((weight / scale).toPrecision(6))]))
-      : new Map(),
+    weights: isShared ? weightsOf(tier) : new Map(),
     fallbacks,
     maxAttempts,
     internal,

@@ -1,15 +1,14 @@
 import { presetOf } from "../../../compile/presets/presets.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import { baseUrlOf, transportOf } from "../configuration/addresses.ts";
-import { keyedAuth, presetVariable } from "../configuration/authentication.ts";
+import { baseUrlOf, transportOf, providerLocation } from "../configuration/provider-location.ts";
+import { keyedAuth, presetVariable } from "../configuration/secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import { modeOf, operationOf } from "../configuration/modes.ts";
+import { modeOf, operationOf } from "../configuration/models.ts";
 import { asId } from "../configuration/names.ts";
-import { providerLocation } from "../configuration/provider-location.ts";
 import type { PlannedEndpoint } from "../configuration/rows.ts";
-import type { KnownKeys } from "../report/known-keys.ts";
-import type { Fields } from "../source/fields.ts";
+import type { KnownKeys } from "../import-report.ts";
+import type { Fields } from "../fields.ts";
 import { guessPreset, HOST_PATHS, PROVIDERS, VERSIONED } from "./provider-table.ts";
 
 /** What a target takes from the configuration around it. */
@@ -17,13 +16,16 @@ export interface Inherited {
   readonly timeout: number | null;
 }
 
+/** Of settings about status codes. */
+export const FIXED_BY_KIND = "what a failure leads to is fixed by its kind (docs/dispatch.md)";
+
 const CALLER = ["left_out", "defaults are not added to requests; a policy can lower `max_output_tokens`"] as const;
 
 /** Keys of targets that no code reads. */
 export const TARGET_KEYS: KnownKeys = {
   cache: ["left_out", "answers are not stored; prompt caches of providers work"],
   forward_headers: ["left_out", "only the headers that a protocol needs are sent"],
-  on_status_codes: ["left_out", "what a failure leads to is fixed by its kind (docs/dispatch.md)"],
+  on_status_codes: ["left_out", FIXED_BY_KIND],
   metadata: ["left_out", "labels and workload belong to keys (docs/keys.md)"],
   prompt_id: CALLER,
   passthrough: ["left_out", "only the endpoints of docs/api.md are served"],
@@ -68,8 +70,7 @@ export function endpointOf(
       fields,
       `taken for a provider of preset \`${preset}\` by its name; \`--provider SLUG=PRESET\` changes it`,
     );
-  for (const name of ["deployment_id", "azure_deployment_id"])
-    if (fields.item(name) !== null) report.add("carried", fields.spot(name), "`upstream_model` of the endpoint");
+  report.addMembers("carried", fields, ["deployment_id", "azure_deployment_id"], "`upstream_model` of the endpoint");
   const model =
     deployment ??
     slugged?.[2] ??
@@ -145,15 +146,13 @@ function providerOf(
   const resource = fields.text("resource_name") ?? fields.text("azure_resource_name");
   const isResource = resource !== null && /^[a-z0-9-]{1,63}$/i.test(resource);
   const written = host ?? (isResource ? `https://${resource}.openai.azure.com${path}` : null);
-  for (const name of ["api_version", "azure_api_version"])
-    if (fields.item(name) !== null) report.add("carried", fields.spot(name), "`api_version` of the provider");
+  report.addMembers("carried", fields, ["api_version", "azure_api_version"], "`api_version` of the provider");
   const base =
     written === null ? null : baseUrlOf(written, host === null ? fields : fields.spot("custom_host"), imported);
-  for (const name of ["resource_name", "azure_resource_name", "custom_host"])
-    if (fields.item(name) !== null) report.add("carried", fields.spot(name), "`base_url` of the provider");
+  const names = ["resource_name", "azure_resource_name", "custom_host"];
+  report.addMembers("carried", fields, names, "`base_url` of the provider");
   const region = fields.text("aws_region") ?? fields.text("vertex_region");
-  for (const name of ["aws_region", "vertex_region"])
-    if (fields.item(name) !== null) report.add("carried", fields.spot(name), "region of the provider");
+  report.addMembers("carried", fields, ["aws_region", "vertex_region"], "region of the provider");
   for (const name of CLOUD_KEYS) {
     const item = fields.item(name);
     if (item === null) continue;

@@ -1,13 +1,12 @@
-import type { Capability } from "../../../canon/capability.ts";
-import { quote } from "../../../compile/authored/literal-secrets.ts";
-import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import { asName } from "../configuration/names.ts";
-import { providerLocation } from "../configuration/provider-location.ts";
-import { perMillion } from "../configuration/prices.ts";
-import { presetOf } from "../../../compile/presets/presets.ts";
-import { Fields, type Item, type Spot } from "../source/fields.ts";
-import { modelLines } from "../source/model-lines.ts";
-import { type ImportedText, parseImported } from "../source/read-source.ts";
+import type { Capability } from "../../canon/capability.ts";
+import { quote } from "../../compile/authored/literal-secrets.ts";
+import type { ImportedConfiguration } from "./configuration/imported-configuration.ts";
+import { asName } from "./configuration/names.ts";
+import { providerLocation } from "./configuration/provider-location.ts";
+import { perMillion } from "./configuration/rows.ts";
+import { presetOf } from "../../compile/presets/presets.ts";
+import { Fields, type Item, type Spot } from "./fields.ts";
+import { modelLines, type ImportedText, parseImported } from "./read-source.ts";
 
 const PRESET = "openrouter";
 const ID = /^[A-Za-z0-9~@][\w.~@-]*\/[\w.:~@/-]+$/;
@@ -49,13 +48,7 @@ export function importOpenRouter(source: ImportedText, imported: ImportedConfigu
     imported.findings.add("MISSING_KEY", at, "there is no model id in the file", hint);
   }
   for (const item of items) addModel(item, imported);
-  imported.workspaces.push({
-    id: imported.workspaceNames.take(imported.answers.workspace),
-    routes: imported.routes.map(({ id }) => id),
-    labels: [],
-    limits: {},
-    spot: null,
-  });
+  imported.addOnlyWorkspace(imported.routes.map(({ id }) => id));
 }
 
 function rowsOf(source: ImportedText, imported: ImportedConfiguration): readonly Item[] {

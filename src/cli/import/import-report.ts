@@ -1,5 +1,5 @@
-import { describeSafely } from "../../../compile/authored/literal-secrets.ts";
-import type { Spot } from "../source/fields.ts";
+import { describeSafely, looksLikeSecret } from "../../compile/authored/literal-secrets.ts";
+import type { Fields, Spot } from "./fields.ts";
 
 /** What became of a value of the source. */
 export const OUTCOMES = ["carried", "changed", "left_out", "decide"] as const;
@@ -8,6 +8,14 @@ export type Outcome = (typeof OUTCOMES)[number];
 export function isOutcome(value: string): value is Outcome {
   return OUTCOMES.some((outcome) => outcome === value);
 }
+
+/** What becomes of keys that need no reading: outcome and sentence, by name. */
+export type KnownKeys = Readonly<Record<string, readonly [Outcome, string]>>;
+
+const UNKNOWN: readonly [Outcome, string] = [
+  "decide",
+  "this key is not known to the import: look up what it does, and whether anything has to replace it",
+];
 
 export interface ReportEntry {
   readonly outcome: Outcome;
@@ -44,6 +52,25 @@ export class ImportReport {
     if (this.#seen.has(key)) return;
     this.#seen.add(key);
     this.#entries.push(entry);
+  }
+
+  /** Reports those of these members that are there, and marks them as read. */
+  addMembers(outcome: Outcome, fields: Fields | null, names: readonly string[], text: string): void {
+    for (const item of names.flatMap((name) => fields?.item(name) ?? [])) this.add(outcome, item, text);
+  }
+
+  /**
+   * Reports every member of a mapping that has not been read. A key that is in no table is reported as unknown, so that it can be looked up; a value
+   * is never repeated.
+   */
+  addUnread(fields: Fields | null, known: KnownKeys): void {
+    for (const [name, item] of fields?.unread() ?? []) {
+      const row = Object.hasOwn(known, name) ? known[name] : undefined;
+      const [outcome, text] = row ?? UNKNOWN;
+      this.add(outcome, item, text);
+      if (row === undefined && item.node.kind === "scalar" && looksLikeSecret(String(item.node.value)))
+        this.add("decide", item, "this value looks like a credential: put it into the environment");
+    }
   }
 
   /** In the order of the source. */

@@ -1,8 +1,9 @@
-import { readDocument } from "../../../compile/authored/document.ts";
-import type { ConfigNode, MapNode } from "../../../compile/authored/tree.ts";
-import { LARGEST_FILE } from "../../../compile/file-tree.ts";
-import type { Findings } from "../../../compile/findings/findings.ts";
-import { readNamedFile } from "../../../policy/read-regular-file.ts";
+import { readDocument } from "../../compile/authored/document.ts";
+import type { ConfigNode, MapNode } from "../../compile/authored/tree.ts";
+import { LARGEST_FILE } from "../../compile/file-tree.ts";
+import type { Findings } from "../../compile/findings/findings.ts";
+import { readNamedFile } from "../../policy/read-regular-file.ts";
+import type { Item } from "./fields.ts";
 
 /** A file of another gateway, as it was read; positions of its nodes name it. */
 export interface ImportedText {
@@ -51,4 +52,27 @@ export function parseMapping(file: ImportedText, findings: Findings, rule: strin
   if (tree === null || tree.kind === "map") return tree;
   findings.add("WRONG_TYPE", tree.at, rule, fix);
   return null;
+}
+
+const ID = /^[A-Za-z0-9~@][\w.:~@/+-]{0,255}$/;
+
+/**
+ * The ids of a plain list, one a line, `#` before remarks; `null` where the text is something else. After an id with a maker, a line that is none is an item
+ * too, so that it is reported and the file is not taken for broken YAML.
+ */
+export function modelLines({ shown, text }: ImportedText): readonly Item[] | null {
+  const items: Item[] = [];
+  let isList = false;
+  for (const [index, line] of text
+    .replace(/^\uFEFF/, "")
+    .split(/\r\n?|\n/)
+    .entries()) {
+    const value = line.replace(/(?:^|\s)#.*$/, "").trim();
+    if (value === "") continue;
+    if (!ID.test(value) && !isList) return null;
+    isList ||= value.includes("/") && !value.endsWith(":");
+    const at = { line: index + 1, column: line.indexOf(value) + 1, file: shown };
+    items.push({ path: [items.length], at, node: { kind: "scalar", at, value } });
+  }
+  return items.length === 0 ? null : items;
 }

@@ -2,7 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { PLAIN, type Behaviour } from "../../mock/behaviour.ts";
 import { vectorOf } from "../../mock/unary/embed/vector.ts";
-import { headerWords, parseBehaviour } from "../../mock/words.ts";
+import { headerSettings, parseBehaviour } from "../../mock/settings.ts";
 import { HELLO, mockForTest, parts, postTo, rawTo } from "./start.ts";
 import { ask, at, EMBED_WAYS, MODERATION_WAY, RANK_WAYS, resultsIn, valuesIn, WAYS, type Way } from "./unary-ways.ts";
 
@@ -17,7 +17,7 @@ const understood: [string, Partial<Behaviour>][] = [
 ];
 
 test.each(understood)("understands %s", (text, expected) => {
-  expect(parseBehaviour(headerWords(text))).toEqual({ behaviour: { ...PLAIN, ...expected } });
+  expect(parseBehaviour(headerSettings(text))).toEqual({ behaviour: { ...PLAIN, ...expected } });
 });
 
 const misunderstood: [string, string][] = [
@@ -37,7 +37,7 @@ const misunderstood: [string, string][] = [
 ];
 
 test.each(misunderstood)("refuses %s and says %s", (text, part) => {
-  const parsed = parseBehaviour(headerWords(text));
+  const parsed = parseBehaviour(headerSettings(text));
   expect("problem" in parsed ? parsed.problem : "understood").toContain(part);
 });
 
@@ -49,15 +49,15 @@ function inputsOf(way: Way): readonly string[] {
 }
 
 /** What JSON.parse makes of an answer; `1e999` becomes Infinity. */
-async function answerOf(way: Way, words: string, inputs = inputsOf(way), length?: number): Promise<unknown> {
-  const response = await ask(await mockForTest(), way, `m${words}`, inputs, length);
+async function answerOf(way: Way, settings: string, inputs = inputsOf(way), length?: number): Promise<unknown> {
+  const response = await ask(await mockForTest(), way, `m${settings}`, inputs, length);
   expect(response.status, way.name).toBe(200);
   return response.json();
 }
 
 /** What the provider says of a request that it refuses. */
-async function refusalOf(way: Way, words: string, inputs = inputsOf(way)): Promise<[number, unknown]> {
-  const response = await ask(await mockForTest(), way, `m${words}`, inputs, undefined);
+async function refusalOf(way: Way, settings: string, inputs = inputsOf(way)): Promise<[number, unknown]> {
+  const response = await ask(await mockForTest(), way, `m${settings}`, inputs, undefined);
   return [response.status, at(await response.json(), way.message)];
 }
 
@@ -66,8 +66,8 @@ const named = (ways: readonly Way[]): (readonly [string, Way])[] =>
   ways.map((way) => [`${way.name} ${way.value}`, way]);
 
 describe.each(named(indexed))("indices of %s", (_, way) => {
-  const indicesOf = async (words: string): Promise<unknown[]> => {
-    const answer = await answerOf(way, words);
+  const indicesOf = async (settings: string): Promise<unknown[]> => {
+    const answer = await answerOf(way, settings);
     return resultsIn(way, answer).map((result) => at(result, "index") ?? "none");
   };
 
@@ -88,8 +88,8 @@ describe.each(named(indexed))("indices of %s", (_, way) => {
     expect(valuesIn(way, await answerOf(way, "+permute"))).toEqual(right.toReversed());
   });
 
-  test.each(["+permute", "+duplicate-index"])("%s wants two results", async (words) => {
-    expect(await refusalOf(way, words, ["x"])).toEqual([400, expect.stringContaining("at least 2 results")]);
+  test.each(["+permute", "+duplicate-index"])("%s wants two results", async (settings) => {
+    expect(await refusalOf(way, settings, ["x"])).toEqual([400, expect.stringContaining("at least 2 results")]);
   });
 });
 
@@ -188,8 +188,8 @@ describe.each(WAYS)("%s", (name, way) => {
 
   test("breaks off as the test says", async () => {
     const server = await mockForTest();
-    const sent = (word: string, patience?: number) =>
-      rawTo(server, way.path(`m+${word}`), way.body(`m+${word}`, inputsOf(way)), "", patience);
+    const sent = (setting: string, patience?: number) =>
+      rawTo(server, way.path(`m+${setting}`), way.body(`m+${setting}`, inputsOf(way)), "", patience);
     const whole = parts(await sent("delay=1ms")).body;
     const cut = await sent("cut");
     expect([cut.end, parts(cut).complete]).toEqual(["open", true]);
@@ -200,7 +200,7 @@ describe.each(WAYS)("%s", (name, way) => {
     expect([stalled.end, parts(stalled).complete]).toEqual(["open", false]);
     const [late] = (await sent("delay=60ms")).arrivals;
     expect(late).toBeGreaterThanOrEqual(55);
-    // The model's name, which some answers repeat, has other words.
+    // The model's name, which some answers repeat, has other settings.
     const values = (body: Buffer): readonly unknown[] => valuesIn(way, JSON.parse(body.toString()));
     expect(values(whole)).toHaveLength(inputsOf(way).length);
     expect(values(parts(await sent("split=1000")).body)).toEqual(values(whole));
@@ -237,13 +237,13 @@ describe.each(WAYS)("%s", (name, way) => {
     "crlf",
     "no-space",
     "keepalive",
-  ])("has no form for %s", async (word) => {
-    const [form = ""] = word.split("=", 1);
-    expect(await refusalOf(way, `+${word}`)).toEqual([400, expect.stringContaining(`no form for "${form}"`)]);
+  ])("has no form for %s", async (setting) => {
+    const [form = ""] = setting.split("=", 1);
+    expect(await refusalOf(way, `+${setting}`)).toEqual([400, expect.stringContaining(`no form for "${form}"`)]);
   });
 
-  test.each(["failed", "duplicate", "cut=after-2"])("never comes to %s", async (word) => {
-    expect(await refusalOf(way, `+${word}`)).toEqual([400, expect.stringContaining("never comes")]);
+  test.each(["failed", "duplicate", "cut=after-2"])("never comes to %s", async (setting) => {
+    expect(await refusalOf(way, `+${setting}`)).toEqual([400, expect.stringContaining("never comes")]);
   });
 
   test("refuses what is said of other results", async () => {
@@ -256,10 +256,10 @@ describe.each(WAYS)("%s", (name, way) => {
       ...(way.name === "titan" ? ["short=1"] : []),
       ...(way === MODERATION_WAY || (RANK_WAYS.includes(way) && way.name.includes("bedrock")) ? ["no-usage"] : []),
     ];
-    for (const word of foreign) {
-      const [form = ""] = word.split("=", 1);
+    for (const setting of foreign) {
+      const [form = ""] = setting.split("=", 1);
       const expected = [400, expect.stringContaining(`no form for "${form}"`)];
-      expect(await refusalOf(way, `+${word}`), `${name} ${word}`).toEqual(expected);
+      expect(await refusalOf(way, `+${setting}`), `${name} ${setting}`).toEqual(expected);
     }
     expect(foreign.length).toBeGreaterThan(0);
   });
@@ -269,11 +269,11 @@ describe.each(WAYS)("%s", (name, way) => {
     async () => {
       const server = await mockForTest();
       const counted = /total_tokens|input_tokens|usageMetadata|token_count|TokenCount|search_units|count \d/;
-      const read = async (words: string): Promise<string> => {
+      const read = async (settings: string): Promise<string> => {
         const response = await ask(
           server,
           way,
-          `m${words}`,
+          `m${settings}`,
           inputsOf(way),
           way.value === "relevance_score" ? undefined : 2,
         );
@@ -286,14 +286,14 @@ describe.each(WAYS)("%s", (name, way) => {
   );
 });
 
-test("words about results have no form where text is the answer", async () => {
+test("settings about results have no form where text is the answer", async () => {
   const server = await mockForTest();
-  const words = ["dimensions=8", "categories=other", "permute", "short=1", "duplicate-index", "index-out-of-range"];
-  for (const word of [...words, "no-index", "wrong-dimension", "nan", "fail-over=1", "poison"]) {
-    const [form = ""] = word.split("=", 1);
+  const settings = ["dimensions=8", "categories=other", "permute", "short=1", "duplicate-index", "index-out-of-range"];
+  for (const setting of [...settings, "no-index", "wrong-dimension", "nan", "fail-over=1", "poison"]) {
+    const [form = ""] = setting.split("=", 1);
     for (const path of ["/v1/chat/completions", "/v1/responses/input_tokens", "/v1/messages", "/v2/chat"]) {
-      const response = await postTo(server, path, { model: `m+${word}`, messages: HELLO });
-      expect([response.status, await response.text()], `${path} ${word}`).toEqual([
+      const response = await postTo(server, path, { model: `m+${setting}`, messages: HELLO });
+      expect([response.status, await response.text()], `${path} ${setting}`).toEqual([
         400,
         expect.stringContaining(`no form for \\"${form}\\"`),
       ]);
@@ -301,7 +301,7 @@ test("words about results have no form where text is the answer", async () => {
   }
 });
 
-test("the header's words do the same", async () => {
+test("the header's settings do the same", async () => {
   const body = { model: "m", input: ["x", "y"], dimensions: 2 };
   const response = await postTo(await mockForTest(), "/v1/embeddings", body, { "x-mock": "permute; short=1" });
   expect([response.status, await response.json()]).toMatchObject([400, { error: { code: "mock_behaviour" } }]);

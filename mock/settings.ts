@@ -1,8 +1,8 @@
 import { PLAIN, type Behaviour } from "./behaviour.ts";
-import { WORDS, type Setting } from "./vocabulary.ts";
+import { SETTINGS, type Change } from "./vocabulary.ts";
 
 /** Every setting with its form and meaning, in the order of the documentation. */
-export const VOCABULARY: readonly { readonly form: string; readonly meaning: string }[] = [...WORDS.values()];
+export const VOCABULARY: readonly { readonly form: string; readonly meaning: string }[] = [...SETTINGS.values()];
 
 export type ParsedBehaviour = { readonly behaviour: Behaviour } | { readonly problem: string };
 
@@ -15,24 +15,24 @@ const KNOWN_LISTS = 1_000;
  *
  * @returns the behaviour, or one sentence that names the setting that is unknown, wrong, or contradicts another.
  */
-export function parseBehaviour(words: readonly string[]): ParsedBehaviour {
-  if (words.length === 0) return { behaviour: PLAIN };
-  const list = words.join(";");
+export function parseBehaviour(settings: readonly string[]): ParsedBehaviour {
+  if (settings.length === 0) return { behaviour: PLAIN };
+  const list = settings.join(";");
   const remembered = known.get(list);
   if (remembered !== undefined) return remembered;
-  const parsed = parseWords(words);
+  const parsed = parseSettings(settings);
   if (known.size >= KNOWN_LISTS) known.clear();
   known.set(list, parsed);
   return parsed;
 }
 
-function parseWords(words: readonly string[]): ParsedBehaviour {
+function parseSettings(settings: readonly string[]): ParsedBehaviour {
   let behaviour = PLAIN;
   const setBy = new Map<string, string>();
-  for (const written of words) {
-    const setting = readWord(written);
-    if (typeof setting === "string") return { problem: setting };
-    for (const member of Object.keys(setting)) {
+  for (const written of settings) {
+    const change = readSetting(written);
+    if (typeof change === "string") return { problem: change };
+    for (const member of Object.keys(change)) {
       const earlier = setBy.get(member);
       if (earlier !== undefined)
         return {
@@ -40,7 +40,7 @@ function parseWords(words: readonly string[]): ParsedBehaviour {
         };
       setBy.set(member, written);
     }
-    behaviour = { ...behaviour, ...setting };
+    behaviour = { ...behaviour, ...change };
   }
   const problem = problemTogether(behaviour);
   return problem === null ? { behaviour } : { problem };
@@ -61,41 +61,42 @@ function problemTogether(behaviour: Behaviour): string | null {
 }
 
 /** The settings of an `x-mock` header: separated by semicolons, spaces around them ignored. */
-export function headerWords(header: string): readonly string[] {
+export function headerSettings(header: string): readonly string[] {
   return header
     .split(";")
-    .map((word) => word.trim())
-    .filter((word) => word !== "");
+    .map((setting) => setting.trim())
+    .filter((setting) => setting !== "");
 }
 
 /** A model's name without the settings after it, and those settings. */
-export function modelWords(model: string): {
+export function modelSettings(model: string): {
   readonly base: string;
-  readonly words: readonly string[];
+  readonly settings: readonly string[];
 } {
-  const [base = "", ...words] = model.split("+");
-  return { base, words };
+  const [base = "", ...settings] = model.split("+");
+  return { base, settings };
 }
 
-function readWord(written: string): Setting | string {
+function readSetting(written: string): Change | string {
   const equals = written.indexOf("=");
   const bare = /^[3-5]\d\d$/.test(written);
   const name = bare ? "status" : equals === -1 ? written : written.slice(0, equals);
   const value = bare ? written : equals === -1 ? null : written.slice(equals + 1);
-  const word = WORDS.get(name);
-  if (word === undefined) return `mock: unknown word "${quote(name)}"; the words are ${[...WORDS.keys()].join(", ")}`;
-  const setting = word.read(value);
-  if (setting !== null) return setting;
-  const detail = word.detail === undefined ? "" : `, ${word.detail}`;
-  return `mock: "${quote(written)}" is not understood; write ${word.form}${detail}`;
+  const setting = SETTINGS.get(name);
+  if (setting === undefined)
+    return `mock: unknown setting "${quote(name)}"; the settings are ${[...SETTINGS.keys()].join(", ")}`;
+  const change = setting.read(value);
+  if (change !== null) return change;
+  const detail = setting.detail === undefined ? "" : `, ${setting.detail}`;
+  return `mock: "${quote(written)}" is not understood; write ${setting.form}${detail}`;
 }
 
 /** How the member of a behaviour is written: `toolCalls` is the setting `tool-calls`. */
-export function wordOf(member: keyof Behaviour): string {
+export function settingName(member: keyof Behaviour): string {
   return member.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 /** Settings come from the request; a long one would fill the error. */
-function quote(word: string): string {
-  return word.length > 40 ? `${word.slice(0, 40)}…` : word;
+function quote(written: string): string {
+  return written.length > 40 ? `${written.slice(0, 40)}…` : written;
 }

@@ -1,9 +1,9 @@
-import type { JsonObject, JsonValue } from "../../../canon/json.ts";
-import { DEFAULT_TIMEOUTS } from "../../../compile/normalised/defaults.ts";
-import { milliseconds } from "../../../compile/normalised/durations.ts";
-import { approvable } from "../configuration/models.ts";
-import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import { groupOf, OWN } from "../configuration/provider-location.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import { DEFAULT_TIMEOUTS } from "../../compile/normalised/defaults.ts";
+import { milliseconds } from "../../compile/normalised/durations.ts";
+import { approvable } from "./configuration/models.ts";
+import type { ImportedConfiguration } from "./configuration/imported-configuration.ts";
+import { groupOf, OWN } from "./configuration/provider-location.ts";
 import type {
   PlannedEndpoint,
   PlannedFallback,
@@ -11,8 +11,8 @@ import type {
   PlannedProvider,
   PlannedRoute,
   PlannedWorkspace,
-} from "../configuration/rows.ts";
-import type { Spot } from "../source/fields.ts";
+} from "./configuration/rows.ts";
+import type { Spot } from "./fields.ts";
 
 /** A row, and what it was made of. */
 export interface WrittenRow {

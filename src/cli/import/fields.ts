@@ -1,6 +1,6 @@
-import { describeSafely } from "../../../compile/authored/literal-secrets.ts";
-import type { ConfigNode, MapNode, Path, Position } from "../../../compile/authored/tree.ts";
-import type { Findings } from "../../../compile/findings/findings.ts";
+import { describeSafely } from "../../compile/authored/literal-secrets.ts";
+import type { ConfigNode, MapNode, Path, Position } from "../../compile/authored/tree.ts";
+import type { Findings } from "../../compile/findings/findings.ts";
 
 /** A value of the source, and where it stands. */
 export interface Spot {
@@ -10,6 +10,11 @@ export interface Spot {
 
 export interface Item extends Spot {
   readonly node: ConfigNode;
+}
+
+export interface SourceText {
+  readonly text: string;
+  readonly spot: Spot;
 }
 
 /**
@@ -112,12 +117,12 @@ export class Fields implements Spot {
   }
 
   /** A list of texts; one text is a list of one. */
-  texts(name: string): readonly { readonly text: string; readonly spot: Spot }[] {
+  texts(name: string): readonly SourceText[] {
     const item = this.item(name);
     return item === null ? [] : this.textsOf(item);
   }
 
-  textsOf(item: Item): readonly { readonly text: string; readonly spot: Spot }[] {
+  textsOf(item: Item): readonly SourceText[] {
     const items = item.node.kind === "scalar" ? [item] : this.itemsOf(item);
     return items.flatMap((one) => {
       if (one.node.kind === "scalar" && one.node.value !== null) return [{ text: String(one.node.value), spot: one }];
@@ -128,15 +133,15 @@ export class Fields implements Spot {
 
   /** Members by name, all marked as read. */
   entries(): readonly (readonly [string, Item])[] {
-    return [...this.#node.members.keys()].flatMap((name) => {
-      const item = this.item(name);
-      return item === null ? [] : [[name, item] as const];
-    });
+    return this.#entriesOf([...this.#node.members.keys()]);
   }
 
   /** Members that have not been read yet and are not empty. */
   unread(): readonly (readonly [string, Item])[] {
-    const names = [...this.#node.members.keys()].filter((name) => !this.#read.has(name));
+    return this.#entriesOf([...this.#node.members.keys()].filter((name) => !this.#read.has(name)));
+  }
+
+  #entriesOf(names: readonly string[]): readonly (readonly [string, Item])[] {
     return names.flatMap((name) => {
       const item = this.item(name);
       return item === null ? [] : [[name, item] as const];

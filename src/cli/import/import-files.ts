@@ -1,7 +1,7 @@
 import { Document, isCollection, isMap, isNode, isPair, isScalar, type Node, type Pair } from "yaml";
-import type { JsonObject, JsonValue } from "../../../canon/json.ts";
-import type { Spot } from "../source/fields.ts";
-import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import type { Spot } from "./fields.ts";
+import type { ImportedConfiguration } from "./configuration/imported-configuration.ts";
 import { type WrittenRow, type WrittenSections, sectionsOf } from "./routes-json.ts";
 
 /** Models up to which one file is easier to read than several. */

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PLAIN, type Behaviour } from "../../mock/behaviour.ts";
-import { headerWords, modelWords, parseBehaviour, VOCABULARY } from "../../mock/words.ts";
+import { headerSettings, modelSettings, parseBehaviour, VOCABULARY } from "../../mock/settings.ts";
 
 const understood: [string, Partial<Behaviour>][] = [
   ["delay=50ms", { delay: 50 }],
@@ -41,13 +41,13 @@ const understood: [string, Partial<Behaviour>][] = [
 ];
 
 test.each(understood)("understands %s", (text, expected) => {
-  expect(parseBehaviour(headerWords(text))).toEqual({ behaviour: { ...PLAIN, ...expected } });
+  expect(parseBehaviour(headerSettings(text))).toEqual({ behaviour: { ...PLAIN, ...expected } });
 });
 
-test("the same words mean the same after a model's name", () => {
-  const { base, words } = modelWords("gpt-5+cut=after-2+delay=50ms");
+test("the same settings mean the same after a model's name", () => {
+  const { base, settings } = modelSettings("gpt-5+cut=after-2+delay=50ms");
   expect(base).toBe("gpt-5");
-  expect(parseBehaviour(words)).toEqual(parseBehaviour(headerWords(" cut=after-2 ;delay=50ms; ")));
+  expect(parseBehaviour(settings)).toEqual(parseBehaviour(headerSettings(" cut=after-2 ;delay=50ms; ")));
 });
 
 const refused: [string, string][] = [
@@ -82,7 +82,7 @@ const refused: [string, string][] = [
 ];
 
 test.each(refused)("refuses %s and says %s", (text, part) => {
-  const parsed = parseBehaviour(headerWords(text));
+  const parsed = parseBehaviour(headerSettings(text));
   expect("problem" in parsed ? parsed.problem : "understood").toContain(part);
 });
 
@@ -91,8 +91,8 @@ describe("any text", () => {
     fc.assert(
       fc.property(
         fc.array(fc.oneof(fc.string(), fc.constantFrom("cut", "size=1kB", "429", "delay=1ms")), { maxLength: 5 }),
-        (words) => {
-          const parsed = parseBehaviour(words);
+        (settings) => {
+          const parsed = parseBehaviour(settings);
           if ("behaviour" in parsed) expect(Object.keys(parsed.behaviour)).toEqual(Object.keys(PLAIN));
           else expect(parsed.problem.length).toBeLessThan(800);
         },
@@ -101,12 +101,12 @@ describe("any text", () => {
   });
 });
 
-test("the documentation has the table of words (npm run generate writes it)", () => {
+test("the documentation has the table of settings (npm run generate writes it)", () => {
   const page = new URL("../../docs/mock.md", import.meta.url);
   const text = readFileSync(page, "utf8");
   const rows = VOCABULARY.map(({ form, meaning }) => `| \`${form.replaceAll("|", "\\|")}\` | ${meaning} |`);
-  const table = ["| Word | Meaning |", "|---|---|", ...rows].join("\n");
-  const written = text.replace(/(?<=<!-- words -->\n\n)[^]*?(?=\n\n<!-- end of words -->)/, () => table);
+  const table = ["| Setting | Meaning |", "|---|---|", ...rows].join("\n");
+  const written = text.replace(/(?<=<!-- settings -->\n\n)[^]*?(?=\n\n<!-- end of settings -->)/, () => table);
   expect(written).toContain(table);
   if (process.env["UPDATE_DOCS"] === "1") writeFileSync(page, written);
   else expect(text).toBe(written);

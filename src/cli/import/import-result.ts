@@ -1,6 +1,48 @@
-import type { Outcome } from "./import-report.ts";
-import type { ImportResult } from "./result.ts";
-import { SIMULATED } from "../write/import-files.ts";
+import type { Diagnostic } from "../../canon/diagnostic.ts";
+import type { ReportEntry, SecretEntry, Outcome } from "./import-report.ts";
+import { SIMULATED } from "./import-files.ts";
+
+/** Everything that an import has to say. */
+export interface ImportResult {
+  readonly source: string;
+  /** The source's file as messages print it. */
+  readonly file: string;
+  /** Files written, besides the report. */
+  readonly files: readonly string[];
+  readonly entries: readonly ReportEntry[];
+  readonly secrets: readonly SecretEntry[];
+  readonly check: {
+    readonly errors: readonly Diagnostic[];
+    readonly warnings: readonly Diagnostic[];
+    /** SHA-256 of the table; `null` where it has an error. */
+    readonly revision: string | null;
+  };
+  /** Commands to make keys of the source again. */
+  readonly keys: readonly string[];
+  /** A request that the simulated provider answers; `null` where no route generates. */
+  readonly firstRequest: { readonly workspace: string; readonly body: string } | null;
+}
+
+/** The report for programs; `format` is the version of its shape. */
+export function formatImportJson({ check, ...result }: ImportResult): string {
+  const finding = ({ code, severity, file, line, message }: ImportResult["check"]["errors"][number]) => ({
+    code,
+    severity,
+    file,
+    line,
+    message,
+  });
+  const report = {
+    format: 1,
+    ...result,
+    check: {
+      revision: check.revision,
+      errors: check.errors.map(finding),
+      warnings: check.warnings.map(finding),
+    },
+  };
+  return `${JSON.stringify(report, null, 2)}\n`;
+}
 
 const TITLES: Readonly<Record<Outcome, string>> = {
   decide: "To decide by hand",
@@ -17,7 +59,9 @@ export function formatImportMarkdown(result: ImportResult): string {
   const sections = ORDER.flatMap((outcome) => {
     const entries = result.entries.filter((entry) => entry.outcome === outcome);
     if (entries.length === 0) return [];
-    const rows = entries.map(({ file, line, source, text }) => `| ${file}:${line} | ${code(source)} | ${cell(text)} |`);
+    const rows = entries.map(
+      ({ file, line, source, text }) => `| ${file}:${line} | ${codeSpan(source)} | ${cell(text)} |`,
+    );
     return [`## ${TITLES[outcome]}\n\n| Line | Source | What |\n|---|---|---|\n${rows.join("\n")}\n`];
   });
   const counts = ORDER.map(
@@ -35,7 +79,7 @@ ${counts.join("\n")}
 ${checkText(result)}
 ${tryText(result)}
 ${secretsText(result)}${keysText(result)}${sections.join("\n")}
-Files: ${result.files.map(code).join(", ")}.
+Files: ${result.files.map(codeSpan).join(", ")}.
 `;
 }
 
@@ -80,7 +124,7 @@ function secretsText({ secrets }: ImportResult): string {
       literals.length === 0
         ? "named by the source, or the usual one of the provider"
         : `${lines} holds the key itself: put it into the environment, and replace it where the source is in git`;
-    return `| ${code(variable)} | ${what} |`;
+    return `| ${codeSpan(variable)} | ${what} |`;
   });
   return `## Secrets to set\n\n| Variable | Where the source has it |\n|---|---|\n${rows.join("\n")}\n\n`;
 }
@@ -90,7 +134,7 @@ function keysText({ keys }: ImportResult): string {
   return `## Keys to make\n\nKeys of the source cannot be imported. These commands create keys with the same grants:\n\n\`\`\`sh\n${keys.join("\n")}\n\`\`\`\n\n`;
 }
 
-function code(text: string): string {
+function codeSpan(text: string): string {
   return `\`${text.replaceAll("`", "'")}\``;
 }
 
