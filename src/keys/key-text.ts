@@ -6,6 +6,8 @@ import { crc32 } from "node:zlib";
  * Public id, secret and checksum are base62 and of fixed length, so the parts are found from the end without searching.
  */
 const PREFIX = "sbx_";
+/** In front of the JWT of an exchanged token, so that people and secret scanners know one. No service key has a dot. */
+export const TOKEN_PREFIX = "sbx_x_";
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const PUBLIC_ID_LENGTH = 12;
 /** 33 characters of base62 hold 196 bits. */
@@ -83,6 +85,11 @@ export function publicIdOf(text: string): string | null {
   }
   if (readChecksum(text, checksumAt) !== crc32(text.slice(0, checksumAt))) return null;
   return publicId;
+}
+
+/** Whether a text is meant as an exchanged token; nothing is said of its worth. */
+export function isToken(text: string): boolean {
+  return text.startsWith(TOKEN_PREFIX) && text.includes(".");
 }
 
 /** Whether a text contains a service key or token, or most of one. */

@@ -9,15 +9,12 @@ import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import type { IssuerStore } from "./issuer-store.ts";
 import type { Clock } from "../key-record.ts";
 import type { OpenKeyRing } from "../key-ring.ts";
-import type { RandomBytes } from "../key-text.ts";
+import { isToken, TOKEN_PREFIX, type RandomBytes } from "../key-text.ts";
 import type { RuleHolder } from "../rule-holder.ts";
 import { ISSUER, TOKEN_TYPE, readClaims, tokenClaims, type Token } from "./claims.ts";
 import { IssuerRing } from "./issuer-ring.ts";
 import { SigningKeys } from "./signing-key.ts";
 import { TokenCounters, type CountedToken } from "./token-counters.ts";
-
-/** In front of the JWT, so that people and secret scanners know one. No service key has a dot. */
-const PREFIX = "sbx_x_";
 
 /** Characters; it must fit into a header of 16 KB. */
 const LONGEST = 4_096;
@@ -73,10 +70,6 @@ function countedToken({ workspace, expiresAt, narrowed }: Identity): CountedToke
   return { tokenId: narrowed.tokenId, ceilings: narrowed.ceilings, workspace, expiresAt };
 }
 
-function isToken(text: string): boolean {
-  return text.startsWith(PREFIX) && text.includes(".");
-}
-
 /** What a token is of: a key, or a rule for workloads. */
 interface Parent {
   readonly identity: Identity;
@@ -122,7 +115,7 @@ class Parents {
 }
 
 async function verify(parents: Parents, issuers: IssuerRing, text: string, now: number): Promise<TokenVerification> {
-  if (!isToken(text) || text.length > LONGEST || !isCanonical(text.slice(PREFIX.length))) return INVALID;
+  if (!isToken(text) || text.length > LONGEST || !isCanonical(text.slice(TOKEN_PREFIX.length))) return INVALID;
   try {
     const { payload, isExpired } = await verifySignature(issuers, text, now);
     const token = readClaims(payload);
@@ -160,7 +153,7 @@ async function verifySignature(
 ): Promise<{ readonly payload: JWTPayload; readonly isExpired: boolean }> {
   try {
     const { payload } = await jwtVerify(
-      text.slice(PREFIX.length),
+      text.slice(TOKEN_PREFIX.length),
       async ({ kid }) => {
         const key = typeof kid === "string" ? await issuers.find(kid) : null;
         if (key === null) throw new UnknownIssuerError();
@@ -213,7 +206,7 @@ function prepare(
         const jwt = await new SignJWT(claims)
           .setProtectedHeader({ alg: "EdDSA", typ: TOKEN_TYPE, kid })
           .sign(privateKey);
-        const token = `${PREFIX}${jwt}`;
+        const token = `${TOKEN_PREFIX}${jwt}`;
         return token.length > LONGEST ? { fault: "too_large" } : { token };
       } catch (error) {
         if (error instanceof StoreUnavailableError) return { fault: "unavailable" };
