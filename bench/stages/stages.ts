@@ -5,7 +5,7 @@ import { upstreamFor } from "../../src/dialects/upstreams.ts";
 import { planExchange } from "../../src/dialects/translation/exchange-plan.ts";
 import type { ClientAnswer, RelayOutcome } from "../../src/dispatch/attempt.ts";
 import { relayPlan } from "../../src/dispatch/relay-plan.ts";
-import { arrangedPlan } from "../../src/http/arranged-plan.ts";
+import { arrangedPlan } from "../../src/dispatch/arrange.ts";
 import { admit } from "../../src/http/authenticate.ts";
 import { readBounds, commonHeaders } from "../../src/http/heads.ts";
 import { INFERENCE_ENDPOINTS } from "../../src/http/contract/inference-endpoints.ts";

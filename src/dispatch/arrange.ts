@@ -1,8 +1,135 @@
-import type { Candidate } from "../canon/decision.ts";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Candidate, RouteDecision } from "../canon/decision.ts";
 import type { Percentiles, ProviderPreferences } from "../canon/preferences.ts";
-import { isDrawn, orderTier, type Circumstances as TierCircumstances } from "./balance.ts";
+import type { InferenceRequest } from "../canon/request.ts";
+import type { RouteRow } from "../canon/table.ts";
+import { isDrawn, orderTier, type Circumstances as TierCircumstances, type StickyKeyOf } from "./balance.ts";
+import { PERCENTILES, type EndpointTracker } from "./endpoint-tracker.ts";
 import type { HealthState } from "./health.ts";
-import { PERCENTILES } from "./measures.ts";
+
+/** Headers by which clients name a conversation; the first that is there counts. */
+const SESSION_HEADERS = ["x-session-id", "session_id", "session-id", "x-claude-code-session-id"];
+
+/** A plan as it is tried. */
+interface ArrangedPlan {
+  /** In the order to try. */
+  readonly plan: readonly Candidate[];
+  /** How many of them, from the first, are in service. */
+  readonly inService: number;
+}
+
+/** What the arrangement looks at in a request; `body` is empty where a simulation has only the shape of one. */
+type ArrangedRequest = Pick<InferenceRequest, "preferences" | "body" | "reader">;
+
+/** What the process knows of its endpoints, and the keys of conversations. */
+interface Arranger {
+  readonly endpoints: Pick<EndpointTracker, "measuresOf" | "healthStateOf" | "claimTrial">;
+  readonly stickyKeyOf: StickyKeyOf;
+}
+
+/**
+ * The plan in the order in which to try it now: what was decided says where a request may go, what is measured says where it goes first. Where the request is
+ * to find out whether an endpoint has recovered, others leave that endpoint out meanwhile: do not call this for a request that will not be made.
+ */
+export function arrangedPlan(
+  arranger: Arranger,
+  decision: RouteDecision,
+  route: RouteRow,
+  request: ArrangedRequest,
+  headers: IncomingHttpHeaders,
+): ArrangedPlan {
+  const { plan, maxCandidates } = decision;
+  if (plan.length === 1) return { plan, inService: 1 };
+  const now = performance.now();
+  const wishes = wishesOf(arranger, decision, route, request, headers);
+  const { order, out } = arrangeCall(arranger.endpoints, plan, wishes, now, Math.random);
+  const inService = order.length - out.length;
+  return { plan: maxCandidates === null ? order : order.slice(0, maxCandidates), inService };
+}
+
+/** The order in which a call that began now would try the plan. */
+export interface ForeseenPlan {
+  /** The whole plan; a call tries as many of it, from the first, as the decision allows. */
+  readonly order: readonly Candidate[];
+  /** `order` is one draw of several: the next call may draw another one. */
+  readonly isByChance: boolean;
+}
+
+/** What {@link arrangedPlan} would give for a request that is not made: the same measurements and the same function, and nothing is reserved. */
+export function foreseenPlan(
+  arranger: Arranger,
+  decision: RouteDecision,
+  route: RouteRow,
+  request: ArrangedRequest,
+  headers: IncomingHttpHeaders,
+): ForeseenPlan {
+  const wishes = wishesOf(arranger, decision, route, request, headers);
+  const circumstances = circumstancesOf(arranger.endpoints, wishes, performance.now(), Math.random);
+  const arrangement = arrange(decision.plan, circumstances);
+  return { order: arrangement.order, isByChance: isArrangedByChance(decision.plan, arrangement, circumstances) };
+}
+
+/** What the route, the caller and the policies say of the order. */
+type Wishes = Pick<Circumstances, "maxEjectedShare" | "isOrdered" | "preferences" | "stickyKey">;
+
+function wishesOf(
+  { stickyKeyOf }: Arranger,
+  decision: RouteDecision,
+  { maxEjectedShare }: RouteRow,
+  request: ArrangedRequest,
+  headers: IncomingHttpHeaders,
+): Wishes {
+  const isSticky = decision.plan.some(({ balance }) => balance === "sticky");
+  const stickyKey = isSticky ? stickyKeyOf(request, sessionOf(headers)) : null;
+  return { maxEjectedShare, isOrdered: isOrdered(decision, request), preferences: request.preferences, stickyKey };
+}
+
+/** Arranges for a call that is made now. @param now milliseconds, on the clock of the endpoints. @param random from 0 up to, and without, 1. */
+export function arrangeCall(
+  endpoints: Arranger["endpoints"],
+  plan: readonly Candidate[],
+  wishes: Wishes,
+  now: number,
+  random: () => number,
+): Arrangement {
+  const arrangement = arrange(plan, circumstancesOf(endpoints, wishes, now, random));
+  if (arrangement.trial !== null) endpoints.claimTrial(arrangement.trial.endpoint.id, now);
+  return arrangement;
+}
+
+export function circumstancesOf(
+  endpoints: Arranger["endpoints"],
+  { maxEjectedShare, isOrdered: isInOrder, preferences, stickyKey }: Wishes,
+  now: number,
+  random: () => number,
+): Circumstances {
+  return {
+    measuresOf: (endpointId) => endpoints.measuresOf(endpointId),
+    healthStateOf: (endpointId) => endpoints.healthStateOf(endpointId, now),
+    maxEjectedShare,
+    isOrdered: isInOrder,
+    preferences,
+    stickyKey,
+    now,
+    random,
+  };
+}
+
+/** A policy that prefers a region has spoken after the caller; so has the caller who gave an order. */
+function isOrdered({ obligations }: RouteDecision, { preferences }: ArrangedRequest): boolean {
+  return (
+    preferences?.order !== undefined ||
+    obligations.some(({ kind, effect }) => kind === "prefer_region" && effect === "applied")
+  );
+}
+
+function sessionOf(headers: IncomingHttpHeaders): string | null {
+  for (const name of SESSION_HEADERS) {
+    const value = headers[name];
+    if (typeof value === "string" && value !== "") return value;
+  }
+  return null;
+}
 
 /** What the order of a plan depends on, as of now. */
 export interface Circumstances extends TierCircumstances {
@@ -22,7 +149,7 @@ interface SetAside {
   readonly until: number;
 }
 
-export interface Arrangement {
+interface Arrangement {
   /** Every candidate of the plan, in the order in which to try them now. */
   readonly order: readonly Candidate[];
   /** Those at the end of `order`, in that order. */
@@ -51,7 +178,7 @@ export function arrange(plan: readonly Candidate[], circumstances: Circumstances
  *
  * @param out of the arrangement: candidates at its end have no part in a draw.
  */
-export function isArrangedByChance(
+function isArrangedByChance(
   plan: readonly Candidate[],
   { out }: Arrangement,
   circumstances: TierCircumstances,
@@ -89,8 +216,8 @@ function byPreferredSpeed(plan: readonly Candidate[], circumstances: Circumstanc
     if (measures === null) return false;
     const { now } = circumstances;
     return (
-      missesAny(latency, (share) => measures.firstToken(share, now), isSlower) ||
-      missesAny(throughput, (share) => measures.throughput(share, now), isLess)
+      missesAny(latency, (share) => measures.firstToken.percentile(share, now), isSlower) ||
+      missesAny(throughput, (share) => measures.throughput.percentile(share, now), isLess)
     );
   };
   const slow = new Set(plan.filter(misses));

@@ -91,14 +91,6 @@ export function notTried(
 /** Of a call that ended in an exception: nothing is learnt of its candidate. */
 export const ABANDONED = notTried("abandoned");
 
-/** @param duration milliseconds of the whole call. @returns `null` where the provider did not count. */
-export function tokensPerSecond({ firstToken, usage }: CallEnd<unknown>, duration: number): number | null {
-  const tokens = usage?.output ?? 0;
-  // A whole answer shows its tokens at once: its time is all that there is.
-  const span = duration - (firstToken ?? 0);
-  return tokens > 0 && span > 0 ? (tokens * 1000) / span : null;
-}
-
 /** One request to be answered by the first candidate of its plan that can. */
 export interface RelayJob extends WalkJob {
   readonly request: InferenceRequest;

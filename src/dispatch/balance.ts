@@ -1,7 +1,7 @@
 import { hash, createHmac, randomBytes } from "node:crypto";
 import type { Candidate } from "../canon/decision.ts";
 import type { Balance } from "../canon/table.ts";
-import { PERCENTILES, type Measures } from "./measures.ts";
+import { PERCENTILES, type Measures } from "./endpoint-tracker.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 
 /** What the order inside a tier depends on. */
@@ -153,7 +153,7 @@ function slownessOf(
 ): (candidate: Candidate) => number {
   const slowness = new Map<Candidate, number | null>();
   for (const candidate of tier) {
-    const rate = measuresOf(candidate.endpoint.id)?.throughput(PERCENTILES.p50, now) ?? null;
+    const rate = measuresOf(candidate.endpoint.id)?.throughput.percentile(PERCENTILES.p50, now) ?? null;
     slowness.set(candidate, rate === null ? null : -rate);
   }
   const best = least([...slowness.values()]) ?? 0;

@@ -1,4 +1,4 @@
-import type { QueueSettings } from "../canon/table.ts";
+import type { EndpointRow, QueueSettings } from "../canon/table.ts";
 
 /** Gives a slot back. The first call counts; later ones do nothing. */
 export type Release = () => void;
@@ -14,7 +14,7 @@ export class ConcurrencyLimiter {
   #limit: number;
   #queue: QueueSettings;
   #inFlight = 0;
-  readonly #waiting = new WaitingQueue<Settle>();
+  readonly #waiting = new InFlightList<Settle>();
 
   /** @param limit calls at once, at least 1. */
   constructor(limit: number, queue: QueueSettings) {
@@ -29,7 +29,7 @@ export class ConcurrencyLimiter {
 
   /** Calls in the queue. Above its size only after that was lowered. */
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waiting.size;
   }
 
   get queue(): QueueSettings {
@@ -54,7 +54,7 @@ export class ConcurrencyLimiter {
   enter(deadline: number, signal?: AbortSignal): Promise<Release | null> {
     if (signal?.aborted === true) return Promise.resolve(null);
     const release = this.tryEnter();
-    if (release !== null || this.#waiting.length >= this.#queue.size) return Promise.resolve(release);
+    if (release !== null || this.#waiting.size >= this.#queue.size) return Promise.resolve(release);
     const wait = Math.min(this.#queue.wait, deadline - performance.now());
     return wait > 0 ? this.#wait(wait, signal) : Promise.resolve(null);
   }
@@ -72,7 +72,7 @@ export class ConcurrencyLimiter {
   #wait(milliseconds: number, signal: AbortSignal | undefined): Promise<Release | null> {
     return new Promise((resolve) => {
       const settle: Settle = (release) => {
-        this.#waiting.remove(node);
+        leave();
         clearTimeout(timer);
         // The signal may outlive many waits: what stays on it stays in memory.
         signal?.removeEventListener("abort", giveUp);
@@ -81,7 +81,7 @@ export class ConcurrencyLimiter {
       const giveUp = (): void => settle(null);
       const timer = setTimeout(giveUp, milliseconds);
       signal?.addEventListener("abort", giveUp);
-      const node = this.#waiting.join(settle);
+      const leave = this.#waiting.enter(settle);
     });
   }
 
@@ -100,7 +100,7 @@ export class ConcurrencyLimiter {
   #admit(): void {
     while (this.#inFlight < this.#limit) {
       const settle = this.#waiting.first;
-      if (settle === undefined) return;
+      if (settle === null) return;
       settle(this.#take());
     }
   }
@@ -116,6 +116,28 @@ export interface EndpointLimiter {
    * @param deadline on the clock of `performance.now()`.
    */
   enter(deadline: number, signal?: AbortSignal): Promise<Release | null>;
+}
+
+/**
+ * What admits calls to each endpoint of a provider.
+ *
+ * @param own limits of the endpoints that have one of their own, by endpoint id.
+ * @returns a look-up; it throws for a row that is none of these, which is a bug of the caller.
+ */
+export function limiterOf(
+  provider: ConcurrencyLimiter,
+  own: ReadonlyMap<string, ConcurrencyLimiter>,
+  endpoints: readonly EndpointRow[],
+): (endpoint: EndpointRow) => EndpointLimiter {
+  const limiters = new Map(
+    endpoints.map(({ id }): [string, EndpointLimiter] => [id, endpointLimiter(provider, own.get(id) ?? null)]),
+  );
+  return ({ id }) => {
+    const found = limiters.get(id);
+    // Let through as one without a limit, it would go unnoticed.
+    if (found === undefined) throw new Error("connections: an endpoint of another table or provider");
+    return found;
+  };
 }
 
 /** The way through both limits, or through the provider's alone where the endpoint has none of its own. */
@@ -161,45 +183,58 @@ function withBoth(releaseEndpoint: Release, releaseProvider: Release | null): Re
   };
 }
 
-/** A member's node of the queue. */
-interface Node<Member> {
-  readonly member: Member;
-  before: Node<Member> | null;
-  after: Node<Member> | null;
+interface Node<Value> {
+  value: Value | null;
+  before: Node<Value> | null;
+  after: Node<Value> | null;
 }
 
 /**
- * First come, first out, and any member may be removed at any time: each in constant time. A `Set` does the same, but looks for its first member from
- * the start of its memory, past all that were removed from there: a queue of a hundred thousand then empties ten times as slowly.
+ * The values in flight, where thousands come and go each second, or wait: a linked list, in the order of arrival.
+ *
+ * Not a Set or a Map: the tables that one of those outgrows keep what stood in them until the engine collects its old
+ * space, and with it everything that a request holds.
  */
-class WaitingQueue<Member> {
-  #first: Node<Member> | null = null;
-  #last: Node<Member> | null = null;
-  #length = 0;
+export class InFlightList<Value> {
+  readonly #ends: Node<Value> = { value: null, before: null, after: null };
+  #last = this.#ends;
+  #size = 0;
 
-  get length(): number {
-    return this.#length;
+  get size(): number {
+    return this.#size;
   }
 
-  get first(): Member | undefined {
-    return this.#first?.member;
+  /** The one that came before all others; `null` where there is none. */
+  get first(): Value | null {
+    return this.#ends.after?.value ?? null;
   }
 
-  join(member: Member): Node<Member> {
-    const node: Node<Member> = { member, before: this.#last, after: null };
-    if (this.#last === null) this.#first = node;
-    else this.#last.after = node;
+  /** @returns takes it out again; safe to call twice. */
+  enter(value: Value): () => void {
+    const node: Node<Value> = { value, before: this.#last, after: null };
+    this.#last.after = node;
     this.#last = node;
-    this.#length += 1;
-    return node;
+    this.#size += 1;
+    return () => this.#remove(node);
   }
 
-  /** Takes a member out; once for each. */
-  remove({ before, after }: Node<Member>): void {
-    if (before === null) this.#first = after;
-    else before.after = after;
+  /** Calls with each value, in the order in which they came; not with those that are removed or added meanwhile. */
+  each(call: (value: Value) => void): void {
+    const nodes: Node<Value>[] = [];
+    for (let node = this.#ends.after; node !== null; node = node.after) nodes.push(node);
+    for (const { value } of nodes) if (value !== null) call(value);
+  }
+
+  #remove(node: Node<Value>): void {
+    const { before, after } = node;
+    if (before === null) return;
+    before.after = after;
     if (after === null) this.#last = before;
     else after.before = before;
-    this.#length -= 1;
+    // A removed node must not reference others: it may stay in old space long after.
+    node.value = null;
+    node.before = null;
+    node.after = null;
+    this.#size -= 1;
   }
 }

@@ -4,7 +4,7 @@ import { canonicalJson } from "../canon/json.ts";
 import type { EndpointRow, ProviderRow, QueueSettings, RoutingTable } from "../canon/table.ts";
 import type { Authorize } from "./credentials/authorization.ts";
 import { guardedConnector, ProviderClient, type Reach } from "./provider-client.ts";
-import { ConcurrencyLimiter, endpointLimiter, type EndpointLimiter } from "./concurrency-limiter.ts";
+import { ConcurrencyLimiter, limiterOf, type EndpointLimiter } from "./concurrency-limiter.ts";
 
 /** Everything that a call to one provider needs and that does not change from call to call. */
 export interface Connection {
@@ -163,22 +163,6 @@ interface Taken {
   readonly limiters: string[];
   readonly endpointLimiters: string[];
   readonly authorizers: string[];
-}
-
-function limiterOf(
-  provider: ConcurrencyLimiter,
-  own: ReadonlyMap<string, ConcurrencyLimiter>,
-  endpoints: readonly EndpointRow[],
-): Connection["limiterOf"] {
-  const limiters = new Map(
-    endpoints.map(({ id }): [string, EndpointLimiter] => [id, endpointLimiter(provider, own.get(id) ?? null)]),
-  );
-  return ({ id }) => {
-    const found = limiters.get(id);
-    // Let through as one without a limit, it would go unnoticed.
-    if (found === undefined) throw new Error("connections: an endpoint of another table or provider");
-    return found;
-  };
 }
 
 /** The limiter under the id. One that is in use already gets these limits. */

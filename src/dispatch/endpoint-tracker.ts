@@ -1,10 +1,6 @@
-import type { Candidate } from "../canon/decision.ts";
-import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
-import type { ProviderPreferences } from "../canon/preferences.ts";
-import type { HealthSettings, RouteRow } from "../canon/table.ts";
-import { arrange, isArrangedByChance, type Arrangement, type Circumstances } from "./arrange.ts";
+import type { UpstreamFailure } from "../canon/failure.ts";
+import type { HealthSettings } from "../canon/table.ts";
 import { Health, HEALTHY, type HealthState } from "./health.ts";
-import { Measures, PERCENTILES } from "./measures.ts";
 
 /** What a call has shown of the endpoint where it went. */
 export interface CallOutcome {
@@ -13,29 +9,6 @@ export interface CallOutcome {
   readonly firstToken: number | null;
   /** Output tokens a second; `null` where the provider did not count. */
   readonly tokensPerSecond: number | null;
-}
-
-/** The status of an endpoint, for people to read. Measures are `null` where there are none. */
-interface EndpointStatus {
-  readonly state: HealthState["state"];
-  /** When the state ends by itself, on the caller's clock; `null` where it does not. */
-  readonly until: number | null;
-  /** The latest failure that counted against it; `null` where it is healthy. */
-  readonly failure: FailureKind | null;
-  readonly consecutive_failures: number;
-  /**
-   * Time to the first token, milliseconds. `recent` is what `sort: latency` compares (peak EWMA, before the calls under way); `age`: milliseconds since
-   * the latest measurement.
-   */
-  readonly latency: {
-    readonly p50: number | null;
-    readonly p90: number | null;
-    readonly recent: number | null;
-    readonly age: number | null;
-  };
-  /** Tokens per second, and milliseconds since the latest measurement. */
-  readonly throughput: { readonly p50: number | null; readonly age: number | null };
-  readonly in_flight: number;
 }
 
 interface TrackedEndpoint {
@@ -67,58 +40,21 @@ export class EndpointTracker {
     this.#changed = changed;
   }
 
-  /**
-   * The order in which one request tries its plan now. Where it is to find out whether an endpoint has recovered, other requests leave that endpoint out
-   * meanwhile: do not call this for a request that will not be made.
-   *
-   * @param stickyKey see {@link StickyKeyOf}; means nothing where no tier is sticky.
-   * @param random from 0 up to, and without, 1.
-   */
-  arrange(
-    plan: readonly Candidate[],
-    route: Pick<RouteRow, "maxEjectedShare"> & Pick<Circumstances, "isOrdered">,
-    preferences: ProviderPreferences | null,
-    stickyKey: string | null,
-    now: number,
-    random: () => number,
-  ): Arrangement {
-    const arrangement = arrange(plan, this.#circumstances(route, preferences, stickyKey, now, random));
-    const { trial } = arrangement;
-    if (trial !== null) this.#endpoints.get(trial.endpoint.id)?.health.claimTrial(now);
-    return arrangement;
+  /** `null`: nothing is known of the endpoint yet. */
+  measuresOf(endpointId: string): Measures | null {
+    return this.#endpoints.get(endpointId)?.measures ?? null;
   }
 
-  /** The order that {@link arrange} would give for a call that began now, for a request that is not made: nothing is reserved. */
-  foresee(
-    plan: readonly Candidate[],
-    route: Pick<RouteRow, "maxEjectedShare"> & Pick<Circumstances, "isOrdered">,
-    preferences: ProviderPreferences | null,
-    stickyKey: string | null,
-    now: number,
-    random: () => number,
-  ): Arrangement & { readonly isByChance: boolean } {
-    const circumstances = this.#circumstances(route, preferences, stickyKey, now, random);
-    const arrangement = arrange(plan, circumstances);
-    return { ...arrangement, isByChance: isArrangedByChance(plan, arrangement, circumstances) };
+  healthStateOf(endpointId: string, now: number): HealthState {
+    const tracked = this.#endpoints.get(endpointId);
+    if (tracked === undefined) return HEALTHY;
+    const settings = this.#settingsOf(endpointId);
+    return settings === null ? HEALTHY : tracked.health.healthState(settings, now);
   }
 
-  #circumstances(
-    { maxEjectedShare, isOrdered }: Pick<RouteRow, "maxEjectedShare"> & Pick<Circumstances, "isOrdered">,
-    preferences: ProviderPreferences | null,
-    stickyKey: string | null,
-    now: number,
-    random: () => number,
-  ): Circumstances {
-    return {
-      measuresOf: (endpointId) => this.#endpoints.get(endpointId)?.measures ?? null,
-      healthStateOf: (endpointId) => this.#healthStateOf(endpointId, now),
-      maxEjectedShare,
-      isOrdered,
-      preferences,
-      stickyKey,
-      now,
-      random,
-    };
+  /** One request is to find out whether the endpoint has recovered; others leave it out meanwhile. */
+  claimTrial(endpointId: string, now: number): void {
+    this.#endpoints.get(endpointId)?.health.claimTrial(now);
   }
 
   /** A call begins. `end` follows, once, whatever becomes of it. */
@@ -143,26 +79,29 @@ export class EndpointTracker {
     this.#dropIfDone(endpointId, tracked);
   }
 
-  status(endpointId: string, now: number): EndpointStatus {
-    const tracked = this.#endpoints.get(endpointId);
-    const healthState = this.#healthStateOf(endpointId, now);
+  /** For people to read. Measures are `null` where there are none. */
+  status(endpointId: string, now: number) {
+    const { health, measures } = this.#endpoints.get(endpointId) ?? UNUSED;
+    const healthState = this.healthStateOf(endpointId, now);
     const isOut = healthState.state === "ejected" || healthState.state === "rate_limited";
     return {
       state: healthState.state,
+      /** When the state ends by itself, on the caller's clock; `null` where it does not. */
       until: isOut ? healthState.until : null,
-      failure: healthState.state === "healthy" ? null : (tracked?.health.latestFailure ?? null),
-      consecutive_failures: tracked?.health.failuresInARow ?? 0,
+      /** The latest failure that counted against it; `null` where it is healthy. */
+      failure: healthState.state === "healthy" ? null : health.latestFailure,
+      consecutive_failures: health.failuresInARow,
+      /** Time to the first token, milliseconds. */
       latency: {
-        p50: tracked?.measures.firstToken(PERCENTILES.p50, now) ?? null,
-        p90: tracked?.measures.firstToken(PERCENTILES.p90, now) ?? null,
-        recent: tracked?.measures.peakFirstToken(now) ?? null,
-        age: tracked?.measures.firstTokenAge(now) ?? null,
+        p50: measures.firstToken.percentile(PERCENTILES.p50, now),
+        p90: measures.firstToken.percentile(PERCENTILES.p90, now),
+        /** What `sort: latency` compares (peak EWMA, before the calls under way). */
+        recent: measures.peakFirstToken(now),
+        age: measures.firstToken.age(now),
       },
-      throughput: {
-        p50: tracked?.measures.throughput(PERCENTILES.p50, now) ?? null,
-        age: tracked?.measures.throughputAge(now) ?? null,
-      },
-      in_flight: tracked?.measures.inFlight ?? 0,
+      /** Tokens per second. */
+      throughput: { p50: measures.throughput.percentile(PERCENTILES.p50, now), age: measures.throughput.age(now) },
+      in_flight: measures.inFlight,
     };
   }
 
@@ -206,13 +145,6 @@ export class EndpointTracker {
     else if (isOut && !health.isOut) this.#changed(endpointId, "readmitted", health.timesEjected);
   }
 
-  #healthStateOf(endpointId: string, now: number): HealthState {
-    const tracked = this.#endpoints.get(endpointId);
-    if (tracked === undefined) return HEALTHY;
-    const settings = this.#settingsOf(endpointId);
-    return settings === null ? HEALTHY : tracked.health.healthState(settings, now);
-  }
-
   #tracked(endpointId: string): TrackedEndpoint {
     const known = this.#endpoints.get(endpointId);
     if (known !== undefined) return known;
@@ -225,3 +157,135 @@ export class EndpointTracker {
     if (tracked.isRetired && tracked.measures.inFlight === 0) this.#endpoints.delete(endpointId);
   }
 }
+
+/**
+ * Milliseconds in which a peak falls to a third (1/e). Answers of models take seconds and come by the minute: what fades faster is forgotten before the
+ * next request can use it, and what does not fade keeps an endpoint from ever being tried again.
+ */
+export const FADE = 60_000;
+
+/** Percentiles that callers may set bounds for, as shares. */
+export const PERCENTILES = { p50: 0.5, p75: 0.75, p90: 0.9, p99: 0.99 } as const;
+
+/** What has been measured at one endpoint. A value that was not measured is `null`, never a number that could be taken for one. */
+export class Measures {
+  /** Milliseconds to the first token. */
+  readonly firstToken = new RecentSamples("lower");
+  /** Tokens a second. */
+  readonly throughput = new RecentSamples("higher");
+  #peak: number | null = null;
+  #peakAt = 0;
+  #inFlight = 0;
+
+  /** Calls under way. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  begin(): void {
+    this.#inFlight += 1;
+  }
+
+  /** @param firstToken milliseconds. @param tokensPerSecond both `null` where the call had none to measure. */
+  end(firstToken: number | null, tokensPerSecond: number | null, now: number): void {
+    this.#inFlight = Math.max(this.#inFlight - 1, 0);
+    if (isSample(firstToken)) {
+      this.firstToken.add(firstToken, now);
+      this.#raise(firstToken, now);
+    }
+    if (isSample(tokensPerSecond)) this.throughput.add(tokensPerSecond, now);
+  }
+
+  /**
+   * Time to the first token, milliseconds: an average over time that a higher sample raises at once and that fades while none comes, so that an endpoint
+   * that was slow is called again some day.
+   */
+  peakFirstToken(now: number): number | null {
+    return this.#peak === null ? null : this.#peak * this.#remaining(now);
+  }
+
+  #raise(sample: number, now: number): void {
+    const remaining = this.#remaining(now);
+    const faded = (this.#peak ?? 0) * remaining;
+    this.#peak = sample >= faded ? sample : faded + sample * (1 - remaining);
+    this.#peakAt = now;
+  }
+
+  #remaining(now: number): number {
+    return Math.exp(-Math.max(now - this.#peakAt, 0) / FADE);
+  }
+}
+
+/** A call that took no time at all has no rate, and one bad number would stand in every average after it. */
+function isSample(value: number | null): value is number {
+  return value !== null && Number.isFinite(value) && value >= 0;
+}
+
+/** Samples that are kept. */
+export const CAPACITY = 256;
+
+/**
+ * Milliseconds after which a sample no longer counts. Without an end, an endpoint that was slow once and therefore is not called would be slow for ever.
+ */
+export const OLDEST = 600_000;
+
+/** The latest samples of one measure, in memory that does not grow. */
+export class RecentSamples {
+  readonly #better: "lower" | "higher";
+  readonly #values = new Float64Array(CAPACITY);
+  readonly #times = new Float64Array(CAPACITY);
+  #added = 0;
+  /** From the best to the worst; `null` where a sample has come since. */
+  #sorted: Float64Array | null = null;
+  /** When the oldest sample among the sorted ones stops counting. */
+  #sortedUntil = 0;
+
+  /** @param better which of two samples is the better one. */
+  constructor(better: "lower" | "higher") {
+    this.#better = better;
+  }
+
+  add(value: number, now: number): void {
+    const slot = this.#added % CAPACITY;
+    this.#values[slot] = value;
+    this.#times[slot] = now;
+    this.#added += 1;
+    this.#sorted = null;
+  }
+
+  /**
+   * The value that this share of the samples is at least as good as (nearest rank): the 0.9 of a latency is a high one, the 0.9 of a throughput a
+   * low one, so that a higher percentile is the stricter promise either way. `null`: nothing has been measured lately.
+   *
+   * @param share above 0, up to 1.
+   */
+  percentile(share: number, now: number): number | null {
+    if (this.#sorted === null || now >= this.#sortedUntil) this.#sort(now);
+    const sorted = this.#sorted;
+    if (sorted === null || sorted.length === 0) return null;
+    return sorted[Math.max(Math.ceil(share * sorted.length), 1) - 1] ?? null;
+  }
+
+  /** Milliseconds since the latest sample, however old; `null`: there never was one. */
+  age(now: number): number | null {
+    return this.#added === 0 ? null : Math.max(now - this.#timeOf(this.#added - 1), 0);
+  }
+
+  #sort(now: number): void {
+    const end = this.#added;
+    let start = Math.max(end - CAPACITY, 0);
+    while (start < end && this.#timeOf(start) + OLDEST <= now) start += 1;
+    const values = new Float64Array(end - start);
+    for (let index = start; index < end; index += 1) values[index - start] = this.#values[index % CAPACITY] ?? 0;
+    values.sort();
+    this.#sorted = this.#better === "lower" ? values : values.toReversed();
+    this.#sortedUntil = start < end ? this.#timeOf(start) + OLDEST : Infinity;
+  }
+
+  #timeOf(index: number): number {
+    return this.#times[index % CAPACITY] ?? 0;
+  }
+}
+
+/** Of an endpoint that was never called. */
+const UNUSED: TrackedEndpoint = { health: new Health(), measures: new Measures(), isRetired: false };

@@ -1,14 +1,7 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Candidate } from "../canon/decision.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
-import {
-  ABANDONED,
-  notTried,
-  tokensPerSecond,
-  type Attempt,
-  type CallEnd,
-  type Calls,
-  type WalkJob,
-} from "./attempt.ts";
+import { ABANDONED, notTried, type Attempt, type CallEnd, type Calls, type WalkJob } from "./attempt.ts";
 import type { Connection } from "./connections.ts";
 import { Itinerary, NOT_WAITED, retryActionFor, type Step } from "./itinerary.ts";
 import type { FailedAttempt } from "./failures.ts";
@@ -44,9 +37,8 @@ export class PlanWalk<Answer> {
   readonly #failed: FailedAttempt[] = [];
   /** Under way: one, or two where the second is a hedge. */
   #turns: readonly Turn<Answer>[] = [];
-  readonly #pause = new Pause();
-  /** Ends a wait in a queue; made where there is one. */
-  #queueExit: AbortController | null = null;
+  /** Ends a pause, or a wait in a queue; made where there is one. */
+  #exit: AbortController | null = null;
   #stop: WalkStop | null = null;
 
   /** @param siblings the other walks of the same request; `null` where there are none. */
@@ -72,8 +64,7 @@ export class PlanWalk<Answer> {
       const isOwn = cause === "server_stopping" || cause === "key_revoked";
       this.#stop = { cause, ended: before === null ? (isOwn ? cause : null) : before.ended };
     }
-    this.#queueExit?.abort();
-    this.#pause.end();
+    this.#exit?.abort();
     if (running === "end") for (const turn of this.#turns) turn.attempt?.stop(cause);
   }
 
@@ -83,7 +74,7 @@ export class PlanWalk<Answer> {
     const itinerary = new Itinerary(plan.length, maxAttempts, deadline, resends);
     let step: Step = { destination: 0, pause: 0 };
     for (;;) {
-      if (step.pause > 0 && this.#stop === null) await this.#pause.of(step.pause);
+      if (step.pause > 0 && this.#stop === null) await pause(step.pause, this.#exitSignal());
       const candidate = plan[step.destination];
       if (candidate === undefined) throw new Error("plan walk: no such candidate");
       const hasOther = itinerary.hasFresh(this.#isWorthTrying);
@@ -105,6 +96,10 @@ export class PlanWalk<Answer> {
     return this.#stop !== null && RANKS[this.#stop.cause] > 0;
   }
 
+  #exitSignal(): AbortSignal {
+    return (this.#exit ??= new AbortController()).signal;
+  }
+
   #takeTurn(): Turn<Answer> {
     const turn = new Turn<Answer>();
     this.#turns = [turn];
@@ -115,9 +110,9 @@ export class PlanWalk<Answer> {
   async #hedged(candidate: Candidate, itinerary: Itinerary, hedgeAfter: number): Promise<CallEnd<Answer>> {
     const turn = this.#takeTurn();
     const first = Promise.resolve(this.#try(candidate, true, turn));
-    const patience = new Pause();
-    const early = await Promise.race([first, patience.of(hedgeAfter)]);
-    patience.end();
+    const patience = new AbortController();
+    const early = await Promise.race([first, pause(hedgeAfter, patience.signal)]);
+    patience.abort();
     if (early !== undefined) return early;
     const destination = this.#stop === null ? itinerary.takeFresh(this.#isWorthTrying) : null;
     const other = destination === null ? undefined : this.#job.plan[destination];
@@ -199,8 +194,7 @@ export class PlanWalk<Answer> {
       release = limiter.tryEnter();
     }
     if (release === null && !hasOther && this.#stop === null) {
-      this.#queueExit ??= new AbortController();
-      release = await limiter.enter(this.#job.deadline, this.#queueExit.signal);
+      release = await limiter.enter(this.#job.deadline, this.#exitSignal());
     }
     if (release !== null) this.#siblings?.callBegins(provider);
     return release;
@@ -258,26 +252,9 @@ class Turn<Answer> {
   }
 }
 
-/** A wait that can be ended early. One at a time. */
-class Pause {
-  #wake: (() => void) | null = null;
-
-  /** Resolves after the time, in milliseconds, or when the wait is ended. */
-  of(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => this.end(), milliseconds);
-      this.#wake = () => {
-        clearTimeout(timer);
-        this.#wake = null;
-        resolve();
-      };
-    });
-  }
-
-  /** Ends the wait that is under way; nothing where there is none. */
-  end(): void {
-    this.#wake?.();
-  }
+/** Resolves after the time, in milliseconds, or when the wait is ended. */
+function pause(milliseconds: number, exit: AbortSignal): Promise<void> {
+  return delay(milliseconds, undefined, { signal: exit }).catch(() => undefined);
 }
 
 /**
@@ -296,4 +273,12 @@ async function settledEnd<End extends CallEnd<unknown>>(
   if (isSettled(winner.end)) return winner;
   const [firstEnd, secondEnd] = await Promise.all([first, second]);
   return { end: isSettled(secondEnd) ? secondEnd : firstEnd, failed: secondEnd.failure };
+}
+
+/** @param duration milliseconds of the whole call. @returns `null` where the provider did not count. */
+function tokensPerSecond({ firstToken, usage }: CallEnd<unknown>, duration: number): number | null {
+  const tokens = usage?.output ?? 0;
+  // A whole answer shows its tokens at once: its time is all that there is.
+  const span = duration - (firstToken ?? 0);
+  return tokens > 0 && span > 0 ? (tokens * 1000) / span : null;
 }

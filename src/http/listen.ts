@@ -3,7 +3,7 @@ import type { SecureContextOptions, Server as TlsServer } from "node:tls";
 import { serve } from "h3";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { InFlightList } from "../dispatch/stop-order.ts";
+import { InFlightList } from "../dispatch/concurrency-limiter.ts";
 import { serviceError, type ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import { OPENAI_FAMILY } from "../dialects/openai-family/family.ts";

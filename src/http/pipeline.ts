@@ -9,7 +9,7 @@ import type { Surface } from "../dialects/dialect.ts";
 import { planExchange } from "../dialects/translation/exchange-plan.ts";
 import { upstreamFor } from "../dialects/upstreams.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
-import { arrangedPlan } from "./arranged-plan.ts";
+import { arrangedPlan } from "../dispatch/arrange.ts";
 import { admit, takeFromToken } from "./authenticate.ts";
 import { readBounds, type Bounds, commonHeaders, readClientRequestId } from "./heads.ts";
 import { stopsOf } from "../dispatch/stop-order.ts";

@@ -9,7 +9,7 @@ import { modelInfo } from "../../dialects/anthropic-messages/model-info.ts";
 import { openAiModel, routeFacts } from "./catalogue/openai-model.ts";
 import { page } from "./catalogue/page.ts";
 import { listedRoute, listedRoutes, type ListedRoute } from "./catalogue/usable-routes.ts";
-import { foreseenPlan, type ForeseenPlan } from "../arranged-plan.ts";
+import { foreseenPlan, type ForeseenPlan } from "../../dispatch/arrange.ts";
 import { spend } from "./spend.ts";
 import { governanceSummary, summaryUnavailable } from "./governance-summary.ts";
 import type { EvidenceStatus } from "../runtime.ts";

@@ -9,7 +9,7 @@ import type { UnaryAnswer, UnarySurface } from "../../dialects/unary/surface.ts"
 import { stoppedError } from "../../dispatch/failures.ts";
 import type { RelayOutcome } from "../../dispatch/attempt.ts";
 import { Gathering, type Gathered } from "../../dispatch/unary/gather.ts";
-import { arrangedPlan } from "../arranged-plan.ts";
+import { arrangedPlan } from "../../dispatch/arrange.ts";
 import type { Bounds } from "../heads.ts";
 import type { InferenceCall } from "../inference-call.ts";
 import { answerContext, targetOf } from "../translation.ts";

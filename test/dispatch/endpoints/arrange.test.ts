@@ -5,7 +5,7 @@ import type { ProviderPreferences } from "../../../src/canon/preferences.ts";
 import { BALANCES } from "../../../src/canon/table.ts";
 import { arrange, type Circumstances } from "../../../src/dispatch/arrange.ts";
 import { HEALTHY, type HealthState } from "../../../src/dispatch/health.ts";
-import { Measures } from "../../../src/dispatch/measures.ts";
+import { Measures } from "../../../src/dispatch/endpoint-tracker.ts";
 import { candidate, idsOf, seeded, tier } from "./fixture.ts";
 
 const ejected = (until: number): HealthState => ({ state: "ejected", until });

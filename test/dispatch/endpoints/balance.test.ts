@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Candidate } from "../../../src/canon/decision.ts";
 import type { Balance } from "../../../src/canon/table.ts";
 import { orderTier, type Circumstances } from "../../../src/dispatch/balance.ts";
-import { Measures } from "../../../src/dispatch/measures.ts";
+import { Measures } from "../../../src/dispatch/endpoint-tracker.ts";
 import { endpoint } from "../../support/table.ts";
 import { candidate, idsOf, seeded, tier } from "./fixture.ts";
 

@@ -3,15 +3,17 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { HealthSettings } from "../../../src/canon/table.ts";
-import type { Arrangement } from "../../../src/dispatch/arrange.ts";
+import { arrange, arrangeCall, circumstancesOf } from "../../../src/dispatch/arrange.ts";
 import { EndpointTracker } from "../../../src/dispatch/endpoint-tracker.ts";
 import { failure, idsOf, ILL, PROBED, seeded, SETTINGS, tier, WELL } from "./fixture.ts";
 import { fewOrMany } from "../../support/long.ts";
 
 const PLAN = tier(["a", "b", "c"]);
 
-function arranged(tracker: EndpointTracker, now: number, share = 0.5): Arrangement {
-  return tracker.arrange(PLAN, { maxEjectedShare: share, isOrdered: false }, null, null, now, seeded(1));
+const WISHES = { maxEjectedShare: 0.5, isOrdered: false, preferences: null, stickyKey: null };
+
+function arranged(tracker: EndpointTracker, now: number, share = 0.5): ReturnType<typeof arrange> {
+  return arrangeCall(tracker, PLAN, { ...WISHES, maxEjectedShare: share }, now, seeded(1));
 }
 
 function orderOf(tracker: EndpointTracker, now: number): string {
@@ -108,7 +110,7 @@ describe("an endpoint that fails", () => {
 
   it("has no trial for a plan that is only it, and is called all the same", () => {
     const tracker = withoutA();
-    const only = tracker.arrange(tier(["a"]), { maxEjectedShare: 1, isOrdered: false }, null, null, 0, seeded(1));
+    const only = arrangeCall(tracker, tier(["a"]), { ...WISHES, maxEjectedShare: 1 }, 0, seeded(1));
     expect(idsOf(only.order)).toEqual(["a"]);
     expect(only.out).toEqual([]);
   });
@@ -126,9 +128,7 @@ describe("a plan that is foreseen for a request that is not made", () => {
   it("claims no trial: the next request still has it", () => {
     const tracker = withoutA();
     const foreseen = (): string =>
-      idsOf(
-        tracker.foresee(PLAN, { maxEjectedShare: 0.5, isOrdered: false }, null, null, 10_000, seeded(1)).order,
-      ).join("");
+      idsOf(arrange(PLAN, circumstancesOf(tracker, WISHES, 10_000, seeded(1))).order).join("");
     expect(foreseen()).toBe("abc");
     expect(foreseen()).toBe("abc");
     expect(orderOf(tracker, 10_000)).toBe("abc");

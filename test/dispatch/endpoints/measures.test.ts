@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CAPACITY, FADE, Measures, OLDEST, RecentSamples } from "../../../src/dispatch/measures.ts";
+import { CAPACITY, FADE, Measures, OLDEST, RecentSamples } from "../../../src/dispatch/endpoint-tracker.ts";
 
 function measured(...samples: readonly (readonly [firstToken: number, now: number])[]): Measures {
   const measures = new Measures();
@@ -14,8 +14,8 @@ describe("the time to the first token", () => {
     measures.end(null, null, 0);
     for (const value of [Number.NaN, Infinity, -1]) measures.end(value, value, 0);
     expect(measures.peakFirstToken(0)).toBeNull();
-    expect(measures.firstToken(0.5, 0)).toBeNull();
-    expect(measures.throughput(0.5, 0)).toBeNull();
+    expect(measures.firstToken.percentile(0.5, 0)).toBeNull();
+    expect(measures.throughput.percentile(0.5, 0)).toBeNull();
   });
 
   it("rises to a high sample at once and falls to low ones in time", () => {
@@ -82,8 +82,8 @@ describe("percentiles", () => {
   it("of a throughput are the lower the higher they are: what most calls have reached", () => {
     const measures = new Measures();
     for (let rate = 1; rate <= 100; rate += 1) measures.end(rate, rate, 0);
-    expect([0.5, 0.75, 0.9, 0.99].map((share) => measures.firstToken(share, 0))).toEqual([50, 75, 90, 99]);
-    expect([0.5, 0.75, 0.9, 0.99].map((share) => measures.throughput(share, 0))).toEqual([51, 26, 11, 2]);
+    expect([0.5, 0.75, 0.9, 0.99].map((share) => measures.firstToken.percentile(share, 0))).toEqual([50, 75, 90, 99]);
+    expect([0.5, 0.75, 0.9, 0.99].map((share) => measures.throughput.percentile(share, 0))).toEqual([51, 26, 11, 2]);
   });
 
   it("follow each new sample, and forget old ones one after the other", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { InFlightList } from "../../../src/dispatch/stop-order.ts";
+import { InFlightList } from "../../../src/dispatch/concurrency-limiter.ts";
 
 describe("a in-flight list", () => {
   it("has those who came and have not left, in their order, even if one leaves twice", () => {
