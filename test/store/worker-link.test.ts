@@ -1,10 +1,11 @@
+import { once } from "node:events";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import { describe, expect, it } from "vitest";
 
 import type { KeyRecord } from "../../src/keys/key-store.ts";
-import { WorkerLink, type WorkerLinkOptions } from "../../src/store/sqlite/worker-link.ts";
+import { WorkerLink, startThread, type WorkerLinkOptions } from "../../src/store/sqlite/worker-link.ts";
 import { keyRecord } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -74,5 +75,17 @@ describe("the death of the store's thread", () => {
       "has ended, and its database with it",
     );
     await link.close();
+  });
+});
+
+describe("the store's thread", () => {
+  it("keeps a small young generation, and as much room for long answers as any thread", async () => {
+    const thread = startThread({ path: join(temporaryFolder(), "a.db"), busyTimeout: 500 });
+    const plain = new Worker("setInterval(() => {}, 1_000)", { eval: true });
+    await Promise.all([once(thread, "online"), once(plain, "online")]);
+    const limits = thread.resourceLimits;
+    expect(limits?.maxYoungGenerationSizeMb).toBeLessThan(plain.resourceLimits?.maxYoungGenerationSizeMb ?? 0);
+    expect(limits?.maxOldGenerationSizeMb).toBe(plain.resourceLimits?.maxOldGenerationSizeMb);
+    await Promise.all([thread.terminate(), plain.terminate()]);
   });
 });
