@@ -133,7 +133,7 @@ describe("the shape of the house", () => {
       // Records that this process wrote a moment ago.
       "src/store/batch/decision-reader.ts",
       "src/dialects/unary/one-meaning.ts",
-      "src/dialects/unary/vectors/encode.ts",
+      "src/dialects/unary/encode-vectors.ts",
     ];
     const readers = sources.filter((path) => textOf(path).includes("JSON.parse(")).map(shown);
     expect(readers.toSorted()).toEqual(ownTexts.toSorted());

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse, type IncomingHttpHeaders } from "node:
 import { Socket } from "node:net";
 import { Dispatcher } from "undici";
 import { upstreamFor } from "../../src/dialects/upstreams.ts";
-import { planExchange } from "../../src/dialects/translation/exchange-plan.ts";
+import { planExchange } from "../../src/dialects/exchange-plan.ts";
 import type { ClientAnswer, RelayOutcome } from "../../src/dispatch/attempt.ts";
 import { relayPlan } from "../../src/dispatch/relay-plan.ts";
 import { arrangedPlan } from "../../src/dispatch/arrange.ts";

@@ -2,7 +2,7 @@ import type { UpstreamFailure } from "../canon/failure.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { FinishReason, InferenceEvent } from "../canon/generate/event.ts";
 import { BlockSequencer } from "./block-sequencer.ts";
-import { answerFailure } from "./translation/answer-failure.ts";
+import { answerFailure } from "./answer-failure.ts";
 
 /** Gathers the events of one answer of a provider, those of its blocks in between. Its terminal event is made once, and is the last. */
 export abstract class AnswerEvents {

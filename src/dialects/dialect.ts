@@ -9,8 +9,8 @@ import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { JsonObject } from "../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../canon/request.ts";
-import type { EventStream } from "./contract/event-stream.ts";
-import type { HeaderFacts, ProtocolFamily } from "./contract/protocol-family.ts";
+import type { EventStream } from "./event-stream.ts";
+import type { HeaderFacts, ProtocolFamily } from "./protocol-family.ts";
 import type { EndpointRow, ModelRow, ProviderRow, UnknownFields } from "../canon/table.ts";
 
 /** Headers of a request: names in lower case. */

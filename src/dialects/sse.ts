@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../canon/failure.ts";
 import type { InferenceEvent } from "../canon/generate/event.ts";
 import type { EventParser } from "./dialect.ts";
-import { answerFailure } from "./translation/answer-failure.ts";
+import { answerFailure } from "./answer-failure.ts";
 
 /** The longest single event that is waited for; an upstream that sends more without an event's end is broken. 16 MiB. */
 export const MAXIMUM_EVENT_BYTES = 16 * 1024 * 1024;

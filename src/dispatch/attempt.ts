@@ -10,7 +10,7 @@ import type { FinishReason } from "../canon/generate/event.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import type { ExchangePlan } from "../dialects/translation/exchange-plan.ts";
+import type { ExchangePlan } from "../dialects/exchange-plan.ts";
 
 /** A plan to be tried, and the bounds within which it is. */
 export interface WalkJob {

@@ -5,7 +5,7 @@ import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/fail
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { AnswerStream, Ending } from "../dialects/dialect.ts";
-import { judgedAnswer, judgedEnd, type ExchangePlan } from "../dialects/translation/exchange-plan.ts";
+import { judgedAnswer, judgedEnd, type ExchangePlan } from "../dialects/exchange-plan.ts";
 import type { ClientAnswer, RelayJob } from "./attempt.ts";
 import type { Connection } from "./connections.ts";
 import { timeoutsFor, type ResponseHeaders } from "./exchange.ts";

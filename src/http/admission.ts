@@ -17,7 +17,7 @@ import {
 import type { Quotas, Reservation } from "../limits/quotas.ts";
 import type { LimitRefusal, LimitCode } from "../limits/refusal.ts";
 import type { InferenceCall } from "./inference-call.ts";
-import type { LimitMeasure, ProtocolFamily } from "../dialects/contract/protocol-family.ts";
+import type { LimitMeasure, ProtocolFamily } from "../dialects/protocol-family.ts";
 import type { CounterAccount } from "../limits/counter-account.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import type { RoutingTable } from "../canon/table.ts";

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { InFlightList } from "../dispatch/concurrency-limiter.ts";
 import { serviceError, type ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
-import { OPENAI_FAMILY } from "../dialects/openai-family/family.ts";
+import { OPENAI_FAMILY } from "../dialects/openai-chat/family.ts";
 import type { App } from "./server.ts";
 import { commonHeaders, readClientRequestId } from "./heads.ts";
 import { errorHeaders, printerAt, sendError } from "./send.ts";

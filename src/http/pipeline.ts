@@ -6,7 +6,7 @@ import { NO_HEADERS, type InferenceRequest } from "../canon/request.ts";
 import { codedError } from "../canon/errors/coded-error.ts";
 import type { RouteRow } from "../canon/table.ts";
 import type { Surface } from "../dialects/dialect.ts";
-import { planExchange } from "../dialects/translation/exchange-plan.ts";
+import { planExchange } from "../dialects/exchange-plan.ts";
 import { upstreamFor } from "../dialects/upstreams.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "../dispatch/arrange.ts";

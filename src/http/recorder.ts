@@ -18,7 +18,7 @@ import {
 } from "../evidence/record.ts";
 import type { Settlement } from "../limits/cost.ts";
 import { routeHeader } from "./heads.ts";
-import { decisionId } from "../dialects/openai-family/family.ts";
+import { decisionId } from "../dialects/openai-chat/family.ts";
 import {
   answerRecord,
   attemptRecords,

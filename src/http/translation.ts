@@ -5,7 +5,7 @@ import type { EndpointRow, RouteRow, RoutingTable } from "../canon/table.ts";
 import { planOf, tiersOf } from "../decide/candidates.ts";
 import type { AnswerContext, Surface, Target } from "../dialects/dialect.ts";
 import { upstreamFor } from "../dialects/upstreams.ts";
-import { prepareTranslation, type PreparedTranslation } from "../dialects/translation/exchange-plan.ts";
+import { prepareTranslation, type PreparedTranslation } from "../dialects/exchange-plan.ts";
 
 /** A decision whose candidates can all express the request. */
 export interface TranslatableDecision {

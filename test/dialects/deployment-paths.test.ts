@@ -7,7 +7,7 @@ import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
 import { upstreamFor } from "../../src/dialects/upstreams.ts";
-import { type ExchangePlan, planExchange, prepareTranslation } from "../../src/dialects/translation/exchange-plan.ts";
+import { type ExchangePlan, planExchange, prepareTranslation } from "../../src/dialects/exchange-plan.ts";
 import { route } from "../support/table.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/target.ts";
 

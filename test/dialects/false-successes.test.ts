@@ -9,7 +9,7 @@ import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialec
 import { completionsSurface, completionsUpstream } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface, responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
-import { judgedEnd } from "../../src/dialects/translation/exchange-plan.ts";
+import { judgedEnd } from "../../src/dialects/exchange-plan.ts";
 import { contextOf, NO_HEADERS, targetOf } from "./laws/target.ts";
 import { canon } from "./openai-chat/canon.ts";
 

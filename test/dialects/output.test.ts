@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import type { AnswerStream } from "../../src/dialects/dialect.ts";
 import { formatSseEvent, SseFramer } from "../../src/dialects/sse.ts";
-import { TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
+import { TranslatedStream } from "../../src/dialects/translated-stream.ts";
 import { upstreamFor } from "../../src/dialects/upstreams.ts";
 import {
   contextOf,

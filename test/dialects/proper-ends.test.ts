@@ -7,11 +7,11 @@ import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/finis
 import { readUsage as readGeminiUsage } from "../../src/dialects/gemini/answer-reader.ts";
 import { readUsage as readResponsesUsage } from "../../src/dialects/openai-responses/usage.ts";
 import { UsageTally } from "../../src/dialects/anthropic-messages/finish.ts";
-import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/upstream/message-reader.ts";
+import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/message-reader.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface, responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
-import { planExchange, prepareTranslation } from "../../src/dialects/translation/exchange-plan.ts";
+import { planExchange, prepareTranslation } from "../../src/dialects/exchange-plan.ts";
 import { route } from "../support/table.ts";
 import {
   body as messagesBody,

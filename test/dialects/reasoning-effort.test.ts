@@ -4,7 +4,7 @@ import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts
 import type { Target, Upstream } from "../../src/dialects/dialect.ts";
 import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
-import { budgetOfEffort, effortOfBudget } from "../../src/dialects/translation/reasoning-effort.ts";
+import { budgetOfEffort, effortOfBudget } from "../../src/dialects/reasoning-effort.ts";
 import { MODEL, targetOf } from "./laws/target.ts";
 import { canon } from "./openai-chat/canon.ts";
 

@@ -3,9 +3,9 @@ import { collectAnswer } from "../../src/canon/generate/answer.ts";
 import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { EventParser, EventRenderer } from "../../src/dialects/dialect.ts";
-import { emulateSchema } from "../../src/dialects/translation/emulate-schema.ts";
-import { refusingEnds, TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
-import { firstCallOf, forOneTool, keepingFirstCall } from "../../src/dialects/translation/one-tool.ts";
+import { emulateSchema } from "../../src/dialects/emulate-schema.ts";
+import { refusingEnds, TranslatedStream } from "../../src/dialects/translated-stream.ts";
+import { firstCallOf, forOneTool, keepingFirstCall } from "../../src/dialects/one-tool.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -6,7 +6,7 @@ import { parametersOf } from "../../src/http/contract/document/operation.ts";
 import { EDIT_VALUES, RESPONSE_HEADERS } from "../../src/http/contract/document/response-headers.ts";
 import { familyOf, isTokenEndpoint, TAGS, takesTokens, type Endpoint } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { titleOf } from "../../src/dialects/contract/event-stream.ts";
+import { titleOf } from "../../src/dialects/event-stream.ts";
 import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
 import { pathOf } from "../contract/served.ts";
 

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../src/canon/failure.ts";
 import type { JsonObject } from "../../src/canon/json.ts";
-import { RERANK_BODY } from "../../src/dialects/cohere-chat/rerank/read-request.ts";
-import { CHAT_BODY } from "../../src/dialects/openai-chat/surface/parse-request.ts";
+import { RERANK_BODY } from "../../src/dialects/cohere-chat/read-rerank-request.ts";
+import { CHAT_BODY } from "../../src/dialects/openai-chat/parse-request.ts";
 import { COMPLETIONS_BODY } from "../../src/dialects/openai-completions/parse-request.ts";
-import { formatDuration } from "../../src/dialects/openai-family/family.ts";
+import { formatDuration } from "../../src/dialects/openai-chat/family.ts";
 import {
   costOf,
   estimateRequest,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import { countTokensSurface, messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
-import type { ExchangePlan } from "../../src/dialects/translation/exchange-plan.ts";
+import type { ExchangePlan } from "../../src/dialects/exchange-plan.ts";
 import type { MockServer } from "../../mock/server.ts";
 import { exchangeTo } from "../dialects/anthropic-messages/hosted.ts";
 import { codec } from "../dialects/bedrock-converse/wire.ts";

@@ -4,7 +4,7 @@ import { countTokensSurface, messagesSurface } from "../../src/dialects/anthropi
 import type { Surface } from "../../src/dialects/dialect.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
-import type { ExchangePlan } from "../../src/dialects/translation/exchange-plan.ts";
+import type { ExchangePlan } from "../../src/dialects/exchange-plan.ts";
 import { exchangeTo } from "../dialects/anthropic-messages/hosted.ts";
 import { codec } from "../dialects/bedrock-converse/wire.ts";
 import { joined } from "../dialects/laws/arbitrary/wire.ts";

@@ -7,8 +7,8 @@ import type { AnswerContext, Surface } from "../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../src/dialects/table.ts";
 import { SseFramer } from "../../src/dialects/sse.ts";
 import { upstreamFor } from "../../src/dialects/upstreams.ts";
-import { refusingEnds, TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
-import { forOneTool } from "../../src/dialects/translation/one-tool.ts";
+import { refusingEnds, TranslatedStream } from "../../src/dialects/translated-stream.ts";
+import { forOneTool } from "../../src/dialects/one-tool.ts";
 import {
   contextOf,
   DIALECT_NAMES,

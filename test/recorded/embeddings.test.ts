@@ -3,7 +3,7 @@ import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
 import type { EmbedPurpose, EmbedRequest } from "../../src/canon/unary/embed.ts";
 import type { Vector } from "../../src/canon/unary/vector.ts";
 import type { DialectName } from "../../src/dialects/table.ts";
-import { asBase64Text, asFloatText } from "../../src/dialects/unary/vectors/encode.ts";
+import { asBase64Text, asFloatText } from "../../src/dialects/unary/encode-vectors.ts";
 import { asking, embedderOf, inPieces, targetFor, wire, type TargetOptions } from "../dialects/unary/embed/target.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 

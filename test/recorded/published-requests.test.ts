@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import { GENERATE_DIALECTS } from "../../src/dialects/table.ts";
 import { upstreamFor } from "../../src/dialects/upstreams.ts";
-import { forOneTool } from "../../src/dialects/translation/one-tool.ts";
+import { forOneTool } from "../../src/dialects/one-tool.ts";
 import {
   NO_EDITS,
   NO_HEADERS,

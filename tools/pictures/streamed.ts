@@ -1,7 +1,7 @@
 // A short stream of the Messages protocol through the router's own translation into chat completions.
 import { targetOf } from "../../test/dialects/laws/target.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
-import { TranslatedStream } from "../../src/dialects/translation/translated-stream.ts";
+import { TranslatedStream } from "../../src/dialects/translated-stream.ts";
 import { upstreamFor } from "../../src/dialects/upstreams.ts";
 
 export interface Translated {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Writes src/dialects/unary/vectors/count-numbers.ts from count-numbers.wat. Needs the assembler of WABT, which is not a dependency:
+// Writes src/dialects/unary/count-numbers.ts from count-numbers.wat. Needs the assembler of WABT, which is not a dependency:
 //
 //   npm exec --package=wabt@1.0.39 -- node tools/vectors/assemble.mjs
 //
@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 
 const folder = dirname(fileURLToPath(import.meta.url));
 const source = join(folder, "count-numbers.wat");
-const target = join(folder, "../../src/dialects/unary/vectors/count-numbers.ts");
+const target = join(folder, "../../src/dialects/unary/count-numbers.ts");
 
 const work = mkdtempSync(join(tmpdir(), "signalbox-wat-"));
 try {

@@ -1,8 +1,8 @@
 ;; Counts the numbers of a JSON array 64 bytes at a time (RFC 8259, section 6). Each byte is one bit of a mask for its kind, so that a rule of the
 ;; grammar is one operation for 64 bytes. Only what is surely an array of finite numbers without white space is counted; a caller takes a careful
-;; look at everything else (src/dialects/unary/vectors/scan-numbers.ts).
+;; look at everything else (src/dialects/unary/scan-numbers.ts).
 ;;
-;; tools/vectors/assemble.mjs writes src/dialects/unary/vectors/count-numbers.ts from this file.
+;; tools/vectors/assemble.mjs writes src/dialects/unary/count-numbers.ts from this file.
 (module
   ;; 256 KiB of an answer, and a page so that the last block may be read whole.
   (memory (export "memory") 5)

@@ -1,5 +1,5 @@
 import { FAILURE_KINDS, FAILURES, OPERATOR_FIX, RETRY_FIX, type FailureKind } from "../../canon/failure.ts";
-import { ANSWER_FAULTS } from "../../dialects/translation/answer-failure.ts";
+import { ANSWER_FAULTS } from "../../dialects/answer-failure.ts";
 
 /** What an error code of an HTTP answer means, for callers and operators. */
 export interface AnswerCode {

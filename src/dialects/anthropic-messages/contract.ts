@@ -1,7 +1,7 @@
 import { NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
-import { WEATHER } from "../contract/error-members.ts";
+import { WEATHER } from "../protocol-family.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import { type EventStream, type EventFacts, eventSchema, eventUnion } from "../contract/event-stream.ts";
+import { type EventStream, type EventFacts, eventSchema, eventUnion } from "../event-stream.ts";
 import { ANTHROPIC_ERROR } from "./family.ts";
 import { NO_HEADERS, type ProtocolHeaders } from "../../canon/request.ts";
 import type { IncomingHeaders, SurfaceHeaders } from "../dialect.ts";

@@ -3,16 +3,16 @@ import { ANTHROPIC_FAMILY } from "./family.ts";
 import type { Surface, Upstream } from "../dialect.ts";
 import { refuseUnknownFields } from "../fields.ts";
 import { COUNT_PATH, COUNT_TOKENS_FIELDS, MESSAGES_FIELDS, MESSAGES_PATH } from "./fields.ts";
-import { hostMessages } from "./hosting/host.ts";
+import { hostMessages } from "./host.ts";
 import { readMessagesError } from "./read-error.ts";
-import { editMessagesRequest } from "./relay/edit-request.ts";
-import { observeMessagesStream } from "./relay/observe.ts";
-import { readCountAnswer, readMessagesAnswer } from "./relay/read-answer.ts";
-import { messagesToCanon, parseMessagesRequest } from "./surface/parse-request.ts";
-import { renderCount, renderMessagesAnswer } from "./translation/render-answer.ts";
-import { renderMessagesStream } from "./translation/render-stream.ts";
-import { formatMessages } from "./upstream/format.ts";
-import { parseMessagesAnswer, parseMessagesStream } from "./upstream/message-reader.ts";
+import { editMessagesRequest } from "./edit-request.ts";
+import { observeMessagesStream } from "./observe.ts";
+import { readCountAnswer, readMessagesAnswer } from "./read-answer.ts";
+import { messagesToCanon, parseMessagesRequest } from "./parse-request.ts";
+import { renderCount, renderMessagesAnswer } from "./render-answer.ts";
+import { renderMessagesStream } from "./render-stream.ts";
+import { formatMessages } from "./format.ts";
+import { parseMessagesAnswer, parseMessagesStream } from "./message-reader.ts";
 import {
   COUNT_EXAMPLES,
   MESSAGE,

@@ -1,9 +1,8 @@
 import { COUNT, TEXT, complete } from "../../canon/json/schema.ts";
-import { DENIAL, ERROR_MESSAGE } from "../contract/error-members.ts";
-import { limitSubject, type ProtocolFamily } from "../contract/protocol-family.ts";
+import { DENIAL, ERROR_MESSAGE, limitSubject, type ProtocolFamily } from "../protocol-family.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { ErrorKind } from "../../canon/errors/error-row.ts";
-import { decisionId } from "../openai-family/family.ts";
+import { decisionId } from "../openai-chat/family.ts";
 
 /** JSON Schema of an error, in answers and in streams. */
 export const ANTHROPIC_ERROR = {

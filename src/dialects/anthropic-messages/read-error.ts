@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
-import { kindOfStatus, namedMember } from "../translation/answer-failure.ts";
+import { kindOfStatus, namedMember } from "../answer-failure.ts";
 
 /** Machine codes that say something to a caller and nothing of its content. All others are dropped. */
 const SAFE_CODES: ReadonlySet<string> = new Set([

@@ -1,13 +1,14 @@
 import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
-import { NO_UNKNOWN, ONLY_NULL } from "../contract/parser-rules.ts";
 import {
+  NO_UNKNOWN,
+  ONLY_NULL,
   MODEL,
   PREFERENCES,
   nullable,
   NULLABLE_FLAG,
   NULLABLE_OBJECT,
   nullableNumber,
-} from "../contract/request-members.ts";
+} from "../request-members.ts";
 
 /**
  * JSON Schemas (2020-12) of the bodies of POST /api/v1/messages and …/count_tokens (docs/protocols.md#messages). They validate requests and are part of

@@ -1,9 +1,9 @@
 import type { Dialect } from "../dialect-facts.ts";
 import type { Upstream } from "../dialect.ts";
 import { readConverseError } from "./read-error.ts";
-import { formatConverse } from "./upstream/format.ts";
-import { parseConverseAnswer } from "./upstream/parse-answer.ts";
-import { parseConverseStream } from "./upstream/parse-stream.ts";
+import { formatConverse } from "./format.ts";
+import { parseConverseAnswer } from "./parse-answer.ts";
+import { parseConverseStream } from "./parse-stream.ts";
 
 /** Bedrock's Converse as the provider speaks it. No surface speaks it, so every request to it is translated. */
 export const converseUpstream: Upstream & { readonly streamType: string } = {

@@ -1,7 +1,7 @@
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
-import { answerFailure, kindOfStatus } from "../translation/answer-failure.ts";
+import { answerFailure, kindOfStatus } from "../answer-failure.ts";
 
 /**
  * Machine codes for the protocol's exceptions. Inside a stream they are named as the members of a union (`throttlingException`), in the body

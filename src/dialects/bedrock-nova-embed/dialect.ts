@@ -5,7 +5,7 @@ import type { JsonObject } from "../../canon/json.ts";
 import type { EmbedPurpose, EmbedRequest } from "../../canon/unary/embed.ts";
 import { readConverseError } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
-import type { AnswerFault } from "../translation/answer-failure.ts";
+import type { AnswerFault } from "../answer-failure.ts";
 import { listIn, memberIn } from "../answer-members.ts";
 import { bedrockErrorIn, invokePath } from "../bedrock-converse/invoke-model.ts";
 import { readInOrder, type FoundVectors } from "../unary/embed-checks.ts";

@@ -7,7 +7,7 @@ import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
 import { readConverseError } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
-import { faultyAnswer } from "../translation/answer-failure.ts";
+import { faultyAnswer } from "../answer-failure.ts";
 import { bedrockErrorIn } from "../bedrock-converse/invoke-model.ts";
 import { droppedPriority, droppedTruncation, foreignRefusal, readRanking, wantedResults } from "../unary/ranking.ts";
 

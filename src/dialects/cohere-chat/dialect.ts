@@ -1,10 +1,10 @@
 import type { Dialect } from "../dialect-facts.ts";
 import type { Upstream } from "../dialect.ts";
 import { cohereEmbedder } from "./embed.ts";
-import { cohereReranker } from "./rerank/upstream.ts";
+import { cohereReranker } from "./rerank-upstream.ts";
 import { readCohereError } from "./read-error.ts";
-import { formatCohere } from "./upstream/format.ts";
-import { parseCohereAnswer, parseCohereStream } from "./upstream/parse.ts";
+import { formatCohere } from "./format.ts";
+import { parseCohereAnswer, parseCohereStream } from "./parse-answer.ts";
 
 /** Cohere's second chat protocol (docs/protocols.md#cohere-chat), for providers only: no surface speaks it. */
 export const cohereChatUpstream: Upstream = {

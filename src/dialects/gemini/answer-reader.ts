@@ -5,7 +5,7 @@ import { type TokenUsage, wholeInput } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { AnswerEvents } from "../answer-events.ts";
 import type { Target } from "../dialect.ts";
-import { answerFailure } from "../translation/answer-failure.ts";
+import { answerFailure } from "../answer-failure.ts";
 import { readErrorFrame } from "./read-error.ts";
 import { markSignature, type SignedPart } from "./signed-parts.ts";
 import { AnswerCallIds, readCitations } from "./answer-call-ids.ts";

@@ -5,7 +5,7 @@ import type { EmbedPurpose, EmbedRequest, EmbedResult } from "../../canon/unary/
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { resourceName } from "./paths.ts";
 import { errorOf, readErrorFrame, readGeminiError } from "./read-error.ts";
-import type { AnswerFault } from "../translation/answer-failure.ts";
+import type { AnswerFault } from "../answer-failure.ts";
 import { countIn, listIn, memberIn } from "../answer-members.ts";
 import { droppedTruncation } from "../unary/ranking.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";

@@ -5,7 +5,7 @@ import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject } from "../../canon/json.ts";
 import type { EventParser, Target } from "../dialect.ts";
 import { parseExactJsonText, parseJsonBytes } from "../json-bytes.ts";
-import { answerFailure } from "../translation/answer-failure.ts";
+import { answerFailure } from "../answer-failure.ts";
 import { errorOf, readErrorFrame } from "./read-error.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import { SseEventParser } from "../sse.ts";

@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
-import { kindOfStatus, namedMember } from "../translation/answer-failure.ts";
+import { kindOfStatus, namedMember } from "../answer-failure.ts";
 
 /** The protocol's error codes (google.rpc.Code), and our codes for them. */
 const CODES: Readonly<Record<string, string>> = {

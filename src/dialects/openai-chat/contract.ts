@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../canon/json.ts";
 import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
-import { NULLABLE_OBJECT } from "../contract/request-members.ts";
-import { WEATHER } from "../contract/error-members.ts";
-import type { EventStream } from "../contract/event-stream.ts";
-import { OPENAI_ERROR } from "../openai-family/family.ts";
+import { NULLABLE_OBJECT } from "../request-members.ts";
+import { WEATHER } from "../protocol-family.ts";
+import type { EventStream } from "../event-stream.ts";
+import { OPENAI_ERROR } from "./family.ts";
 
 /** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
 export const CHAT_COMPLETION = {

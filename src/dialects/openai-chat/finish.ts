@@ -2,8 +2,8 @@ import { countIn, readCount } from "../answer-members.ts";
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { outputCharacters } from "../relay/output-characters.ts";
-import { answerFailure } from "../translation/answer-failure.ts";
+import { outputCharacters } from "../relay.ts";
+import { answerFailure } from "../answer-failure.ts";
 import { type TokenUsage, totalTokens, wholeInput } from "../../canon/generate/usage.ts";
 
 /** Finish reasons of this protocol and of providers that speak it (docs/protocols.md#finish-reasons). */

@@ -7,7 +7,7 @@ import type { FormattedRequest, Target } from "../dialect.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
 import { deploymentHost } from "./deployment-paths.ts";
 import { errorIn, readChatError, readErrorFrame } from "./read-error.ts";
-import { faultyAnswer } from "../translation/answer-failure.ts";
+import { faultyAnswer } from "../answer-failure.ts";
 import { countIn, textIn } from "../answer-members.ts";
 import { droppedPriority, droppedTruncation, foreignRefusal, readRanking, wantedResults } from "../unary/ranking.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";

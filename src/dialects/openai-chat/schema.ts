@@ -1,6 +1,7 @@
 import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
-import { NEVER_SET, STREAMING_RULES } from "../contract/parser-rules.ts";
 import {
+  NEVER_SET,
+  STREAMING_RULES,
   MODEL,
   PREFERENCES,
   COMPLETION_MEMBERS,
@@ -9,7 +10,7 @@ import {
   NULLABLE_FLAG,
   NULLABLE_OBJECT,
   nullableInteger,
-} from "../contract/request-members.ts";
+} from "../request-members.ts";
 
 const contentPart = {
   type: "object",

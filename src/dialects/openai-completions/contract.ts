@@ -1,9 +1,9 @@
 import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
-import type { EventStream } from "../contract/event-stream.ts";
-import { OPENAI_ERROR } from "../openai-family/family.ts";
+import type { EventStream } from "../event-stream.ts";
+import { OPENAI_ERROR } from "../openai-chat/family.ts";
 import { CHAT_STREAM, chunkSchema } from "../openai-chat/contract.ts";
-import { STREAMING_RULES } from "../contract/parser-rules.ts";
 import {
+  STREAMING_RULES,
   MODEL,
   PREFERENCES,
   COMPLETION_MEMBERS,
@@ -11,7 +11,7 @@ import {
   NULLABLE_OBJECT,
   nullableInteger,
   SAMPLING_MEMBERS,
-} from "../contract/request-members.ts";
+} from "../request-members.ts";
 
 /** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
 export const COMPLETION = {

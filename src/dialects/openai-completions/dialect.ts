@@ -1,12 +1,12 @@
 import { editSet, NO_EDITS } from "../../canon/generate/edit.ts";
 import type { Dialect } from "../dialect-facts.ts";
-import { type Changes, leaveOut, requestUsage } from "../openai-chat/deviations/body-members.ts";
-import { editedBody } from "../relay/edited-body.ts";
+import { type Changes, leaveOut, requestUsage } from "../openai-chat/body-members.ts";
+import { editedBody } from "../relay.ts";
 import { deploymentHost } from "../openai-chat/deployment-paths.ts";
 import type { Relay, Surface, Upstream } from "../dialect.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
-import { observeChatStream, readChatAnswer } from "../openai-chat/relay/observe.ts";
-import { OPENAI_FAMILY } from "../openai-family/family.ts";
+import { observeChatStream, readChatAnswer } from "../openai-chat/observe.ts";
+import { OPENAI_FAMILY } from "../openai-chat/family.ts";
 import { refuseUnknownFields } from "../fields.ts";
 import { requestedChoices, COMPLETIONS_FIELDS, completionsToCanon, parseCompletionsRequest } from "./parse-request.ts";
 import { COMPLETIONS_PATH, formatCompletionsRequest } from "./format.ts";

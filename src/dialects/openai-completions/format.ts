@@ -4,7 +4,7 @@ import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { UserTurn } from "../../canon/generate/message.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
-import { type EditableBody, leaveOut } from "../openai-chat/deviations/body-members.ts";
+import { type EditableBody, leaveOut } from "../openai-chat/body-members.ts";
 
 export const COMPLETIONS_PATH = "/completions";
 

@@ -5,7 +5,7 @@ import type { EventParser } from "../dialect.ts";
 import { parseAnswerBytes, parseJsonText } from "../json-bytes.ts";
 import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "../openai-chat/finish.ts";
 import { choiceFailure, errorIn, readErrorFrame } from "../openai-chat/read-error.ts";
-import { answerFailure } from "../translation/answer-failure.ts";
+import { answerFailure } from "../answer-failure.ts";
 import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "../sse.ts";
 
 /** Reads completion objects, whole ones and chunks alike: one text block, then the reason. */

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { RequestReader, Translation } from "../dialect.ts";
 import { type FieldRegistry, shownName, inferenceRequest, RequestReading } from "../fields.ts";
 import { STREAM_OPTION_MEMBERS } from "../openai-chat/fields.ts";
-import { CHAT_STATEFUL } from "../openai-chat/surface/parse-request.ts";
+import { CHAT_STATEFUL } from "../openai-chat/parse-request.ts";
 import {
   numberOf,
   readIncludeUsage,
@@ -11,8 +11,8 @@ import {
   readPenalty,
   readStop,
   statefulMember,
-} from "../openai-family/family.ts";
-import { canonicalRequest, type CanonReader, untranslatable } from "../translation/kept-members.ts";
+} from "../openai-chat/family.ts";
+import { canonicalRequest, type CanonReader, untranslatable } from "../kept-members.ts";
 import type { BodyReader } from "../../canon/body-reader.ts";
 import { PLAIN_BODY, promptOpening } from "../body-reader.ts";
 

@@ -6,7 +6,7 @@ import { mergeUsage, type TokenUsage } from "../../canon/generate/usage.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";
 import { formatFinishReason, printUsage } from "../openai-chat/finish.ts";
-import { renderOpenAiStreamFailure } from "../openai-family/family.ts";
+import { renderOpenAiStreamFailure } from "../openai-chat/family.ts";
 import { formatSseEvent } from "../sse.ts";
 
 /** What an answer says in this protocol, and what it cannot say. Streams and whole answers share it, so that both say the same. */

@@ -1,7 +1,7 @@
 import { TEXT } from "../../canon/json/schema.ts";
-import { WEATHER } from "../contract/error-members.ts";
+import { WEATHER } from "../protocol-family.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import { type EventStream, type EventFacts, eventSchema, eventUnion } from "../contract/event-stream.ts";
+import { type EventStream, type EventFacts, eventSchema, eventUnion } from "../event-stream.ts";
 
 /** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
 export const RESPONSE = {

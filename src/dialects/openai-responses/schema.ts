@@ -1,13 +1,15 @@
 import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
-import { NEVER_SET, NO_UNKNOWN, ONLY_NULL } from "../contract/parser-rules.ts";
 import {
+  NEVER_SET,
+  NO_UNKNOWN,
+  ONLY_NULL,
   MODEL,
   PREFERENCES,
   CONVERSATION_MEMBERS,
   NULLABLE_FLAG,
   NULLABLE_OBJECT,
   nullableInteger,
-} from "../contract/request-members.ts";
+} from "../request-members.ts";
 
 const contentPart = {
   type: "object",

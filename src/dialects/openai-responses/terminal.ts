@@ -2,7 +2,7 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { readErrorFrame } from "../openai-chat/read-error.ts";
-import { answerFailure } from "../translation/answer-failure.ts";
+import { answerFailure } from "../answer-failure.ts";
 
 /** How an answer ended, as its resource says. */
 type Terminal =

@@ -4,8 +4,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
 import type { Vector } from "../../canon/unary/vector.ts";
 import type { Target } from "../dialect.ts";
-import { faultyAnswer, type AnswerFault } from "../translation/answer-failure.ts";
-import { cutVectors, type CutAnswer } from "./vectors/cut-vectors.ts";
+import { faultyAnswer, type AnswerFault } from "../answer-failure.ts";
+import { cutVectors, type CutAnswer } from "./cut-vectors.ts";
 
 /** An answer that is a JSON object, its vectors cut out. */
 interface ObjectAnswer {

@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 import type { RankedDocument, RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
-import { faultyAnswer } from "../translation/answer-failure.ts";
+import { faultyAnswer } from "../answer-failure.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { refuseExtras } from "./extras.ts";

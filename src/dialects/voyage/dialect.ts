@@ -8,7 +8,7 @@ import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { parseAnswerBytes } from "../json-bytes.ts";
 import { errorIn, readChatError, readErrorFrame } from "../openai-chat/read-error.ts";
-import { faultyAnswer } from "../translation/answer-failure.ts";
+import { faultyAnswer } from "../answer-failure.ts";
 import { countIn, textIn } from "../answer-members.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
 import { droppedPriority, foreignRefusal, readRanking, wantedResults } from "../unary/ranking.ts";

@@ -6,7 +6,7 @@ import type { FormattedRequest, Target } from "../dialect.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { countIn, textIn } from "../answer-members.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
-import { vectorFromBase64 } from "../unary/vectors/encode.ts";
+import { vectorFromBase64 } from "../unary/encode-vectors.ts";
 import { formatPurpose, textsOf } from "../unary/embed-inputs.ts";
 import { readOpenAiList } from "../openai-chat/embeddings/list.ts";
 

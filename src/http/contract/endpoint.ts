@@ -2,10 +2,10 @@ import type { Scope } from "../../canon/scope.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { ANTHROPIC_FAMILY } from "../../dialects/anthropic-messages/family.ts";
-import type { EventStream } from "../../dialects/contract/event-stream.ts";
-import type { ProtocolFamily } from "../../dialects/contract/protocol-family.ts";
+import type { EventStream } from "../../dialects/event-stream.ts";
+import type { ProtocolFamily } from "../../dialects/protocol-family.ts";
 import type { Surface } from "../../dialects/dialect.ts";
-import { OPENAI_FAMILY } from "../../dialects/openai-family/family.ts";
+import { OPENAI_FAMILY } from "../../dialects/openai-chat/family.ts";
 import type { UnarySurface } from "../../dialects/unary/surface.ts";
 
 /** What an endpoint belongs to, as readers of the contract look for it. */

@@ -4,7 +4,7 @@ import { completionsSurface } from "../../dialects/openai-completions/dialect.ts
 import { responsesSurface } from "../../dialects/openai-responses/dialect.ts";
 import { embeddingsSurface } from "../../dialects/openai-chat/embeddings/surface.ts";
 import { moderationsSurface } from "../../dialects/openai-chat/moderations/surface.ts";
-import { rerankSurface } from "../../dialects/cohere-chat/rerank/surface.ts";
+import { rerankSurface } from "../../dialects/cohere-chat/rerank-surface.ts";
 import type { InferenceEndpoint } from "./endpoint.ts";
 
 const GENERATION = {

@@ -6,7 +6,7 @@ import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthr
 import { parseJsonBytes } from "../../../src/dialects/json-bytes.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
-import type { ExchangePlan } from "../../../src/dialects/translation/exchange-plan.ts";
+import type { ExchangePlan } from "../../../src/dialects/exchange-plan.ts";
 import { encodeFrame } from "../bedrock-converse/wire.ts";
 import { joined, pieces, someCuts } from "../laws/arbitrary/wire.ts";
 import { exchangeTo, sentBy, type Journey } from "./hosted.ts";

@@ -8,7 +8,7 @@ import {
   planExchange,
   type PreparedTranslation,
   prepareTranslation,
-} from "../../../src/dialects/translation/exchange-plan.ts";
+} from "../../../src/dialects/exchange-plan.ts";
 import { route } from "../../support/table.ts";
 import { NO_EDITS, NO_HEADERS, contextOf, read, targetWith } from "./target.ts";
 

@@ -1,7 +1,7 @@
 import type { GenerateRequest, ReasoningRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { AssistantPart, InputPart, TextPart, Tool, Turn } from "../../../src/canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
-import { readDataUrl } from "../../../src/dialects/translation/data-url.ts";
+import { readDataUrl } from "../../../src/dialects/data-url.ts";
 
 /**
  * Reads a body of the protocol into canon, as the provider would understand it. No surface of ours speaks the protocol, so this is written

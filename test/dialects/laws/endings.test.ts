@@ -4,11 +4,7 @@ import type { Ending, Surface } from "../../../src/dialects/dialect.ts";
 import type { GenerateDialect } from "../../../src/dialects/table.ts";
 import { formatSseEvent } from "../../../src/dialects/sse.ts";
 import { upstreamFor } from "../../../src/dialects/upstreams.ts";
-import {
-  type ExchangePlan,
-  planExchange,
-  prepareTranslation,
-} from "../../../src/dialects/translation/exchange-plan.ts";
+import { type ExchangePlan, planExchange, prepareTranslation } from "../../../src/dialects/exchange-plan.ts";
 import { encodeFrame } from "../bedrock-converse/wire.ts";
 import { route } from "../../support/table.ts";
 import { contextOf, DIALECT_NAMES, NO_EDITS, targetOf } from "./target.ts";

@@ -14,7 +14,7 @@ import { COMPLETIONS_PROBES } from "./probes/completions.ts";
 import { COUNT_TOKENS_PROBES, MESSAGES_PROBES } from "./probes/messages.ts";
 import type { Probe } from "./probes/probe.ts";
 import { RESPONSES_PROBES } from "./probes/responses.ts";
-import { forOneTool } from "../../../src/dialects/translation/one-tool.ts";
+import { forOneTool } from "../../../src/dialects/one-tool.ts";
 import { SURFACES, type Spoken } from "./table.ts";
 
 const PROBES: Readonly<Partial<Record<Operation, readonly Probe[]>>> = {

@@ -6,7 +6,7 @@ import { endpointFeatures } from "../../../src/compile/resolve/features.ts";
 import { decide } from "../../../src/decide/decide.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/table.ts";
-import { planExchange } from "../../../src/dialects/translation/exchange-plan.ts";
+import { planExchange } from "../../../src/dialects/exchange-plan.ts";
 import { formatSseEvent } from "../../../src/dialects/sse.ts";
 import { upstreamFor } from "../../../src/dialects/upstreams.ts";
 import { contextOf } from "../../support/dialects.ts";

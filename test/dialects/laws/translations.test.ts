@@ -4,7 +4,7 @@ import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import { collectAnswer } from "../../../src/canon/generate/answer.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { DroppedField } from "../../../src/canon/generate/dropped-field.ts";
-import { TranslatedStream } from "../../../src/dialects/translation/translated-stream.ts";
+import { TranslatedStream } from "../../../src/dialects/translated-stream.ts";
 import { answerEvents, brokenLaws } from "./arbitrary/events.ts";
 import { normalAnswer, type Telling } from "./normal/answer.ts";
 import { answerable, contextFor, requestFor } from "./speak.ts";

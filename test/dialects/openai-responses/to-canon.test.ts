@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
-import { reasoningItem } from "../../../src/dialects/openai-responses/render/items.ts";
+import { reasoningItem } from "../../../src/dialects/openai-responses/items.ts";
 import { readSealedReasoning } from "../../../src/dialects/openai-responses/sealed-reasoning.ts";
 import { NO_EDITS, parse, toCanon } from "./support.ts";
 

@@ -3,7 +3,7 @@ import type { Candidate } from "../../../src/canon/decision.ts";
 import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { AwsSigning, ProviderRow } from "../../../src/canon/table.ts";
 import type { AnswerStream } from "../../../src/dialects/dialect.ts";
-import type { ExchangePlan } from "../../../src/dialects/translation/exchange-plan.ts";
+import type { ExchangePlan } from "../../../src/dialects/exchange-plan.ts";
 import type { ClientAnswer, RelayOutcome } from "../../../src/dispatch/attempt.ts";
 import { ConnectionPools, type Access } from "../../../src/dispatch/connections.ts";
 import { createAuthorize } from "../../../src/dispatch/credentials/authorize.ts";

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { BodyReader } from "../../../src/canon/body-reader.ts";
 import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
-import { MESSAGES_BODY } from "../../../src/dialects/anthropic-messages/surface/parse-request.ts";
-import { CHAT_BODY } from "../../../src/dialects/openai-chat/surface/parse-request.ts";
+import { MESSAGES_BODY } from "../../../src/dialects/anthropic-messages/parse-request.ts";
+import { CHAT_BODY } from "../../../src/dialects/openai-chat/parse-request.ts";
 import { COMPLETIONS_BODY } from "../../../src/dialects/openai-completions/parse-request.ts";
-import { RESPONSES_BODY } from "../../../src/dialects/openai-responses/surface/parse-request.ts";
+import { RESPONSES_BODY } from "../../../src/dialects/openai-responses/parse-request.ts";
 import { stickyKeys } from "../../../src/dispatch/balance.ts";
 
 const READERS: Readonly<Record<string, BodyReader>> = {

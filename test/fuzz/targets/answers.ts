@@ -6,11 +6,7 @@ import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { AnswerStream } from "../../../src/dialects/dialect.ts";
 import type { GenerateDialect } from "../../../src/dialects/table.ts";
 import { upstreamFor } from "../../../src/dialects/upstreams.ts";
-import {
-  type ExchangePlan,
-  planExchange,
-  prepareTranslation,
-} from "../../../src/dialects/translation/exchange-plan.ts";
+import { type ExchangePlan, planExchange, prepareTranslation } from "../../../src/dialects/exchange-plan.ts";
 import { encodeFrame } from "../../dialects/bedrock-converse/wire.ts";
 import { contextFor } from "../../dialects/laws/speak.ts";
 import { contextOf, DIALECT_NAMES, NO_EDITS, targetOf } from "../../dialects/laws/target.ts";

@@ -5,9 +5,9 @@ import type { EmbedRequest } from "../../../canon/unary/embed.ts";
 import type { Vector } from "../../../canon/unary/vector.ts";
 import type { Target } from "../../dialect.ts";
 import { errorIn, readErrorFrame } from "../read-error.ts";
-import { faultyAnswer, type AnswerFault } from "../../translation/answer-failure.ts";
+import { faultyAnswer, type AnswerFault } from "../../answer-failure.ts";
 import { listIn } from "../../answer-members.ts";
-import type { CutAnswer } from "../../unary/vectors/cut-vectors.ts";
+import type { CutAnswer } from "../../unary/cut-vectors.ts";
 import { checkedVectors, orderedByIndex, readObject, type OrderedItems } from "../../unary/embed-checks.ts";
 
 /** OpenAI's list of embeddings, checked against the request. */

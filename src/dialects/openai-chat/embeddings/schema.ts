@@ -2,8 +2,7 @@ import { COUNT, TEXT } from "../../../canon/json/schema.ts";
 import { EMBED_PURPOSES } from "../../../canon/unary/embed.ts";
 import { VECTOR_ENCODINGS } from "../../../canon/unary/vector.ts";
 import { itemsByFirst } from "../moderations/schema.ts";
-import { NO_UNKNOWN } from "../../contract/parser-rules.ts";
-import { MODEL, PREFERENCES } from "../../contract/request-members.ts";
+import { NO_UNKNOWN, MODEL, PREFERENCES } from "../../request-members.ts";
 
 const token = { type: "integer", minimum: 0, maximum: 4_294_967_295 } as const;
 

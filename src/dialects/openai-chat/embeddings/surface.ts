@@ -5,9 +5,9 @@ import type { EmbedRequest, EmbedInput, EmbedResult } from "../../../canon/unary
 import type { Vector, VectorEncoding } from "../../../canon/unary/vector.ts";
 import type { Target, AnswerContext } from "../../dialect.ts";
 import { upstreamFor } from "../../upstreams.ts";
-import { OPENAI_FAMILY } from "../../openai-family/family.ts";
+import { OPENAI_FAMILY } from "../family.ts";
 import { refuseUnknownFields } from "../../fields.ts";
-import { faultyAnswer } from "../../translation/answer-failure.ts";
+import { faultyAnswer } from "../../answer-failure.ts";
 import { refuseExtras } from "../../unary/extras.ts";
 import { callTo } from "../../unary/single-part.ts";
 import type {
@@ -20,7 +20,7 @@ import type {
   UnaryAnswer,
 } from "../../unary/surface.ts";
 import { EMBEDDINGS_FIELDS, parseEmbeddingsRequest, readEmbeddingsRequest } from "./read-request.ts";
-import { asBase64Text, asFloatText } from "../../unary/vectors/encode.ts";
+import { asBase64Text, asFloatText } from "../../unary/encode-vectors.ts";
 import { EMBEDDING_LIST, EMBEDDINGS_EXAMPLES, EMBEDDINGS_SCHEMA } from "./schema.ts";
 import { AnswerBytes } from "../../unary/answer-bytes.ts";
 import type { DroppedField } from "../../../canon/generate/dropped-field.ts";

@@ -5,7 +5,7 @@ import {
   type ModerationCategory,
   type ModerationVerdict,
 } from "../../../canon/unary/moderate.ts";
-import type { AnswerFault } from "../../translation/answer-failure.ts";
+import type { AnswerFault } from "../../answer-failure.ts";
 import { memberIn } from "../../answer-members.ts";
 import { categoryRecord, scoreOf } from "./categories.ts";
 

@@ -8,7 +8,7 @@ import { Members, TranslationRecord } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/single-part.ts";
 import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry } from "../../fields.ts";
-import { isWebUrl } from "../../translation/data-url.ts";
+import { isWebUrl } from "../../data-url.ts";
 import { INPUT_BODY } from "../../body-reader.ts";
 
 /** Every top-level member of a moderations request that we know. */

@@ -1,7 +1,6 @@
 import { TEXT } from "../../../canon/json/schema.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { NO_UNKNOWN } from "../../contract/parser-rules.ts";
-import { PREFERENCES } from "../../contract/request-members.ts";
+import { NO_UNKNOWN, PREFERENCES } from "../../request-members.ts";
 
 /** What all items of a list are, where its first item is of a type. */
 interface ItemsOfType {

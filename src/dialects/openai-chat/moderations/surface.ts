@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../canon/json.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
 import { upstreamFor } from "../../upstreams.ts";
-import { OPENAI_FAMILY } from "../../openai-family/family.ts";
+import { OPENAI_FAMILY } from "../family.ts";
 import { refuseUnknownFields } from "../../fields.ts";
 import { singlePartTask } from "../../unary/single-part.ts";
 import type { PartEnd, UnaryAnswer, UnaryOptions, UnarySurface, UnaryTask } from "../../unary/surface.ts";

@@ -18,7 +18,7 @@ import { parseAnswerBytes } from "../../json-bytes.ts";
 import { deploymentHost } from "../deployment-paths.ts";
 import { errorIn, readChatError, readErrorFrame } from "../read-error.ts";
 import { readUsage } from "../finish.ts";
-import { faultyAnswer, type AnswerFault } from "../../translation/answer-failure.ts";
+import { faultyAnswer, type AnswerFault } from "../../answer-failure.ts";
 import { textIn, memberIn } from "../../answer-members.ts";
 import { hasOneMeaning } from "../../unary/one-meaning.ts";
 import type { UnaryUpstream } from "../../unary/surface.ts";

@@ -4,7 +4,7 @@ import { oauthCode, oauthDescription, oauthStatus, OAUTH_CODES } from "../../oau
 import { familyOf, isTokenEndpoint, type Endpoint } from "../endpoint.ts";
 import { DESCRIBED_ERRORS, type DescribedError } from "./error-rows.ts";
 import { headersOf } from "./response-headers.ts";
-import type { ProtocolFamily } from "../../../dialects/contract/protocol-family.ts";
+import type { ProtocolFamily } from "../../../dialects/protocol-family.ts";
 import { REVISION_PATTERN } from "../../../canon/policy.ts";
 import { SERVICE_KEY } from "../key-schemas.ts";
 import { MISSING_REQUIREMENT } from "../policies/policy-answers.ts";

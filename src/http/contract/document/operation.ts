@@ -1,12 +1,12 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { publishedSchema } from "../../../dialects/contract/parser-rules.ts";
+import { publishedSchema } from "../../../dialects/request-members.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { type EndpointExample, EXAMPLES } from "../examples/examples.ts";
 import type { ErrorAnswers } from "./error-answers.ts";
 import { headersOf } from "./response-headers.ts";
 import { securityOf } from "./security.ts";
 import { REQUEST_HEADERS } from "../request-headers.ts";
-import { type EventStream, titleOf } from "../../../dialects/contract/event-stream.ts";
+import { type EventStream, titleOf } from "../../../dialects/event-stream.ts";
 
 /** One endpoint as OpenAPI describes it; schemas stand whole. @param errors gathers what it can answer instead of a 200. */
 export function operationOf(endpoint: Endpoint, errors: ErrorAnswers): JsonObject {

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../canon/json.ts";
 import { ERROR_ANSWERS } from "../../../canon/errors/coded-error.ts";
 import type { ErrorAnswer } from "../../../canon/errors/error-row.ts";
 import { ANTHROPIC_FAMILY } from "../../../dialects/anthropic-messages/family.ts";
-import { OPENAI_FAMILY } from "../../../dialects/openai-family/family.ts";
+import { OPENAI_FAMILY } from "../../../dialects/openai-chat/family.ts";
 import { isTokenEndpoint, takesTokens, type Endpoint } from "../endpoint.ts";
 import { DESCRIBED_ERRORS } from "./error-rows.ts";
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonValue, parseJson } from "../../../../src/canon/json.ts";
 import { parseAnswerBytes } from "../../../../src/dialects/json-bytes.ts";
-import { cutVectors, type CutAnswer } from "../../../../src/dialects/unary/vectors/cut-vectors.ts";
+import { cutVectors, type CutAnswer } from "../../../../src/dialects/unary/cut-vectors.ts";
 import { inPieces, wire } from "./target.ts";
 
 /** What the answer was before its vectors were cut out. */

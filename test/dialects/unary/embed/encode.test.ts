@@ -5,7 +5,7 @@ import {
   asFloatText,
   shortestDecimal,
   vectorFromBase64,
-} from "../../../../src/dialects/unary/vectors/encode.ts";
+} from "../../../../src/dialects/unary/encode-vectors.ts";
 import type { Vector } from "../../../../src/canon/unary/vector.ts";
 import { base64Of } from "./target.ts";
 

@@ -9,7 +9,7 @@ import type { RerankRequest, RerankResult } from "../../../../src/canon/unary/re
 import type { Target } from "../../../../src/dialects/dialect.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
 import { upstreamFor } from "../../../../src/dialects/upstreams.ts";
-import { rerankSurface } from "../../../../src/dialects/cohere-chat/rerank/surface.ts";
+import { rerankSurface } from "../../../../src/dialects/cohere-chat/rerank-surface.ts";
 import type { UnaryAnswer, UnaryTask, UnaryUpstream } from "../../../../src/dialects/unary/surface.ts";
 import { contextOf, NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
 import { endpoint, model, provider } from "../../../support/table.ts";

@@ -1,0 +1,60 @@
+import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
+import type { JsonValue } from "../canon/json.ts";
+
+/** A failure that showed in the answer itself. `code` is one of ours. */
+export function answerFailure(kind: FailureKind, code: string | null = null): UpstreamFailure {
+  return { kind, status: null, retryAfter: null, code };
+}
+
+/**
+ * The member that an upstream's error names by a path (`max_tokens`, `messages[2].content`, `messages.2.content`): its name, and its position in a list. What
+ * follows may be the caller's own text (names of a schema) and is left out. Nothing where there is no such path.
+ */
+export function namedMember(path: JsonValue | undefined): { readonly param: string } | null {
+  const match =
+    typeof path === "string"
+      ? /^([a-z][a-z0-9_]{0,63})(?:\.?\[(\d{1,6})\]|\.(\d{1,6})(?!\w))?(?!\w)/i.exec(path)
+      : null;
+  if (match === null) return null;
+  const [, name = "", bracketed, dotted] = match;
+  const index = bracketed ?? dotted;
+  return { param: index === undefined ? name : `${name}[${index}]` };
+}
+
+/** What an error status of an answer means, in any protocol. */
+export function kindOfStatus(status: number): FailureKind {
+  // A success that is not 200 is no answer of any protocol.
+  if (status < 300) return "malformed";
+  if (status < 400) return "redirect";
+  if (status === 401 || status === 402 || status === 403) return "auth";
+  if (status === 404) return "not_found";
+  if (status === 408) return "timeout_first_byte";
+  if (status === 429) return "rate_limited";
+  if (status === 503 || status === 529) return "overloaded";
+  return status >= 500 ? "server_error" : "rejected";
+}
+
+/** What can be wrong with an answer that said 200. The codes reach clients and the evidence; they hold nothing of the content. */
+export const ANSWER_FAULTS = {
+  not_json: "the answer is not JSON, or not an object",
+  missing_results: "there is no list of results",
+  result_count: "there are more or fewer results than inputs",
+  index_invalid: "an index is outside the request",
+  index_repeated: "two results have the same index",
+  vector_malformed: "a vector is neither a list of numbers nor base64 of them",
+  vector_not_finite: "a vector has a value that is not a finite number",
+  dimension_mixed: "the vectors are not of one length",
+  dimension_wrong: "the vectors have neither the requested length nor the one that routes.yaml gives the model",
+  score_invalid: "a score is not a finite number",
+  category_unknown: "the answer has a category that neither the protocol nor the model's `moderation_categories` has",
+  category_missing: "the answer lacks a category that the protocol, or the model's `moderation_categories`, has",
+  verdict_invalid: "a verdict is neither true nor false, or contradicts those of its categories",
+  input_unjudged: "an image was sent, and the answer does not say that it was judged",
+} as const satisfies Record<string, string>;
+
+export type AnswerFault = keyof typeof ANSWER_FAULTS;
+
+/** The failure for an answer with wrong values. */
+export function faultyAnswer(fault: AnswerFault): UpstreamFailure {
+  return answerFailure("malformed", fault);
+}

@@ -1,0 +1,116 @@
+import type { Capability } from "../../canon/capability.ts";
+
+/** Where a block stands. */
+export type BlockContext = "user" | "assistant" | "system" | "tool_result";
+
+interface BlockFacts {
+  /** Positions where canon can take the block in; elsewhere only the protocol itself has it. */
+  readonly contexts: readonly BlockContext[];
+  /** Members that canon can take in, or may leave out. */
+  readonly members: ReadonlySet<string>;
+  readonly needs: Capability | null;
+}
+
+const NOWHERE: readonly BlockContext[] = [];
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** A block that only the protocol itself has: what it lets the model do, or `null` where it only carries text. */
+const native = (needs: Capability | null): BlockFacts => ({ contexts: NOWHERE, members: NOTHING, needs });
+
+/** Every known kind of block (docs/protocols.md#messages). */
+const BLOCKS: Readonly<Record<string, BlockFacts>> = {
+  text: {
+    contexts: ["user", "assistant", "system", "tool_result"],
+    members: new Set(["type", "text", "cache_control", "citations"]),
+    needs: null,
+  },
+  image: {
+    contexts: ["user", "tool_result"],
+    members: new Set(["type", "source", "cache_control"]),
+    needs: "image_input",
+  },
+  document: {
+    contexts: ["user", "tool_result"],
+    members: new Set(["type", "source", "cache_control", "title", "citations"]),
+    needs: "file_input",
+  },
+  thinking: { contexts: ["assistant"], members: new Set(["type", "thinking", "signature"]), needs: null },
+  redacted_thinking: { contexts: ["assistant"], members: new Set(["type", "data"]), needs: null },
+  tool_use: {
+    contexts: ["assistant"],
+    members: new Set(["type", "id", "name", "input", "cache_control", "caller"]),
+    needs: "tools",
+  },
+  tool_result: {
+    contexts: ["user"],
+    members: new Set(["type", "tool_use_id", "content", "is_error", "cache_control"]),
+    needs: "tools",
+  },
+  search_result: native(null),
+  tool_reference: native("tools"),
+  tool_addition: native("tools"),
+  tool_removal: native("tools"),
+  tool_search_tool_result: native("tools"),
+  browser_state: native("computer_use"),
+  server_tool_use: native(null),
+  web_search_tool_result: native("web_search"),
+  web_fetch_tool_result: native("web_search"),
+  code_execution_tool_result: native("code_execution"),
+  bash_code_execution_tool_result: native("code_execution"),
+  text_editor_code_execution_tool_result: native("code_execution"),
+  mcp_tool_use: native("mcp"),
+  mcp_tool_result: native("mcp"),
+  mcp_tool_listing: native("mcp"),
+  advisor_tool_result: native(null),
+  compaction: native(null),
+  fallback: native(null),
+};
+
+/** `null` for an unknown kind. */
+export function blockFacts(type: string): BlockFacts | null {
+  return (Object.hasOwn(BLOCKS, type) ? BLOCKS[type] : undefined) ?? null;
+}
+
+/** What a call of a server's own tool was, by the tool's name. */
+const SERVER_TOOLS: Readonly<Record<string, Capability>> = {
+  web_search: "web_search",
+  web_fetch: "web_search",
+  code_execution: "code_execution",
+  bash_code_execution: "code_execution",
+  text_editor_code_execution: "code_execution",
+  tool_search_tool_regex: "tools",
+  tool_search_tool_bm25: "tools",
+};
+
+export function serverToolNeeds(name: unknown): Capability | null {
+  return typeof name === "string" && Object.hasOwn(SERVER_TOOLS, name) ? (SERVER_TOOLS[name] ?? null) : null;
+}
+
+/** Kinds of tools, by the beginning of their type; dates follow. Clients run some of them, servers the others. */
+const TOOL_TYPES: readonly (readonly [string, Capability])[] = [
+  ["web_search_", "web_search"],
+  ["web_fetch_", "web_search"],
+  ["code_execution_", "code_execution"],
+  ["bash_", "code_execution"],
+  ["text_editor_", "code_execution"],
+  ["computer_", "computer_use"],
+  ["browser_", "computer_use"],
+  ["memory_", "tools"],
+  ["tool_search_tool_", "tools"],
+  ["mcp_toolset", "mcp"],
+];
+
+/** What a tool of the protocol's own lets the model do; `null` for an unknown type. */
+export function toolTypeNeeds(type: string): Capability | null {
+  return TOOL_TYPES.find(([beginning]) => type.startsWith(beginning))?.[1] ?? null;
+}
+
+/** The known types as an error names them. */
+export const TOOL_TYPE_LIST = ["custom", ...TOOL_TYPES.map(([beginning]) => `${beginning}*`)].join(", ");
+
+/** Blocks that an error names for a position. */
+export function blocksOf(context: BlockContext): string {
+  return Object.keys(BLOCKS)
+    .filter((type) => BLOCKS[type]?.contexts.includes(context) === true)
+    .join(", ");
+}

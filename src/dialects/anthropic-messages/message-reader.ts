@@ -1,0 +1,260 @@
+import { textOf, readCount } from "../answer-members.ts";
+import type { Citation, FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
+import type { EventParser, Target } from "../dialect.ts";
+import { answerFailure } from "../answer-failure.ts";
+import { readStopReason, UsageTally } from "./finish.ts";
+import { isUnsigned, redactedSignature } from "./signed-reasoning.ts";
+import { typeOf } from "./fields.ts";
+import { parseJsonText, parseAnswerBytes } from "../json-bytes.ts";
+import { SseEventParser } from "../sse.ts";
+import { eventFailure, readErrorFrame, messageFailure } from "./read-error.ts";
+
+type Kind = "text" | "thinking" | "redacted_thinking" | "tool_use";
+const KINDS: readonly Kind[] = ["text", "thinking", "redacted_thinking", "tool_use"];
+
+interface Block {
+  readonly key: string;
+  readonly kind: Kind;
+  signature: string;
+  /** Arguments that came with the block's beginning; whole, or the empty object where they follow in pieces. */
+  readonly input: JsonObject;
+  pieces: boolean;
+}
+
+/** Reads a message piece by piece; streams and whole answers have the same values, so there is one mapping. */
+class MessageReader extends AnswerEvents {
+  readonly #family: string | null;
+  /** The caller requested a summary instead of the reasoning itself. */
+  readonly #summary: boolean;
+  readonly #tally = new UsageTally();
+  #open: Block | null = null;
+  #count = 0;
+  #calls = false;
+  #finish: FinishReason | null = null;
+  #stopSequence: string | null = null;
+  /** The reason was given after the blocks: none may follow. */
+  #stopped = false;
+
+  constructor(request: GenerateRequest, target: Target) {
+    super();
+    this.#family = target.model.signatureFamily;
+    const display = request.reasoning?.display ?? null;
+    this.#summary = display !== null && display !== "omitted";
+  }
+
+  /** The message as far as it goes: whole in a whole answer, mostly empty at the beginning of a stream. */
+  start(message: JsonObject): void {
+    const { model, content } = message;
+    this.emit({ type: "start", model: typeof model === "string" ? model : null });
+    for (const block of Array.isArray(content) ? content : []) {
+      if (this.over) break;
+      this.openBlock(block);
+      this.closeBlock();
+    }
+    // A reason that comes at the beginning ends nothing yet.
+    this.#readEnd(message);
+    this.#addUsage(message["usage"]);
+  }
+
+  openBlock(block: JsonValue | undefined): void {
+    if (this.#stopped) return this.fail(answerFailure("malformed"));
+    // Blocks do not overlap; one that was never closed ends here.
+    this.closeBlock();
+    const kind = isJsonObject(block) ? KINDS.find((known) => known === block["type"]) : undefined;
+    if (!isJsonObject(block) || kind === undefined)
+      return this.fail(answerFailure("malformed", "unexpected_output_item"));
+    const { input } = block;
+    const key = String(this.#count);
+    this.#count += 1;
+    this.#open = { key, kind, signature: "", input: isJsonObject(input) ? input : {}, pieces: false };
+    switch (kind) {
+      case "text":
+        this.blocks.text(textOf(block["text"]), [], key);
+        if (Array.isArray(block["citations"])) for (const citation of block["citations"]) this.#cite(citation, key);
+        break;
+      case "thinking":
+        this.blocks.reasoning(textOf(block["thinking"]), this.#summary, key);
+        this.#open.signature = textOf(block["signature"]);
+        break;
+      case "redacted_thinking":
+        this.#open.signature = redactedSignature(textOf(block["data"]));
+        break;
+      case "tool_use":
+        this.#calls = true;
+        this.blocks.openTool(key, textOf(block["id"]), textOf(block["name"]));
+        break;
+    }
+    this.flush();
+  }
+
+  /** Unknown kinds of pieces are passed over; a known one that its block cannot have is a broken answer. */
+  addDelta(delta: JsonValue | undefined): void {
+    const block = this.#open;
+    if (this.#stopped || block === null || !isJsonObject(delta)) return this.fail(answerFailure("malformed"));
+    switch (typeOf(delta)) {
+      case "text_delta":
+        if (block.kind !== "text") return this.fail(answerFailure("malformed"));
+        this.blocks.text(textOf(delta["text"]), [], block.key);
+        break;
+      case "thinking_delta":
+        if (block.kind !== "thinking") return this.fail(answerFailure("malformed"));
+        this.blocks.reasoning(textOf(delta["thinking"]), this.#summary, block.key);
+        break;
+      case "signature_delta":
+        if (block.kind !== "thinking") return this.fail(answerFailure("malformed"));
+        block.signature += textOf(delta["signature"]);
+        break;
+      case "input_json_delta":
+        if (block.kind !== "tool_use") return this.fail(answerFailure("malformed"));
+        block.pieces ||= textOf(delta["partial_json"]) !== "";
+        this.blocks.arguments(block.key, textOf(delta["partial_json"]));
+        break;
+      case "citations_delta":
+        if (block.kind === "text") this.#cite(delta["citation"], block.key);
+        break;
+      default:
+        return;
+    }
+    this.flush();
+  }
+
+  closeBlock(): void {
+    const block = this.#open;
+    if (block === null) return;
+    this.#open = null;
+    if (block.kind === "tool_use" && !block.pieces && Object.keys(block.input).length > 0) {
+      this.blocks.arguments(block.key, JSON.stringify(block.input));
+    }
+    // A router like this one marks what is not signed.
+    if (block.signature !== "" && !isUnsigned(block.signature)) {
+      if (this.#family === null) this.emit({ type: "dropped", field: "signature_dropped" });
+      else this.blocks.signature(block.signature, this.#family, block.key);
+    }
+    this.blocks.close();
+    this.flush();
+  }
+
+  /** The members that say why the answer ended, and its usage so far. No block may follow a reason that is given here. */
+  change(delta: JsonValue | undefined, usage: JsonValue | undefined): void {
+    if (this.#readEnd(delta)) this.#stopped = true;
+    this.#addUsage(usage);
+  }
+
+  /** Gives whether there was a reason. */
+  #readEnd(delta: JsonValue | undefined): boolean {
+    if (!isJsonObject(delta)) return false;
+    const reason = readStopReason(delta["stop_reason"]);
+    this.#finish = reason ?? this.#finish;
+    const sequence = delta["stop_sequence"];
+    if (typeof sequence === "string") this.#stopSequence = sequence;
+    return reason !== null;
+  }
+
+  /** The answer is whole. */
+  stop(): void {
+    if (this.over) return;
+    this.closeBlock();
+    const reason = this.#finish;
+    // After a pause the same request must be sent again, which only a caller of this protocol can do.
+    if (reason === null || reason === "pause" || reason === "other") {
+      return this.fail(answerFailure("malformed", "unknown_finish_reason"));
+    }
+    const finish = reason === "stop" && this.#calls ? "tool_calls" : reason;
+    this.finish(finish, finish === "stop_sequence" ? this.#stopSequence : null);
+  }
+
+  #addUsage(usage: JsonValue | undefined): void {
+    if (this.over || !this.#tally.add(usage) || this.#tally.usage === null) return;
+    this.emit({ type: "usage", usage: this.#tally.usage });
+  }
+
+  #cite(citation: JsonValue | undefined, key: string): void {
+    const read = isJsonObject(citation) ? readCitation(citation) : null;
+    if (read === null) this.emit({ type: "dropped", field: "citations_dropped" });
+    else this.blocks.citation(read, key);
+  }
+}
+
+/** A citation that says where the text comes from; `null` for one that counts in the request's own documents. Its positions are those of the source. */
+function readCitation({ url, title }: JsonObject): Citation | null {
+  if (typeof url !== "string") return null;
+  return { url, title: typeof title === "string" ? title : null, start: null, end: null };
+}
+
+/** Reads a messages stream (docs/protocols.md#messages). Only `message_stop` completes the answer. */
+class MessagesParser extends SseEventParser<MessageReader> {
+  #begun = false;
+  /** Something has followed the beginning. */
+  #continued = false;
+
+  protected override take(data: string, name: string | null): void {
+    const event = parseJsonText(data);
+    if (!isJsonObject(event)) return this.reader.fail(answerFailure("malformed"));
+    const type = event["type"] ?? name;
+    if (type === "error" || name === "error") return this.reader.fail(readErrorFrame(event["error"]));
+    const inner = eventFailure(event);
+    if (inner !== null) return this.reader.fail(inner);
+    if (type === "message_start") return this.#begin(event);
+    this.#continue(type, event);
+  }
+
+  #begin({ message }: JsonObject): void {
+    if (this.#continued || !isJsonObject(message)) return this.reader.fail(answerFailure("malformed"));
+    // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be another answer.
+    if (this.#begun) return;
+    this.#begun = true;
+    this.reader.start(message);
+  }
+
+  /** Events of other names, pings among them, say nothing of the answer. */
+  #continue(type: unknown, event: JsonObject): void {
+    switch (type) {
+      case "content_block_start":
+        if (this.#isPlaced()) this.reader.openBlock(event["content_block"]);
+        break;
+      case "content_block_delta":
+        if (this.#isPlaced()) this.reader.addDelta(event["delta"]);
+        break;
+      case "content_block_stop":
+        if (this.#isPlaced()) this.reader.closeBlock();
+        break;
+      case "message_delta":
+        if (this.#isPlaced()) this.reader.change(event["delta"], event["usage"]);
+        break;
+      case "message_stop":
+        if (this.#isPlaced()) this.reader.stop();
+        break;
+    }
+  }
+
+  #isPlaced(): boolean {
+    if (!this.#begun) this.reader.fail(answerFailure("malformed"));
+    this.#continued = true;
+    return this.#begun;
+  }
+}
+
+export function parseMessagesStream(request: GenerateRequest, target: Target): EventParser {
+  return new MessagesParser(new MessageReader(request, target));
+}
+
+/** A whole message, or the answer to a count, as the events of a stream of it. */
+export function parseMessagesAnswer(
+  bytes: Uint8Array,
+  request: GenerateRequest,
+  target: Target,
+): readonly InferenceEvent[] {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return failedAnswer(answerFailure("malformed"));
+  const broken = messageFailure(answer);
+  if (broken !== null) return failedAnswer(broken);
+  if (request.purpose === "count") return countedTokens(readCount(answer["input_tokens"]));
+  if (!Array.isArray(answer["content"])) return failedAnswer(answerFailure("malformed"));
+  const reader = new MessageReader(request, target);
+  reader.start(answer);
+  reader.stop();
+  return reader.drain();
+}

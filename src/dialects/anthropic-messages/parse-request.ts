@@ -1,0 +1,242 @@
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { GenerateRequest, OutputFormat } from "../../canon/generate/generate-request.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import type { InferenceRequest, ProtocolHeaders, ReasoningEffort } from "../../canon/request.ts";
+import { inferenceRequest, RequestReading } from "../fields.ts";
+import { fieldsOf, typeOf } from "./fields.ts";
+import { isPlainMark } from "./read-blocks.ts";
+import { readConversation } from "./read-messages.ts";
+import { readReasoning } from "./read-reasoning.ts";
+import { readToolChoice, readTools } from "./read-tools.ts";
+import { readVersion, removedMember, type Version, VERSIONS } from "./version.ts";
+import { refusedMember } from "./refusals.ts";
+import type { Translation } from "../dialect.ts";
+import { canonicalRequest, type CanonReader } from "../kept-members.ts";
+import { budgetUnder } from "./thinking-budget.ts";
+import type { BodyReader } from "../../canon/body-reader.ts";
+import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
+
+/** What limits and balancing read of a request. */
+export const MESSAGES_BODY: BodyReader = {
+  ...PLAIN_BODY,
+  conversationOpening: ({ messages, system }) => turnsOpening(messages, system),
+};
+
+/** Reads a validated body of either operation: what it requires, how large it is, what it prefers. */
+export function parseMessagesRequest(
+  operation: MessagesOperation,
+  body: JsonObject,
+  bytes: number,
+  headers: ProtocolHeaders,
+): InferenceRequest | ServiceError {
+  const version = readVersion(headers);
+  if (typeof version !== "string") return version;
+  const reading = new RequestReading();
+  const refused = refusedMember(body) ?? removedMember(body, version);
+  if (refused !== null) return refused;
+  const { read, effort } = readMessagesBody(operation, body, reading, version);
+  const { stream } = read;
+  const limit = body["max_tokens"];
+  return inferenceRequest(reading, {
+    operation,
+    stream,
+    maxOutputTokens: typeof limit === "number" ? limit : null,
+    effort,
+    dimensions: null,
+    bytes,
+    headers,
+    body,
+    // Streams of this protocol always end with their usage.
+    includeUsage: true,
+    reader: MESSAGES_BODY,
+  });
+}
+
+type MessagesOperation = "messages" | "messages.count_tokens";
+
+/** Stop sequences that every protocol takes which takes any. */
+const COMMON_STOP_SEQUENCES = 4;
+
+/** What the walk finds; limits, tiers and hints are added where a request is translated, because edits change them. */
+interface MessagesBody {
+  readonly read: Omit<GenerateRequest, "hints">;
+  /** As policies see it. */
+  readonly effort: ReasoningEffort;
+}
+
+/** The one walk over a body of either operation: canon of all that a translation carries, and in `reading` what the body requires. */
+function readMessagesBody(
+  operation: MessagesOperation,
+  body: JsonObject,
+  reading: RequestReading,
+  version: Version,
+): MessagesBody {
+  const counts = operation === "messages.count_tokens";
+  if (counts) reading.use("count_tokens", "messages");
+  reading.noteFields(body, fieldsOf(operation));
+  noteValues(body, reading);
+  const format = readFormat(body, reading);
+  const turns = readConversation(body, reading, version);
+  const { tools: all, max_tokens: limit, stream, tool_choice: choice } = body;
+  const tools = readTools(all, reading);
+  const { effort, reasoning } = readReasoning(body, reading);
+  const { toolChoice, parallelToolCalls } = readToolChoice(choice, all, tools, reading);
+  noteCombinations(body, toolChoice, reading);
+  const read: MessagesBody["read"] = {
+    purpose: counts ? "count" : "generate",
+    turns,
+    tools,
+    toolChoice,
+    parallelToolCalls,
+    format,
+    maxOutputTokens: counts ? null : numberOf(limit),
+    temperature: counts ? null : numberOf(body["temperature"]),
+    topP: counts ? null : numberOf(body["top_p"]),
+    topK: counts ? null : numberOf(body["top_k"]),
+    frequencyPenalty: null,
+    presencePenalty: null,
+    logitBias: null,
+    seed: null,
+    stop: counts ? [] : readStop(body["stop_sequences"], reading),
+    logprobs: null,
+    reasoning,
+    verbosity: null,
+    stream: !counts && stream === true,
+  };
+  return { read, effort };
+}
+
+function noteValues(body: JsonObject, reading: RequestReading): void {
+  // Reads the prompt into the provider's cache and answers nothing: no other protocol has that.
+  if (body["max_tokens"] === 0) reading.use("native_messages", "max_tokens");
+  if (!isPlainMark(body["cache_control"])) reading.use("native_messages", "cache_control");
+  const tier = body["service_tier"];
+  if (typeof tier === "string" && tier !== "auto" && tier !== "standard_only") {
+    reading.use("native_messages", "service_tier");
+  }
+  if (!editsNothing(body["context_management"])) reading.use("native_messages", "context_management");
+}
+
+/** Agents always send an edit that keeps all thinking; it takes nothing out of any conversation. */
+function editsNothing(management: JsonValue | undefined): boolean {
+  if (!isJsonObject(management)) return true;
+  return Object.entries(management).every(([name, value]) => {
+    if (value === null) return true;
+    return name === "edits" && Array.isArray(value) && value.every(keepsAll);
+  });
+}
+
+function keepsAll(edit: JsonValue): boolean {
+  return (
+    isJsonObject(edit) &&
+    typeOf(edit).startsWith("clear_thinking_") &&
+    edit["keep"] === "all" &&
+    Object.keys(edit).length === 2
+  );
+}
+
+function readStop(stops: JsonValue | undefined, reading: RequestReading): readonly string[] {
+  if (!Array.isArray(stops) || stops.length === 0) return [];
+  reading.use("stop_sequences", "stop_sequences");
+  if (stops.length > COMMON_STOP_SEQUENCES) reading.use("stop_sequences_over_4", "stop_sequences");
+  return stops.filter((text) => typeof text === "string");
+}
+
+const CONFIG_MEMBERS: ReadonlySet<string> = new Set(["effort", "format"]);
+
+/** `output_config` but for the effort, and the older `output_format`. */
+function readFormat({ output_config, output_format }: JsonObject, reading: RequestReading): OutputFormat | null {
+  const format = isJsonObject(output_config) ? output_config["format"] : undefined;
+  if (isJsonObject(output_config)) {
+    reading.useUnknown(output_config, CONFIG_MEMBERS, "output_config", "native_messages");
+  }
+  if (isJsonObject(format) && isJsonObject(output_format) && canonicalJson(format) !== canonicalJson(output_format)) {
+    const sentence = "output_format and output_config.format ask for different things; send one of them";
+    reading.refuse(invalidRequest("conflicting_fields", sentence, "output_format"));
+  }
+  const newer = readSchema(format, "output_config.format", reading);
+  return newer ?? readSchema(output_format, "output_format", reading);
+}
+
+function readSchema(format: JsonValue | undefined, path: string, reading: RequestReading): OutputFormat | null {
+  if (!isJsonObject(format)) return null;
+  const { type, schema } = format;
+  reading.need("json_schema", path);
+  const isPlain = type === "json_schema" && Object.keys(format).every((name) => name === "type" || name === "schema");
+  if (!isPlain) reading.use("native_messages", path);
+  return isJsonObject(schema) ? { kind: "json_schema", name: null, description: null, schema, strict: null } : null;
+}
+
+/** What models may refuse together although they take each alone. */
+function noteCombinations(
+  { tools }: JsonObject,
+  toolChoice: GenerateRequest["toolChoice"],
+  reading: RequestReading,
+): void {
+  const forced = toolChoice?.mode === "required" || toolChoice?.mode === "named";
+  const reasons = reading.has("reasoning");
+  if (forced && reasons) reading.use("forced_tool_with_reasoning", "tool_choice");
+  const schema = reading.paths.get("json_schema");
+  if (schema === undefined) return;
+  if (forced || reasons) reading.use("constrained_schema", schema);
+  if (Array.isArray(tools) && tools.length > 0) reading.use("schema_with_tools", schema);
+}
+
+function numberOf(value: JsonValue | undefined): number | null {
+  return typeof value === "number" ? value : null;
+}
+
+/** A body of either operation in canon. Members that only the protocol itself has do not get here: `parse` has required an endpoint of its own. */
+export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) => {
+  const counts = request.shape.operation === "messages.count_tokens";
+  const operation = counts ? "messages.count_tokens" : "messages";
+  const version = readVersion(request.headers);
+  let requested: number | null = null;
+  const reader: CanonReader = {
+    native: "native_messages",
+    registry: fieldsOf(operation),
+    read: (body, reading) => {
+      const made = readMessagesBody(operation, body, reading, typeof version === "string" ? version : VERSIONS[0]);
+      requested = made.read.maxOutputTokens;
+      return made.read;
+    },
+    hints: (body, reading) => {
+      noteHints(body, reading);
+      const serviceTier = readServiceTier(counts, body, reading);
+      return { serviceTier, promptCacheKey: null, promptCacheRetention: null };
+    },
+  };
+  const made = canonicalRequest(reader, request, mode, edits);
+  if ("code" in made) return made;
+  // System text alone is no conversation, and some protocols would answer it.
+  if (made.request.turns.every(({ role }) => role === "system")) {
+    return invalidRequest("missing_field", "messages must hold something to answer", "messages");
+  }
+  return { ...made, request: { ...made.request, reasoning: fittingReasoning(made.request, requested) } };
+};
+
+/** Members that may help, and that no other protocol has. */
+function noteHints(body: JsonObject, reading: RequestReading): void {
+  if ((body["cache_control"] ?? null) !== null) reading.dropped.add("cache_mark_dropped");
+  for (const name of ["diagnostics", "context_management"]) {
+    if ((body[name] ?? null) !== null) reading.dropped.add("hint_dropped");
+  }
+  if ((body["speed"] ?? "standard") !== "standard") reading.dropped.add("hint_dropped");
+}
+
+/** @param requested the limit that the caller set, tokens. */
+function fittingReasoning(
+  { reasoning, maxOutputTokens: limit }: GenerateRequest,
+  requested: number | null,
+): GenerateRequest["reasoning"] {
+  if (reasoning === null || reasoning.budget === null || limit === null) return reasoning;
+  return { ...reasoning, budget: budgetUnder(reasoning.budget, requested, limit) };
+}
+
+/** In canon tiers have the values of the protocol that has most of them. */
+function readServiceTier(counts: boolean, { service_tier: tier }: JsonObject, reading: RequestReading): string | null {
+  if (counts || typeof tier !== "string") return null;
+  if (tier !== "standard_only") return tier;
+  reading.dropped.add("service_tier_changed");
+  return "default";
+}

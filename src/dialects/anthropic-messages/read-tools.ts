@@ -1,0 +1,123 @@
+import { invalidRequest } from "../../canon/error.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
+import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { type RequestReading, saysNothing, shownName } from "../fields.ts";
+import { typeOf } from "./fields.ts";
+import { TOOL_TYPE_LIST, toolTypeNeeds } from "./block-facts.ts";
+import { cacheMark, isPlainMark } from "./read-blocks.ts";
+import { namedToolFeature, singleCallFeature } from "../one-tool.ts";
+
+/** Members of a client's own tool that canon can take in, or may leave out. */
+const TOOL_MEMBERS: ReadonlySet<string> = new Set([
+  "type",
+  "name",
+  "description",
+  "input_schema",
+  "strict",
+  "cache_control",
+  "eager_input_streaming",
+]);
+
+/** Members that only the protocol itself has; canon needs none of them where they say no more than their absence. */
+const NATIVE_MEMBERS: ReadonlySet<string> = new Set(["defer_loading", "allowed_callers", "input_examples"]);
+
+/** The tools that the caller runs. An unknown kind cannot be approved, so it is refused. */
+export function readTools(tools: JsonValue | undefined, reading: RequestReading): readonly Tool[] {
+  const read: Tool[] = [];
+  if (!Array.isArray(tools)) return read;
+  for (const [index, value] of tools.entries()) {
+    const tool = isJsonObject(value) ? readTool(value, `tools[${index}]`, reading) : null;
+    if (tool !== null) read.push(tool);
+  }
+  return read;
+}
+
+/** `null` for a tool that the protocol itself defines. */
+function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool | null {
+  const type = typeOf(tool) || "custom";
+  if (type !== "custom") {
+    noteServerTool(type, `${path}.type`, reading);
+    return null;
+  }
+  reading.need("tools", path);
+  for (const name in tool) {
+    const value = tool[name];
+    if (TOOL_MEMBERS.has(name) || (NATIVE_MEMBERS.has(name) && isDefault(name, value))) continue;
+    if (value === null || value === undefined) continue;
+    if (saysNothing(value)) reading.dropped.add("empty_member_dropped");
+    else reading.use("native_messages", `${path}.${shownName(name)}`);
+  }
+  const { cache_control: mark, strict, name, description, input_schema: parameters } = tool;
+  if (!isPlainMark(mark)) reading.use("native_messages", `${path}.cache_control`);
+  if (strict === true) reading.use("tool_strict", `${path}.strict`);
+  // Only how the arguments are cut into pieces depends on it.
+  if (!isDefault("eager_input_streaming", tool["eager_input_streaming"])) reading.dropped.add("hint_dropped");
+  return {
+    name: typeof name === "string" ? name : "",
+    description: typeof description === "string" ? description : null,
+    parameters: isJsonObject(parameters) ? parameters : null,
+    strict: typeof strict === "boolean" ? strict : null,
+    cache: cacheMark(tool),
+  };
+}
+
+function noteServerTool(type: string, path: string, reading: RequestReading): void {
+  if (type.startsWith("advisor_")) {
+    const sentence = `${path} lets the provider call another model: routes.yaml defines which models may get a request`;
+    return reading.refuse(invalidRequest("unsupported_routing_field", sentence, path));
+  }
+  const needs = toolTypeNeeds(type);
+  if (needs === null) {
+    return reading.refuse(invalidRequest("unknown_tool_type", `${path} must be one of ${TOOL_TYPE_LIST}`, path));
+  }
+  reading.need(needs, path);
+  reading.use("native_messages", path);
+}
+
+/** Whether a member that only the protocol itself has says no more than its absence would. */
+function isDefault(name: string, value: JsonValue | undefined): boolean {
+  if (value === undefined || value === null || value === false) return true;
+  if (!Array.isArray(value)) return false;
+  return value.length === 0 || (name === "allowed_callers" && value.length === 1 && value[0] === "direct");
+}
+
+const CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "disable_parallel_tool_use"]);
+
+/**
+ * `tool_choice`, and whether several calls may be made at once.
+ *
+ * @param all the request's list of tools. @param tools those that the caller runs; a choice among others is the provider's to judge.
+ */
+export function readToolChoice(
+  choice: JsonValue | undefined,
+  all: JsonValue | undefined,
+  tools: readonly Tool[],
+  reading: RequestReading,
+): Pick<GenerateRequest, "toolChoice" | "parallelToolCalls"> {
+  if (!isJsonObject(choice)) return { toolChoice: null, parallelToolCalls: null };
+  const type = typeOf(choice);
+  reading.useUnknown(choice, CHOICE_MEMBERS, "tool_choice", "native_messages");
+  const { name, disable_parallel_tool_use: single } = choice;
+  if (single === true) reading.use(singleCallFeature(all), "tool_choice.disable_parallel_tool_use");
+  const isKnown = type === "any" ? tools.length > 0 : tools.some((tool) => tool.name === name);
+  if (type === "any") reading.use(isKnown ? "tool_choice_required" : "native_messages", "tool_choice");
+  else if (type === "tool") reading.use(isKnown ? namedToolFeature(all) : "native_messages", "tool_choice");
+  else if (type !== "auto" && type !== "none") reading.use("native_messages", "tool_choice.type");
+  const toolChoice = toolChoiceOf(type, typeof name === "string" ? name : "");
+  return { toolChoice, parallelToolCalls: typeof single === "boolean" ? !single : null };
+}
+
+function toolChoiceOf(type: string, name: string): ToolChoice | null {
+  switch (type) {
+    case "any":
+      return { mode: "required" };
+    case "tool":
+      return { mode: "named", name };
+    case "auto":
+    case "none":
+      return { mode: type };
+    default:
+      return null;
+  }
+}

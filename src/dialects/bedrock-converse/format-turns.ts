@@ -1,0 +1,132 @@
+import type { AssistantPart, SystemTurn, ToolResult, Turn } from "../../canon/generate/message.ts";
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { redactedData } from "../anthropic-messages/signed-reasoning.ts";
+import { parseExactJsonText } from "../json-bytes.ts";
+import { CallIds } from "../call-ids.ts";
+import { cachePoint, DocumentNames, type Draft, PartFormatter } from "./format-parts.ts";
+
+type Role = "user" | "assistant";
+
+/** Ids of tool calls that the protocol takes, and the most characters that one may have. */
+const CALL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
+const LONGEST_CALL_ID = 64;
+
+/** Writes `system` and `messages`. Leading system text is the one; the protocol has none in the middle. */
+export function formatTurns(turns: readonly Turn[], draft: Draft): void {
+  const parts = new PartFormatter(draft, new DocumentNames(draft.dropped));
+  const first = turns.findIndex(({ role }) => role !== "system");
+  const leading = first === -1 ? turns.length : first;
+  const systems = turns.slice(0, leading).filter((turn): turn is SystemTurn => turn.role === "system");
+  if (systems.length > 1) draft.dropped.add("system_joined");
+  if (systems.some(({ authority }) => authority === "developer")) draft.dropped.add("developer_as_system");
+  const system = systems.flatMap(({ content }) => parts.input(content));
+  if (system.length > 0) draft.body["system"] = system;
+  const messages = new MessageList(turns, draft, parts);
+  for (const turn of turns.slice(leading)) messages.add(turn);
+  draft.body["messages"] = messages.list.length > 0 ? messages.list : blankConversation(turns);
+}
+
+/** Whether the history has calls of tools or their results, which the protocol takes only together with `toolConfig`. */
+export function hasToolHistory(turns: readonly Turn[]): boolean {
+  return turns.some(
+    (turn) =>
+      turn.role === "tool" || (turn.role === "assistant" && turn.content.some(({ kind }) => kind === "tool_call")),
+  );
+}
+
+/** A conversation of nothing but blank texts goes on as it came, for the provider to judge: there is nothing else to send. */
+function blankConversation(turns: readonly Turn[]): readonly JsonObject[] {
+  const text = turns.flatMap((turn) =>
+    turn.role === "user" ? turn.content.map((part) => (part.kind === "text" ? part.text : "")) : [],
+  );
+  return [{ role: "user", content: [{ text: text.join("") }] }];
+}
+
+/** Messages as they are made. Roles alternate strictly, and results of tools stand in user messages. */
+class MessageList {
+  readonly list: JsonObject[] = [];
+  readonly #draft: Draft;
+  readonly #parts: PartFormatter;
+  readonly #ids: CallIds;
+  #blocks: JsonObject[] = [];
+  #role: Role | null = null;
+  /** The kind of the turn that the last message ends with. */
+  #last: Turn["role"] | null = null;
+
+  constructor(turns: readonly Turn[], draft: Draft, parts: PartFormatter) {
+    this.#draft = draft;
+    this.#parts = parts;
+    this.#ids = new CallIds(turns, CALL_ID, LONGEST_CALL_ID);
+    if (this.#ids.rewritten) draft.dropped.add("call_ids_rewritten");
+  }
+
+  add(turn: Turn): void {
+    const blocks = this.#format(turn);
+    // The provider refuses an empty message; its empty texts are recorded as dropped.
+    if (blocks.length === 0) return;
+    const role = turn.role === "assistant" ? "assistant" : "user";
+    if (role === this.#role) {
+      if (turn.role === this.#last && turn.role !== "tool") this.#draft.dropped.add("turns_merged");
+      for (const block of blocks) this.#blocks.push(block);
+    } else {
+      this.#role = role;
+      this.#blocks = [...blocks];
+      this.list.push({ role, content: this.#blocks });
+    }
+    this.#last = turn.role;
+  }
+
+  #format(turn: Turn): readonly JsonObject[] {
+    switch (turn.role) {
+      case "system":
+        // The decision keeps such requests away; hoisting the text would change what it is about.
+        this.#draft.refuse(
+          "feature_not_supported",
+          "The converse protocol has no system text after the first turn of the conversation",
+        );
+        return [];
+      case "user":
+        if (turn.name !== null) this.#draft.dropped.add("participant_name_dropped");
+        return this.#parts.input(turn.content);
+      case "assistant":
+        if (turn.name !== null) this.#draft.dropped.add("participant_name_dropped");
+        return turn.content.flatMap((part) => this.#said(part));
+      case "tool":
+        return turn.results.flatMap((result) => this.#result(result));
+    }
+  }
+
+  #result({ callId, content, isError, cache }: ToolResult): readonly JsonObject[] {
+    const toolResult = {
+      toolUseId: this.#ids.sent(callId),
+      content: this.#parts.result(content),
+      ...(isError === null ? {} : { status: isError ? "error" : "success" }),
+    };
+    return [{ toolResult }, ...cachePoint(cache)];
+  }
+
+  #said(part: AssistantPart): readonly JsonObject[] {
+    switch (part.kind) {
+      case "text":
+        return this.#parts.input([part]);
+      case "refusal":
+        this.#draft.dropped.add("refusal_as_text");
+        return this.#parts.input([{ kind: "text", text: part.text, cache: null }]);
+      case "tool_call": {
+        const { id, name, cache } = part;
+        const input = parseExactJsonText(part.arguments);
+        if (!isJsonObject(input)) throw new Error("formatTurns: arguments that no parser at the door let in");
+        return [{ toolUse: { toolUseId: this.#ids.sent(id), name, input } }, ...cachePoint(cache)];
+      }
+      case "reasoning": {
+        if (part.signature === null) {
+          this.#draft.dropped.add("unsigned_reasoning_dropped");
+          return [];
+        }
+        const data = redactedData(part.signature);
+        const reasoningText = { text: part.text, signature: part.signature };
+        return [{ reasoningContent: data === null ? { reasoningText } : { redactedContent: data } }];
+      }
+    }
+  }
+}

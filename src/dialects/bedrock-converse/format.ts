@@ -1,0 +1,176 @@
+import type { ServiceError } from "../../canon/error.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
+import { isJsonObject, type JsonValue, type JsonObject } from "../../canon/json.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
+import { Draft, cachePoint } from "./format-parts.ts";
+import { formatReasoning } from "./format-reasoning.ts";
+import { formatTurns, hasToolHistory } from "./format-turns.ts";
+import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
+import { offeredTools } from "./offered-tools.ts";
+
+/** Prints a request for Bedrock's Converse, ConverseStream or CountTokens (docs/protocols.md#bedrock-converse). */
+export function formatConverse(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
+  const draft = new Draft();
+  const { body, additional, dropped } = draft;
+  refuseUnsupported(request, draft);
+  formatTurns(request.turns, draft);
+  formatTools(request, draft);
+  formatReasoning(request, target, draft);
+  const counts = request.purpose === "count";
+  if (!counts) {
+    formatInference(request, draft);
+    formatTopK(request, target, draft);
+    formatOutput(request, draft);
+    formatTier(request, draft);
+  } else if (request.format !== null) {
+    dropped.add("not_counted");
+  }
+  const { promptCacheKey, promptCacheRetention } = request.hints;
+  if (promptCacheKey !== null || promptCacheRetention !== null) dropped.add("cache_hint_dropped");
+  if (Object.keys(additional).length > 0) body["additionalModelRequestFields"] = additional;
+  if (draft.refusal !== null) return draft.refusal;
+  const operation = counts ? "count-tokens" : request.stream ? "converse-stream" : "converse";
+  return {
+    path: `/model/${encodeURIComponent(target.endpoint.upstreamModel)}/${operation}`,
+    body: counts ? { input: { converse: body } } : body,
+    headers: [],
+    dropped: [...dropped],
+  };
+}
+
+/** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
+function refuseUnsupported(request: GenerateRequest, draft: Draft): void {
+  const unsupported: readonly (readonly [string, JsonValue])[] = [
+    ["frequency penalty", request.frequencyPenalty],
+    ["presence penalty", request.presencePenalty],
+    ["logit bias", request.logitBias],
+    ["seed", request.seed],
+    ["log probabilities", request.logprobs],
+    ["verbosity", request.verbosity],
+    ["JSON answers without a schema", request.format?.kind === "json_object" ? true : null],
+  ];
+  for (const [what, value] of unsupported)
+    if (value !== null) draft.refuse("feature_not_supported", `The converse protocol has no ${what}`);
+}
+
+function formatInference(request: GenerateRequest, { body }: Draft): void {
+  const { maxOutputTokens, temperature, topP, stop } = request;
+  const inference: Record<string, JsonValue> = {};
+  if (maxOutputTokens !== null) inference["maxTokens"] = maxOutputTokens;
+  if (temperature !== null) inference["temperature"] = temperature;
+  if (topP !== null) inference["topP"] = topP;
+  if (stop.length > 0) inference["stopSequences"] = stop;
+  if (Object.keys(inference).length > 0) body["inferenceConfig"] = inference;
+}
+
+/** A field of the model; only model rows that accept the feature get here. */
+function formatTopK({ topK }: GenerateRequest, { provider }: Target, { additional }: Draft): void {
+  if (topK === null) return;
+  if (provider.flags.includes("reasoning_config_field")) additional["inferenceConfig"] = { topK };
+  else additional["top_k"] = topK;
+}
+
+function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): void {
+  if (format?.kind !== "json_schema") return;
+  const { name, description, schema, strict } = format;
+  if (strict !== null) dropped.add("schema_name_dropped");
+  const jsonSchema = {
+    // A text by the protocol, so that it need not be able to say every number.
+    schema: JSON.stringify(schema),
+    ...(name === null ? {} : { name }),
+    ...(description === null ? {} : { description }),
+  };
+  const effort = body["outputConfig"];
+  body["outputConfig"] = {
+    ...(isJsonObject(effort) ? effort : {}),
+    textFormat: { type: "json_schema", structure: { jsonSchema } },
+  };
+}
+
+/** The tiers of other protocols that this one has a value for. */
+const TIERS: ReadonlyMap<string, string> = new Map([
+  ["default", "default"],
+  ["standard_only", "default"],
+  ["flex", "flex"],
+  ["priority", "priority"],
+]);
+
+function formatTier({ hints: { serviceTier } }: GenerateRequest, { body, dropped }: Draft): void {
+  if (serviceTier === null) return;
+  const type = TIERS.get(serviceTier);
+  if (type !== undefined) body["serviceTier"] = { type };
+  if (type !== serviceTier) dropped.add("service_tier_changed");
+}
+
+/**
+ * Stands in `toolConfig` where the history has calls and no tool is offered: the protocol demands one then. An answer that calls it is a
+ * failure.
+ */
+const PLACEHOLDER: JsonObject = {
+  toolSpec: {
+    name: "unavailable",
+    description: "Stands for tools that cannot be called any more. Never call it.",
+    inputSchema: { json: { type: "object", properties: {} } },
+  },
+};
+
+/** Names of tools that the protocol takes. */
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** Writes `toolConfig`, and what only some models take beside it. */
+function formatTools(request: GenerateRequest, draft: Draft): void {
+  const { tools, toolChoice, turns, parallelToolCalls } = request;
+  const offered = offeredTools(request);
+  if (offered.length < tools.length)
+    draft.dropped.add(toolChoice?.mode === "none" ? "tools_withheld" : "allowed_tools_filtered");
+  if (offered.length === 0) {
+    // A call that must be made and cannot: there is no member that could say so.
+    if (isForced(toolChoice)) draft.dropped.add("hint_dropped");
+    if (hasToolHistory(turns)) {
+      draft.dropped.add("tool_placeholder_sent");
+      draft.body["toolConfig"] = { tools: [PLACEHOLDER] };
+    }
+    return;
+  }
+  if (!offered.every(({ name }) => NAME.test(name)))
+    draft.refuse(
+      "invalid_tool_name",
+      "The name of a tool must be 1 to 64 letters, digits, underscores or hyphens for an endpoint that may get the request",
+    );
+  const choice = formatChoice(toolChoice);
+  draft.body["toolConfig"] = {
+    tools: offered.flatMap((tool) => [formatTool(tool), ...cachePoint(tool.cache)]),
+    ...(choice === null ? {} : { toolChoice: choice }),
+  };
+  if (parallelToolCalls === false)
+    draft.additional["tool_choice"] = { ...additionalChoice(toolChoice), disable_parallel_tool_use: true };
+}
+
+function formatTool({ name, description, parameters, strict }: Tool): JsonObject {
+  return {
+    toolSpec: {
+      name,
+      ...(description === null || description === "" ? {} : { description }),
+      // Arguments are always an object, and the protocol wants to read so.
+      inputSchema: { json: { type: "object", ...(parameters ?? { properties: {} }) } },
+      ...(strict === true ? { strict } : {}),
+    },
+  };
+}
+
+/** `null` where nothing is said that the absence of the member would not say: not all models know it. */
+function formatChoice(choice: ToolChoice | null): JsonObject | null {
+  if (choice?.mode === "named") return { tool: { name: choice.name } };
+  return isForced(choice) ? { any: {} } : null;
+}
+
+/** The same for models that have a switch for one call at a time: the choice stands beside the ban. */
+function additionalChoice(choice: ToolChoice | null): JsonObject {
+  if (choice?.mode === "named") return { type: "tool", name: choice.name };
+  return { type: isForced(choice) ? "any" : "auto" };
+}
+
+function isForced(choice: ToolChoice | null): boolean {
+  if (choice === null) return false;
+  return choice.mode === "allowed" ? choice.required : choice.mode === "required" || choice.mode === "named";
+}

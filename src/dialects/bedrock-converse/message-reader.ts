@@ -1,0 +1,230 @@
+import { textOf, readCount } from "../answer-members.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { Citation, FinishReason } from "../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { redactedSignature } from "../anthropic-messages/signed-reasoning.ts";
+import { AnswerEvents } from "../answer-events.ts";
+import type { Target } from "../dialect.ts";
+import { answerFailure } from "../answer-failure.ts";
+import { offeredTools } from "./offered-tools.ts";
+import type { TokenUsage } from "../../canon/generate/usage.ts";
+
+type Kind = "text" | "reasoning" | "tool";
+
+/** The block that is being read. The protocol's blocks do not overlap. */
+interface Block {
+  /** As the provider counts. */
+  readonly index: number;
+  readonly kind: Kind;
+  readonly key: string;
+  isEmpty: boolean;
+  signature: string;
+  /** Reasoning that only the provider can read, in pieces of base64. */
+  readonly redacted: string[];
+  readonly citations: Citation[];
+}
+
+/** Reads a message piece by piece; streams and whole answers have the same values, so there is one mapping. */
+export class MessageReader extends AnswerEvents {
+  readonly #family: string | null;
+  /** What ended the text, where it can have been only one. */
+  readonly #stopSequence: string | null;
+  /** No tool was offered: a call is one of the placeholder, or of a tool that does not exist. */
+  readonly #offersNone: boolean;
+  #open: Block | null = null;
+  #count = 0;
+  #calls = false;
+  #ending: FinishReason | UpstreamFailure | null = null;
+  #started = false;
+
+  constructor(request: GenerateRequest, target: Target) {
+    super();
+    this.#family = target.model.signatureFamily;
+    this.#stopSequence = request.stop.length === 1 ? (request.stop[0] ?? null) : null;
+    this.#offersNone = offeredTools(request).length === 0;
+  }
+
+  /** Whether the provider has said why the answer ended; its blocks are whole then. */
+  get stopped(): boolean {
+    return this.#ending !== null;
+  }
+
+  /** The protocol never says which model answers. */
+  start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.emit({ type: "start", model: null });
+  }
+
+  /** Begins a block of a kind that has to be begun. Texts and reasoning begin with their first piece. */
+  openBlock(index: number, start: JsonObject): void {
+    this.closeBlock();
+    const call = start["toolUse"];
+    // A tool that the provider runs itself, its result, or an image: no caller of another protocol can have requested it.
+    // A call of a tool that was not offered cannot be left out either: the answer would end as if nothing were to be done.
+    if (!isJsonObject(call) || call["type"] === "server_tool_use" || this.#offersNone) return this.#failUnexpected();
+    const block = this.#begin(index, "tool");
+    this.#calls = true;
+    this.blocks.openTool(block.key, textOf(call["toolUseId"]), textOf(call["name"]));
+    this.flush();
+  }
+
+  /** Unknown kinds of pieces are passed over; a known one that its block cannot have is a broken answer. */
+  addDelta(index: number, delta: JsonObject): void {
+    const { text, toolUse, reasoningContent, citation } = delta;
+    if (typeof text === "string") {
+      const block = this.#blockOf(index, "text");
+      block.isEmpty &&= text === "";
+      this.blocks.text(text, [], block.key);
+    } else if (isJsonObject(toolUse)) {
+      const block = this.#open;
+      if (block?.index !== index || block.kind !== "tool") return this.fail(answerFailure("malformed"));
+      this.blocks.arguments(block.key, textOf(toolUse["input"]));
+    } else if (isJsonObject(reasoningContent)) {
+      this.#addReasoning(this.#blockOf(index, "reasoning"), reasoningContent);
+    } else if (isJsonObject(citation)) {
+      const read = readCitation(citation);
+      if (read === null) this.drop("citations_dropped");
+      else this.#blockOf(index, "text").citations.push(read);
+    } else if (delta["toolResult"] !== undefined || delta["image"] !== undefined) {
+      return this.#failUnexpected();
+    }
+    this.flush();
+  }
+
+  closeBlock(): void {
+    const block = this.#open;
+    if (block === null) return;
+    this.#open = null;
+    if (block.citations.length > 0) {
+      // Without a text there is nothing that could come from somewhere.
+      if (block.isEmpty) this.drop("citations_dropped");
+      else for (const citation of block.citations) this.blocks.citation(citation, block.key);
+    }
+    if (block.kind === "reasoning") this.#sign(block);
+    this.blocks.close();
+    this.flush();
+  }
+
+  addUsage(usage: JsonValue | undefined): void {
+    const read = readUsage(usage);
+    if (read !== null) this.emit({ type: "usage", usage: read });
+  }
+
+  /** The provider has said why the answer ended. Its counts may follow, so the end is reported by `conclude`. */
+  stop(reason: JsonValue | undefined): void {
+    this.closeBlock();
+    this.#ending = readStopReason(reason);
+  }
+
+  /** Reports how the answer ended; one without a stop reason was cut. */
+  conclude(): void {
+    if (this.over) return;
+    const ending = this.#ending;
+    if (ending === null) return this.fail(answerFailure("truncated"));
+    if (typeof ending === "object") return this.fail(ending);
+    const reason = ending === "stop" && this.#calls ? "tool_calls" : ending;
+    this.finish(reason, reason === "stop_sequence" ? this.#stopSequence : null);
+  }
+
+  #failUnexpected(): void {
+    this.fail(answerFailure("malformed", "unexpected_output_item"));
+  }
+
+  #begin(index: number, kind: Kind): Block {
+    const key = String(this.#count);
+    this.#count += 1;
+    const block = { index, kind, key, isEmpty: true, signature: "", redacted: [], citations: [] };
+    this.#open = block;
+    return block;
+  }
+
+  /** The block that a piece of this kind belongs to. */
+  #blockOf(index: number, kind: "text" | "reasoning"): Block {
+    if (this.#open?.index === index && this.#open.kind === kind) return this.#open;
+    this.closeBlock();
+    return this.#begin(index, kind);
+  }
+
+  #addReasoning(block: Block, { text, signature, redactedContent }: JsonObject): void {
+    this.blocks.reasoning(textOf(text), false, block.key);
+    block.signature += textOf(signature);
+    if (typeof redactedContent === "string") block.redacted.push(redactedContent);
+  }
+
+  #sign({ key, signature, redacted }: Block): void {
+    const data = joinBase64(redacted);
+    if (data === null) return this.fail(answerFailure("malformed"));
+    const signed = data === "" ? signature : redactedSignature(data);
+    if (signed === "") return;
+    if (this.#family === null) this.drop("signature_dropped");
+    else this.blocks.signature(signed, this.#family, key);
+  }
+}
+
+/** A citation that says where the text comes from; `null` for one that counts in the request's own documents. Its positions are those of the source. */
+function readCitation({ title, location }: JsonObject): Citation | null {
+  const web = isJsonObject(location) ? location["web"] : undefined;
+  const url = isJsonObject(web) ? web["url"] : undefined;
+  return typeof url === "string"
+    ? { url, title: typeof title === "string" ? title : null, start: null, end: null }
+    : null;
+}
+
+/** The protocol's reasons for a complete answer. A guardrail that stepped in is a filter, never a normal end. */
+const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop_sequence"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "context_window"],
+  ["tool_use", "tool_calls"],
+  ["guardrail_intervened", "content_filter"],
+  ["content_filtered", "content_filter"],
+]);
+
+/** Stop reasons that mean that the model made no valid answer. They are reported unchanged, because the list is closed. */
+const FAILURES: ReadonlySet<string> = new Set(["malformed_model_output", "malformed_tool_use"]);
+
+/** Why an answer ended; an unknown value, and none at all, are failures. */
+function readStopReason(value: JsonValue | undefined): FinishReason | UpstreamFailure {
+  if (typeof value !== "string") return answerFailure("malformed", "unknown_finish_reason");
+  const failure = answerFailure("malformed", FAILURES.has(value) ? value : "unknown_finish_reason");
+  return REASONS.get(value) ?? failure;
+}
+
+/** Base64 of the bytes of several pieces of base64, one after the other; `null` where one of them is not base64. */
+function joinBase64(pieces: readonly string[]): string | null {
+  if (pieces.length < 2) return pieces[0] ?? "";
+  try {
+    return btoa(pieces.map((piece) => atob(piece)).join(""));
+  } catch {
+    return null;
+  }
+}
+
+/** Reads the counts of an answer; `null` where there are none. The protocol's input leaves cached tokens out; canon's has them in. */
+export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
+  if (!isJsonObject(usage)) return null;
+  const fresh = readCount(usage["inputTokens"]);
+  const cacheRead = readCount(usage["cacheReadInputTokens"]);
+  const cacheWrite = readCount(usage["cacheWriteInputTokens"]);
+  const counts = {
+    input: fresh === null ? null : fresh + (cacheRead ?? 0) + (cacheWrite ?? 0),
+    output: readCount(usage["outputTokens"]),
+    cacheRead,
+    cacheWrite,
+    reasoning: null,
+  };
+  const cacheWriteHour = writtenForAnHour(usage["cacheDetails"]);
+  return cacheWriteHour === 0 ? counts : { ...counts, cacheWriteHour };
+}
+
+/** Tokens. The list has an entry for each duration for which something was written. */
+function writtenForAnHour(details: JsonValue | undefined): number {
+  if (!Array.isArray(details)) return 0;
+  return details.reduce<number>(
+    (sum, one) => sum + (isJsonObject(one) && one["ttl"] === "1h" ? (readCount(one["inputTokens"]) ?? 0) : 0),
+    0,
+  );
+}

@@ -1,0 +1,76 @@
+import type { AnswerBytes } from "../unary/answer-bytes.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import { isJsonObject } from "../../canon/json.ts";
+import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
+import { parseAnswerBytes } from "../json-bytes.ts";
+import { faultyAnswer } from "../answer-failure.ts";
+import { countIn, textIn } from "../answer-members.ts";
+import { invokePath } from "../bedrock-converse/invoke-model.ts";
+import { cohereErrorIn, readCohereModelError } from "./read-error.ts";
+import {
+  documentLimitRefusal,
+  droppedPriority,
+  droppedTruncation,
+  readRanking,
+  wantedResults,
+} from "../unary/ranking.ts";
+import type { UnaryUpstream } from "../unary/surface.ts";
+
+/** Where providers answer, after their base URL. */
+const PATH = "/v2/rerank";
+
+/** What Bedrock wants to know of the protocol's version: the second of today. */
+const INVOKE_VERSION = 2;
+
+/** Rerank as Cohere speaks it, at Cohere or through Bedrock's InvokeModel. */
+export const cohereReranker: UnaryUpstream<RerankRequest, RerankResult> = {
+  format: (request, target) =>
+    target.provider.flags.includes("bedrock_invoke") ? formatInvoke(request, target) : formatOwn(request, target),
+  parseAnswer,
+  readError: readCohereModelError,
+};
+
+function formatOwn(request: RerankRequest, { endpoint }: Target): FormattedRequest {
+  const { query, documents, topN, maxTokensPerDocument, priority, extras } = request;
+  const body = {
+    ...extras,
+    model: endpoint.upstreamModel,
+    query,
+    documents,
+    ...(topN === null ? {} : { top_n: wantedResults(request) }),
+    ...(maxTokensPerDocument === null ? {} : { max_tokens_per_doc: maxTokensPerDocument }),
+    ...(priority === null ? {} : { priority }),
+  };
+  return { path: PATH, body, headers: [], dropped: droppedTruncation(request) };
+}
+
+function formatInvoke(request: RerankRequest, target: Target): FormattedRequest | ServiceError {
+  const refusal = documentLimitRefusal(request);
+  if (refusal !== null) return refusal;
+  const { query, documents, topN, extras } = request;
+  const body = {
+    ...extras,
+    query,
+    documents,
+    ...(topN === null ? {} : { top_n: wantedResults(request) }),
+    api_version: INVOKE_VERSION,
+  };
+  const dropped = [...droppedPriority(request), ...droppedTruncation(request)];
+  return { path: invokePath(target), body, headers: [], dropped };
+}
+
+function parseAnswer({ whole: bytes }: AnswerBytes, request: RerankRequest): RerankResult | UpstreamFailure {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return faultyAnswer("not_json");
+  const { results, meta } = answer;
+  const error = results === undefined ? cohereErrorIn(answer) : null;
+  if (error !== null) return error;
+  const counts = isJsonObject(meta) ? meta : {};
+  return readRanking(results, "relevance_score", request, {
+    inputTokens: countIn(counts["tokens"], "input_tokens"),
+    searchUnits: countIn(counts["billed_units"], "search_units"),
+    model: textIn(answer, "model"),
+  });
+}

@@ -1,0 +1,247 @@
+import { type RequestEdits, emulatesSchema } from "../canon/decision.ts";
+import { editSet, type EditSet } from "../canon/generate/edit.ts";
+import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
+import { collectAnswer } from "../canon/generate/answer.ts";
+import type { InferenceEvent } from "../canon/generate/event.ts";
+import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { InferenceRequest, RequestShape } from "../canon/request.ts";
+import type { RouteRow } from "../canon/table.ts";
+import type {
+  AnswerContext,
+  AnswerStream,
+  CanonicalRequest,
+  FormattedRequest,
+  OutgoingRequest,
+  Surface,
+  Target,
+  Upstream,
+  WholeAnswer,
+} from "./dialect.ts";
+import { refuseEnds, refusingEnds, TranslatedStream } from "./translated-stream.ts";
+import { firstCallOf, forOneTool, keepingFirstCall } from "./one-tool.ts";
+import type { ServiceError } from "../canon/error.ts";
+import type { GenerateRequest } from "../canon/generate/generate-request.ts";
+import { emulateSchema, type SchemaEmulation } from "./emulate-schema.ts";
+
+/** A request in the protocol of one endpoint, not yet sent. */
+export interface PreparedTranslation {
+  /** The request of the endpoint, in canon. */
+  readonly sent: GenerateRequest;
+  readonly formatted: FormattedRequest;
+  /** `null` unless a response schema is requested as a tool. */
+  readonly emulation: SchemaEmulation | null;
+  /** Calls beyond the first are left out of answers. */
+  readonly keepsFirstCall: boolean;
+  readonly stripped: readonly string[];
+  readonly dropped: readonly DroppedField[];
+}
+
+/** Prints a request for one endpoint. The error is the 400 for what only the endpoint's printer could find. */
+export function prepareTranslation(
+  canonical: CanonicalRequest,
+  route: RouteRow,
+  shape: RequestShape,
+  target: Target,
+  upstream: Upstream,
+): PreparedTranslation | ServiceError {
+  const emulation = emulatesSchema(route, shape, target.endpoint)
+    ? emulateSchema(canonical.request, target.endpoint)
+    : null;
+  const { request: sent, keepsFirstCall } = forOneTool(emulation?.request ?? canonical.request, target.endpoint);
+  const formatted = upstream.format(sent, target);
+  if ("code" in formatted) return formatted;
+  const dropped = [...canonical.dropped, ...formatted.dropped];
+  if (emulation !== null) dropped.push("schema_emulated");
+  if (keepsFirstCall) dropped.push("single_call_unspoken");
+  return { sent, formatted, emulation, keepsFirstCall, stripped: canonical.stripped, dropped };
+}
+
+/** One request's way to one endpoint and back: what is sent, and how the answer becomes the client's. Relay and translation look the same from here. */
+export interface ExchangePlan {
+  /** Path after the provider's base URL. */
+  readonly path: string;
+  /** Headers of the protocol besides those of every call: names and values by turns. */
+  readonly headers: readonly string[];
+  readonly body: string;
+  readonly translated: boolean;
+  readonly stripped: readonly string[];
+  /** What was changed besides. */
+  readonly edits: EditSet;
+  /** Dropped fields of the request; those of the answer come with its ending. */
+  readonly dropped: readonly DroppedField[];
+  /** Whether a whole stream ends with counts of tokens: its protocol always sends them, or they were requested. */
+  readonly expectsUsage: boolean;
+  /** Content type of the upstream's streams, lower case, without parameters. */
+  readonly streamType: string;
+  readonly stream: () => AnswerStream;
+  readonly answer: (bytes: Uint8Array) => WholeAnswer;
+  /** Makes a failure of an answer with an error status. Nothing of the upstream's text is kept. */
+  readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
+}
+
+interface ExchangeOptions {
+  readonly surface: Surface;
+  readonly request: InferenceRequest;
+  /** `null` where the endpoint speaks the surface's dialect. */
+  readonly prepared: PreparedTranslation | null;
+  readonly route: RouteRow;
+  readonly edits: RequestEdits;
+  readonly context: AnswerContext;
+}
+
+/**
+ * Prepares the exchange with an endpoint: relays where surface and endpoint speak the same dialect, and translates otherwise
+ * (docs/architecture.md#translation).
+ *
+ * @param upstream the endpoint's dialect.
+ */
+export function planExchange(options: ExchangeOptions, target: Target, upstream: Upstream): ExchangePlan {
+  const { prepared } = options;
+  const open = prepared === null ? relayed(options, target) : translated(options, prepared, target, upstream);
+  return hosted(open, target, upstream);
+}
+
+/** A way to an endpoint that takes the dialect as it is. */
+type UnhostedPlan = OutgoingRequest & Omit<ExchangePlan, "body" | "expectsUsage" | "streamType" | "readError">;
+
+/** Adds the wrapping that the provider's flags require. */
+function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): ExchangePlan {
+  const host = upstream.host?.(open, target) ?? null;
+  const expectsUsage = !target.provider.flags.includes("no_stream_options");
+  if (host === null) {
+    const { streamType = EVENT_STREAM, readError } = upstream;
+    // Member by member: the engine makes such an object at once, and one that is spread together step by step.
+    return {
+      path: open.path,
+      headers: open.headers,
+      body: JSON.stringify(open.body),
+      translated: open.translated,
+      stripped: open.stripped,
+      edits: open.edits,
+      dropped: open.dropped,
+      expectsUsage,
+      streamType,
+      stream: open.stream,
+      answer: open.answer,
+      readError,
+    };
+  }
+  return {
+    path: host.path,
+    headers: host.headers,
+    body: JSON.stringify(host.body),
+    translated: open.translated,
+    stripped: [...open.stripped, ...host.stripped],
+    edits: open.edits,
+    dropped: open.dropped,
+    expectsUsage,
+    streamType: host.streamType,
+    stream: () => host.unwrapStream(open.stream()),
+    answer: (bytes) => open.answer(host.unwrapAnswer(bytes)),
+    readError: host.readError,
+  };
+}
+
+function relayed({ surface, request, route, edits, context }: ExchangeOptions, target: Target): UnhostedPlan {
+  const { relay } = surface;
+  const edited = relay.edit(request, target.endpoint, target.provider, route.unknownFields, edits);
+  const { body, stripped, edits: made, headers, dropped = NONE } = edited;
+  return {
+    path: relay.path(target.endpoint),
+    headers,
+    body,
+    translated: false,
+    stripped,
+    edits: made,
+    dropped,
+    stream: () => relay.observe(context),
+    answer: (bytes) => relay.readAnswer(bytes, context),
+  };
+}
+
+function translated(
+  { surface, context }: ExchangeOptions,
+  { sent, formatted, emulation, keepsFirstCall, stripped, dropped }: PreparedTranslation,
+  target: Target,
+  upstream: Upstream,
+): UnhostedPlan {
+  const { translation } = surface;
+  const { answerId } = context;
+  return {
+    path: formatted.path,
+    headers: formatted.headers,
+    body: formatted.body,
+    translated: true,
+    stripped,
+    edits: TRANSLATED,
+    dropped,
+    stream: () => {
+      const parser = upstream.parseStream(sent, target, answerId);
+      const renderer = translation.renderStream(context);
+      const kept = keepsFirstCall ? keepingFirstCall(parser) : parser;
+      const wrapped = emulation === null ? kept : emulation.wrap(kept);
+      return new TranslatedStream(refusingEnds(wrapped, translation), renderer);
+    },
+    answer: (bytes) => {
+      const events = upstream.parseAnswer(bytes, sent, target, answerId);
+      const kept = keepsFirstCall ? firstCallOf(events) : events;
+      const wrapped = emulation === null ? kept : emulation.map(kept);
+      return wholeAnswer(refuseEnds(wrapped, translation), surface, context);
+    },
+  };
+}
+
+function wholeAnswer(events: readonly InferenceEvent[], surface: Surface, context: AnswerContext): WholeAnswer {
+  const answer = collectAnswer(events);
+  const dropped = events.flatMap((event) => (event.type === "dropped" ? [event.field] : []));
+  if (answer.finish === null) {
+    const failure = answer.failure ?? { kind: "malformed", status: null, retryAfter: null, code: null };
+    return { ending: { failure, finish: null, usage: answer.usage, dropped }, bytes: EMPTY };
+  }
+  const rendered = surface.translation.renderAnswer(answer, context);
+  return {
+    ending: {
+      failure: null,
+      finish: answer.finish.reason,
+      usage: answer.usage,
+      dropped: [...dropped, ...rendered.dropped],
+    },
+    bytes: encoder.encode(JSON.stringify(rendered.body)),
+  };
+}
+
+const EVENT_STREAM = "text/event-stream";
+/** The model is always named anew where the protocol is another. */
+const TRANSLATED: EditSet = editSet("translated") | editSet("model_replaced");
+/** Not frozen: it stands in records, and the engine serialises an object with a frozen list in twice the time. */
+const NONE: readonly DroppedField[] = [];
+const EMPTY = new Uint8Array(0);
+const encoder = new TextEncoder();
+
+/** The whole answer as the client gets it; one that cannot be read or printed (nested beyond the stack) is malformed. */
+export function judgedAnswer(exchangePlan: ExchangePlan, received: Uint8Array): WholeAnswer {
+  try {
+    return exchangePlan.answer(received);
+  } catch {
+    const ending = { failure: failureOf("malformed"), finish: null, usage: null, dropped: [] };
+    return { ending, bytes: new Uint8Array(0) };
+  }
+}
+
+/**
+ * How a stream ended whose bytes have ended; one that cannot be closed is malformed.
+ *
+ * @param mayBeCut a lost connection would look like the end of the bytes: without its protocol's mark the stream is whole only if its counts have come, which
+ *   providers send last.
+ */
+export function judgedEnd(stream: AnswerStream, mayBeCut: boolean): ReturnType<AnswerStream["end"]> {
+  const lacksMark = !stream.done;
+  try {
+    const { ending, events } = stream.end();
+    const isCut = mayBeCut && lacksMark && ending.failure === null && ending.usage === null;
+    return isCut ? { ending: { ...ending, failure: failureOf("truncated") }, events: [] } : { ending, events };
+  } catch {
+    const ending = { failure: failureOf("malformed"), finish: null, usage: stream.usage, dropped: [] };
+    return { ending, events: [] };
+  }
+}

@@ -1,0 +1,262 @@
+import { RelayedStream, charactersIn, outputCharacters } from "../relay.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import { SIGNATURES_MARKED } from "../../canon/generate/edit.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { FinishReason } from "../../canon/generate/event.ts";
+import type { TokenUsage } from "../../canon/generate/usage.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import type { AnswerContext, AnswerStream, Ending, WholeAnswer } from "../dialect.ts";
+import { parseAnswerBytes, parseExactJsonText, parseJsonBytes, parseJsonText } from "../json-bytes.ts";
+import { renderOpenAiStreamFailure } from "./family.ts";
+import { formatSseEvent } from "../sse.ts";
+import { finishReason, holdsAnswer, MISSING_FINISH_REASON, readUsage } from "./finish.ts";
+import { choiceFailure, errorIn, readErrorFrame } from "./read-error.ts";
+import { answerFailure } from "../answer-failure.ts";
+import { tagAnswer } from "./signatures.ts";
+
+const DONE = formatSseEvent("[DONE]");
+
+/** Members of a delta in which providers say something. Others describe the model or the transport. */
+const SAID: ReadonlySet<string> = new Set([
+  "content",
+  "refusal",
+  "tool_calls",
+  "function_call",
+  "executed_tools",
+  "annotations",
+]);
+
+/** Members with sound or pictures in base64. They are output, but their characters say nothing about tokens. */
+const MEDIA = ["audio", "images"] as const;
+
+/** Members of a delta with reasoning. Providers that send several of them repeat the same text. */
+const REASONING: ReadonlySet<string> = new Set(["reasoning_content", "reasoning", "reasoning_details"]);
+
+/** Where legacy completions have their text. */
+const COMPLETION = ["text"] as const;
+
+/**
+ * What is known of a choice's end. `null` is the protocol's own value for an unfinished answer. A recorded provider (Snowflake) never gives a reason:
+ * it leaves the member out, or empty, and closes the answer.
+ */
+type ChoiceEnd = "finished" | "goes_on" | "unsaid";
+
+function choiceEnd(value: JsonValue | undefined): ChoiceEnd {
+  if (value === null) return "goes_on";
+  return finishReason(value) === null ? "unsaid" : "finished";
+}
+
+/**
+ * Why an answer failed that was closed, by `[DONE]` or the end of its body; `null` for an answer that goes to the client as it came. A choice that was
+ * requested and never came has no finish reason either. Streams and whole answers have this one rule.
+ */
+function closingFailure(ends: readonly ChoiceEnd[], expectedChoices: number): UpstreamFailure | null {
+  return ends.length < expectedChoices || ends.includes("goes_on") ? MISSING_FINISH_REASON : null;
+}
+
+/** The finish reason of an answer that was closed. Why one ended that gave no reason is unknown: it is not recorded as completed. */
+function closingReason(finish: FinishReason | null, ends: readonly ChoiceEnd[]): FinishReason | null {
+  return ends.includes("unsaid") ? "other" : finish;
+}
+
+/**
+ * Observes a relayed chat completions stream (docs/protocols.md#chat-completions). Whole events go through unchanged. The stream has succeeded when every
+ * choice had its finish reason, or a provider that never gives one sent `[DONE]`; an error object, text that is not JSON, or an end without either is a
+ * failure.
+ */
+class RelayedChatStream extends RelayedStream {
+  readonly #requestId: string;
+  readonly #signatureFamily: string | null;
+  readonly #expectedChoices: number;
+  /** We requested usage that the caller did not: the chunk that holds nothing else is ours to keep, and so is `usage: null` in all others. */
+  readonly #hideUsage: boolean;
+  /** Choice index → what is known of its end. */
+  readonly #choices = new Map<number, ChoiceEnd>();
+  override usage: TokenUsage | null = null;
+
+  constructor({ request, requestId, signatureFamily }: AnswerContext, expectedChoices: number) {
+    super();
+    this.#requestId = requestId;
+    this.#signatureFamily = signatureFamily;
+    this.#expectedChoices = expectedChoices;
+    this.#hideUsage = !request.includeUsage;
+  }
+
+  protected override close(events: Uint8Array[]): void {
+    if (!this.#isWhole()) this.refuse("truncated");
+    if (this.failure === null && !this.done) events.push(DONE);
+  }
+
+  override fail(error: ServiceError): Uint8Array {
+    return renderOpenAiStreamFailure(error, this.#requestId);
+  }
+
+  #isWhole(): boolean {
+    if (this.done) return true;
+    return this.#choices.size >= this.#expectedChoices && this.#ends.every((end) => end === "finished");
+  }
+
+  protected override relay(bytes: Uint8Array, data: string, event: string | null, events: Uint8Array[]): void {
+    if (data === "[DONE]") {
+      this.#end();
+      if (this.done) events.push(bytes);
+      return;
+    }
+    const chunk = parseJsonText(data);
+    if (!isJsonObject(chunk)) this.refuse("malformed");
+    else if (this.#take(event, chunk)) events.push(this.#printed(bytes, event, data, chunk));
+  }
+
+  /** The event itself where nothing has to change; else printed again, with every number as the provider printed it. */
+  #printed(bytes: Uint8Array, event: string | null, data: string, chunk: JsonObject): Uint8Array {
+    const isSigned = tagAnswer(chunk, this.#signatureFamily) !== chunk;
+    const shown = this.#hideUsage && chunk["usage"] === null ? withoutNullUsage(data) : data;
+    if (!isSigned) return shown === data ? bytes : formatSseEvent(shown, event);
+    this.edits = SIGNATURES_MARKED;
+    const exact = parseExactJsonText(shown);
+    const tagged = tagAnswer(isJsonObject(exact) ? exact : chunk, this.#signatureFamily);
+    return formatSseEvent(JSON.stringify(tagged), event);
+  }
+
+  /** Reads one chunk; says whether it is relayed. */
+  #take(event: string | null, chunk: JsonObject): boolean {
+    const error = errorIn(chunk, event);
+    if (error !== null) {
+      this.failure = readErrorFrame(error);
+      return false;
+    }
+    const usage = readUsage(chunk);
+    if (usage !== null) this.usage = usage;
+    const choices = this.#readChoices(chunk);
+    if (this.failure !== null) return false;
+    this.#takeOutput(chunk["choices"]);
+    this.hasOutput ||= this.finish !== null;
+    return !(this.#hideUsage && usage !== null && choices === 0);
+  }
+
+  #takeOutput(choices: JsonValue | undefined): void {
+    if (!Array.isArray(choices)) return;
+    for (const choice of choices) {
+      if (!isJsonObject(choice)) continue;
+      this.outputCharacters += charactersOf(choice["delta"]) + outputCharacters(choice, COMPLETION);
+      // Some providers send the message so far, beside the delta or instead of it.
+      this.hasOutput ||= this.outputCharacters > 0 || hasMedia(choice["delta"]) || hasOutput(choice["message"]);
+    }
+  }
+
+  get #ends(): readonly ChoiceEnd[] {
+    return [...this.#choices.values()];
+  }
+
+  /** The provider has said `[DONE]`. */
+  #end(): void {
+    // An end without a beginning: there is no choice that could have been finished.
+    this.failure =
+      this.#choices.size === 0 ? answerFailure("truncated") : closingFailure(this.#ends, this.#expectedChoices);
+    if (this.failure !== null) return;
+    this.finish = closingReason(this.finish, this.#ends);
+    this.done = true;
+    this.hasOutput = true;
+  }
+
+  #readChoices(chunk: JsonObject): number {
+    const choices = chunk["choices"];
+    if (!Array.isArray(choices)) return 0;
+    for (const choice of choices) {
+      if (!isJsonObject(choice)) continue;
+      const index = typeof choice["index"] === "number" ? choice["index"] : 0;
+      const reason = choice["finish_reason"];
+      const known = this.#choices.get(index);
+      if (known === "finished" && holdsAnswer(choice)) this.failure ??= answerFailure("malformed");
+      this.failure ??= choiceFailure(choice);
+      this.finish = finishReason(reason) ?? this.finish;
+      // What follows a reason does not take it back; a member that was `null` once means what the protocol says.
+      const end = choiceEnd(reason);
+      if (known === undefined || end === "finished" || (known === "unsaid" && end === "goes_on"))
+        this.#choices.set(index, end);
+    }
+    return choices.length;
+  }
+}
+
+const NULL_USAGE = ',"usage":null}';
+
+/** A chunk's text without `usage: null`: clients that check the shape refuse a member that only comes where it was requested. */
+function withoutNullUsage(data: string): string {
+  if (data.endsWith(NULL_USAGE)) return `${data.slice(0, -NULL_USAGE.length)}}`;
+  const exact = parseExactJsonText(data);
+  if (!isJsonObject(exact)) return data;
+  const { usage: _, ...rest } = exact;
+  return JSON.stringify(rest);
+}
+
+/** @param message a delta, or a message. */
+function charactersOf(message: JsonValue | undefined): number {
+  if (!isJsonObject(message)) return 0;
+  let said = 0;
+  let reasoning = 0;
+  // A delta has one or two members, and there are nine that could be looked for.
+  for (const name in message) {
+    if (SAID.has(name)) said += charactersIn(message[name]);
+    else if (REASONING.has(name)) reasoning = Math.max(reasoning, charactersIn(message[name]));
+  }
+  return said + reasoning;
+}
+
+function hasOutput(message: JsonValue | undefined): boolean {
+  return charactersOf(message) > 0 || hasMedia(message);
+}
+
+function hasMedia(delta: JsonValue | undefined): boolean {
+  return isJsonObject(delta) && outputCharacters(delta, MEDIA) > 0;
+}
+
+/** @param expectedChoices how many answers the request requires; each must end before the stream is whole. */
+export function observeChatStream(context: AnswerContext, expectedChoices = requestedChoices(context)): AnswerStream {
+  return new RelayedChatStream(context, expectedChoices);
+}
+
+function requestedChoices({ request }: AnswerContext): number {
+  const { n } = request.body;
+  return typeof n === "number" ? n : 1;
+}
+
+/** Judges a whole answer: a JSON object with every choice that was requested, none of which goes on. */
+export function readChatAnswer(
+  bytes: Uint8Array,
+  context: AnswerContext,
+  expectedChoices = requestedChoices(context),
+): WholeAnswer {
+  const { signatureFamily } = context;
+  const answer = parseAnswerBytes(bytes);
+  const ending = judge(answer, expectedChoices);
+  if (!isJsonObject(answer) || tagAnswer(answer, signatureFamily) === answer) return { ending, bytes };
+  const exact = parseJsonBytes(bytes);
+  const tagged = tagAnswer(isJsonObject(exact) ? exact : answer, signatureFamily);
+  return { ending: { ...ending, edits: SIGNATURES_MARKED }, bytes: new TextEncoder().encode(JSON.stringify(tagged)) };
+}
+
+function judge(answer: JsonValue | undefined, expectedChoices: number): Ending {
+  if (!isJsonObject(answer)) return failed(answerFailure("malformed"), null);
+  const usage = readUsage(answer);
+  const error = errorIn(answer, null);
+  if (error !== null) return failed(readErrorFrame(error), usage);
+  const choices = answer["choices"];
+  if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
+    return failed(answerFailure("malformed"), usage);
+  }
+  const reasons = choices.map(({ finish_reason: reason }) => reason);
+  const ends = reasons.map(choiceEnd);
+  const failure = choices.map(choiceFailure).find((found) => found !== null) ?? closingFailure(ends, expectedChoices);
+  if (failure !== null) return failed(failure, usage);
+  return { failure: null, finish: closingReason(finishReason(reasons[0]), ends), usage, dropped: [] };
+}
+
+/** Whether a choice says something: a message, the text of a completion, or why there is none. */
+function isAnswer(choice: JsonValue): choice is JsonObject {
+  return isJsonObject(choice) && ["message", "text", "finish_reason"].some((name) => Object.hasOwn(choice, name));
+}
+
+function failed(failure: UpstreamFailure, usage: TokenUsage | null): Ending {
+  return { failure, finish: null, usage, dropped: [] };
+}

@@ -1,0 +1,145 @@
+import type { Capability } from "../../canon/capability.ts";
+import { invalidRequest } from "../../canon/error.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
+import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { FUNCTION_MEMBERS, TOOL_MEMBERS } from "./fields.ts";
+import { hasUnknownMember, type RequestReading } from "../fields.ts";
+import { namedToolFeature, singleCallFeature } from "../one-tool.ts";
+
+/** Kinds of tools that this protocol's speakers offer, and what each one lets the model do. */
+const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
+  function: "tools",
+  custom: "custom_tools",
+  web_search: "web_search",
+  web_search_preview: "web_search",
+  browser_search: "web_search",
+  file_search: "file_search",
+  code_interpreter: "code_execution",
+  mcp: "mcp",
+  image_generation: "image_output",
+};
+
+/** Tools and the choice among them. */
+export function readTools(
+  body: JsonObject,
+  reading: RequestReading,
+): Pick<GenerateRequest, "tools" | "toolChoice" | "parallelToolCalls"> {
+  const { tools, parallel_tool_calls: parallel } = body;
+  const read: Tool[] = [];
+  if (Array.isArray(tools) && tools.length > 0) {
+    reading.use("conversation", "tools");
+    for (const [index, value] of tools.entries()) {
+      const tool = readTool(value, `tools[${index}]`, reading);
+      if (tool !== null) read.push(tool);
+    }
+  }
+  if (parallel === false) reading.use(singleCallFeature(tools), "parallel_tool_calls");
+  return {
+    tools: read,
+    toolChoice: readChoice(body, read, reading),
+    parallelToolCalls: typeof parallel === "boolean" ? parallel : null,
+  };
+}
+
+/** `null` for a tool that is no function. An unknown kind cannot be approved, so it is refused. */
+function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool | null {
+  const definition = isJsonObject(tool) ? tool["function"] : undefined;
+  const type = isJsonObject(tool) ? (tool["type"] ?? (isJsonObject(definition) ? "function" : undefined)) : undefined;
+  const capability = typeof type === "string" && Object.hasOwn(TOOL_NEEDS, type) ? TOOL_NEEDS[type] : undefined;
+  if (capability === undefined) {
+    const known = Object.keys(TOOL_NEEDS).join(", ");
+    reading.refuse(invalidRequest("unknown_tool_type", `${path}.type must be one of ${known}`, `${path}.type`));
+    return null;
+  }
+  reading.need(capability, path);
+  if (type !== "function" || !isJsonObject(definition)) {
+    reading.use("native_chat", `${path}.type`);
+    return null;
+  }
+  const { name, description, parameters, strict } = definition;
+  if (strict === true) reading.use("tool_strict", `${path}.function.strict`);
+  if (isJsonObject(tool)) reading.useUnknown(tool, TOOL_MEMBERS, path, "native_chat");
+  reading.useUnknown(definition, FUNCTION_MEMBERS, `${path}.function`, "native_chat");
+  return {
+    name: typeof name === "string" ? name : "",
+    description: typeof description === "string" ? description : null,
+    parameters: isJsonObject(parameters) ? parameters : null,
+    strict: typeof strict === "boolean" ? strict : null,
+    cache: null,
+  };
+}
+
+function readChoice(body: JsonObject, tools: readonly Tool[], reading: RequestReading): ToolChoice | null {
+  const { tool_choice: choice } = body;
+  if (choice === undefined || choice === null) return null;
+  if (choice === "auto" || choice === "none") {
+    if (tools.length > 0) return { mode: choice };
+    // Without tools there is nothing to choose, and most protocols refuse the member.
+    if (choice === "auto") reading.dropped.add("hint_dropped");
+    return null;
+  }
+  const parsed = readToolChoice(choice);
+  if (parsed?.required === true && reading.has("reasoning")) reading.use("forced_tool_with_reasoning", "tool_choice");
+  // A choice of a tool that the request does not bring is the provider's to judge.
+  const isKnown = tools.length > 0 && parsed?.names.every((name) => tools.some((tool) => tool.name === name)) === true;
+  if (!isKnown) {
+    reading.use("native_chat", "tool_choice");
+    return null;
+  }
+  reading.use(parsed.mode === "named" ? namedToolFeature(body["tools"]) : `tool_choice_${parsed.mode}`, "tool_choice");
+  const [name = ""] = parsed.names;
+  if (parsed.mode === "required") return { mode: "required" };
+  if (parsed.mode === "named") return { mode: "named", name };
+  return { mode: "allowed", names: parsed.names, required: parsed.required };
+}
+
+/** A choice other than `auto` and `none`, in the two shapes that canon can hold; `null` for every other. */
+interface NamedTools {
+  readonly mode: "required" | "named" | "allowed";
+  readonly names: readonly string[];
+  /** One of the tools must be called. */
+  readonly required: boolean;
+}
+
+export function readToolChoice(choice: JsonValue): NamedTools | null {
+  if (choice === "required") return { mode: "required", names: [], required: true };
+  if (!isJsonObject(choice)) return null;
+  if (choice["type"] === "function" && !hasUnknownMember(choice, TOOL_MEMBERS)) {
+    const name = functionName(choice);
+    return name === null ? null : { mode: "named", names: [name], required: true };
+  }
+  const allowed = choice["allowed_tools"];
+  if (
+    choice["type"] !== "allowed_tools" ||
+    hasUnknownMember(choice, ALLOWED_CHOICE_MEMBERS) ||
+    !isJsonObject(allowed)
+  ) {
+    return null;
+  }
+  const { mode, tools } = allowed;
+  if (hasUnknownMember(allowed, ALLOWED_MEMBERS) || (mode !== "auto" && mode !== "required") || !Array.isArray(tools)) {
+    return null;
+  }
+  const names = tools.flatMap((tool) => {
+    const isFunction = isJsonObject(tool) && tool["type"] === "function" && !hasUnknownMember(tool, TOOL_MEMBERS);
+    return (isFunction ? functionName(tool) : null) ?? [];
+  });
+  if (names.length === 0 || names.length < tools.length) return null;
+  return { mode: "allowed", names, required: mode === "required" };
+}
+
+const ALLOWED_CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "allowed_tools"]);
+const ALLOWED_MEMBERS: ReadonlySet<string> = new Set(["mode", "tools"]);
+const NAME_MEMBER: ReadonlySet<string> = new Set(["name"]);
+
+function functionName(tool: JsonObject): string | null {
+  const definition = tool["function"];
+  if (!isJsonObject(definition) || hasUnknownMember(definition, NAME_MEMBER)) return null;
+  return typeof definition["name"] === "string" ? definition["name"] : null;
+}
+
+/** Whether the model has to call some tool. */
+export function forcesTool(choice: JsonValue | undefined): boolean {
+  return choice !== undefined && readToolChoice(choice)?.required === true;
+}

@@ -1,0 +1,221 @@
+import { invalidRequest } from "../../canon/error.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { REASONING_EFFORTS, type ReasoningEffort } from "../../canon/request.ts";
+import type { RequestReader, Translation } from "../dialect.ts";
+import { numberOf, readHints, readPenalty, statefulMember } from "../openai-chat/family.ts";
+import { inferenceRequest, RequestReading } from "../fields.ts";
+import { canonicalRequest, type CanonReader } from "../kept-members.ts";
+import {
+  ENCRYPTED_REASONING,
+  OUTPUT_LOGPROBS,
+  REASONING_MEMBERS,
+  RESPONSES_FIELDS,
+  STREAM_OPTION_MEMBERS,
+  TEXT_MEMBERS,
+} from "./fields.ts";
+import type { BodyReader } from "../../canon/body-reader.ts";
+import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
+import type { GenerateRequest, OutputFormat, ReasoningRequest } from "../../canon/generate/generate-request.ts";
+import { requestedFormat } from "./response-format.ts";
+import { readConversation } from "./read-input.ts";
+import { forcesTool, readTools } from "./read-tools.ts";
+
+/** What limits and balancing read of a request. */
+export const RESPONSES_BODY: BodyReader = {
+  ...PLAIN_BODY,
+  conversationOpening: ({ input, instructions }) => turnsOpening(input, instructions),
+};
+
+/** What each member that needs a provider's memory requests (docs/protocols.md#stateful-members-of-responses). */
+const STATEFUL: Readonly<Record<string, string>> = {
+  store: "would make the provider keep the answer; this router never does that. Send false or leave it out",
+  background:
+    "would make the provider keep the answer until it is fetched. Send false or leave it out, and wait or stream",
+  previous_response_id: "names an answer kept at a provider; send the whole conversation in input",
+  conversation: "names a conversation kept at a provider; send the whole conversation in input",
+  prompt: "names a prompt kept at a provider; send its text in instructions or input",
+  context_management: "lets the provider rewrite the conversation; shorten input before sending it",
+};
+
+/** Reads a validated responses body: what it requires of models and of wire protocols, how large it is, what it prefers. */
+export const parseResponsesRequest: RequestReader["parse"] = (body, bytes, headers) => {
+  const refused = statefulMember(body, STATEFUL);
+  if (refused !== null) return refused;
+  const reading = new RequestReading();
+  const { read, effort } = readResponsesBody(body, reading);
+  const { stream, maxOutputTokens } = read;
+  return inferenceRequest(reading, {
+    operation: "responses",
+    stream,
+    maxOutputTokens,
+    effort,
+    dimensions: null,
+    bytes,
+    headers,
+    body,
+    // The protocol's last event always has the counts of tokens.
+    includeUsage: true,
+    reader: RESPONSES_BODY,
+  });
+};
+
+const READER: CanonReader = {
+  native: "native_responses",
+  registry: RESPONSES_FIELDS,
+  read: (body, reading) => readResponsesBody(body, reading).read,
+  hints: (body, reading) => {
+    const hints = readHints(body, reading);
+    // The protocol's default requests nothing.
+    return hints.serviceTier === "auto" ? { ...hints, serviceTier: null } : hints;
+  },
+};
+
+/** A parsed responses request in canon. */
+export const responsesToCanon: Translation["toCanon"] = (request, mode, edits) => {
+  const made = canonicalRequest(READER, request, mode, edits);
+  if ("code" in made || made.request.turns.length > 0) return made;
+  return invalidRequest("missing_field", "input must hold something to answer", "input");
+};
+
+const FORMAT_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "description", "schema", "strict"]);
+const PLAIN_FORMAT_MEMBERS: ReadonlySet<string> = new Set(["type"]);
+
+/** What the walk finds; hints are added where a request is translated, because edits change them. */
+interface ResponsesBody {
+  readonly read: Omit<GenerateRequest, "hints">;
+  /** As policies see it. */
+  readonly effort: ReasoningEffort;
+}
+
+/** The one walk over a body: canon of all that a translation carries, and in `reading` what the body requires. */
+function readResponsesBody(body: JsonObject, reading: RequestReading): ResponsesBody {
+  reading.noteFields(body, RESPONSES_FIELDS);
+  noteOptions(body, reading);
+  const temperature = numberOf(body["temperature"]);
+  if ((temperature ?? 0) > 1) reading.use("temperature_above_1", "temperature");
+  const frequencyPenalty = readPenalty(body, "frequency_penalty", reading);
+  const presencePenalty = readPenalty(body, "presence_penalty", reading);
+  const logprobs = readLogprobs(body, reading);
+  const turns = readConversation(body, reading);
+  const { tools, toolChoice, parallelToolCalls } = readTools(body, reading);
+  const { effort, reasoning } = readReasoning(body, reading);
+  const read: ResponsesBody["read"] = {
+    purpose: "generate",
+    turns,
+    tools,
+    toolChoice,
+    parallelToolCalls,
+    // Late, because reasoning and forced tools change what a schema requires.
+    format: readFormat(body, reading),
+    maxOutputTokens: numberOf(body["max_output_tokens"]),
+    temperature,
+    topP: numberOf(body["top_p"]),
+    topK: null,
+    frequencyPenalty,
+    presencePenalty,
+    logitBias: null,
+    seed: null,
+    stop: [],
+    logprobs,
+    reasoning,
+    verbosity: readVerbosity(body["text"], reading),
+    stream: body["stream"] === true,
+  };
+  return { read, effort };
+}
+
+function noteOptions(body: JsonObject, reading: RequestReading): void {
+  if (body["truncation"] === "auto") reading.use("native_responses", "truncation");
+  const options = body["stream_options"];
+  if (isJsonObject(options) && reading.unknownIn(options, STREAM_OPTION_MEMBERS) !== null) {
+    reading.use("native_responses", "stream_options");
+  }
+}
+
+/** How many alternatives for each token; `null` where no log probabilities are requested. */
+function readLogprobs({ top_logprobs, include }: JsonObject, reading: RequestReading): number | null {
+  const alternatives = numberOf(top_logprobs) ?? 0;
+  let path = alternatives > 0 ? "top_logprobs" : null;
+  for (const [index, value] of (Array.isArray(include) ? include : []).entries()) {
+    if (value === OUTPUT_LOGPROBS) path ??= `include[${index}]`;
+    else if (value !== ENCRYPTED_REASONING) reading.use("native_responses", `include[${index}]`);
+  }
+  if (path === null) return null;
+  reading.need("logprobs", path);
+  reading.use("token_logprobs", path);
+  return alternatives;
+}
+
+function readReasoning(
+  { reasoning, tool_choice: choice }: JsonObject,
+  reading: RequestReading,
+): { readonly effort: ReasoningEffort; readonly reasoning: ReasoningRequest | null } {
+  if (!isJsonObject(reasoning)) return { effort: "unspecified", reasoning: null };
+  const effort = REASONING_EFFORTS.find((known) => known === reasoning["effort"]) ?? "unspecified";
+  if (effort !== "unspecified") reading.use(`effort_${effort}`, "reasoning.effort");
+  const { summary, generate_summary: older, context, mode } = reasoning;
+  const requested = summary ?? older;
+  const display = requested === "auto" || requested === "concise" || requested === "detailed" ? requested : null;
+  if (isSet(requested) && display === null) reading.use("native_responses", "reasoning.summary");
+  // Summaries are requested only from models that reason; where reasoning is switched off there is nothing to sum up.
+  if (effort !== "none" && (effort !== "unspecified" || display !== null)) {
+    reading.need("reasoning", effort === "unspecified" ? "reasoning.summary" : "reasoning.effort");
+    if (forcesTool(choice)) reading.use("forced_tool_with_reasoning", "tool_choice");
+  }
+  if (isSet(summary) && isSet(older) && summary !== older) {
+    reading.use("native_responses", "reasoning.generate_summary");
+  }
+  if (isSet(context) && context !== "auto") reading.use("native_responses", "reasoning.context");
+  if (isSet(mode) && mode !== "standard") reading.use("native_responses", "reasoning.mode");
+  if (reading.unknownIn(reasoning, REASONING_MEMBERS) !== null) reading.use("native_responses", "reasoning");
+  const isPlain = effort === "unspecified" && display === null;
+  return { effort, reasoning: isPlain ? null : { effort, budget: null, adaptive: false, display } };
+}
+
+/** The protocol's default requests nothing. */
+function readVerbosity(text: JsonValue | undefined, reading: RequestReading): string | null {
+  if (!isJsonObject(text)) return null;
+  if (reading.unknownIn(text, TEXT_MEMBERS) !== null) reading.use("native_responses", "text");
+  const { verbosity } = text;
+  if (typeof verbosity !== "string" || verbosity === "medium") return null;
+  reading.use("verbosity", "text.verbosity");
+  return verbosity;
+}
+
+function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | null {
+  const found = requestedFormat(body);
+  if (found === null) return null;
+  if ("code" in found) {
+    reading.refuse(found);
+    return null;
+  }
+  const { format, path } = found;
+  const { type, name, description, schema, strict } = format;
+  if (reading.unknownIn(format, type === "json_schema" ? FORMAT_MEMBERS : PLAIN_FORMAT_MEMBERS) !== null) {
+    reading.use("native_responses", path);
+  }
+  if (type !== "json_object" && type !== "json_schema") {
+    if (type !== "text") reading.use("native_responses", path);
+    return null;
+  }
+  reading.need(type, path);
+  if (Array.isArray(body["tools"]) && body["tools"].length > 0) reading.use("schema_with_tools", path);
+  if (type === "json_object") return { kind: type };
+  if (reading.has("reasoning") || forcesTool(body["tool_choice"])) reading.use("constrained_schema", path);
+  if (!isJsonObject(schema)) {
+    const sentence = `${path} must have a schema where its type is json_schema`;
+    reading.refuse(invalidRequest("missing_field", sentence, path));
+    return null;
+  }
+  return {
+    kind: type,
+    name: typeof name === "string" ? name : null,
+    description: typeof description === "string" ? description : null,
+    schema,
+    strict: typeof strict === "boolean" ? strict : null,
+  };
+}
+
+function isSet(value: JsonValue | undefined): value is JsonValue {
+  return value !== undefined && value !== null;
+}

@@ -1,0 +1,243 @@
+import type { ServiceError } from "../../canon/error.ts";
+import type { Citation, FinishReason, InferenceEvent, OpenBlock, TokenLogprob } from "../../canon/generate/event.ts";
+import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import { mergeUsage, type TokenUsage } from "../../canon/generate/usage.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import type { AnswerContext, EventRenderer } from "../dialect.ts";
+import { formatSseEvent } from "../sse.ts";
+import { printUsage } from "./usage.ts";
+import { conclusionOf } from "./conclusion.ts";
+import { DONE, failureObject, printErrorEvent, printFailed } from "./render-failure.ts";
+import { printCitation, printLogprob, type ItemStatus } from "./items.ts";
+import { OpenItem, openPart, printOpenPart, type OpenPart } from "./open-item.ts";
+import { requestEcho } from "./resource.ts";
+
+/**
+ * Prints an answer as a responses stream (docs/protocols.md#order-of-responses-events): `response.created` first, items and parts opened before their deltas
+ * and done in reverse, sequence numbers from 0 without gaps, the whole resource in every lifecycle event, `[DONE]` last. An item is done only when the
+ * next one begins or the answer ends, because only then is it known whether it was cut off.
+ */
+class ResponsesRenderer implements EventRenderer {
+  readonly #context: AnswerContext;
+  readonly #echo: JsonObject;
+  readonly #createdAt: number;
+  readonly #dropped = new Set<DroppedField>();
+  readonly #output: JsonObject[] = [];
+  #printed: Uint8Array[] = [];
+  #sequence = 0;
+  #model: string;
+  #started = false;
+  #item: OpenItem | null = null;
+  #refused = false;
+  #usage: TokenUsage | null = null;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+    this.#echo = requestEcho(context.request.body);
+    this.#createdAt = context.now();
+    this.#model = context.model;
+  }
+
+  get dropped(): readonly DroppedField[] {
+    return [...this.#dropped];
+  }
+
+  push(event: InferenceEvent): readonly Uint8Array[] {
+    this.#take(event);
+    const printed = this.#printed;
+    this.#printed = [];
+    return printed;
+  }
+
+  fail(error: ServiceError): Uint8Array {
+    const { requestId } = this.#context;
+    if (!this.#started) return printErrorEvent(error, requestId);
+    const output = this.#item === null ? this.#output : [...this.#output, this.#item.print("incomplete")];
+    const response = this.#resource({ status: "failed", error: failureObject(error, requestId), output });
+    return printFailed(response, this.#sequence);
+  }
+
+  #take(event: InferenceEvent): void {
+    switch (event.type) {
+      case "start":
+        return this.#start(event.model);
+      case "open":
+        return this.#open(event.block);
+      case "text":
+        return this.#text(event.text, event.logprobs);
+      case "refusal":
+        return this.#plainDelta("response.refusal.delta", event.text);
+      case "reasoning":
+        return this.#reasoning(event.text);
+      case "signature":
+        if (this.#item !== null) this.#item.signature = event;
+        return;
+      case "arguments":
+        return this.#arguments(event.json);
+      case "citation":
+        return this.#citation(event.citation);
+      case "close":
+        return this.#closeBlock();
+      case "usage":
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return;
+      case "finish":
+        return this.#finish(event.reason, event.stopSequence);
+      case "dropped":
+      case "failure":
+    }
+  }
+
+  #start(model: string | null): void {
+    this.#model = model ?? this.#context.model;
+    this.#started = true;
+    this.#say("response.created", { response: this.#resource({}) });
+    this.#say("response.in_progress", { response: this.#resource({}) });
+  }
+
+  #open(block: OpenBlock): void {
+    const isPart = block.kind === "text" || block.kind === "refusal";
+    if (!isPart || this.#item?.kind !== "message") {
+      this.#closeItem("completed");
+      const item = new OpenItem(block, this.#output.length, this.#context.answerId);
+      this.#item = item;
+      this.#say("response.output_item.added", { output_index: item.index, item: item.print("in_progress") });
+    }
+    if (block.kind === "refusal") this.#refused = true;
+    if (isPart) this.#openPart(block.kind === "text" ? "output_text" : "refusal");
+  }
+
+  #openPart(kind: OpenPart["kind"]): void {
+    const item = this.#item;
+    if (item === null) return;
+    const part = openPart(kind);
+    item.part = part;
+    const isSummary = kind === "summary_text";
+    this.#sayOfPart(isSummary ? "response.reasoning_summary_part.added" : "response.content_part.added", item, {
+      part: printOpenPart(part),
+    });
+  }
+
+  #text(text: string, logprobs: readonly TokenLogprob[]): void {
+    const item = this.#item;
+    const part = item?.part;
+    if (item === null || part === null || part === undefined) return;
+    const printed = logprobs.map(printLogprob);
+    part.text += text;
+    for (const logprob of printed) part.logprobs.push(logprob);
+    this.#sayOfPart("response.output_text.delta", item, { delta: text, logprobs: printed });
+  }
+
+  #plainDelta(type: string, delta: string): void {
+    const item = this.#item;
+    if (item === null || item.part === null) return;
+    item.part.text += delta;
+    this.#sayOfPart(type, item, { delta });
+  }
+
+  /** A part begins with its first text: reasoning that is only signed has none. */
+  #reasoning(text: string): void {
+    const item = this.#item;
+    if (item === null) return;
+    if (item.part === null) this.#openPart(item.isSummary ? "summary_text" : "reasoning_text");
+    item.reasoning += text;
+    this.#plainDelta(item.isSummary ? "response.reasoning_summary_text.delta" : "response.reasoning_text.delta", text);
+  }
+
+  #arguments(json: string): void {
+    const item = this.#item;
+    if (item === null) return;
+    item.arguments += json;
+    this.#sayOfItem("response.function_call_arguments.delta", item, { delta: json });
+  }
+
+  #citation(citation: Citation): void {
+    const item = this.#item;
+    const part = item?.part;
+    if (item === null || part === null || part === undefined) return;
+    const annotation = printCitation(citation, part.text);
+    if (annotation === null) {
+      this.#dropped.add("citations_dropped");
+      return;
+    }
+    const index = part.annotations.length;
+    part.annotations.push(annotation);
+    this.#sayOfPart("response.output_text.annotation.added", item, { annotation_index: index, annotation });
+  }
+
+  #closeBlock(): void {
+    const item = this.#item;
+    if (item === null) return;
+    if (item.kind === "function_call") {
+      return this.#sayOfItem("response.function_call_arguments.done", item, { arguments: item.arguments });
+    }
+    const { part } = item;
+    if (part === null) return;
+    const { kind, text, logprobs } = part;
+    if (kind === "output_text") this.#sayOfPart("response.output_text.done", item, { text, logprobs });
+    else if (kind === "refusal") this.#sayOfPart("response.refusal.done", item, { refusal: text });
+    else if (kind === "reasoning_text") this.#sayOfPart("response.reasoning_text.done", item, { text });
+    else this.#sayOfPart("response.reasoning_summary_text.done", item, { text });
+    const done = kind === "summary_text" ? "response.reasoning_summary_part.done" : "response.content_part.done";
+    this.#sayOfPart(done, item, { part: printOpenPart(part) });
+    item.endPart(part);
+  }
+
+  #closeItem(status: ItemStatus): void {
+    const item = this.#item;
+    if (item === null) return;
+    const printed = item.print(status);
+    this.#say("response.output_item.done", { output_index: item.index, item: printed });
+    this.#output.push(printed);
+    this.#item = null;
+  }
+
+  #finish(reason: FinishReason, stopSequence: string | null): void {
+    if (stopSequence !== null) this.#dropped.add("stop_sequence_unnamed");
+    const conclusion = conclusionOf(reason, this.#refused);
+    this.#closeItem(conclusion.status);
+    const usage = printUsage(this.#usage);
+    if (usage === null && this.#usage !== null) this.#dropped.add("usage_hidden");
+    const completed = conclusion.status === "completed" ? this.#context.now() : null;
+    const response = this.#resource({ ...conclusion, completed_at: completed });
+    this.#say(`response.${conclusion.status}`, { response });
+    this.#printed.push(DONE);
+  }
+
+  #resource(more: JsonObject): JsonObject {
+    return {
+      id: `resp_${this.#context.answerId}`,
+      object: "response",
+      created_at: this.#createdAt,
+      completed_at: null,
+      status: "in_progress",
+      incomplete_details: null,
+      error: null,
+      model: this.#model,
+      output: [...this.#output],
+      usage: printUsage(this.#usage),
+      ...this.#echo,
+      request_id: this.#context.requestId,
+      ...more,
+    };
+  }
+
+  #sayOfPart(type: string, item: OpenItem, more: JsonObject): void {
+    const position = item.isSummary ? { summary_index: item.partIndex } : { content_index: item.partIndex };
+    this.#sayOfItem(type, item, { ...position, ...more });
+  }
+
+  #sayOfItem(type: string, item: OpenItem, more: JsonObject): void {
+    this.#say(type, { item_id: item.id, output_index: item.index, ...more });
+  }
+
+  #say(type: string, more: JsonObject): void {
+    const event = { type, sequence_number: this.#sequence, ...more };
+    this.#sequence += 1;
+    this.#printed.push(formatSseEvent(JSON.stringify(event), type));
+  }
+}
+
+export function renderResponsesStream(context: AnswerContext): EventRenderer {
+  return new ResponsesRenderer(context);
+}

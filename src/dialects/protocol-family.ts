@@ -1,0 +1,79 @@
+import type { ServiceError } from "../canon/error.ts";
+import type { ErrorKind } from "../canon/errors/error-row.ts";
+import type { JsonObject } from "../canon/json.ts";
+import { TEXT, complete } from "../canon/json/schema.ts";
+
+/** What an error of the contract's document consists of. */
+type DocumentedError = Pick<ServiceError, "kind" | "code" | "message">;
+
+/** What of requests is counted in headers. */
+export type LimitMeasure = "requests" | "tokens";
+
+/** The limit of which least is left. */
+interface RemainingLimit {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Milliseconds until it is whole again. */
+  readonly untilReset: number;
+  /** When that is, RFC 3339. */
+  readonly resetAt: () => string;
+}
+
+/** A header as the contract describes it. */
+export interface HeaderFacts {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: JsonObject;
+}
+
+/** How the clients of some protocols read errors and limits. */
+export interface ProtocolFamily {
+  /** The `type` for each kind of error. */
+  readonly errorTypes: Readonly<Record<ErrorKind, string>>;
+  /** The body of an error answer. */
+  readonly renderError: (error: ServiceError, requestId: string) => string;
+  /**
+   * JSON Schema of that body, with a title.
+   *
+   * @param facts members that errors of our own endpoints add (`ServiceError.facts`).
+   */
+  readonly errorSchema: (facts: Readonly<Record<string, JsonObject>>) => JsonObject;
+  /** What an error of one endpoint and status has besides. */
+  readonly narrowedError: (type: JsonObject, code: JsonObject) => JsonObject;
+  /** An error of the contract's document. */
+  readonly errorExample: (error: DocumentedError, requestId: string) => JsonObject;
+  /** Headers that show what is left of a limit, names and values by turns. */
+  readonly limitHeaders: (measure: LimitMeasure, limit: RemainingLimit) => readonly string[];
+  /** Those headers as the contract describes them. */
+  readonly limitHeaderFacts: (measure: LimitMeasure) => readonly HeaderFacts[];
+}
+
+/** How every description of a limit's header begins. */
+export function limitSubject(measure: LimitMeasure): string {
+  return `Of the limit of ${measure} of which least is left`;
+}
+
+/** What a denial says beside its code, in both families. */
+export const DENIAL = {
+  policy: complete(
+    { id: TEXT, revision: TEXT, mode: { const: "enforce" } },
+    "Which policy denied, of which revision (`r7`). `approvals` is the routing table, with the SHA-256 of the table as its revision.",
+  ),
+  failed_constraint: TEXT,
+  reason_code: TEXT,
+  decision_id: TEXT,
+} as const;
+
+/** Our sentence. */
+export const ERROR_MESSAGE = {
+  ...TEXT,
+  description: "One sentence for people. It never repeats a value of the request.",
+} as const;
+
+/** Arguments of the tool in examples. */
+export const WEATHER = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false,
+} as const;

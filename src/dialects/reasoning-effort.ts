@@ -1,0 +1,67 @@
+import { REASONING_EFFORTS, type ReasoningEffort } from "../canon/request.ts";
+import type { ModelReasoning } from "../canon/table.ts";
+import type { AssistantTurn, Turn } from "../canon/generate/message.ts";
+
+/**
+ * The effort to request instead of a budget: that of the largest budget in the model's table that is not above the requested one, or of
+ * the smallest entry. Only efforts that the model accepts count, and never `none`: a caller with a budget wants reasoning.
+ *
+ * @param budget tokens.
+ * @param supported the dialect's efforts, for a model whose row names none.
+ * @returns `null` where the table has no such entry.
+ */
+export function effortOfBudget(
+  budget: number,
+  table: ModelReasoning | null,
+  supported: readonly ReasoningEffort[],
+): ReasoningEffort | null {
+  const taken = table?.efforts ?? supported;
+  const entries = REASONING_EFFORTS.flatMap((effort) => {
+    const tokens = table?.budgets?.[effort];
+    return tokens === undefined || effort === "none" || !taken.includes(effort) ? [] : [{ effort, tokens }];
+  }).toSorted((left, right) => left.tokens - right.tokens);
+  return (entries.findLast(({ tokens }) => tokens <= budget) ?? entries[0])?.effort ?? null;
+}
+
+/**
+ * The budget to request instead of an effort that the model does not accept, in tokens.
+ *
+ * @param supported as for `effortOfBudget`.
+ * @returns `null` where the effort itself is to be sent.
+ */
+export function budgetOfEffort(
+  effort: ReasoningEffort,
+  table: ModelReasoning | null,
+  supported: readonly ReasoningEffort[],
+): number | null {
+  if (effort === "unspecified" || (table?.efforts ?? supported).includes(effort)) return null;
+  return table?.budgets?.[effort] ?? null;
+}
+
+/**
+ * Whether the request goes on with an answer that the model began without signed reasoning: its tools have answered, and the first thing that
+ * it said after the last user's message is not reasoning. Models that think within a budget refuse to think in the middle of such an answer
+ * ("Expected `thinking` or `redacted_thinking`, but found `tool_use`": BerriAI/litellm#9020, pydantic/pydantic-ai#2040).
+ */
+export function continuesUnthought(turns: readonly Turn[]): boolean {
+  let begun: AssistantTurn | null = null;
+  let calls = false;
+  let isAnsweringTools = false;
+  for (const turn of turns) {
+    if (turn.role === "assistant") {
+      begun ??= turn;
+      isAnsweringTools = false;
+    } else if (turn.role === "tool") {
+      calls = true;
+      isAnsweringTools = true;
+    } else if (turn.role === "user" && !isAnsweringTools) {
+      // A user's message ends the answer, unless it is sent in one message with results of tools.
+      begun = null;
+      calls = false;
+    }
+  }
+  if (begun === null || !calls) return false;
+  // Unsigned reasoning is left out of the history.
+  const first = begun.content.find((part) => part.kind !== "reasoning" || part.signature !== null);
+  return first?.kind !== "reasoning";
+}

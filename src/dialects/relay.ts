@@ -1,0 +1,157 @@
+import type { ServiceError } from "../canon/error.ts";
+import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
+import { NO_EDITS, type EditSet, editSet } from "../canon/generate/edit.ts";
+import type { FinishReason } from "../canon/generate/event.ts";
+import type { TokenUsage } from "../canon/generate/usage.ts";
+import type { AnswerStream, Ending } from "./dialect.ts";
+import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "./sse.ts";
+import { answerFailure } from "./answer-failure.ts";
+import { isJsonObject, type JsonValue } from "../canon/json.ts";
+import type { RequestEdits } from "../canon/decision.ts";
+import type { InferenceRequest } from "../canon/request.ts";
+import type { EndpointRow, UnknownFields } from "../canon/table.ts";
+import { saysNothing, type FieldRegistry } from "./fields.ts";
+
+/** Ends an event whose provider left the blank line out. */
+const BLANK_LINE = new TextEncoder().encode("\n\n");
+
+/** Observes a stream of server-sent events on its way to a caller of the same protocol, one whole event at a time. */
+export abstract class RelayedStream implements AnswerStream {
+  readonly #framer = new SseFramer();
+  protected finish: FinishReason | null = null;
+  failure: UpstreamFailure | null = null;
+  hasOutput = false;
+  outputCharacters = 0;
+  done = false;
+  edits: EditSet = NO_EDITS;
+
+  abstract get usage(): TokenUsage | null;
+
+  push(chunk: Uint8Array): readonly Uint8Array[] {
+    if (this.failure !== null || this.done) return NONE;
+    const events: Uint8Array[] = [];
+    for (const event of this.#framer.push(chunk)) this.#relay(event, events);
+    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.refuse("too_large");
+    return events;
+  }
+
+  end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
+    const rest = this.#framer.end();
+    const events: Uint8Array[] = [];
+    if (parseSseEvent(rest).data !== null) {
+      this.#relay(rest, events);
+      if (events.at(-1) === rest) events.push(BLANK_LINE);
+    }
+    this.close(events);
+    const { failure, finish, usage, edits } = this;
+    return { ending: { failure, finish, usage, dropped: [], edits }, events };
+  }
+
+  abstract fail(error: ServiceError): Uint8Array;
+
+  /** Reads one event that has data, and adds to `events` what goes to the client because of it. */
+  protected abstract relay(bytes: Uint8Array, data: string, name: string | null, events: Uint8Array[]): void;
+
+  /** The provider's bytes have ended: judges whether the answer is whole, and adds what closes it. */
+  protected abstract close(events: Uint8Array[]): void;
+
+  protected refuse(kind: FailureKind): void {
+    this.failure ??= answerFailure(kind);
+  }
+
+  #relay(bytes: Uint8Array, events: Uint8Array[]): void {
+    if (this.failure !== null || this.done) return;
+    const { event, data } = parseSseEvent(bytes);
+    if (data === null) events.push(bytes);
+    else this.relay(bytes, data, event, events);
+  }
+}
+
+const NONE: readonly Uint8Array[] = Object.freeze([]);
+
+/** Names beneath a member that say what it is and which one it is, and hold none of its content. */
+const LABELS: ReadonlySet<string> = new Set([
+  "type",
+  "id",
+  "call_id",
+  "item_id",
+  "tool_use_id",
+  "object",
+  "role",
+  "status",
+  "format",
+]);
+
+/**
+ * The number of UTF-16 code units of text in the given members of an object, and beneath them. Providers open streams, blocks and items with every
+ * member that there could be, empty; 0 means that there is no output yet.
+ */
+export function outputCharacters(value: JsonValue | undefined, members: readonly string[]): number {
+  if (!isJsonObject(value)) return 0;
+  let sum = 0;
+  for (const name of members) sum += charactersIn(value[name]);
+  return sum;
+}
+
+/** The same for one value, with everything beneath it. */
+export function charactersIn(value: JsonValue | undefined): number {
+  if (typeof value === "string") return value.length;
+  let sum = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) sum += charactersIn(item);
+  } else if (isJsonObject(value)) {
+    for (const name in value) if (!LABELS.has(name)) sum += charactersIn(value[name]);
+  }
+  return sum;
+}
+
+/** A body on its way to a provider of the same protocol; what has been done so far is the same in all protocols. */
+interface EditedBody {
+  readonly body: Record<string, JsonValue | undefined>;
+  readonly stripped: string[];
+  readonly edits: EditSet;
+}
+
+const MODEL_REPLACED = editSet("model_replaced");
+
+/**
+ * The caller's members that a provider may see, under the provider's name for the model: our own and the identity members are taken out, unknown
+ * ones where the route strips them, and what policies oblige us to take out. Everything else travels as it came, members of nested objects included.
+ */
+export function editedBody(
+  registry: FieldRegistry,
+  request: InferenceRequest,
+  endpoint: EndpointRow,
+  mode: UnknownFields,
+  edits: RequestEdits,
+): EditedBody {
+  const body: Record<string, JsonValue | undefined> = {};
+  const stripped: string[] = [];
+  const stripFields: readonly string[] = edits.stripFields;
+  for (const name in request.body) {
+    const facts = Object.hasOwn(registry, name) ? registry[name] : undefined;
+    if (facts === undefined ? isLeftOut(request.body[name], mode) : facts.class === "identity") {
+      stripped.push(facts === undefined ? "unknown_field" : name);
+    } else if (stripFields.includes(name)) {
+      stripped.push(name);
+    } else if (facts?.class !== "ours") {
+      setMember(body, name, request.body[name]);
+    }
+  }
+  body["model"] = endpoint.upstreamModel;
+  return { body, stripped, edits: request.model === endpoint.upstreamModel ? NO_EDITS : MODEL_REPLACED };
+}
+
+/** A route that refuses unknown members lets pass only those that say nothing: providers refuse some of them all the same. */
+function isLeftOut(value: JsonValue | undefined, mode: UnknownFields): boolean {
+  return mode === "strip" || (mode === "reject" && saysNothing(value));
+}
+
+/**
+ * An object with a prototype: without one the engine keeps a table of the members, and prints it three times as slowly. So `__proto__` is defined, to travel
+ * as a member and not to become the prototype.
+ */
+function setMember(body: Record<string, JsonValue | undefined>, name: string, value: JsonValue | undefined): void {
+  if (name !== "__proto__") body[name] = value;
+  else Object.defineProperty(body, name, { value, writable: true, enumerable: true, configurable: true });
+}

@@ -1,0 +1,112 @@
+import { NULLABLE_TEXT, TEXT } from "../canon/json/schema.ts";
+import { type JsonObject, isJsonObject, type JsonValue } from "../canon/json.ts";
+
+/**
+ * Keyword of our request schemas for rules that the surface's parser enforces, with codes and sentences that a schema validator does not have.
+ * The validator passes over it; the contract shows what stands in it as ordinary keywords, so that a client's own validation refuses the same bodies.
+ * `test/contract/always-refused.test.ts` compares the two.
+ */
+export const PARSER_RULES = "parserRules";
+
+/** A member that may only be absent, null or false: everything else requests that a provider stores something. */
+export const NEVER_SET = { parserRules: { enum: [null, false] } } as const;
+
+/** A member that may only be absent or null. */
+export const ONLY_NULL = { parserRules: { type: "null" } } as const;
+
+/** A value that means no more than its absence (`saysNothing` of `dialects/fields.ts`). */
+const EMPTY_MEMBER = {
+  title: "EmptyMember",
+  description:
+    "Null, or an object that holds nothing else. An unknown member with such a value is left out of the request.",
+  type: ["null", "object"],
+  minProperties: 1,
+  additionalProperties: { $ref: "#/components/schemas/EmptyMember" },
+} as const;
+
+/**
+ * Members that the schema does not list are refused where they hold something, unless the operator's route says `unknown_fields: strip` or
+ * `forward`.
+ */
+export const NO_UNKNOWN = { additionalProperties: EMPTY_MEMBER } as const;
+
+/** The same, and stream options stand only beside `stream: true`. */
+export const STREAMING_RULES = {
+  ...NO_UNKNOWN,
+  if: { required: ["stream"], properties: { stream: { const: true } } },
+  else: { properties: { stream_options: { type: "null" } } },
+} as const;
+
+/** The schema as the contract shows it: with the parser's rules as keywords. */
+export function publishedSchema(schema: JsonObject): JsonObject {
+  const known = published.get(schema);
+  if (known !== undefined) return known;
+  const shown = publishedObject(schema);
+  published.set(schema, shown);
+  return shown;
+}
+
+const published = new WeakMap<JsonObject, JsonObject>();
+
+function publishedObject(schema: JsonObject): JsonObject {
+  const { [PARSER_RULES]: rules, ...rest } = schema;
+  const own = isJsonObject(rules) ? { ...rest, ...rules } : rest;
+  return Object.fromEntries(Object.entries(own).map(([name, value]) => [name, publishedValue(value)]));
+}
+
+function publishedValue(value: JsonValue | undefined): JsonValue | undefined {
+  if (Array.isArray(value)) return value.map((item: JsonValue) => publishedValue(item) ?? null);
+  return isJsonObject(value) ? publishedSchema(value) : value;
+}
+
+/** What schemas of requests are most often made of. Clients that print whole objects send members that they do not use as null. */
+export const NULLABLE_FLAG = { type: ["boolean", "null"] } as const;
+export const NULLABLE_OBJECT = { type: ["object", "null"] } as const;
+
+export const nullableNumber = (minimum: number, maximum: number) =>
+  ({ type: ["number", "null"], minimum, maximum }) as const;
+
+export const nullableInteger = (minimum: number, maximum?: number) =>
+  ({ type: ["integer", "null"], minimum, ...(maximum === undefined ? {} : { maximum }) }) as const;
+
+export const nullable = <Schema extends JsonObject>(schema: Schema) => ({ anyOf: [schema, { type: "null" }] }) as const;
+
+/** The first member of every body, and the last. */
+export const MODEL = { type: "string", minLength: 1, maxLength: 256 } as const;
+export const PREFERENCES = { $ref: "#/components/schemas/ProviderPreferences" } as const;
+
+/** Of all three protocols of the OpenAI family. */
+export const SAMPLING_MEMBERS = {
+  temperature: nullableNumber(0, 2),
+  top_p: nullableNumber(0, 1),
+  frequency_penalty: nullableNumber(-2, 2),
+  presence_penalty: nullableNumber(-2, 2),
+  user: NULLABLE_TEXT,
+} as const;
+
+/** Of chat completions and responses. */
+export const CONVERSATION_MEMBERS = {
+  ...SAMPLING_MEMBERS,
+  parallel_tool_calls: NULLABLE_FLAG,
+  top_logprobs: nullableInteger(0, 20),
+  service_tier: NULLABLE_TEXT,
+  prompt_cache_key: NULLABLE_TEXT,
+  prompt_cache_retention: NULLABLE_TEXT,
+  prompt_cache_options: { ...NULLABLE_OBJECT, properties: { comparison_response_id: ONLY_NULL } },
+  metadata: NULLABLE_OBJECT,
+  safety_identifier: NULLABLE_TEXT,
+} as const;
+
+/** Of chat completions and legacy completions. */
+export const COMPLETION_MEMBERS = {
+  stream: NULLABLE_FLAG,
+  stream_options: {
+    ...NULLABLE_OBJECT,
+    properties: { include_usage: NULLABLE_FLAG, include_obfuscation: NULLABLE_FLAG },
+  },
+  logit_bias: { ...NULLABLE_OBJECT, additionalProperties: { type: "number" } },
+  max_tokens: nullableInteger(0),
+  n: nullableInteger(1, 128),
+  seed: { type: ["integer", "null"] },
+  stop: { anyOf: [TEXT, { type: "null" }, { type: "array", items: TEXT }] },
+} as const;

@@ -1,0 +1,152 @@
+import type { ServiceError } from "../canon/error.ts";
+import type { UpstreamFailure } from "../canon/failure.ts";
+import type { FinishReason, InferenceEvent } from "../canon/generate/event.ts";
+import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import { mergeUsage, type TokenUsage } from "../canon/generate/usage.ts";
+import type { AnswerStream, Ending, EventParser, EventRenderer, Translation } from "./dialect.ts";
+import { answerFailure } from "./answer-failure.ts";
+
+/** One dialect's parser and another's printer, back to back. */
+export class TranslatedStream implements AnswerStream {
+  readonly #parser: EventParser;
+  readonly #renderer: EventRenderer;
+  readonly #dropped = new Set<DroppedField>();
+  #finish: FinishReason | null = null;
+  usage: TokenUsage | null = null;
+  failure: UpstreamFailure | null = null;
+  hasOutput = false;
+  outputCharacters = 0;
+  done = false;
+
+  constructor(parser: EventParser, renderer: EventRenderer) {
+    this.#parser = parser;
+    this.#renderer = renderer;
+  }
+
+  push(chunk: Uint8Array): readonly Uint8Array[] {
+    if (this.failure !== null || this.done) return NONE;
+    return this.#render(this.#parser.push(chunk));
+  }
+
+  end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
+    const events = this.done || this.failure !== null ? NONE : this.#render(this.#parser.end());
+    if (!this.done) this.failure ??= { kind: "truncated", status: null, retryAfter: null, code: null };
+    for (const field of this.#renderer.dropped) this.#dropped.add(field);
+    const ending = { failure: this.failure, finish: this.#finish, usage: this.usage, dropped: [...this.#dropped] };
+    return { ending, events };
+  }
+
+  fail(error: ServiceError): Uint8Array {
+    return this.#renderer.fail(error);
+  }
+
+  #render(events: readonly InferenceEvent[]): readonly Uint8Array[] {
+    const printed: Uint8Array[] = [];
+    for (const event of events) {
+      if (event.type === "failure") {
+        this.failure = event.failure;
+        break;
+      }
+      if (event.type === "dropped") this.#dropped.add(event.field);
+      if (event.type === "usage") this.usage = mergeUsage(this.usage, event.usage);
+      for (const bytes of this.#renderer.push(event)) printed.push(bytes);
+      this.hasOutput ||= isOutput(event);
+      this.outputCharacters += charactersOf(event);
+      if (event.type === "finish") {
+        this.#finish = event.reason;
+        this.done = true;
+        break;
+      }
+    }
+    return printed;
+  }
+}
+
+/** A block that opens says nothing, but for a call, which has its name from the beginning. */
+function isOutput(event: InferenceEvent): boolean {
+  switch (event.type) {
+    case "open":
+      return event.block.kind === "tool_call";
+    case "text":
+    case "refusal":
+    case "reasoning":
+      return event.text !== "";
+    case "arguments":
+      return event.json !== "";
+    case "signature":
+    case "citation":
+    case "finish":
+      return true;
+    case "start":
+    case "close":
+    case "usage":
+    case "dropped":
+    case "failure":
+      return false;
+  }
+}
+
+function charactersOf(event: InferenceEvent): number {
+  if (event.type === "text" || event.type === "refusal" || event.type === "reasoning") return event.text.length;
+  return event.type === "arguments" ? event.json.length : 0;
+}
+
+const NONE: readonly Uint8Array[] = Object.freeze([]);
+
+/** What a surface says of the ends that its answers can have. */
+type EndRules = Pick<Translation, "impossibleEnds" | "unsaid">;
+
+/** Ends that read as the end of a whole answer on every surface. */
+const SUCCESSES: ReadonlySet<FinishReason> = new Set(["stop", "stop_sequence", "tool_calls"]);
+
+/** Puts a failure instead of an end that would not be true on the surface. */
+class EndJudge {
+  readonly #rules: EndRules;
+  /** Something was said that the surface prints. */
+  #said = false;
+  /** Something was said that the surface leaves out. */
+  #dropped = false;
+
+  constructor(rules: EndRules) {
+    this.#rules = rules;
+  }
+
+  judge(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
+    for (const event of events) this.#hear(event);
+    const last = events.at(-1);
+    if (last?.type !== "finish") return events;
+    const { impossibleEnds = [] } = this.#rules;
+    // An answer of which nothing is left is no success; one that was cut short says so by its end.
+    const isNothingLeft = this.#dropped && !this.#said && SUCCESSES.has(last.reason);
+    if (!impossibleEnds.includes(last.reason) && !isNothingLeft) return events;
+    return [...events.slice(0, -1), { type: "failure", failure: answerFailure("malformed", "unexpected_output_item") }];
+  }
+
+  #hear(event: InferenceEvent): void {
+    const kind = kindSaid(event);
+    if (kind === null) return;
+    if (this.#rules.unsaid?.includes(kind) === true) this.#dropped = true;
+    else this.#said = true;
+  }
+}
+
+/** The kind of block in which an event says something; `null` where it says nothing. */
+function kindSaid(event: InferenceEvent): "text" | "refusal" | "reasoning" | "tool_call" | null {
+  if (event.type === "open") return event.block.kind === "tool_call" ? "tool_call" : null;
+  if (event.type !== "text" && event.type !== "refusal" && event.type !== "reasoning") return null;
+  return event.text === "" ? null : event.type;
+}
+
+/** The events with a failure instead of an end that would not be true on the surface. */
+export function refuseEnds(events: readonly InferenceEvent[], rules: EndRules): readonly InferenceEvent[] {
+  return new EndJudge(rules).judge(events);
+}
+
+/** The same for a stream: an end is the last thing that a parser gives. */
+export function refusingEnds(parser: EventParser, rules: EndRules): EventParser {
+  const judge = new EndJudge(rules);
+  return {
+    push: (chunk) => judge.judge(parser.push(chunk)),
+    end: () => judge.judge(parser.end()),
+  };
+}
