@@ -42,10 +42,16 @@ export function instantOf({ day, hour }: PolicyTime): number {
   return FIRST_DAY[day] + HOUR_BUCKETS.indexOf(hour) * (24 / HOUR_BUCKETS.length) * HOUR;
 }
 
+/** The arguments of `decide` for a sample. */
+export function sampleQuestionOf(sample: SampleRequest): { identity: Identity; question: Question; at: number } {
+  return { identity: identityOf(sample), question: questionOf(sample), at: instantOf(sample.time) };
+}
+
 /** The decision that a call of this shape gets: it is the same function (docs/concepts.md#how-a-decision-is-made). */
 export function decideSample(table: RoutingTable, policies: PolicySet, sample: SampleRequest): Decision {
-  const question = questionOf({ ...sample, preferences: namedProviders(table, sample.preferences) });
-  return decide(table, policies, identityOf(sample), question, instantOf(sample.time));
+  const named = { ...sample, preferences: namedProviders(table, sample.preferences) };
+  const { identity, question, at } = sampleQuestionOf(named);
+  return decide(table, policies, identity, question, at);
 }
 
 /** What a comparison looks at. */

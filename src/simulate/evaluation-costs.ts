@@ -1,14 +1,13 @@
 import { CAPABILITY_NAMES } from "../canon/capability.ts";
-import type { Identity } from "../canon/identity.ts";
 import { OPERATIONS } from "../canon/operation.ts";
 import type { PolicyInput, PolicySet } from "../canon/policy.ts";
-import type { RequestShape } from "../canon/request.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import { decide } from "../decide/decide.ts";
 import type { PolicyModule } from "../policy/compiled.ts";
 import { EvaluationTimeoutError, serialise } from "../policy/evaluator.ts";
 import { LoadedModules } from "../policy/modules/loaded-modules.ts";
 import { policyData } from "../policy/policy-data.ts";
+import { decideSample } from "./decide-sample.ts";
+import { PLAIN_SAMPLE, type SampleRequest } from "./sample-request.ts";
 
 /** The dearest evaluation of one policy. */
 interface EvaluationCost {
@@ -84,8 +83,7 @@ function sampleInputs(table: RoutingTable): readonly PolicyInput[] {
       for (const operation of OPERATIONS) {
         for (const needs of [[], CAPABILITY_NAMES.toSorted()]) {
           if (inputs.size >= MOST_INPUTS) return [...inputs.values()];
-          const shape = { ...PLAIN, operation, needs };
-          decide(table, recording, callerOf(workspace), { model, shape, preferences: null, budget: "unlimited" }, 0);
+          decideSample(table, recording, { ...SAMPLE, workspace, model, operation, needs });
         }
       }
     }
@@ -93,24 +91,10 @@ function sampleInputs(table: RoutingTable): readonly PolicyInput[] {
   return [...inputs.values()];
 }
 
-const PLAIN: Omit<RequestShape, "operation" | "needs"> = {
-  features: [],
+const SAMPLE: SampleRequest = {
+  ...PLAIN_SAMPLE,
+  key: { environment: "production", workload: "other", labels: [] },
   stream: true,
   context: "to_4k",
   maxOutput: "to_4k",
-  reasoningEffort: "unspecified",
-  signatureFamilies: [],
-  dimensions: null,
 };
-
-function callerOf(workspace: string): Identity {
-  return {
-    workspace,
-    keyId: "sample",
-    scopes: new Set(["inference"]),
-    environment: "production",
-    workload: "other",
-    labels: [],
-    expiresAt: Number.MAX_SAFE_INTEGER,
-  };
-}

@@ -22,7 +22,8 @@ import { changedSettings } from "./settings/changed-settings.ts";
 import { hostOf } from "./compare/change-kinds.ts";
 import type { ReportedSide, RunSimulation, Side, SimulationRequest, SimulationWatch } from "./request.ts";
 import { compiledSides, type CompiledSide, type CompiledSides, type CompiledTree } from "./side-contents.ts";
-import type { View } from "./sample-request.ts";
+import type { View, OfSides } from "./sample-request.ts";
+import { rowOf } from "./table-rows.ts";
 
 /** Compares two trees: every class of requests on both sides, and the results of the assertions. */
 export const runSimulation: RunSimulation = async (base, head, request, watch) => {
@@ -31,9 +32,7 @@ export const runSimulation: RunSimulation = async (base, head, request, watch) =
 };
 
 /** Two sides whose policies are in their slots already. */
-interface SimulatedSides {
-  readonly base: ReportedSide;
-  readonly head: ReportedSide;
+interface SimulatedSides extends OfSides<ReportedSide> {
   readonly compiled: CompiledSides;
   /** The command line that explains a request on head. */
   readonly explain: ExplainArguments;
@@ -245,5 +244,5 @@ function overlayEntry({ path, before, after, where }: SettingChange): ChangedEnt
 }
 
 function hostIn({ table: { providers } }: ReportedSide): (provider: string) => string {
-  return (provider) => (Object.hasOwn(providers, provider) ? hostOf(providers[provider]?.baseUrl ?? "") : "");
+  return (provider) => hostOf(rowOf(providers, provider)?.baseUrl ?? "");
 }

@@ -84,9 +84,15 @@ export interface Outcome {
 export const VIEWS = ["declared", "promoted"] as const;
 export type View = (typeof VIEWS)[number];
 
-export interface OutcomePair {
-  readonly base: Outcome;
-  readonly head: Outcome;
+/** One thing for each side of a comparison. */
+export interface OfSides<Value> {
+  readonly base: Value;
+  readonly head: Value;
+}
+export type SideName = keyof OfSides<unknown>;
+export const OTHER_SIDE = { base: "head", head: "base" } as const;
+
+export interface OutcomePair extends OfSides<Outcome> {
   /** In the order of `CHANGE_KINDS`; empty where nothing changes. */
   readonly kinds: readonly ChangeKind[];
 }

@@ -4,6 +4,7 @@ import { removalDigest } from "../lifecycle/entity-tag.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
 import type { CompiledPolicy, PolicyModule } from "../policy/compiled.ts";
 import { initialMode } from "../policy/initial-mode.ts";
+import type { OfSides } from "./sample-request.ts";
 
 /** One tree, compiled. */
 export interface CompiledTree {
@@ -32,10 +33,7 @@ export interface CompiledSide {
   readonly modules: readonly PolicyModule[];
 }
 
-export interface CompiledSides {
-  readonly base: CompiledSide;
-  readonly head: CompiledSide;
-}
+export type CompiledSides = OfSides<CompiledSide>;
 
 /**
  * The content of each slot on both sides. Head is what a store would have that has seen base: enforced bytes stay enforced until somebody promotes what
@@ -126,7 +124,7 @@ function isContent(content: SideContent, id: string, digest: string): boolean {
   return content.contract.id === id && content.digest === digest;
 }
 
-function byIdThenSlot(left: SideContent, right: SideContent): number {
+export function byIdThenSlot(left: SideContent, right: SideContent): number {
   if (left.contract.id !== right.contract.id) return left.contract.id < right.contract.id ? -1 : 1;
   return left.slot === right.slot ? 0 : left.slot === "enforced" ? -1 : 1;
 }

@@ -8,7 +8,7 @@ import { SORT_KEYS, type ProviderPreferences } from "../../src/canon/preferences
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../src/canon/request.ts";
 import { readOptions } from "../../src/cli/explain/flags.ts";
 import { timeWindow } from "../../src/decide/time-window.ts";
-import { instantOf } from "../../src/simulate/explain/sample-question.ts";
+import { instantOf } from "../../src/simulate/decide-sample.ts";
 import { explainArguments } from "../../src/simulate/explain/explain-arguments.ts";
 import type { SampleRequest } from "../../src/simulate/sample-request.ts";
 

@@ -16,7 +16,7 @@ import {
 import { initialMode } from "../../policy/initial-mode.ts";
 import { policyData } from "../../policy/policy-data.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";
-import { sampleQuestionOf } from "../../simulate/explain/sample-question.ts";
+import { sampleQuestionOf } from "../../simulate/decide-sample.ts";
 import { explain } from "../../simulate/explain/explanation.ts";
 import { withLocations, type KeptRules } from "../../simulate/explain/explanation-locations.ts";
 import { locationsOf, type Locations } from "../../simulate/explain/positions.ts";

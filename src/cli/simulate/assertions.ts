@@ -6,6 +6,7 @@ import type { SettingChange } from "../../simulate/report/report.ts";
 import type { Side, SimulationRequest } from "../../simulate/request.ts";
 import { changedAssertions } from "../../simulate/settings/changed-assertions.ts";
 import { readAssertions, type SideTree } from "./sides.ts";
+import type { OfSides } from "../../simulate/sample-request.ts";
 
 /** What head is held against. */
 interface HeldAssertions {
@@ -24,7 +25,7 @@ interface HeldAssertions {
  * @throws {CommandError} where a file cannot be read.
  */
 export async function heldAssertions(
-  trees: { readonly base: SideTree; readonly head: SideTree },
+  trees: OfSides<SideTree>,
   base: Side,
   head: Side,
   requested: string | null,

@@ -1,6 +1,5 @@
 import { stat } from "node:fs/promises";
 import { posix, resolve, sep } from "node:path";
-
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
 import { directoryTree, UNREAD_SENTENCES, type FileTree } from "../../compile/file-tree.ts";
@@ -13,6 +12,7 @@ import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { printable } from "../terminal/printing.ts";
 import type { SimulateOptions, TreeOption } from "./options.ts";
 import { openRepository } from "./trees/repository.ts";
+import type { OfSides } from "../../simulate/sample-request.ts";
 
 /** A tree that is there, not compiled yet. */
 export interface SideTree {
@@ -36,7 +36,7 @@ export interface SideFailure {
 export async function openTrees(
   options: Pick<SimulateOptions, "base" | "head" | "mergeBase">,
   io: CommandIo,
-): Promise<{ readonly base: SideTree; readonly head: SideTree }> {
+): Promise<OfSides<SideTree>> {
   const head = await openTree(options.head, "--head", io);
   if (!options.mergeBase || options.base.kind === "directory") {
     return { base: await openTree(options.base, "--base", io), head };

@@ -32,6 +32,7 @@ import {
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import { environmentsOf } from "../../compile/files/includes.ts";
+import type { OfSides } from "../../simulate/sample-request.ts";
 
 /** `signalbox simulate`; gives the exit code. @param run the engine. */
 export async function simulate(
@@ -149,7 +150,7 @@ async function runWatched(
  * @param environment the one that is compared; `null`: none.
  */
 async function changedOverlays(
-  trees: { readonly base: SideTree; readonly head: SideTree },
+  trees: OfSides<SideTree>,
   config: string,
   environment: string | null,
 ): Promise<readonly SettingChange[]> {

@@ -11,7 +11,7 @@ import type { RoutingTable } from "../../canon/table.ts";
 import { parsePreferences } from "../../dialects/preferences.ts";
 import { decide, type Question } from "../../decide/decide.ts";
 import type { Decider } from "../../decide/decider.ts";
-import { instantOf } from "../../simulate/explain/sample-question.ts";
+import { instantOf } from "../../simulate/decide-sample.ts";
 import { promotedPolicies } from "../../simulate/explain/promoted.ts";
 import { PLAIN_SCALARS, readScalars } from "../../simulate/request-scalars.ts";
 import type { InferenceEndpoint } from "../contract/endpoint.ts";

@@ -6,12 +6,6 @@ import type { EndpointSelector, RequestSelector } from "./file/schema-selectors.
 import type { CaseExpectation, DecisionCondition, DecisionDemand, Waiver } from "./file/schema.ts";
 import type { SourceLocation } from "../report/location.ts";
 
-/** One thing for each side of a comparison. */
-export interface OfSides<Value> {
-  readonly base: Value;
-  readonly head: Value;
-}
-
 /** The tables and contracts in which the names of an assertions file are looked up. */
 export interface AssertionSide {
   readonly table: RoutingTable;

@@ -1,8 +1,9 @@
 import type { RoutingTable } from "../../canon/table.ts";
-import { NARROWED, type Distinctions } from "../sample-request.ts";
-import type { Assertion, OfSides } from "./assertion.ts";
+import { NARROWED, type Distinctions, type OfSides } from "../sample-request.ts";
+import type { Assertion } from "./assertion.ts";
 import type { EndpointSelector, RequestSelector } from "./file/schema-selectors.ts";
 import { conditionsOf } from "./select.ts";
+import { rowOf } from "../table-rows.ts";
 
 /**
  * The path of a selector's member in `PolicyInput`. Features and families of signed reasoning are in no policy's input; they are named
@@ -110,17 +111,10 @@ function selectorsOf(assertion: Assertion): readonly EndpointSelector[] {
 
 function endpointNames(endpoint: EndpointSelector, { head }: OfSides<RoutingTable>): readonly string[] {
   const { providers = [], regions = [], models = [], endpoints = [], retention, trains_on_data: trains } = endpoint;
-  const grouped = regions.flatMap((name) => (Object.hasOwn(head.regionGroups, name) ? head.regionGroups[name] : []));
+  const grouped = regions.flatMap((name) => rowOf(head.regionGroups, name) ?? []);
   // Contract facts are read by provider: providers that fit must be distinguished from those that do not.
   const fitting = Object.values(head.providers).filter(
     (row) => retention?.includes(row.retention) === true || row.trainsOnData === trains,
   );
-  return [
-    ...providers,
-    ...regions,
-    ...grouped.filter((region) => region !== undefined),
-    ...models,
-    ...endpoints,
-    ...fitting.map(({ id }) => id),
-  ];
+  return [...providers, ...regions, ...grouped, ...models, ...endpoints, ...fitting.map(({ id }) => id)];
 }

@@ -1,7 +1,6 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { destinationsOf, type Destinations } from "../compare/change-kinds.ts";
-import type { OfSides } from "./assertion.ts";
-import type { Outcome, OutcomeDenial, OutcomePair, PlannedEndpoint } from "../sample-request.ts";
+import type { OfSides, Outcome, OutcomeDenial, OutcomePair, PlannedEndpoint } from "../sample-request.ts";
 import type { Demand } from "./assertion.ts";
 import type { DenialSelector, EndpointSelector } from "./file/schema-selectors.ts";
 import type { DecisionCondition, DecisionDemand } from "./file/schema.ts";

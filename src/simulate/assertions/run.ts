@@ -6,8 +6,9 @@ import {
   type SampleRequest,
   type View,
   VIEWS,
+  type OfSides,
 } from "../sample-request.ts";
-import type { Assertion, OfSides } from "./assertion.ts";
+import type { Assertion } from "./assertion.ts";
 import { type Judge, judgeOf } from "./judge.ts";
 import { requestTest } from "./select.ts";
 

@@ -1,9 +1,16 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import type { Operation } from "../../canon/operation.ts";
-import { PLAIN_SAMPLE, type Member, type PlannedEndpoint, type SampleRequest } from "../sample-request.ts";
+import {
+  PLAIN_SAMPLE,
+  type Member,
+  type PlannedEndpoint,
+  type SampleRequest,
+  type OfSides,
+} from "../sample-request.ts";
 import type { Aspect } from "../space/approval-starts.ts";
-import type { Assertion, OfSides } from "./assertion.ts";
+import type { Assertion } from "./assertion.ts";
 import type { EndpointSelector, RequestSelector, SetCondition } from "./file/schema-selectors.ts";
+import { routeName, rowOf } from "../table-rows.ts";
 
 type Test<Value> = (value: Value) => boolean;
 
@@ -78,17 +85,14 @@ function membersOf(selector: RequestSelector, members: readonly (keyof RequestSe
 
 /** A request as one table sees it: every member of the selector must match. */
 function selectorTest(selector: RequestSelector, table: RoutingTable): Test<SampleRequest> {
-  const workspaceOf = ({ workspace }: SampleRequest) =>
-    Object.hasOwn(table.workspaces, workspace) ? table.workspaces[workspace] : undefined;
+  const workspaceOf = ({ workspace }: SampleRequest) => rowOf(table.workspaces, workspace);
   const { environments, workloads, owners = [], labels } = table.vocabulary;
   const tests: readonly (Test<SampleRequest> | null)[] = [
     valueTest(selector.workspaces, ({ workspace }) => workspace),
     valueTest(selector.tiers, (sample) => workspaceOf(sample)?.tier ?? ""),
     setTest(selector.labels, (sample) => workspaceOf(sample)?.labels ?? []),
     valueTest(selector.routes, (sample) =>
-      sample.model === "" && sample.operation === "moderations"
-        ? (workspaceOf(sample)?.defaultModerationRoute ?? "")
-        : sample.model,
+      sample.operation === "moderations" ? routeName(table, sample) : sample.model,
     ),
     valueTest(selector.operations, ({ operation }) => operation),
     setTest(selector.needs, ({ needs }) => needs),
@@ -116,20 +120,16 @@ function selectorTest(selector: RequestSelector, table: RoutingTable): Test<Samp
 
 /** Endpoints of a plan that a selector matches, in the table that the plan was made with. */
 export function endpointTest(selector: EndpointSelector, table: RoutingTable): Test<PlannedEndpoint> {
-  const groups = selector.regions?.flatMap((name) => [
-    name,
-    ...(Object.hasOwn(table.regionGroups, name) ? (table.regionGroups[name] ?? []) : []),
-  ]);
-  const rowOf = ({ provider }: PlannedEndpoint) =>
-    Object.hasOwn(table.providers, provider) ? table.providers[provider] : undefined;
+  const groups = selector.regions?.flatMap((name) => [name, ...(rowOf(table.regionGroups, name) ?? [])]);
+  const providerOf = ({ provider }: PlannedEndpoint) => rowOf(table.providers, provider);
   const tests: readonly (Test<PlannedEndpoint> | null)[] = [
     valueTest(selector.providers, ({ provider }: PlannedEndpoint) => provider),
     valueTest(groups, ({ region }: PlannedEndpoint) => region),
     valueTest(selector.models, ({ model }: PlannedEndpoint) => model),
     valueTest(selector.endpoints, ({ endpoint }: PlannedEndpoint) => endpoint),
     // An unknown fact counts as the strictest one, as in the compiler.
-    valueTest(selector.retention, (endpoint: PlannedEndpoint) => rowOf(endpoint)?.retention ?? "unlimited"),
-    flagTest(selector.trains_on_data, (endpoint: PlannedEndpoint) => rowOf(endpoint)?.trainsOnData ?? true),
+    valueTest(selector.retention, (endpoint: PlannedEndpoint) => providerOf(endpoint)?.retention ?? "unlimited"),
+    flagTest(selector.trains_on_data, (endpoint: PlannedEndpoint) => providerOf(endpoint)?.trainsOnData ?? true),
   ];
   const given = tests.filter((test) => test !== null);
   return (endpoint) => given.every((test) => test(endpoint));

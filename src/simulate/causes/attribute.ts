@@ -1,5 +1,5 @@
 import type { ChangeGroup } from "../report/report.ts";
-import type { SampleRequest, View } from "../sample-request.ts";
+import type { SampleRequest, View, OfSides } from "../sample-request.ts";
 import type { DecidingSide } from "./side-variants.ts";
 
 /** A group under the view in which it was found. */
@@ -9,9 +9,7 @@ export interface ViewedGroup {
 }
 
 /** Base and head, and each of them with one unit as the other side has it; `null` where that does not compile. */
-export interface Variants {
-  readonly base: DecidingSide;
-  readonly head: DecidingSide;
+export interface Variants extends OfSides<DecidingSide> {
   readonly undone: readonly (DecidingSide | null)[];
   /** Whether a unit is a row's other name and nothing else. */
   readonly isRename: (unit: number) => boolean;

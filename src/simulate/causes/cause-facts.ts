@@ -3,6 +3,8 @@ import type { CandidateReport, ChangeGroup } from "../report/report.ts";
 import type { CauseReport, ChangedEntry, DestinationReport, Rename } from "../report/cause-report.ts";
 import type { CompiledSides } from "../side-contents.ts";
 import { conditionCount } from "./plain-requests.ts";
+import { rowOf } from "../table-rows.ts";
+import { OTHER_SIDE, type SideName } from "../sample-request.ts";
 
 /** The facts of the tables that a reader needs to judge a cause. */
 export function causeFacts(
@@ -50,17 +52,12 @@ function plainGroups(groups: readonly ChangeGroup[]): readonly ChangeGroup[] {
  * Endpoints that plain requests of the groups reach on one side only, in the order of the tables; of any request where none is plain. A request for one
  * provider by name may be served anew by endpoints that everybody else reached before.
  */
-function onlyIn(
-  groups: readonly ChangeGroup[],
-  side: "base" | "head",
-  table: RoutingTable,
-): readonly DestinationReport[] {
-  const other = side === "head" ? "base" : "head";
+function onlyIn(groups: readonly ChangeGroup[], side: SideName, table: RoutingTable): readonly DestinationReport[] {
   const ids = new Set(
     plainGroups(groups).flatMap((group) => {
       // Where the name is known, these requests reach what others reach too.
-      if (group[other].denial?.reason === "unknown_preference") return [];
-      const there = new Set(group[other].plan.map(({ endpoint }) => endpoint));
+      if (group[OTHER_SIDE[side]].denial?.reason === "unknown_preference") return [];
+      const there = new Set(group[OTHER_SIDE[side]].plan.map(({ endpoint }) => endpoint));
       return group[side].plan.flatMap(({ endpoint }) => (there.has(endpoint) ? [] : [endpoint]));
     }),
   );
@@ -94,10 +91,6 @@ function notApproved(
   if (region !== undefined) return `${region.region} is not approved`;
   const provider = gains.find((gain) => !providers.includes(gain.provider));
   return provider === undefined ? null : `${provider.provider} is not approved`;
-}
-
-function rowOf<Row>(rows: Readonly<Record<string, Row>>, id: string): Row | undefined {
-  return Object.hasOwn(rows, id) ? rows[id] : undefined;
 }
 
 /** Whether both results of a group are the same but for names that were changed. */

@@ -6,18 +6,18 @@ import type { ReportedSide } from "../request.ts";
 import type { CompiledSides } from "../side-contents.ts";
 import { attribute, type ViewedGroup } from "./attribute.ts";
 import type { FoundRename } from "../renames/renames.ts";
-import { treeEntries, treeOf } from "./changed-entries.ts";
+import { treeEntries } from "./changed-entries.ts";
+import { treeOf } from "./config-tree.ts";
 import { changedUnits, needs, type ChangedUnit } from "./changed-units.ts";
 import { policyEntries } from "./policy-entries.ts";
 import { exceptionsOf } from "./exceptions.ts";
 import { causeFacts, differsByName } from "./cause-facts.ts";
 import { renamedRows } from "./renames.ts";
 import { variantsOf } from "./unit-variants.ts";
+import type { OfSides } from "../sample-request.ts";
 
 /** What the causes of changes are looked for in. */
-interface CauseQuestion {
-  readonly base: ReportedSide;
-  readonly head: ReportedSide;
+interface CauseQuestion extends OfSides<ReportedSide> {
   readonly compiled: CompiledSides;
   readonly declared: ComparisonReport;
   readonly promoted: ComparisonReport;

@@ -1,5 +1,10 @@
-import type { JsonValue } from "../../canon/json.ts";
-import { plainValue, type ConfigNode, type MapNode, type Member } from "../../compile/authored/tree.ts";
+import { canonicalJson, type JsonValue } from "../../canon/json.ts";
+import { plainValue, type ConfigNode, type MapNode, type Member, type Position } from "../../compile/authored/tree.ts";
+import { readTree } from "../../compile/files/read-tree.ts";
+import { Findings } from "../../compile/findings/findings.ts";
+import { furtherSources, type ConfigurationFiles } from "../../compile/load.ts";
+import type { SideLocation } from "../report/location.ts";
+import type { OfSides } from "../sample-request.ts";
 
 /** Names from the root of routes.yaml. An item of `endpoints` goes by its id, so that a moved row is the same row. */
 export type EntryPath = readonly string[];
@@ -8,7 +13,7 @@ export type EntryPath = readonly string[];
 const KEYED_LISTS = new Set(["endpoints"]);
 
 /** The members of a map, or the rows of a list by id; `null` for everything else. @param path of the node. */
-export function membersOf(node: ConfigNode, path: EntryPath): ReadonlyMap<string, Member> | null {
+function membersOf(node: ConfigNode, path: EntryPath): ReadonlyMap<string, Member> | null {
   if (node.kind === "map") return node.members;
   if (node.kind !== "list" || path.length !== 1 || !KEYED_LISTS.has(path[0] ?? "")) return null;
   return new Map(
@@ -29,6 +34,67 @@ export function memberAt(root: ConfigNode, path: EntryPath): Member | null {
     member = next;
   }
   return member;
+}
+
+/** routes.yaml with its parts and overlays, before anything is resolved; `null` where the text is not known. */
+export function treeOf(files: ConfigurationFiles): ConfigNode | null {
+  if (files.routes.text === "") return null;
+  return readTree(files.routes, furtherSources(files), new Findings(files.routes.path));
+}
+
+/** An entry that differs between two trees; `null` on the side that does not have it. */
+export interface ChangedMember extends OfSides<Member | null> {
+  readonly path: EntryPath;
+}
+
+/**
+ * Every entry that differs, in the order of head's file; those that base alone has come after those that head has.
+ *
+ * @param isOne whether an entry is one, whatever it holds.
+ */
+export function changedMembers(
+  base: ConfigNode,
+  head: ConfigNode,
+  isOne: (path: EntryPath, isOnOneSide: boolean) => boolean,
+): readonly ChangedMember[] {
+  return [...differences({ keyAt: base.at, node: base }, { keyAt: head.at, node: head }, [], isOne)];
+}
+
+function* differences(
+  base: Member | null,
+  head: Member | null,
+  path: EntryPath,
+  isOne: Parameters<typeof changedMembers>[2],
+): Generator<ChangedMember> {
+  if (textOf(base) === textOf(head)) return;
+  const [was, is] = [base, head].map((member) => (member === null ? null : membersOf(member.node, path)));
+  const isMap = (was !== null || base === null) && (is !== null || head === null);
+  const isEmpty = (was?.size ?? 0) + (is?.size ?? 0) === 0;
+  if (!isMap || isEmpty || isOne(path, base === null || head === null)) {
+    yield { path, base, head };
+    return;
+  }
+  for (const [name, member] of is ?? []) yield* differences(was?.get(name) ?? null, member, [...path, name], isOne);
+  for (const [name, member] of was ?? []) {
+    if (is?.has(name) !== true) yield* differences(member, null, [...path, name], isOne);
+  }
+}
+
+function textOf(member: Member | null): string {
+  return member === null ? "" : canonicalJson(plainValue(member.node));
+}
+
+/** The changed line: of a list the first item that it gains, which may stand on a line of its own. In base's file for what head does not have. */
+export function locationOf({ base, head }: OfSides<Member | null>, files: OfSides<string>): SideLocation | null {
+  if (head === null) return base === null ? null : { file: files.base, ...base.keyAt, side: "base" };
+  return { file: files.head, ...changedPosition(base, head), side: "head" };
+}
+
+function changedPosition(was: Member | null, is: Member): Position {
+  if (was?.node.kind !== "list" || is.node.kind !== "list") return is.keyAt;
+  const text = (node: ConfigNode): string => canonicalJson(plainValue(node));
+  const known = new Set(was.node.items.map(text));
+  return is.node.items.find((item) => !known.has(text(item)))?.at ?? is.keyAt;
 }
 
 /** A copy of a tree with the member at a path put instead of its own, or taken out. The copy shares nothing with either tree. */

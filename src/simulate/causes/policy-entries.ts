@@ -3,12 +3,10 @@ import type { Source } from "../../canon/diagnostic.ts";
 import type { SideLocation } from "../report/location.ts";
 import type { ChangedEntry } from "../report/cause-report.ts";
 import type { CompiledSide, CompiledSides, SideContent } from "../side-contents.ts";
+import type { OfSides } from "../sample-request.ts";
 
 /** The sources of both sides, with the libraries. */
-interface SideSources {
-  readonly base: readonly Source[];
-  readonly head: readonly Source[];
-}
+type SideSources = OfSides<readonly Source[]>;
 
 /** Policies whose text differs, that came or went, in the order of their ids. */
 export function policyEntries({ base, head }: CompiledSides, sources: SideSources): readonly ChangedEntry[] {

@@ -1,11 +1,10 @@
 import type { ConfigNode, Member } from "../../compile/authored/tree.ts";
-import type { RenamedKind, RowRename } from "../renames/renamed-table.ts";
+import { type RenamedKind, type RowRename, newNames, ROW_KINDS } from "../renames/renamed-table.ts";
+import { rowOf } from "../table-rows.ts";
 
 /** A copy of routes.yaml with other names for some rows, wherever it refers to them. */
 export function renamedTree(root: ConfigNode, renames: readonly RowRename[]): ConfigNode {
-  return renames.length === 0
-    ? root
-    : renamed(root, [], new Map(renames.map(({ kind, from, to }) => [`${kind} ${from}`, to])));
+  return renames.length === 0 ? root : renamed(root, [], newNames(renames));
 }
 
 type Names = ReadonlyMap<string, string>;
@@ -29,33 +28,19 @@ function nameOf(name: string, path: readonly string[], names: Names): string {
   return found.find((other) => other !== undefined) ?? name;
 }
 
-/** Sections whose keys are names of rows. */
-const ROWS: Readonly<Record<string, RenamedKind>> = {
-  regions: "region_group",
-  providers: "provider",
-  models: "model",
-  routes: "route",
-  workspaces: "workspace",
-};
-
 const ORDERS = new Set(["primary", "peers", "weights", "fallbacks"]);
-const APPROVED: Readonly<Record<string, RenamedKind>> = {
-  routes: "route",
-  providers: "provider",
-  regions: "region_group",
-};
 
 /** What the names at a path are names of: a provider may be called like its region. `*` stands for the keys of a map. */
 function kindsAt(path: readonly string[]): readonly RenamedKind[] {
   const [section = "", row, member = "", list = ""] = path;
-  if (path.length === 2 && row === "*" && Object.hasOwn(ROWS, section)) return kindsOf(ROWS[section]);
+  if (path.length === 2 && row === "*" && section !== "endpoints") return kindOf(section);
   if (section === "endpoints") {
     return member === "id" ? ["endpoint"] : member === "model" || member === "provider" ? [member] : [];
   }
   if (section === "routes") return ORDERS.has(member) ? ["endpoint", "route"] : [];
   if (section === "workspaces") {
     if (member === "default_moderation_route") return ["route"];
-    return member === "approve" && Object.hasOwn(APPROVED, list) ? kindsOf(APPROVED[list]) : [];
+    return member === "approve" ? kindOf(list) : [];
   }
   if (section === "policies") return row === "managed_by" ? ["workspace"] : [];
   if (section !== "workload_identity" && section !== "console") return [];
@@ -63,6 +48,8 @@ function kindsAt(path: readonly string[]): readonly RenamedKind[] {
   return last === "routes" ? ["route"] : last === "workspace" || last === "workspaces" ? ["workspace"] : [];
 }
 
-function kindsOf(kind: RenamedKind | undefined): readonly RenamedKind[] {
+/** What the names of a section are names of, which workspaces approve by the same lists. */
+function kindOf(section: string): readonly RenamedKind[] {
+  const kind = rowOf<RenamedKind>(ROW_KINDS, section);
   return kind === undefined ? [] : [kind];
 }

@@ -2,7 +2,7 @@ import type { RoutingTable } from "../../canon/table.ts";
 import type { ConfigNode } from "../../compile/authored/tree.ts";
 import type { RowRename } from "../renames/renamed-table.ts";
 import { withRenames, type FoundRename } from "../renames/renames.ts";
-import type { CompiledSide, CompiledSides } from "../side-contents.ts";
+import { type CompiledSide, type CompiledSides, byIdThenSlot } from "../side-contents.ts";
 import type { Variants } from "./attribute.ts";
 import type { SideTrees } from "./changed-entries.ts";
 import type { ChangedUnit } from "./changed-units.ts";
@@ -26,7 +26,7 @@ export async function variantsOf(
   { compiled: { base, head }, trees, promotedPolicies, renamed, renames }: VariantQuestion,
 ): Promise<Variants> {
   const maker = new SideMaker([...head.modules, ...base.modules], (id) => promotedPolicies.includes(id));
-  const inverse = renamed.map(({ kind, from, to }) => ({ kind, from: to, to: from }));
+  const inverse = renamed.map(reversed);
   const undoing = { from: head, to: base, own: trees.head, other: trees.base, renamed, renames };
   const doing = { from: base, to: head, own: trees.base, other: trees.head, renamed: inverse, renames };
   const own = await maker.make(head.table, head.contents);
@@ -78,9 +78,7 @@ async function variant(
       : [
           ...from.contents.filter(({ contract }) => contract.id !== policy),
           ...to.contents.filter(({ contract }) => contract.id === policy),
-        ].toSorted((left, right) =>
-          left.contract.id < right.contract.id ? -1 : left.contract.id > right.contract.id ? 1 : 0,
-        );
+        ].toSorted(byIdThenSlot);
   return maker.make(table, contents);
 }
 
@@ -101,11 +99,15 @@ function treeWith(
   }
   const isOwn = ({ kind, from, to }: RowRename): boolean =>
     kind === row.kind && [from, to].every((name) => name === row.from || name === row.to);
-  const back = renamed.filter(isOwn).map(({ kind, from, to }) => ({ kind, from: to, to: from }));
+  const back = renamed.filter(isOwn).map(reversed);
   const alike = renamedTree(
     other,
     renamed.filter((one) => !isOwn(one)),
   );
   const paths = rows.filter(({ path }) => path.length === 2).map(({ path }) => path);
   return paths.reduce((all, path) => withMember(all, path, memberAt(alike, path)), renamedTree(own, back));
+}
+
+function reversed({ kind, from, to }: RowRename): RowRename {
+  return { kind, from: to, to: from };
 }

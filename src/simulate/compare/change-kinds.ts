@@ -1,6 +1,7 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import type { ChangeKind } from "../change-kind.ts";
-import type { Outcome, PlannedEndpoint } from "../sample-request.ts";
+import type { Outcome, PlannedEndpoint, OfSides } from "../sample-request.ts";
+import { rowOf } from "../table-rows.ts";
 
 /** Where an endpoint's requests go. */
 export interface Destination {
@@ -20,9 +21,9 @@ export type Destinations = ReadonlyMap<string, Destination>;
 export function destinationsOf(table: RoutingTable): Destinations {
   const destinations = new Map<string, Destination>();
   for (const { id, model, provider, region, dialect, upstreamModel } of Object.values(table.endpoints)) {
-    const row = Object.hasOwn(table.providers, provider) ? table.providers[provider] : undefined;
+    const row = rowOf(table.providers, provider);
     // Vectors of another length than before are another answer, even from the same model.
-    const length = Object.hasOwn(table.models, model) ? table.models[model]?.defaultDimensions : null;
+    const length = rowOf(table.models, model)?.defaultDimensions ?? null;
     const contract =
       row === undefined
         ? []
@@ -39,11 +40,7 @@ export function hostOf(baseUrl: string): string {
 }
 
 /** What a change does to one request, in the order of `CHANGE_KINDS`. */
-export function changeKinds(
-  base: Outcome,
-  head: Outcome,
-  destinations: { readonly base: Destinations; readonly head: Destinations },
-): readonly ChangeKind[] {
+export function changeKinds(base: Outcome, head: Outcome, destinations: OfSides<Destinations>): readonly ChangeKind[] {
   const newlyIndeterminate: readonly ChangeKind[] =
     head.indeterminate && !base.indeterminate ? ["indeterminate_new"] : [];
   if (base.denial !== null && head.denial !== null) {
@@ -82,11 +79,7 @@ function sharingOf(plan: readonly PlannedEndpoint[]): string {
   return plan.map(({ tier, balance, weight }) => `${tier} ${balance} ${weight}`).join("\n");
 }
 
-function elsewhere(
-  base: Outcome,
-  head: Outcome,
-  destinations: { readonly base: Destinations; readonly head: Destinations },
-): readonly ChangeKind[] {
+function elsewhere(base: Outcome, head: Outcome, destinations: OfSides<Destinations>): readonly ChangeKind[] {
   const moved = head.plan.some(
     ({ endpoint }) =>
       base.plan.some((candidate) => candidate.endpoint === endpoint) &&

@@ -1,5 +1,12 @@
 import type { ChangeKind } from "../change-kind.ts";
-import { choosesOne, type Member, type Outcome, type OutcomePair, type SampleRequest } from "../sample-request.ts";
+import {
+  choosesOne,
+  type Member,
+  type Outcome,
+  type OutcomePair,
+  type SampleRequest,
+  type OfSides,
+} from "../sample-request.ts";
 import type { ClassDetails } from "../space/job-space.ts";
 import type { Destinations } from "./change-kinds.ts";
 import { addToGroup, mergeGroups, type GroupTallies, type Order } from "./group-tally.ts";
@@ -46,7 +53,7 @@ export function mergeComparison(into: ComparisonTally, from: ComparisonTally): v
 /** Adds the classes of one job to a tally. */
 export class JobComparison {
   readonly #tally: ComparisonTally;
-  readonly #destinations: { readonly base: Destinations; readonly head: Destinations };
+  readonly #destinations: OfSides<Destinations>;
   readonly #members: readonly Member[];
   readonly #base: JobPaths;
   readonly #head: JobPaths;
@@ -54,7 +61,7 @@ export class JobComparison {
 
   constructor(
     tally: ComparisonTally,
-    destinations: { readonly base: Destinations; readonly head: Destinations },
+    destinations: OfSides<Destinations>,
     members: readonly Member[],
     named: readonly NamedMembers[],
   ) {

@@ -1,7 +1,7 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
-import type { Member, Outcome, OutcomePair } from "../sample-request.ts";
-import { routeOf } from "./usage-tally.ts";
+import type { Member, Outcome, OutcomePair, OfSides } from "../sample-request.ts";
+import { routeOf } from "../table-rows.ts";
 
 /** Members of a class whose routes name the same endpoints. */
 export interface NamedMembers {
@@ -10,16 +10,11 @@ export interface NamedMembers {
   readonly named: (pair: OutcomePair) => OutcomePair;
 }
 
-interface Tables {
-  readonly base: RoutingTable;
-  readonly head: RoutingTable;
-}
-
 /**
  * The members of a class, together where a report can show the same endpoints for them. The routes of a class have alike endpoints at the same positions, under
  * any name.
  */
-export function namedMembers(members: readonly Member[], tables: Tables): readonly NamedMembers[] {
+export function namedMembers(members: readonly Member[], tables: OfSides<RoutingTable>): readonly NamedMembers[] {
   const [first] = members;
   if (first === undefined) return [];
   const found = new Map<string, { readonly members: [Member, ...Member[]]; readonly named: NamedMembers["named"] }>();
@@ -41,17 +36,14 @@ export function namedMembers(members: readonly Member[], tables: Tables): readon
 const unchanged = (pair: OutcomePair): OutcomePair => pair;
 
 /** Of each side the names of a route's endpoints and of their models, in table order. */
-interface Names {
-  readonly base: readonly Name[];
-  readonly head: readonly Name[];
-}
+type Names = OfSides<readonly Name[]>;
 
 interface Name {
   readonly endpoint: string;
   readonly model: string;
 }
 
-function namesOf(member: Member, { base, head }: Tables): Names {
+function namesOf(member: Member, { base, head }: OfSides<RoutingTable>): Names {
   const of = (table: RoutingTable): readonly Name[] => {
     const route = routeOf(table, member);
     if (route === null) return [];

@@ -1,6 +1,7 @@
-import type { RouteRow, RoutingTable } from "../../canon/table.ts";
+import type { RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { Member, Outcome } from "../sample-request.ts";
+import { routeOf } from "../table-rows.ts";
 
 /** What some request of one side has met. Plain data, merged in any order with the same result. */
 export interface UsageTally {
@@ -75,11 +76,4 @@ export class JobCandidates {
       }
     }
   }
-}
-
-/** The route that requests of a member take; `null` where the table has none. */
-export function routeOf(table: RoutingTable, { workspace, model }: Member): RouteRow | null {
-  const row = Object.hasOwn(table.workspaces, workspace) ? table.workspaces[workspace] : undefined;
-  const name = model === "" ? (row?.defaultModerationRoute ?? "") : model;
-  return Object.hasOwn(table.routes, name) ? (table.routes[name] ?? null) : null;
 }

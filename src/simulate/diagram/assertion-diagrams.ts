@@ -1,5 +1,5 @@
 import type { SampleRequest } from "../sample-request.ts";
-import type { PolicyOnly } from "../space/blocks.ts";
+import type { PolicyOnly } from "../space/levels.ts";
 import type { AssertionReader, JobSpace, Space } from "../space/job-space.ts";
 import { AmbiguousNames, Sight } from "../space/readers.ts";
 import { buildDiagram, isBlind } from "./build-diagram.ts";

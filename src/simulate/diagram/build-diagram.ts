@@ -1,6 +1,5 @@
-import { joinedNames, type PolicyOnly } from "../space/blocks.ts";
+import { joinedNames, type PolicyOnly, KEY_LABELS, type Level } from "../space/levels.ts";
 import { type Diagrams, leafOf, type Node } from "./diagrams.ts";
-import { KEY_LABELS, type Level } from "./levels.ts";
 
 /**
  * The answers of one reader for every request of a state. It is called once for all values that it does not distinguish.

@@ -1,6 +1,6 @@
 import type { Operation } from "../../canon/operation.ts";
 import type { UsageTally } from "../compare/usage-tally.ts";
-import type { SampleRequest } from "../sample-request.ts";
+import type { SampleRequest, OfSides, SideName } from "../sample-request.ts";
 import type { SideDecider, SideOutcomes } from "../side-decider.ts";
 import type { ApprovalState, Taken } from "../space/approval-state.ts";
 import type { ClassDetails, Job, JobSpace, Space } from "../space/job-space.ts";
@@ -10,7 +10,7 @@ import type { LoadedPolicy, LoadedViews } from "../views.ts";
 import { AssertionDiagrams } from "./assertion-diagrams.ts";
 import type { Budget } from "./budget.ts";
 import { Diagrams, leafOf, type Node, PairedLeaves } from "./diagrams.ts";
-import { KEY_LABELS, levelsOf } from "./levels.ts";
+import { KEY_LABELS, levelsOf } from "../space/levels.ts";
 import type { OperationDiagrams } from "./operation-diagrams.ts";
 import { PossibleVerdicts, type Possible } from "./possible-verdicts.ts";
 import { Profiles, type LeafProfile } from "./profiles.ts";
@@ -34,11 +34,6 @@ interface DecidedClass {
 export interface LoadedSide {
   readonly decider: SideDecider;
   readonly views: LoadedViews;
-}
-
-interface OfSides<Value> {
-  readonly base: Value;
-  readonly head: Value;
 }
 
 /** Nodes of one operation that are kept; with more of them it begins anew. */
@@ -131,7 +126,7 @@ class OperationClasses {
     this.#deciders = { base: sides.base.decider, head: sides.head.decider };
     this.#sides = { base: sideOf(sides.base, baseSpace?.ambiguous), head: sideOf(sides.head, headSpace?.ambiguous) };
     this.possible = new PossibleVerdicts(space, sides.head.views, this.#sides.head, diagrams);
-    const usageOf = (at: "base" | "head"): DiagramUsage =>
+    const usageOf = (at: SideName): DiagramUsage =>
       new DiagramUsage(this.#sides[at], sides[at].views.policies, diagrams, isPassedOver[at]);
     this.#usage = { base: usageOf("base"), head: usageOf("head") };
     this.#assertions = new AssertionDiagrams(space, this.#shared);
@@ -157,8 +152,7 @@ class OperationClasses {
       const sample = job.sampleOf(state);
       const [base, head, reach] = state.sides;
       if (base === undefined || head === undefined) throw new Error("simulation: a state has two sides");
-      const rootOf = (at: "base" | "head", side: SideState): Node =>
-        this.#rootOf(at, side, sample, verdicts[at], usage[at]);
+      const rootOf = (at: SideName, side: SideState): Node => this.#rootOf(at, side, sample, verdicts[at], usage[at]);
       const outcomes = this.#outcomes.of(rootOf("base", base), rootOf("head", head));
       const reached =
         reach === undefined || state.reachingPreferences === sample.preferences
@@ -193,7 +187,7 @@ class OperationClasses {
   }
 
   #rootOf(
-    at: "base" | "head",
+    at: SideName,
     side: SideState,
     sample: SampleRequest,
     known: Map<string, StateVerdicts>,

@@ -3,7 +3,7 @@ import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
 import { REMEMBERED_MEMBERS } from "../../policy/modules/remembering-set.ts";
 import { readsAllOf, readsPath } from "../../policy/modules/reads.ts";
 import type { SinglePolicy } from "../../policy/policy-set.ts";
-import type { Eyes, PolicyOnly } from "../space/blocks.ts";
+import type { Eyes, PolicyOnly } from "../space/levels.ts";
 import type { Sight } from "../space/readers.ts";
 import { buildDiagram } from "./build-diagram.ts";
 import { leafOf, type Node, type Numbered } from "./diagrams.ts";

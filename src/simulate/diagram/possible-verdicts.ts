@@ -2,7 +2,7 @@ import type { Candidate } from "../../canon/decision.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { policyInput } from "../../decide/policy-input.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
-import { isApprovedEndpoint } from "../approved-endpoint.ts";
+import { isApprovedEndpoint } from "../table-rows.ts";
 import { identityOf } from "../decide-sample.ts";
 import { startSample, type Job, type Space } from "../space/job-space.ts";
 import { policyReader } from "../space/readers.ts";

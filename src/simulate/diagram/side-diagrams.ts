@@ -2,11 +2,10 @@ import type { PolicyEvaluation, PolicyIdentity, PolicyInput } from "../../canon/
 import { regionsNamed } from "../../decide/narrow.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { SideDecider, SideOutcomes } from "../side-decider.ts";
-import type { PolicyOnly } from "../space/blocks.ts";
+import type { PolicyOnly, Level } from "../space/levels.ts";
 import { policyReader, Sight, type AmbiguousNames } from "../space/readers.ts";
 import type { LoadedViews } from "../views.ts";
 import { leafOf, type Node, Numbered, PairedLeaves, Relabelling } from "./diagrams.ts";
-import type { Level } from "./levels.ts";
 import type { OperationDiagrams } from "./operation-diagrams.ts";
 import { PolicyDiagrams } from "./policy-diagrams.ts";
 import { VerdictFold } from "./verdict-fold.ts";

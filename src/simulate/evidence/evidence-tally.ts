@@ -1,11 +1,12 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { groupKey } from "../compare/group-tally.ts";
-import type { Outcome, OutcomePair, SampleRequest, View } from "../sample-request.ts";
+import type { Outcome, OutcomePair, SampleRequest, View, OfSides } from "../sample-request.ts";
 import type { RowRename } from "../renames/renamed-table.ts";
 import type { EvidenceReport } from "../report/report.ts";
 import type { SeenUsage } from "../report/seen-usage.ts";
 import { addedUsage, NOTHING_USED } from "./seen-usage.ts";
 import type { EvidenceSample, EvidenceUsage, UnsayableDecision } from "./evidence-sample.ts";
+import { rowOf } from "../table-rows.ts";
 
 /** Decisions of one group, and what their answers used. */
 export interface SeenInGroup extends SeenUsage {
@@ -29,7 +30,7 @@ const MAXIMUM_OPEN = 100_000;
 /** Weighs changes by recorded traffic. */
 export class EvidenceTally {
   readonly #decide: (sample: SampleRequest) => Record<View, OutcomePair>;
-  readonly #tables: { readonly base: RoutingTable; readonly head: RoutingTable };
+  readonly #tables: OfSides<RoutingTable>;
   /** Former name → name. */
   readonly #endpoints: ReadonlyMap<string, string>;
   /** The same request is decided once, however often it came. */
@@ -45,7 +46,7 @@ export class EvidenceTally {
 
   constructor(
     decide: (sample: SampleRequest) => Record<View, OutcomePair>,
-    tables: { readonly base: RoutingTable; readonly head: RoutingTable },
+    tables: OfSides<RoutingTable>,
     renames: readonly RowRename[] = [],
   ) {
     this.#decide = decide;
@@ -180,7 +181,7 @@ function usageOf(
 /** US dollars by list price; `null` where an endpoint has no price or the provider did not count. A call without an answer costs nothing. */
 function costOf({ inputTokens, outputTokens }: EvidenceUsage, id: string | null, table: RoutingTable): number | null {
   if (id === null) return 0;
-  const price = Object.hasOwn(table.endpoints, id) ? (table.endpoints[id]?.price ?? null) : null;
+  const price = rowOf(table.endpoints, id)?.price ?? null;
   if (price === null || inputTokens === null || outputTokens === null) return null;
   return (inputTokens * price.input + outputTokens * price.output) / 1_000_000 + price.request;
 }

@@ -1,9 +1,8 @@
 import { OPERATIONS } from "../../canon/operation.ts";
 import type { SimulationTally } from "../compare/simulation-tally.ts";
-import { KEY_LABELS } from "../diagram/levels.ts";
+import { KEY_LABELS, seenDimensions } from "../space/levels.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { CostliestPolicy, WidestRoute } from "../report/report.ts";
-import { labelBits, policyOnlyDimensions } from "../space/blocks.ts";
 import { policyReader, Sight } from "../space/readers.ts";
 import type { Job, Space } from "../space/job-space.ts";
 import type { CompiledSides, SideContent } from "../side-contents.ts";
@@ -55,10 +54,9 @@ function dimensionsOf(
   const own = operation === undefined ? undefined : universe.operations.get(operation);
   if (rules === null || side === undefined || operation === undefined || own === undefined) return [];
   const sight = new Sight([policyReader(rules)], operation, side.ambiguous);
-  const eyes = [{ sight, table: side.table }];
-  const open = policyOnlyDimensions({ ...universe, labels: [] }, own, eyes).map(({ name, blocks }) => ({
+  const open = seenDimensions(universe, own, [{ sight, table: side.table }]).map(({ name, distinguished }) => ({
     dimension: name,
-    distinguished: name === KEY_LABELS ? Math.round(2 ** labelBits(universe.labels, eyes)) : blocks.length,
+    distinguished: name === KEY_LABELS ? Math.round(2 ** distinguished) : distinguished,
   }));
   const path = "input.request.needs";
   const named = sight.sees(path) ? own.needs.filter((need) => sight.distinguishes(path, need)).length : 0;

@@ -5,7 +5,7 @@ import { namedMembers } from "../compare/member-names.ts";
 import { JobPaths } from "../compare/path-tally.ts";
 import { JobCandidates } from "../compare/usage-tally.ts";
 import { emptyTally, type SimulationTally } from "../compare/simulation-tally.ts";
-import { VIEWS, type OutcomePair, type SampleRequest, type View } from "../sample-request.ts";
+import { VIEWS, type OutcomePair, type SampleRequest, type View, type OfSides } from "../sample-request.ts";
 import { SideDecider, type SideOutcomes } from "../side-decider.ts";
 import { Budget, TimeUpError } from "../diagram/budget.ts";
 import { DecidedClasses, type LoadedSide } from "../diagram/decided-classes.ts";
@@ -19,15 +19,19 @@ import { planJobs, type JobInput } from "./job-input.ts";
 /** Classes of one job are numbered; so many jobs and classes fit into a number without loss. */
 const CLASSES_PER_JOB = 2 ** 32;
 
+interface LoadedSides extends OfSides<LoadedSide> {
+  readonly classes: DecidedClasses;
+}
+
 /** Enumerates and decides jobs, one after the other, in this thread. */
 export class JobRunner {
   readonly #input: JobInput;
   readonly #plan: PlannedSpace;
   readonly #budget: Budget;
-  readonly #destinations: { readonly base: Destinations; readonly head: Destinations };
+  readonly #destinations: OfSides<Destinations>;
   readonly #compared = new WeakMap<SideOutcomes, WeakMap<SideOutcomes, Record<View, OutcomePair>>>();
   #tally: SimulationTally = emptyTally();
-  #sides: { readonly base: LoadedSide; readonly head: LoadedSide; readonly classes: DecidedClasses } | null = null;
+  #sides: LoadedSides | null = null;
 
   constructor(input: JobInput) {
     this.#input = input;
@@ -41,7 +45,7 @@ export class JobRunner {
   }
 
   /** The loaded policies of both sides. */
-  get views(): Readonly<Record<"base" | "head", LoadedSide["views"]>> {
+  get views(): OfSides<LoadedSide["views"]> {
     const { base, head } = this.#loaded();
     return { base: base.views, head: head.views };
   }
@@ -225,7 +229,7 @@ export class JobRunner {
     return job;
   }
 
-  #loaded(): { readonly base: LoadedSide; readonly head: LoadedSide; readonly classes: DecidedClasses } {
+  #loaded(): LoadedSides {
     if (this.#sides === null) throw new Error("simulation: the policies are not loaded");
     return this.#sides;
   }

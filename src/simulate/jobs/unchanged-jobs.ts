@@ -6,6 +6,7 @@ import { formerProviders } from "../renames/former-providers.ts";
 import type { Member } from "../sample-request.ts";
 import type { CompiledSide, CompiledSides, SideContent } from "../side-contents.ts";
 import type { Job } from "../space/job-space.ts";
+import { routeName, rowOf } from "../table-rows.ts";
 
 /**
  * Finds jobs of which both sides are made of the same rows and policies: every request of them is decided alike, without deciding any. Rows are compared
@@ -40,10 +41,10 @@ export class UnchangedJobs {
     const { table } = this.#sides.base;
     const names = formerProviders(table).map(([, name]) => name);
     if (names.length === 0) return false;
-    const endpoints = own(table.routes, route)?.tiers.flatMap((tier) => tier.endpoints) ?? [];
+    const endpoints = rowOf(table.routes, route)?.tiers.flatMap((tier) => tier.endpoints) ?? [];
     const known = [
-      ...(own(table.workspaces, workspace)?.approve.providers ?? []),
-      ...endpoints.flatMap((id) => own(table.endpoints, id)?.provider ?? []),
+      ...(rowOf(table.workspaces, workspace)?.approve.providers ?? []),
+      ...endpoints.flatMap((id) => rowOf(table.endpoints, id)?.provider ?? []),
     ];
     return names.some((name) => known.includes(name));
   }
@@ -59,19 +60,17 @@ export class UnchangedJobs {
     return !after.some(isPromoted) && dataRead(base, before) === dataRead(head, after);
   }
 
-  #isSame({ workspace, model }: Member): boolean {
+  #isSame(member: Member): boolean {
     const { base, head } = this.#sides;
-    const routeOf = ({ table }: CompiledSide): string =>
-      model === "" ? (own(table.workspaces, workspace)?.defaultModerationRoute ?? "") : model;
+    const { workspace } = member;
+    const [before, route] = [routeName(base.table, member), routeName(head.table, member)];
     return (
-      !this.#mayNameFormerProvider(workspace, routeOf(base)) &&
-      routeOf(base) === routeOf(head) &&
+      !this.#mayNameFormerProvider(workspace, before) &&
+      before === route &&
       remembered(this.#workspaces, workspace, () =>
         isSameText([base, head].map(({ table }) => workspaceFacts(table, workspace))),
       ) &&
-      remembered(this.#routes, routeOf(head), () =>
-        isSameText([base, head].map(({ table }) => routeFacts(table, routeOf(head)))),
-      )
+      remembered(this.#routes, route, () => isSameText([base, head].map(({ table }) => routeFacts(table, route))))
     );
   }
 }
@@ -94,18 +93,20 @@ function factsOfAll({ vocabulary, regionGroups, providers, models }: RoutingTabl
 }
 
 function workspaceFacts({ workspaces }: RoutingTable, id: string): unknown {
-  const row = own(workspaces, id);
-  return row === null ? null : [row.tier, row.labels, row.approve, row.defaultModerationRoute];
+  const row = rowOf(workspaces, id);
+  return row === undefined ? null : [row.tier, row.labels, row.approve, row.defaultModerationRoute];
 }
 
 function routeFacts(table: RoutingTable, id: string): unknown {
-  const route = own(table.routes, id);
-  if (route === null) return null;
-  const endpoints = route.tiers.flatMap((tier) => tier.endpoints).map((name) => own(table.endpoints, name));
+  const route = rowOf(table.routes, id);
+  if (route === undefined) return null;
+  const endpoints = route.tiers.flatMap((tier) => tier.endpoints).map((name) => rowOf(table.endpoints, name));
   return [
     [route.primary, route.tiers, route.onGap, route.emulateSchema, route.operations],
     endpoints.map((endpoint) =>
-      endpoint === null ? null : [endpoint, own(table.models, endpoint.model), own(table.providers, endpoint.provider)],
+      endpoint === undefined
+        ? null
+        : [endpoint, rowOf(table.models, endpoint.model), rowOf(table.providers, endpoint.provider)],
     ),
   ];
 }
@@ -125,8 +126,4 @@ function dataRead({ table }: CompiledSide, contents: readonly SideContent[]): st
     contents.some(({ rules }) => rules !== null && readsPath(rules, `data.approved.${name}`)),
   );
   return JSON.stringify(read);
-}
-
-function own<Row>(rows: Readonly<Record<string, Row>>, id: string): Row | null {
-  return Object.hasOwn(rows, id) ? (rows[id] ?? null) : null;
 }

@@ -5,7 +5,7 @@ import { policyData } from "../../policy/policy-data.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
 import type { LatentChange, LatentReport } from "../report/latent-report.ts";
 import type { SideLocation } from "../report/location.ts";
-import { VIEWS, type View } from "../sample-request.ts";
+import { VIEWS, type View, type OfSides } from "../sample-request.ts";
 import type { LoadedPolicy, LoadedViews } from "../views.ts";
 import { combinations, inputAt, numberOfCombinations, type Combination } from "./combinations.ts";
 import { latentFields } from "./fields.ts";
@@ -14,11 +14,6 @@ import type { TablePair } from "./name-classes.ts";
 import { policyReads } from "./policy-reads.ts";
 import { summaries } from "./summaries.ts";
 import { TodaysRows } from "./todays-rows.ts";
-
-interface OfSides<Value> {
-  readonly base: Value;
-  readonly head: Value;
-}
 
 /** Inputs that are evaluated on both sides for one policy, and for all policies of a run. */
 const MOST_OF_POLICY = 20_000;

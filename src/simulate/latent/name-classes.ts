@@ -1,6 +1,7 @@
 import type { PolicyCandidate, PolicyInput } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { PolicyReads } from "./policy-reads.ts";
+import type { OfSides } from "../sample-request.ts";
 
 /** The row of routes.yaml that a value stands in; `request`: it comes with each request, and a simulation tries them all. */
 export type LatentRow = "endpoint" | "workspace" | "route" | "request";
@@ -17,10 +18,7 @@ export interface LatentField {
   readonly apply: (input: PolicyInput, index: number) => PolicyInput;
 }
 
-export interface TablePair {
-  readonly base: RoutingTable;
-  readonly head: RoutingTable;
-}
+export type TablePair = OfSides<RoutingTable>;
 
 /** Values that a policy takes for equal; the first represents them. */
 export interface NameClass<Value> {

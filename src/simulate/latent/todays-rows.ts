@@ -5,7 +5,7 @@ import type { RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts"
 import { capabilityApprovals } from "../../decide/approvals.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import { policyInput } from "../../decide/policy-input.ts";
-import { isApprovedEndpoint } from "../approved-endpoint.ts";
+import { isApprovedEndpoint } from "../table-rows.ts";
 import { identityOf } from "../decide-sample.ts";
 import { PLAIN_SAMPLE } from "../sample-request.ts";
 import type { Combination } from "./combinations.ts";

@@ -1,15 +1,28 @@
 import type { RoutingTable, TierRow, WorkspaceRow } from "../../canon/table.ts";
 import { withFormerProvider } from "./former-providers.ts";
 
-/** Sections of routes.yaml whose rows other rows refer to by name, those first that others are made of. */
-export const RENAMED_KINDS = ["region_group", "provider", "model", "endpoint", "route", "workspace"] as const;
-export type RenamedKind = (typeof RENAMED_KINDS)[number];
+/** Sections of routes.yaml whose rows other rows refer to by name, with what a row is; those first that others are made of. */
+export const ROW_KINDS = {
+  regions: "region_group",
+  providers: "provider",
+  models: "model",
+  endpoints: "endpoint",
+  routes: "route",
+  workspaces: "workspace",
+} as const;
+export type RenamedKind = (typeof ROW_KINDS)[keyof typeof ROW_KINDS];
+export const RENAMED_KINDS: readonly RenamedKind[] = Object.values(ROW_KINDS);
 
 /** A row whose name changed and whose content did not. */
 export interface RowRename {
   readonly kind: RenamedKind;
   readonly from: string;
   readonly to: string;
+}
+
+/** `kind name` → the other name. */
+export function newNames(renames: readonly RowRename[]): ReadonlyMap<string, string> {
+  return new Map(renames.map(({ kind, from, to }) => [`${kind} ${from}`, to]));
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Locations } from "../explain/positions.ts";
 import { CHANGES, CHANGE_KINDS } from "../change-kind.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { movedLocation } from "./moved-location.ts";
-import type { Outcome } from "../sample-request.ts";
+import { type Outcome, OTHER_SIDE, type OfSides } from "../sample-request.ts";
 import { dataPathsWithout, routePathsWithout, type PathContext } from "./path-report.ts";
 import { bySeen, type SeenWeight } from "../evidence/seen-usage.ts";
 import type { SeenInGroup } from "../evidence/evidence-tally.ts";
@@ -17,7 +17,7 @@ import type { SideLocation, SourceLocation } from "./location.ts";
 /** What a comparison needs besides its tally. */
 export interface ComparisonContext extends PathContext {
   readonly universe: Universe;
-  readonly tables: { readonly base: RoutingTable; readonly head: RoutingTable };
+  readonly tables: OfSides<RoutingTable>;
   /** Policies whose enforced content head has from base, under this view. */
   readonly kept: ReadonlySet<string>;
   /** Requests of the evidence in a group, by its key, where there are any; `null` without evidence. */
@@ -138,8 +138,6 @@ function locationOf(
   if (rule === null && moved !== null) return { ...moved, side: "head" };
   return rule ?? look(({ route }) => route(example.model), "head");
 }
-
-const OTHER_SIDE = { base: "head", head: "base" } as const;
 
 function sorted(texts: Iterable<string>): readonly string[] {
   return [...texts].toSorted();

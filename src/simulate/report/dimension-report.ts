@@ -1,12 +1,10 @@
-import { OPERATIONS, type Operation } from "../../canon/operation.ts";
-import { KEY_LABELS } from "../diagram/levels.ts";
-import { labelBits, policyOnlyDimensions } from "../space/blocks.ts";
-import { eyesOf } from "../space/job-space.ts";
+import { seenDimensions } from "../space/levels.ts";
 import { perScalar } from "../request-scalars.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
 import type { Reader } from "../space/readers.ts";
 import type { DimensionReport } from "./report.ts";
+import { rowOf } from "../table-rows.ts";
 
 /** Dimension → the path of the input at which policies find it. */
 const PATHS: Readonly<Record<string, string>> = {
@@ -58,36 +56,23 @@ export function dimensionReports(
   return [...sets, ...policyDimensions(space, readers)];
 }
 
-function policyDimensions(space: PlannedSpace["space"], readers: readonly Reader[]): readonly DimensionReport[] {
+/** Of every operation the largest numbers. Of labels the names are counted: sets of n distinguished names are 2ⁿ. */
+function policyDimensions(
+  { universe, sides }: PlannedSpace["space"],
+  readers: readonly Reader[],
+): readonly DimensionReport[] {
   const found = new Map<string, { values: number; distinguished: number }>();
-  for (const operation of OPERATIONS) {
-    for (const { name, values, distinguished } of dimensionsOf(space, operation)) {
+  for (const [operation, own] of universe.operations) {
+    const eyes = sides.map(({ table, sightOf }) => ({ table, sight: sightOf(operation) }));
+    for (const { name, values, distinguished } of seenDimensions(universe, own, eyes)) {
       const known = found.get(name) ?? { values: 0, distinguished: 0 };
       found.set(name, {
         values: Math.max(known.values, values),
-        distinguished: Math.max(known.distinguished, distinguished),
+        distinguished: Math.max(known.distinguished, Math.ceil(distinguished)),
       });
     }
   }
   return [...found].map(([name, { values, distinguished }]) => describe(name, values, distinguished, readers, false));
-}
-
-interface OpenDimension {
-  readonly name: string;
-  readonly values: number;
-  readonly distinguished: number;
-}
-
-/** Of labels the names are counted: sets of n distinguished names are 2ⁿ. */
-function dimensionsOf({ universe, ...space }: PlannedSpace["space"], operation: Operation): readonly OpenDimension[] {
-  const own = universe.operations.get(operation);
-  if (own === undefined) return [];
-  const eyes = eyesOf({ universe, ...space }, operation, [true, true], null);
-  return policyOnlyDimensions({ ...universe, labels: [] }, own, eyes).map(({ name, values, blocks }) =>
-    name === KEY_LABELS
-      ? { name, values: universe.labels.length, distinguished: Math.ceil(labelBits(universe.labels, eyes)) }
-      : { name, values: Number(values), distinguished: blocks.length },
-  );
 }
 
 function describe(
@@ -97,7 +82,7 @@ function describe(
   readers: readonly Reader[],
   byTable: boolean,
 ): DimensionReport {
-  const path = Object.hasOwn(PATHS, name) ? PATHS[name] : undefined;
+  const path = rowOf(PATHS, name);
   const reading = path === undefined ? [] : readers.filter((reader) => readsPath(reader, path));
   const names = [...new Set(reading.map((reader) => reader.name))].toSorted();
   const inspecting = reading.find(({ inspects }) => inspects.length > 0);

@@ -1,3 +1,5 @@
+import type { SideName } from "../sample-request.ts";
+
 export interface SourceLocation {
   readonly file: string;
   readonly line: number;
@@ -6,5 +8,5 @@ export interface SourceLocation {
 
 /** A location in the files of one side. */
 export interface SideLocation extends SourceLocation {
-  readonly side: "base" | "head";
+  readonly side: SideName;
 }

@@ -1,12 +1,8 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import type { Locations } from "../explain/positions.ts";
-import type { PlannedEndpoint } from "../sample-request.ts";
+import type { PlannedEndpoint, OfSides } from "../sample-request.ts";
 import type { SourceLocation } from "./location.ts";
-
-interface Tables {
-  readonly base: RoutingTable;
-  readonly head: RoutingTable;
-}
+import { rowOf } from "../table-rows.ts";
 
 /**
  * Where the first endpoint of a plan that both sides have became another destination: the provider's address or row, the endpoint's or the model's row.
@@ -15,13 +11,13 @@ interface Tables {
  */
 export function movedLocation(
   plan: readonly Pick<PlannedEndpoint, "endpoint">[],
-  { base, head }: Tables,
+  { base, head }: OfSides<RoutingTable>,
   locations: Locations,
 ): SourceLocation | null {
   for (const { endpoint: id } of plan) {
-    const [before, after] = [row(base.endpoints, id), row(head.endpoints, id)];
+    const [before, after] = [rowOf(base.endpoints, id), rowOf(head.endpoints, id)];
     if (before === undefined || after === undefined) continue;
-    const [was, is] = [row(base.providers, before.provider), row(head.providers, after.provider)];
+    const [was, is] = [rowOf(base.providers, before.provider), rowOf(head.providers, after.provider)];
     if (was !== undefined && is?.id === was.id) {
       if (was.baseUrl !== is.baseUrl) return locations.providerAddress(is.id);
       const members = ["region", "network", "plaintext", "apiVersion", "retention", "trainsOnData", "dialect"] as const;
@@ -29,12 +25,8 @@ export function movedLocation(
     }
     const members = ["model", "provider", "region", "upstreamModel"] as const;
     if (members.some((member) => before[member] !== after[member])) return locations.endpoint(id);
-    const [length, now] = [row(base.models, before.model), row(head.models, after.model)];
+    const [length, now] = [rowOf(base.models, before.model), rowOf(head.models, after.model)];
     if (length?.defaultDimensions !== now?.defaultDimensions) return locations.model(after.model);
   }
   return null;
-}
-
-function row<Row>(rows: Readonly<Record<string, Row>>, id: string): Row | undefined {
-  return Object.hasOwn(rows, id) ? rows[id] : undefined;
 }

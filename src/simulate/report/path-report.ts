@@ -3,26 +3,24 @@ import { firstExample, type PathTallies, type PathTally } from "../compare/path-
 import type { Locations } from "../explain/positions.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import type { DataPath, ReachedDestination, RoutePath } from "./report.ts";
-import type { SideLocation } from "./location.ts";
+import { OTHER_SIDE, type OfSides, type SideName } from "../sample-request.ts";
 
 /** What the paths of a report need besides their tallies. */
 export interface PathContext {
-  readonly locations: Readonly<Record<Side, Locations>>;
+  readonly locations: OfSides<Locations>;
   /** The host of a provider on a side; empty where the side has no such provider. */
-  readonly hostOf: Readonly<Record<Side, (provider: string) => string>>;
+  readonly hostOf: OfSides<(provider: string) => string>;
   /** The command line that explains a request on head. */
   readonly explain: ExplainArguments;
   /** Requests of the evidence that take a path; `null` without evidence. */
   readonly seenOnPath: ((path: PathTally) => number) | null;
 }
 
-type Side = SideLocation["side"];
-
 /** Paths of one side that the other does not have, by whatever route. @param side of the paths. */
 export function dataPathsWithout(
   paths: PathTallies,
   others: PathTallies,
-  side: Side,
+  side: SideName,
   context: PathContext,
 ): readonly DataPath[] {
   return inOrder(paths)
@@ -45,7 +43,7 @@ export function dataPathsWithout(
 export function routePathsWithout(
   paths: PathTallies,
   others: PathTallies,
-  side: Side,
+  side: SideName,
   context: PathContext,
 ): readonly RoutePath[] {
   const found = new Map<string, PathTally[]>();
@@ -86,12 +84,10 @@ function inOrder(paths: PathTallies): readonly (readonly [string, PathTally])[] 
   return [...paths].toSorted(([left], [right]) => (left < right ? -1 : 1));
 }
 
-const OTHER_SIDE = { base: "head", head: "base" } as const;
-
 function reached(
   { provider, region, host }: PathTally,
   route: string,
-  side: Side,
+  side: SideName,
   { locations, hostOf }: PathContext,
 ): ReachedDestination {
   const other = hostOf[OTHER_SIDE[side]](provider);

@@ -2,19 +2,15 @@ import { createHash } from "node:crypto";
 import type { Source } from "../../canon/diagnostic.ts";
 import { canonicalJson } from "../../canon/json.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { plainValue, type ConfigNode, type Member } from "../../compile/authored/tree.ts";
-import { readTree } from "../../compile/files/read-tree.ts";
-import { Findings } from "../../compile/findings/findings.ts";
-import { furtherSources, type ConfigurationFiles } from "../../compile/load.ts";
-import type { RowRename } from "../renames/renamed-table.ts";
+import { ROW_KINDS, type RowRename } from "../renames/renamed-table.ts";
 import type { SettingChange } from "../report/report.ts";
-import type { SideLocation } from "../report/location.ts";
 import type { ReportedSide } from "../request.ts";
-import { flowText } from "../causes/config-tree.ts";
-import { changedEntries, type ChangedEntry } from "./changed-entries.ts";
+import { changedMembers, flowText, locationOf, treeOf, valueOf, type ChangedMember } from "../causes/config-tree.ts";
 import { admitsMore } from "./admitted-workloads.ts";
 import { gateOf, type SettingGate } from "./raised.ts";
-import { effectOf, type SettingEffect } from "./setting-effect.ts";
+import { effectOf, hasRows, type SettingEffect } from "./setting-effect.ts";
+import { rowOf } from "../table-rows.ts";
+import type { OfSides } from "../sample-request.ts";
 
 /** What is known of a side's policies. */
 interface PolicyFacts {
@@ -34,7 +30,14 @@ interface PolicyFacts {
  */
 export function changedSettings(base: ReportedSide, head: ReportedSide, facts: PolicyFacts): readonly SettingChange[] {
   const [before, after] = [treeOf(base.files), treeOf(head.files)];
-  const entries = before === null || after === null ? [] : changedEntries(before, after);
+  const entries =
+    before === null || after === null
+      ? []
+      : changedMembers(
+          before,
+          after,
+          ([section = "", ...rest], isOnOneSide) => isOnOneSide && rest.length === 1 && hasRows(section),
+        );
   const sides = { base, head };
   return [
     ...entries.map((entry) => settingOf(entry, sides, facts)),
@@ -49,52 +52,23 @@ export function changedSettings(base: ReportedSide, head: ReportedSide, facts: P
   ];
 }
 
-/** As the compiler reads it; `null` where the text is not known. */
-function treeOf(files: ConfigurationFiles): ConfigNode | null {
-  if (files.routes.text === "") return null;
-  return readTree(files.routes, furtherSources(files), new Findings(files.routes.path));
-}
-
-interface Sides {
-  readonly base: ReportedSide;
-  readonly head: ReportedSide;
-}
-
-function settingOf({ path, base: was, head: is }: ChangedEntry, sides: Sides, facts: PolicyFacts): SettingChange {
-  const tables = { base: sides.base.table, head: sides.head.table };
-  const values = {
-    before: was === null ? null : plainValue(was.node),
-    after: is === null ? null : plainValue(is.node),
-  };
+function settingOf(member: ChangedMember, { base, head }: OfSides<ReportedSide>, facts: PolicyFacts): SettingChange {
+  const { path } = member;
+  const tables = { base: base.table, head: head.table };
+  const values = { before: valueOf(member.base) ?? null, after: valueOf(member.head) ?? null };
   return {
     path: path.join("."),
-    before: was === null ? null : flowText(plainValue(was.node)),
-    after: is === null ? null : flowText(plainValue(is.node)),
-    where: whereOf(was, is, sides),
+    before: member.base === null ? null : flowText(values.before),
+    after: member.head === null ? null : flowText(values.after),
+    where: locationOf(member, { base: base.files.routes.path, head: head.files.routes.path }),
     effect: effectIn(path, tables, facts),
     gate: gateOf(path, values, tables),
   };
 }
 
-function whereOf(was: Member | null, is: Member | null, { base, head }: Sides): SideLocation | null {
-  const member = is ?? was;
-  if (member === null) return null;
-  const [side, { files }] = is === null ? (["base", base] as const) : (["head", head] as const);
-  const { line, column, file = files.routes.path } = is === null ? member.keyAt : changedPosition(was, is);
-  return { file, line, column, side };
-}
-
-/** The first item that a list gains, where items stand on lines of their own. */
-function changedPosition(was: Member | null, is: Member): Member["keyAt"] {
-  if (was?.node.kind !== "list" || is.node.kind !== "list") return is.keyAt;
-  const text = (node: ConfigNode): string => canonicalJson(plainValue(node));
-  const known = new Set(was.node.items.map(text));
-  return is.node.items.find((item) => !known.has(text(item)))?.at ?? is.keyAt;
-}
-
 function effectIn(
   path: readonly string[],
-  tables: { readonly base: RoutingTable; readonly head: RoutingTable },
+  tables: OfSides<RoutingTable>,
   { newPolicies, renames = [] }: PolicyFacts,
 ): SettingEffect {
   if (renames.some((rename) => isRowOf(rename, path))) return "renamed";
@@ -111,30 +85,20 @@ function effectIn(
 }
 
 /** Whether an entry is the row under either name. */
-function isRowOf({ kind, from, to }: RowRename, [section, name = "", ...rest]: readonly string[]): boolean {
-  const own = kind === "region_group" ? "regions" : `${kind}s`;
-  return section === own && rest.length === 0 && (name === from || name === to);
+function isRowOf({ kind, from, to }: RowRename, [section = "", name = "", ...rest]: readonly string[]): boolean {
+  return rowOf<string>(ROW_KINDS, section) === kind && rest.length === 0 && (name === from || name === to);
 }
 
 /** The part of a compiled table that an entry is written for; `undefined` where it has none. */
 function compiledOf(table: RoutingTable, [section = "", name = ""]: readonly string[]): object | undefined {
-  const own = (rows: Readonly<Record<string, object>>): object | undefined =>
-    Object.hasOwn(rows, name) ? rows[name] : undefined;
-  const { providers, models, endpoints, routes, workspaces } = table;
-  const rows: Readonly<Record<string, Readonly<Record<string, object>>>> = {
-    providers,
-    models,
-    endpoints,
-    routes,
-    workspaces,
-  };
-  const found = Object.hasOwn(rows, section) ? rows[section] : undefined;
-  if (found !== undefined) return own(found);
-  if (section === "regions") return own(table.regionGroups);
-  if (section === "vocabulary") return table.vocabulary;
-  if (section === "console") return table.console;
-  if (section === "workload_identity") return table.workloadIdentity;
-  return section === "policies" ? table.policies : undefined;
+  const { providers, models, endpoints, routes, workspaces, regionGroups: regions } = table;
+  const rows = rowOf<Readonly<Record<string, object>>>(
+    { providers, models, endpoints, routes, workspaces, regions },
+    section,
+  );
+  if (rows !== undefined) return rowOf(rows, name);
+  const { vocabulary, console, workloadIdentity, policies } = table;
+  return rowOf<object | undefined>({ vocabulary, console, workload_identity: workloadIdentity, policies }, section);
 }
 
 /** Files that differ: their digests stand for their texts. */

@@ -4,6 +4,8 @@ import type { Approvals } from "../../canon/approvals.ts";
 import type { ProviderRow, RoutingTable } from "../../canon/table.ts";
 import type { EntryPath } from "../causes/config-tree.ts";
 import { admitsMore } from "./admitted-workloads.ts";
+import { rowOf } from "../table-rows.ts";
+import type { OfSides } from "../sample-request.ts";
 
 /** What reviewers fear of a setting: `--fail-on` takes these values. */
 export type SettingGate = "higher_ceiling" | "weaker_obligation" | "assertions";
@@ -17,7 +19,7 @@ export type SettingGate = "higher_ceiling" | "weaker_obligation" | "assertions";
 export function gateOf(
   path: EntryPath,
   { before, after }: { readonly before: unknown; readonly after: unknown },
-  tables: { readonly base: RoutingTable; readonly head: RoutingTable },
+  tables: OfSides<RoutingTable>,
 ): SettingGate | null {
   const [section, id = "", member] = path;
   if (section === "workspaces" && member === "limits") return isRaised(before, after) ? "higher_ceiling" : null;
@@ -52,8 +54,7 @@ function requiresLess(base: RoutingTable, head: RoutingTable, id: string): boole
 }
 
 function requirements({ policies: { promotion = {} } }: RoutingTable, id: string): PromotionRequirements {
-  const own = Object.hasOwn(promotion, id) ? promotion[id] : promotion["*"];
-  return own ?? DEFAULT_PROMOTION;
+  return rowOf(promotion, id) ?? promotion["*"] ?? DEFAULT_PROMOTION;
 }
 
 function managesMore(base: RoutingTable, head: RoutingTable): boolean {
@@ -81,9 +82,7 @@ function rolesOf({ console, workspaces }: RoutingTable): readonly string[] {
 
 /** Whether a workspace that both sides have may use providers that keep more, or train. */
 function approvesMore(base: RoutingTable, head: RoutingTable, id: string, list: string | undefined): boolean {
-  const [before, after] = [base, head].map(({ workspaces }) =>
-    Object.hasOwn(workspaces, id) ? workspaces[id]?.approve : undefined,
-  );
+  const [before, after] = [base, head].map(({ workspaces }) => rowOf(workspaces, id)?.approve);
   if (before === undefined || after === undefined) return false;
   if (list === "data_collection") return before.dataCollection === "deny" && after.dataCollection !== "deny";
   const keeps = ({ retention }: Approvals): number => RETENTIONS.indexOf(retention ?? "unlimited");
@@ -92,9 +91,7 @@ function approvesMore(base: RoutingTable, head: RoutingTable, id: string, list: 
 
 /** Whether a provider that both sides have keeps more than before, trains, or is called without encryption. */
 function keepsMore(base: RoutingTable, head: RoutingTable, id: string, member: string): boolean {
-  const [before, after] = [base, head].map(({ providers }) =>
-    Object.hasOwn(providers, id) ? providers[id] : undefined,
-  );
+  const [before, after] = [base, head].map(({ providers }) => rowOf(providers, id));
   if (before === undefined || after === undefined) return false;
   if (member === "retention") return RETENTIONS.indexOf(after.retention) > RETENTIONS.indexOf(before.retention);
   if (member === "trains_on_data") return after.trainsOnData && !before.trainsOnData;

@@ -9,6 +9,7 @@ import type {
   AuthoredWorkspace,
 } from "../../compile/routes-schema.ts";
 import type { Vocabulary } from "../../canon/vocabulary.ts";
+import { rowOf } from "../table-rows.ts";
 
 interface EffectRow {
   /** Why it decides nothing about where requests go; for `decides` what it does instead. */
@@ -185,7 +186,7 @@ export function hasRows(section: string): boolean {
 export function effectOf(path: readonly string[]): SettingEffect {
   const [section = "", name = "", member] = path;
   if (hasRows(section)) return member === undefined ? "decides" : found(ROWS[section], member, path);
-  const known = Object.hasOwn(SECTIONS, section) ? SECTIONS[section] : undefined;
+  const known = rowOf(SECTIONS, section);
   return typeof known === "string" ? known : found(known, name, path);
 }
 
@@ -194,7 +195,7 @@ function found(
   name: string,
   path: readonly string[],
 ): SettingEffect {
-  const effect = effects !== undefined && Object.hasOwn(effects, name) ? effects[name] : undefined;
+  const effect = rowOf(effects ?? {}, name);
   if (effect === undefined) throw new Error(`simulation: nothing says what a change of ${path.join(".")} does`);
   return effect;
 }

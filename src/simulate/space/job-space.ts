@@ -5,7 +5,6 @@ import { PLAIN_SAMPLE, type Member, type SampleRequest } from "../sample-request
 import type { ApprovalState, Common as ApprovalCommon, Taken } from "./approval-state.ts";
 import type { Aspect } from "./approval-starts.ts";
 import { approvalStates, type JobAssertions } from "./approval-states.ts";
-import type { Eyes } from "./blocks.ts";
 import type { PairClass } from "./pairs.ts";
 import { preferenceEffects, type PreferenceEffect } from "./preference-effects.ts";
 import type { AmbiguousNames, Reader, Sight } from "./readers.ts";
@@ -176,24 +175,6 @@ export class JobSpace {
     return { ...this.sampleOf(state), preferences: state.reachingPreferences };
   }
 }
-
-/**
- * The readers of requests of an operation. A side that has denied already evaluates no policies: what they can see does not matter there. Assertions
- * read the keys' attributes in each side's vocabulary.
- */
-export function eyesOf(
-  space: Space,
-  operation: Operation,
-  live: readonly boolean[],
-  assertions: Sight | null,
-): readonly Eyes[] {
-  const sides = space.sides.map(({ table, sightOf }, depth): Eyes => {
-    return { table, sight: live[depth] === true ? sightOf(operation) : BLIND };
-  });
-  return assertions === null ? sides : [...sides, ...space.sides.map(({ table }) => ({ table, sight: assertions }))];
-}
-
-const BLIND: Eyes["sight"] = { sees: () => false, seesAllOf: () => false, distinguishes: () => false };
 
 /** A request of a member and an operation that says nothing else. */
 export function startSample(

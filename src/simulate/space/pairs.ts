@@ -2,6 +2,7 @@ import type { EndpointRow, RouteRow, RoutingTable, WorkspaceRow } from "../../ca
 import type { Member } from "../sample-request.ts";
 import type { AmbiguousNames, Reader } from "./readers.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
+import { routeName, routeOf, rowOf } from "../table-rows.ts";
 
 /** Workspaces and routes that no rule distinguishes for any request. */
 export interface PairClass {
@@ -93,9 +94,9 @@ function describe(
   const namedClosed = names.closed?.numbering();
   const facts = sides.map(({ table }) => {
     const workspace = rowOf(table.workspaces, member.workspace);
-    const model = member.model === "" ? (workspace?.defaultModerationRoute ?? "") : member.model;
+    const model = routeName(table, member);
     const route = rowOf(table.routes, model);
-    const isOpen = workspace !== null && route !== null && workspace.approve.routes.includes(route.id);
+    const isOpen = workspace !== undefined && route !== undefined && workspace.approve.routes.includes(route.id);
     const asserted = namedClosed === undefined ? null : assertedFacts(member.workspace, workspace, model, namedClosed);
     if (!isOpen) return [member.model === "", workspace?.defaultModerationRoute == null, asserted];
     const routes = names.open.readsRoutes ? workspace.approve.routes : null;
@@ -107,11 +108,11 @@ function describe(
 /** What assertions can see of a pair, whether or not any request of it goes anywhere. */
 function assertedFacts(
   id: string,
-  workspace: WorkspaceRow | null,
+  workspace: WorkspaceRow | undefined,
   model: string,
   named: ReturnType<Names["numbering"]>,
 ): unknown {
-  const row = workspace === null ? null : [workspace.tier, workspace.labels];
+  const row = workspace === undefined ? null : [workspace.tier, workspace.labels];
   return [named("workspace", id), named("route", model), row];
 }
 
@@ -137,37 +138,32 @@ function routeFacts(table: RoutingTable, route: RouteRow, named: ReturnType<Name
 
 function endpointFacts(table: RoutingTable, id: string, named: ReturnType<Names["numbering"]>): unknown {
   const endpoint = rowOf(table.endpoints, id);
-  if (endpoint === null) return id;
+  if (endpoint === undefined) return id;
   const { provider, region, dialect, price, latencyClass, capabilities, features, nativeFeatures } = endpoint;
   const model = rowOf(table.models, endpoint.model);
   return [
     named("endpoint", id),
     named("model", endpoint.model),
     [provider, region, dialect, price, latencyClass, capabilities, features, nativeFeatures],
-    model === null ? null : [model.signatureFamily, model.dimensions, model.defaultDimensions, model.contextWindow],
+    model === undefined
+      ? null
+      : [model.signatureFamily, model.dimensions, model.defaultDimensions, model.contextWindow],
   ];
 }
 
 /** For each endpoint of either route, its destination on each side: the same number is the same destination, under any id. */
-function destinationNumbers({ workspace, model }: Member, sides: readonly PairSide[]): unknown {
-  const routes = sides.map(({ table }) => {
-    const row = rowOf(table.workspaces, workspace);
-    return rowOf(table.routes, model === "" ? (row?.defaultModerationRoute ?? "") : model);
-  });
+function destinationNumbers(member: Member, sides: readonly PairSide[]): unknown {
+  const routes = sides.map(({ table }) => routeOf(table, member));
   const ids = new Set(routes.flatMap((route) => route?.tiers.flatMap(({ endpoints }) => endpoints) ?? []));
   const numbers = new Map<string, number>();
   return [...ids].map((id) =>
     sides.map(({ table, destinationOf }) => {
       const endpoint = rowOf(table.endpoints, id);
-      if (endpoint === null) return null;
+      if (endpoint === undefined) return null;
       const destination = destinationOf(endpoint);
       const number = numbers.get(destination) ?? numbers.size;
       numbers.set(destination, number);
       return number;
     }),
   );
-}
-
-function rowOf<Row>(rows: Readonly<Record<string, Row>>, id: string): Row | null {
-  return Object.hasOwn(rows, id) ? (rows[id] ?? null) : null;
 }

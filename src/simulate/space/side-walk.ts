@@ -2,7 +2,7 @@ import type { Candidate } from "../../canon/decision.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { endpointApprovals, type Approval } from "../../decide/approvals.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
-import { joinedNames } from "./blocks.ts";
+import { joinedNames } from "./levels.ts";
 import { approveSide, deniedState, type SideState, type SideView } from "./side-state.ts";
 
 /** Number of a node of the walk: a denial, or the remaining candidates in any order and what policies see of needs. */

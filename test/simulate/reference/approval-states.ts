@@ -9,7 +9,7 @@ import {
 } from "../../../src/decide/approvals.ts";
 import { isNarrowed, NARROWED, type SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { merged, StateNumbers, type ApprovalState, type Common } from "./approval-state.ts";
-import { joinedNames } from "../../../src/simulate/space/blocks.ts";
+import { joinedNames } from "../../../src/simulate/space/levels.ts";
 import type { Sight } from "../../../src/simulate/space/readers.ts";
 import { preferenceValues, type PreferenceEffect } from "../../../src/simulate/space/preference-effects.ts";
 import { approveSide, needToken, seeNeed, startSide, type SideView } from "./side-state.ts";

@@ -4,15 +4,12 @@ import { PLAIN_SCALARS } from "../../../src/simulate/request-scalars.ts";
 import { PLAIN_SAMPLE, type SampleRequest } from "../../../src/simulate/sample-request.ts";
 import type { ApprovalState } from "./approval-state.ts";
 import { approvalStates } from "./approval-states.ts";
-import {
-  policyOnlyDimensions,
-  type Block,
-  type Dimension,
-  type PolicyOnly,
-} from "../../../src/simulate/space/blocks.ts";
+import type { Eyes, PolicyOnly } from "../../../src/simulate/space/levels.ts";
+import type { Sight } from "../../../src/simulate/space/readers.ts";
+import { policyOnlyDimensions, type Block, type Dimension } from "./blocks.ts";
 import type { PairClass } from "../../../src/simulate/space/pairs.ts";
 import { preferenceEffects } from "../../../src/simulate/space/preference-effects.ts";
-import { eyesOf, type ClassDetails, type Job, type Space } from "../../../src/simulate/space/job-space.ts";
+import type { ClassDetails, Job, Space } from "../../../src/simulate/space/job-space.ts";
 import { openSide, stateKey } from "./side-state.ts";
 import { OUTSIDE_VOCABULARY, type Universe } from "../../../src/simulate/space/universe.ts";
 
@@ -135,3 +132,16 @@ function startSample(
     time: SOME_TIME,
   };
 }
+
+/**
+ * The readers of requests of an operation. A side that has denied already evaluates no policies: what they can see does not matter there. Assertions
+ * read the keys' attributes in each side's vocabulary.
+ */
+function eyesOf(space: Space, operation: Operation, live: readonly boolean[], assertions: Sight): readonly Eyes[] {
+  const sides = space.sides.map(({ table, sightOf }, depth): Eyes => {
+    return { table, sight: live[depth] === true ? sightOf(operation) : BLIND };
+  });
+  return [...sides, ...space.sides.map(({ table }) => ({ table, sight: assertions }))];
+}
+
+const BLIND: Eyes["sight"] = { sees: () => false, seesAllOf: () => false, distinguishes: () => false };

@@ -10,7 +10,7 @@ import { applyPreferences, orderCandidates } from "../../../src/decide/narrow.ts
 import { Trace } from "../../../src/decide/trace.ts";
 import { identityOf } from "../../../src/simulate/decide-sample.ts";
 import type { SampleRequest } from "../../../src/simulate/sample-request.ts";
-import { joinedNames } from "../../../src/simulate/space/blocks.ts";
+import { joinedNames } from "../../../src/simulate/space/levels.ts";
 import type { Sight } from "../../../src/simulate/space/readers.ts";
 
 /** One side, looked at for one workspace and route. */

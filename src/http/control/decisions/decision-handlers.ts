@@ -14,7 +14,7 @@ import type { Decider } from "../../../decide/decider.ts";
 import type { DecisionRecord } from "../../../evidence/record.ts";
 import { readEvidenceSample, type EvidenceSample } from "../../../simulate/evidence/evidence-sample.ts";
 import { explain } from "../../../simulate/explain/explanation.ts";
-import { sampleQuestionOf } from "../../../simulate/explain/sample-question.ts";
+import { sampleQuestionOf } from "../../../simulate/decide-sample.ts";
 
 const ID = /^(?:req|dec)_([0-9a-f]{32})$/;
 

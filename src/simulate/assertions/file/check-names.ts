@@ -3,7 +3,7 @@ import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { Path } from "../../../compile/authored/tree.ts";
 import type { ReportOf } from "../../../compile/findings/findings.ts";
 import { suggest } from "../../../compile/findings/suggest.ts";
-import type { OfSides } from "../assertion.ts";
+import type { OfSides } from "../../sample-request.ts";
 import type {
   CaseRequest,
   DenialSelector,

@@ -1,7 +1,8 @@
 import type { ReportOf } from "../../../compile/findings/findings.ts";
 import type { Path } from "../../../compile/authored/tree.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import type { AssertionSide, OfSides } from "../assertion.ts";
+import type { AssertionSide } from "../assertion.ts";
+import type { OfSides } from "../../sample-request.ts";
 import type { CaseExpectation, DecisionDemand, AuthoredAssertion, AuthoredAssertions, AuthoredCase } from "./schema.ts";
 import { lastMoment } from "../waiver.ts";
 import { NameCheck } from "./check-names.ts";

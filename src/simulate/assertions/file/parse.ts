@@ -4,7 +4,8 @@ import { reportLiteralSecrets } from "../../../compile/authored/literal-secrets.
 import { type Complaints, pathOf, reportShapeError } from "../../../compile/authored/shape-errors.ts";
 import { normaliseText } from "../../../compile/authored/text.ts";
 import { type ConfigNode, keyPosition, plainValue } from "../../../compile/authored/tree.ts";
-import type { Assertions, AssertionSide, OfSides } from "../assertion.ts";
+import type { Assertions, AssertionSide } from "../assertion.ts";
+import type { OfSides } from "../../sample-request.ts";
 import { checkAssertions } from "./check.ts";
 import { AssertionFindings, type AssertionCode } from "./codes.ts";
 import { normaliseAssertions } from "./normalise.ts";

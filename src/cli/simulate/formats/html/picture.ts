@@ -4,6 +4,7 @@ import { numberText } from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";
 import { effectsOf, type Effect } from "../screen/effects.ts";
 import { html, NOTHING, visible, type Markup } from "./markup.ts";
+import { OTHER_SIDE, type SideName } from "../../../../simulate/sample-request.ts";
 
 const ROW = 26;
 const TOP = 34;
@@ -54,9 +55,9 @@ interface End {
 
 const SIGNS: Readonly<Record<Mark, string>> = { same: "", gained: "+ ", lost: "− " };
 
-function endsOf(group: ChangeGroup, side: "base" | "head"): readonly End[] {
+function endsOf(group: ChangeGroup, side: SideName): readonly End[] {
   const { plan, denial } = group[side];
-  const other = group[side === "base" ? "head" : "base"].plan;
+  const other = group[OTHER_SIDE[side]].plan;
   const mark = ({ endpoint }: CandidateReport): Mark =>
     other.some((there) => there.endpoint === endpoint) ? "same" : side === "head" ? "gained" : "lost";
   if (denial !== null) return [{ text: `refused: ${denial.policy}`, mark: side === "head" ? "lost" : "same" }];

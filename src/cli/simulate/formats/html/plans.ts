@@ -3,6 +3,7 @@ import { numberText } from "../../../terminal/amounts.ts";
 import { commonSubsequence, sharingText } from "../wording/results.ts";
 import { code } from "./names.ts";
 import { html, NOTHING, type Markup } from "./markup.ts";
+import type { OfSides } from "../../../../simulate/sample-request.ts";
 
 type Mark = "kept" | "added" | "removed" | "moved" | "changed";
 
@@ -17,7 +18,7 @@ const SIGN_OF_MARK: Readonly<Record<Mark, string>> = { kept: "", added: "+", rem
 export function markCandidates(
   base: readonly CandidateReport[],
   head: readonly CandidateReport[],
-): { readonly base: readonly MarkedCandidate[]; readonly head: readonly MarkedCandidate[] } {
+): OfSides<readonly MarkedCandidate[]> {
   const steady = longestCommonOrder(base, head);
   const marksFrom = (candidates: readonly CandidateReport[], others: readonly CandidateReport[], absent: Mark) =>
     candidates.map((candidate): MarkedCandidate => {

@@ -38,25 +38,14 @@ export function headlineOfSeveral(causes: readonly CauseReport[]): string {
 
 const CHANGED = { added: "is new", removed: "is removed", changed: "is changed" } as const;
 
-const KINDS: Readonly<Record<ChangedEntry["kind"], string>> = {
-  region_group: "region group",
-  provider: "provider",
-  model: "model",
-  endpoint: "endpoint",
-  route: "route",
-  workspace: "workspace",
-  policy: "policy",
-  policy_setting: "setting of policies",
-  vocabulary: "vocabulary",
-  assertion: "assertion",
-  overlay: "overlay",
-  setting: "setting",
-};
+function kindText(kind: ChangedEntry["kind"]): string {
+  return kind === "policy_setting" ? "setting of policies" : kind.replace("_", " ");
+}
 
 /** "providers.openai-us.base_url: A → B", "endpoint gpt-5-us is new". */
 export function entryText({ path, kind, subject, change, before, after }: ChangedEntry): string {
   if (before !== null && after !== null) return `${path}: ${itemsText(before, after) ?? `${before} → ${after}`}`;
-  if (before === null && after === null) return `${KINDS[kind]} ${subject} ${CHANGED[change]}`;
+  if (before === null && after === null) return `${kindText(kind)} ${subject} ${CHANGED[change]}`;
   if (kind === "policy") return `policy ${subject}: line ${after === null ? `removed: ${before}` : `added: ${after}`}`;
   return after === null ? `${path} is removed, it was ${before}` : `${path} is set to ${after}`;
 }
@@ -90,8 +79,8 @@ function renameText(
   { kind, from, to, distinguished_by: policies = [] }: CauseReport["renames"][number],
   { groups, renamed_groups: same }: CauseReport,
 ): string {
-  const title = `${KINDS[kind]} ${from} is renamed ${to}`;
-  if (policies.length > 0) return `${title}, which is another ${KINDS[kind]} for policy ${policies.join(", ")}`;
+  const title = `${kindText(kind)} ${from} is renamed ${to}`;
+  if (policies.length > 0) return `${title}, which is another ${kindText(kind)} for policy ${policies.join(", ")}`;
   if (kind === "route") return `${title}: requests that name ${from} are refused from now on`;
   if (kind === "workspace") return `${title}: keys of ${from} are refused from now on`;
   if (same.length === groups.length) return `${title}; nothing else changes`;
@@ -102,7 +91,9 @@ function renameText(
 export function replacedText([came, gone]: CauseReport["entries"]): string | null {
   if (came === undefined || gone === undefined || came.kind !== gone.kind) return null;
   const isPair = came.change === "added" && gone.change === "removed" && came.before !== null && came.after !== null;
-  return isPair ? `${KINDS[came.kind]} ${came.subject} replaces ${gone.subject}: ${came.before} → ${came.after}` : null;
+  return isPair
+    ? `${kindText(came.kind)} ${came.subject} replaces ${gone.subject}: ${came.before} → ${came.after}`
+    : null;
 }
 
 function routeText(entry: ChangedEntry, cause: CauseReport, report: ReportModel): string {

@@ -1,0 +1,189 @@
+import type { BudgetStep } from "../../canon/budget-step.ts";
+import type { PolicyTime } from "../../canon/policy.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { perScalar, type ScalarMember } from "../request-scalars.ts";
+import type { SampleRequest } from "../sample-request.ts";
+import type { Sight } from "./readers.ts";
+import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "./universe.ts";
+
+/** The members of a sample that only policies and assertions read. */
+export type PolicyOnly = Pick<SampleRequest, ScalarMember | "key" | "time" | "budget">;
+
+/** What a reader sees of a key's attributes: a name outside the side's vocabulary reads `other`. */
+export interface Eyes {
+  readonly sight: Pick<Sight, "sees" | "seesAllOf" | "distinguishes">;
+  readonly table: Pick<RoutingTable, "vocabulary">;
+}
+
+/** One member of a request that only policies and assertions read, as a level of a diagram. */
+export interface Level {
+  /** As reports name the dimension; every label is a level of its own, `key_labels`. */
+  readonly name: string;
+  /** The values, as text; of a label: absent, then present. */
+  readonly values: readonly string[];
+  /** What a reader sees of a value: the same text for values that it does not distinguish. */
+  readonly seen: (eyes: Eyes, value: number) => string;
+  readonly set: (sample: PolicyOnly, value: number) => PolicyOnly;
+}
+
+/** The dimension of labels. */
+export const KEY_LABELS = "key_labels";
+
+/** The levels of an operation. The last label comes first, so that of two sets the one with earlier labels is the plainer path. */
+export function levelsOf(universe: Universe, own: OperationUniverse): readonly Level[] {
+  return [
+    ...perScalar((member, { name }) =>
+      level<string | boolean>(
+        name,
+        own[member],
+        (eyes, value) => seenScalar(eyes, `input.request.${name}`, value),
+        (sample, value) => ({ ...sample, [member]: value }),
+      ),
+    ),
+    level(
+      "environment",
+      universe.environments,
+      ({ sight, table }, name) =>
+        seenName(sight, "input.key.environment", knownName(table.vocabulary.environments, name)),
+      (sample, environment) => ({ ...sample, key: { ...sample.key, environment } }),
+    ),
+    level(
+      "workload",
+      universe.workloads,
+      ({ sight, table }, name) => seenName(sight, "input.key.workload", knownName(table.vocabulary.workloads, name)),
+      // A key without a workload is one of those outside of the vocabulary, and the one that a reader expects.
+      (sample, workload) => ({
+        ...sample,
+        key: { ...sample.key, workload: workload === OUTSIDE_VOCABULARY ? "" : workload },
+      }),
+    ),
+    level(
+      "owner",
+      universe.owners,
+      ({ sight, table }, name) => seenName(sight, "input.key.owner", knownName(table.vocabulary.owners ?? [], name)),
+      setOwner,
+    ),
+    ...universe.labels.toReversed().map(labelLevel),
+    level("budget", universe.budgets, ({ sight }, step) => seenName(sight, BUDGET, step), setBudget),
+    level(
+      "time",
+      universe.times,
+      seenTime,
+      (sample, time: PolicyTime) => ({ ...sample, time }),
+      ({ day, hour }) => `${day} ${hour}`,
+    ),
+  ];
+}
+
+/** What readers see of the values of one dimension. */
+interface SeenDimension {
+  readonly name: string;
+  readonly values: number;
+  readonly distinguished: number;
+}
+
+/**
+ * How many values of each dimension some readers distinguish; of labels how many names there are, and as `distinguished` the logarithm to base 2 of their
+ * sets, which may be too many to write down.
+ */
+export function seenDimensions(
+  universe: Universe,
+  own: OperationUniverse,
+  eyes: readonly Eyes[],
+): readonly SeenDimension[] {
+  const found = levelsOf({ ...universe, labels: [] }, own).map(({ name, values, seen }) => {
+    const texts = values.map((_, value) => JSON.stringify(eyes.map((one) => seen(one, value))));
+    return { name, values: values.length, distinguished: new Set(texts).size };
+  });
+  const labels = { name: KEY_LABELS, values: universe.labels.length, distinguished: labelBits(universe.labels, eyes) };
+  return found.toSpliced(-LEVELS_AFTER_LABELS, 0, labels);
+}
+
+/** Budget and time. */
+const LEVELS_AFTER_LABELS = 2;
+
+function labelLevel(label: string): Level {
+  return {
+    name: KEY_LABELS,
+    values: ["", label],
+    seen: ({ sight, table }, value) =>
+      value === 1 && table.vocabulary.labels.includes(label) ? seenName(sight, "input.key.labels", label) : "",
+    set: (sample, value) =>
+      value === 0 ? sample : { ...sample, key: { ...sample.key, labels: [label, ...sample.key.labels] } },
+  };
+}
+
+function level<Value>(
+  name: string,
+  values: readonly Value[],
+  seen: (eyes: Eyes, value: Value) => string,
+  set: (sample: PolicyOnly, value: Value) => PolicyOnly,
+  shown: (value: Value) => string = String,
+): Level {
+  const at = (index: number): Value => {
+    const value = values[index];
+    if (value === undefined) throw new RangeError(`levels: ${name} has no value ${index}`);
+    return value;
+  };
+  return {
+    name,
+    values: values.map(shown),
+    seen: (eyes, value) => seen(eyes, at(value)),
+    set: (sample, value) => set(sample, at(value)),
+  };
+}
+
+function labelBits(labels: readonly string[], eyes: readonly Eyes[]): number {
+  const alike = new Map<string, number>();
+  let bits = 0;
+  for (const label of labels) {
+    const { seen } = labelLevel(label);
+    const texts = eyes.map((one) => seen(one, 1));
+    if (texts.some((text) => text.startsWith("="))) bits += 1;
+    else if (texts.some((text) => text !== "")) alike.set(texts.join("/"), (alike.get(texts.join("/")) ?? 0) + 1);
+  }
+  for (const count of alike.values()) bits += Math.log2(count + 1);
+  return bits;
+}
+
+/** Where policies read it. */
+const BUDGET = "input.budget.remaining";
+
+/** A sample of a caller with so much left; `unlimited` is a caller without a budget. */
+function setBudget({ budget: _replaced, ...sample }: PolicyOnly, budget: BudgetStep): PolicyOnly {
+  return budget === "unlimited" ? sample : { ...sample, budget };
+}
+
+/** A sample of a key with this owner; {@link OUTSIDE_VOCABULARY} is no owner in particular. */
+function setOwner(sample: PolicyOnly, owner: string): PolicyOnly {
+  const { owner: _replaced, ...key } = sample.key;
+  return { ...sample, key: owner === OUTSIDE_VOCABULARY ? key : { ...key, owner } };
+}
+
+/** A multiset as text: the order of the names does not matter. */
+export function joinedNames(text: string, name: string): string {
+  if (name === "") return text;
+  return text === "" ? name : [...text.split("\n"), name].toSorted().join("\n");
+}
+
+/** What a reader sees of a name: nothing, that there is one, or which. */
+function seenName(sight: Eyes["sight"], path: string, name: string): string {
+  if (!sight.sees(path)) return "";
+  if (sight.distinguishes(path, name)) return `=${name}`;
+  return sight.seesAllOf(path) ? "~" : "";
+}
+
+/** A name as a side's policies read it. */
+function knownName(vocabulary: readonly string[], name: string): string {
+  return vocabulary.includes(name) ? name : OUTSIDE_VOCABULARY;
+}
+
+/** Of two values, who sees one of them knows which. */
+function seenScalar({ sight }: Eyes, path: string, value: string | boolean): string {
+  return typeof value === "string" ? seenName(sight, path, value) : sight.sees(path) ? String(value) : "";
+}
+
+/** Day and hour are few: who reads one sees all of it. */
+function seenTime({ sight }: Eyes, { day, hour }: PolicyTime): string {
+  return `${sight.sees("input.time.day") ? day : ""}/${sight.sees("input.time.hour") ? hour : ""}`;
+}
