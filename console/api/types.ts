@@ -20,7 +20,7 @@ import type { POLICY_SHADOW } from "../../src/http/contract/policies/policy-shad
 import type { HEALTH, STATUS } from "../../src/http/contract/service-schemas.ts";
 import type { DECISION, DECISION_EXPLANATION, DECISION_LIST } from "../../src/http/contract/decision-schemas.ts";
 import type { SPEND } from "../../src/governance/spend-answer.ts";
-import type { GOVERNANCE_SUMMARY } from "../../src/http/contract/summary-answer-schema.ts";
+import type { GOVERNANCE_SUMMARY } from "../../src/governance/summary-answer.ts";
 
 type Answer<Schema> = ValueOf<Schema, object, "open">;
 

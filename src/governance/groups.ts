@@ -1,9 +1,15 @@
 import { asIdentifier, type Identifier } from "../evidence/record.ts";
 import { Cell, encodedCount } from "./cell.ts";
 import type { Dimension, Grouping } from "./dimensions.ts";
-import { endpointMeasures, requestMeasures, verdictMeasures, type Measures } from "./measures.ts";
+import {
+  endpointMeasures,
+  requestMeasures,
+  verdictMeasures,
+  type Measures,
+  spendMeasures,
+  type SpendMeasures,
+} from "./measures.ts";
 import { readLabels, ShadowCounts } from "./shadow-counts.ts";
-import { spendMeasures, type SpendMeasures } from "./spend-measures.ts";
 import { formatHour } from "./window.ts";
 
 /** Groups, and lines of a list, that are given at most; the largest ones. */

@@ -52,7 +52,7 @@ export class ShadowCounts {
         {
           policy,
           revision,
-          ...shadowMeasures(cell, cell.get("judged")),
+          ...shadowMeasures(cell),
           verdicts: this.#verdicts(policy, revision, limit),
         },
       ];

@@ -1,18 +1,48 @@
 import type { Identifier } from "../evidence/record.ts";
-import type { ShadowMeasures } from "./measures.ts";
+import type { ShadowFigures } from "../lifecycle/records.ts";
+import { Cell } from "./cell.ts";
+import type { Facet } from "./increments.ts";
+import { shadowMeasures, type ShadowMeasures } from "./measures.ts";
+import { HOUR } from "./roll-up.ts";
 import { readLabels } from "./shadow-counts.ts";
-import {
-  addCell,
-  addSum,
-  emptySum,
-  revisionCells,
-  type CountedRevision,
-  type CountSource,
-  type ShadowSum,
-} from "./shadow-figures.ts";
+import type { SummaryStore } from "./summary-store.ts";
 
 /** Most lines of a list; the others are added up under `null`. */
 export const MAXIMUM_LINES = 1_000;
+
+/** A revision whose counts are wanted. */
+interface CountedRevision {
+  readonly policy: string;
+  readonly revision: number;
+  /** When the revision was first seen, milliseconds since the epoch: it has no counts from before. */
+  readonly firstSeen: number;
+}
+
+/**
+ * Verdicts of a revision in shadow, over all workspaces and all hours in which it was evaluated. A candidate that comes back keeps its earlier hours.
+ *
+ * @param revision its number, as the policy log gives it. @param since when it entered its slot, milliseconds since the epoch; given back.
+ * @param now likewise. @param firstSeen likewise; hours before it are not read. @throws {StoreUnavailableError}
+ */
+export async function shadowFigures(
+  source: SummaryStore,
+  policy: string,
+  revision: number,
+  since: number,
+  now: number,
+  firstSeen: number = since,
+): Promise<ShadowFigures> {
+  const sum = new Cell();
+  const counted = { policy, revision, firstSeen };
+  for (const workspace of await source.workspaces()) {
+    for await (const { more, cell } of revisionCells(source, "shadow", workspace, counted, now)) {
+      // Cells with a constraint hold verdicts: a request that fails two constraints would count twice.
+      if (more === null) sum.addEncoded(cell);
+    }
+  }
+  const { judged, would_deny, newly_denied, would_narrow, indeterminate } = shadowMeasures(sum);
+  return { since, judged, wouldDeny: would_deny, newlyDenied: newly_denied, wouldNarrow: would_narrow, indeterminate };
+}
 
 /** The reader of a report. */
 export interface ShadowReader {
@@ -55,12 +85,12 @@ export function shadowReader(
 
 /** Adds up the counts of one revision. @param now milliseconds since the epoch. @throws {StoreUnavailableError} */
 export async function shadowCountReport(
-  source: CountSource,
+  source: SummaryStore,
   revision: CountedRevision,
   reader: ShadowReader,
   now: number,
 ): Promise<ShadowCountReport> {
-  const totals = emptySum();
+  const totals = new Cell();
   const [byConstraint, byRoute, byWorkspace] = [new Lines(), new Lines(), new Lines()];
   for (const workspace of await source.workspaces()) {
     const isSeen = reader.seesAll || workspace === reader.workspace;
@@ -69,7 +99,7 @@ export async function shadowCountReport(
         byConstraint.add(more, cell);
         continue;
       }
-      addCell(totals, cell);
+      totals.addEncoded(cell);
       byWorkspace.add(JSON.stringify([isSeen ? workspace : null]), cell);
     }
     for await (const { more, cell } of revisionCells(source, "shadow_route", workspace, revision, now)) {
@@ -77,17 +107,42 @@ export async function shadowCountReport(
       byRoute.add(isSeen && more !== null ? more : UNNAMED, cell);
     }
   }
-  const routed = byRoute.judged;
   return {
-    ...totals,
+    ...shadowMeasures(totals),
     by_constraint: byConstraint.finish(([constraint = null, reason = null], sum) => {
-      const { would_deny, newly_denied, would_narrow, indeterminate } = sum;
-      return { constraint, reason, would_deny, newly_denied, would_narrow, indeterminate };
+      const { judged: _, ...said } = sum;
+      return { constraint, reason, ...said };
     }),
     by_route: byRoute.finish(([route = null], sum) => ({ route, ...sum })),
-    judged_without_route: Math.max(0, totals.judged - routed),
+    judged_without_route: Math.max(0, totals.get("judged") - byRoute.judged),
     by_workspace: byWorkspace.finish(([workspace = null], sum) => ({ workspace, ...sum })),
   };
+}
+
+/** A cell of a revision, and the labels that follow policy and revision, as JSON: `null` where there are none. */
+interface RevisionCell {
+  readonly more: string | null;
+  readonly cell: Uint8Array;
+}
+
+/** A revision's cells of one workspace. Labels are compared as text: parsing those of all other revisions would take longer than reading them. */
+async function* revisionCells(
+  source: Pick<SummaryStore, "read">,
+  facet: Extract<Facet, "shadow" | "shadow_route">,
+  workspace: string | null,
+  { policy, revision, firstSeen }: CountedRevision,
+  now: number,
+): AsyncGenerator<RevisionCell> {
+  // An hour more on both sides: another replica's clock may differ, and no other hour has this revision's cells.
+  const hours = { from: Math.max(0, Math.floor(firstSeen / HOUR) - 1), until: Math.floor(now / HOUR) + 2 };
+  const own = JSON.stringify([policy, `r${revision}`]);
+  const longer = `${own.slice(0, -1)},`;
+  for await (const rows of source.read({ workspace, facet, ...hours })) {
+    for (const { labels, cell } of rows) {
+      if (labels === own) yield { more: null, cell };
+      else if (labels.startsWith(longer)) yield { more: `[${labels.slice(longer.length)}`, cell };
+    }
+  }
 }
 
 /** Labels of what is not named. */
@@ -95,37 +150,35 @@ const UNNAMED = "[null]";
 
 /** Sums by labels, as JSON. */
 class Lines {
-  readonly #sums = new Map<string, ShadowSum>();
+  readonly #sums = new Map<string, Cell>();
 
   add(labels: string, cell: Uint8Array): void {
-    addCell(this.#at(labels), cell);
+    const sum = this.#sums.get(labels) ?? new Cell();
+    sum.addEncoded(cell);
+    this.#sums.set(labels, sum);
   }
 
   get judged(): number {
-    let judged = 0;
-    for (const sum of this.#sums.values()) judged += sum.judged;
-    return judged;
+    return this.#sums.values().reduce((judged, sum) => judged + sum.get("judged"), 0);
   }
 
   finish<Line>(line: (labels: readonly (Identifier | null)[], sum: ShadowMeasures) => Line): readonly Line[] {
-    const rest =
-      this.#sums.size > MAXIMUM_LINES ? [...this.#sums].toSorted(mostDeniedFirst).slice(MAXIMUM_LINES - 1) : [];
+    const rest = this.#sums.size > MAXIMUM_LINES ? this.#sorted().slice(MAXIMUM_LINES - 1) : [];
     for (const [labels, sum] of rest) {
       this.#sums.delete(labels);
-      addSum(this.#at(UNNAMED), sum);
+      this.add(UNNAMED, sum.encode());
     }
-    return [...this.#sums].toSorted(mostDeniedFirst).map(([labels, sum]) => line(readLabels(labels), sum));
+    return this.#sorted().map(([labels, sum]) => line(readLabels(labels), shadowMeasures(sum)));
   }
 
-  #at(labels: string): ShadowSum {
-    const known = this.#sums.get(labels) ?? emptySum();
-    this.#sums.set(labels, known);
-    return known;
+  #sorted(): readonly [string, Cell][] {
+    return [...this.#sums].toSorted(mostDeniedFirst);
   }
 }
 
-function mostDeniedFirst([leftName, left]: [string, ShadowSum], [rightName, right]: [string, ShadowSum]): number {
-  const order = ["newly_denied", "would_deny", "would_narrow", "indeterminate", "judged"] as const;
-  for (const name of order) if (left[name] !== right[name]) return right[name] - left[name];
+function mostDeniedFirst([leftName, left]: [string, Cell], [rightName, right]: [string, Cell]): number {
+  for (const name of ["newly_denied", "would_deny", "would_narrow", "indeterminate", "judged"] as const) {
+    if (left.get(name) !== right.get(name)) return right.get(name) - left.get(name);
+  }
   return leftName < rightName ? -1 : 1;
 }

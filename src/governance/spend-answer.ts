@@ -1,7 +1,7 @@
 import type { JsonValue } from "../canon/json.ts";
 import { INSTANT, TEXT, type ValueOf, whole } from "../canon/json/schema.ts";
 import { SPEND_DIMENSIONS, type Dimension, type Grouping } from "./dimensions.ts";
-import { SPEND_MEASURES, type SpendMeasures } from "./spend-measures.ts";
+import { SPEND_MEASURES, type SpendMeasures } from "./measures.ts";
 import type { Summary } from "./summarise.ts";
 import { onlyOne } from "./summary-answer.ts";
 import { formatHour, type Window } from "./window.ts";

@@ -3,15 +3,14 @@ import { Cell, encodedCount } from "./cell.ts";
 import type { Grouping } from "./dimensions.ts";
 import { Groups, MAXIMUM_GROUPS, type Group } from "./groups.ts";
 import type { Facet, RollUpRow } from "./increments.ts";
-import { requestMeasures, type Measures } from "./measures.ts";
-import { spendMeasures, type SpendMeasures } from "./spend-measures.ts";
+import { requestMeasures, type Measures, spendMeasures, type SpendMeasures } from "./measures.ts";
 import { readLabels, ShadowCounts, type ShadowPolicy } from "./shadow-counts.ts";
 
 /** Cells by facet, pages of them: the store's `read` for some workspaces and one window. */
 type CellSource = (facet: Facet) => AsyncIterable<readonly RollUpRow[]>;
 
 /** Requests that were denied or refused for one and the same reason. */
-export interface VerdictLine {
+interface VerdictLine {
   readonly policy: Identifier | null;
   readonly constraint: Identifier | null;
   readonly reason_code: Identifier | null;

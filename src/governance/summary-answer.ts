@@ -1,52 +1,122 @@
-import { type PolicyIdentity, formatRevision, type PolicySlot } from "../canon/policy.ts";
+import { COUNT, INSTANT, NULLABLE_TEXT, TEXT, whole, wholeOrNull, type ValueOf } from "../canon/json/schema.ts";
+import { type PolicyIdentity, formatRevision, REVISION_PATTERN } from "../canon/policy.ts";
 import { asIdentifier, type Identifier } from "../evidence/record.ts";
-import type { Dimension, Grouping } from "./dimensions.ts";
-import type { Measures } from "./measures.ts";
-import type { StoredPolicy, StoredSlot } from "./stored-policies.ts";
+import { contentOf, type PolicyStates, type PolicyStatus } from "../lifecycle/policy-states.ts";
+import { DIMENSIONS, type Grouping } from "./dimensions.ts";
+import { MEASURES, SHADOW_VERDICTS, type Measures } from "./measures.ts";
 import { RELATIVE_ERROR } from "./quantile-sketch.ts";
 import { HOUR } from "./roll-up.ts";
-import type { ShadowPolicy } from "./shadow-counts.ts";
 import type { Group } from "./groups.ts";
-import type { Summary, VerdictLine } from "./summarise.ts";
+import type { Summary } from "./summarise.ts";
 import { formatHour, type Window } from "./window.ts";
+
+const nullableRevision = { type: ["string", "null"], pattern: REVISION_PATTERN } as const;
+
+/** What the policy log has in a slot. */
+function slotSchema(description: string) {
+  const since = { ...INSTANT, type: ["string", "null"], description: "When it entered the slot." } as const;
+  return wholeOrNull(
+    { revision: nullableRevision, digest: TEXT, content: { enum: ["rules", "removal"] }, since },
+    description,
+  );
+}
+
+export const GOVERNANCE_SUMMARY = {
+  title: "GovernanceSummary",
+  ...whole(
+    {
+      object: { const: "governance.summary" },
+      version: { const: 1 },
+      workspace: { ...NULLABLE_TEXT, description: "`null` where several are counted." },
+      workspaces: { type: "array", items: TEXT, description: "Whose requests are counted." },
+      window: whole({
+        start: INSTANT,
+        end: INSTANT,
+        complete_until: { ...INSTANT, description: "Numbers of the hours before it do not change any more." },
+      }),
+      group_by: { type: "array", items: { enum: DIMENSIONS } },
+      relative_error: { type: "number", description: "How far percentiles may be from the exact ones." },
+      totals: MEASURES,
+      groups: {
+        type: "array",
+        items: whole({
+          group: { type: "object", additionalProperties: NULLABLE_TEXT, description: "Days and hours are in UTC." },
+          ...MEASURES.properties,
+        }),
+      },
+      truncated: { type: "boolean", description: "There are more groups; these have the most requests." },
+      verdicts: {
+        type: "array",
+        items: whole({
+          policy: NULLABLE_TEXT,
+          constraint: NULLABLE_TEXT,
+          reason_code: NULLABLE_TEXT,
+          denied: COUNT,
+          refused: COUNT,
+        }),
+      },
+      shadows: {
+        type: "array",
+        items: whole({
+          policy: TEXT,
+          revision: TEXT,
+          judged: COUNT,
+          ...SHADOW_VERDICTS,
+          verdicts: {
+            type: "array",
+            items: whole({ constraint: NULLABLE_TEXT, reason_code: NULLABLE_TEXT, ...SHADOW_VERDICTS }),
+          },
+        }),
+      },
+      policies: {
+        type: "array",
+        items: whole({
+          id: TEXT,
+          slots: {
+            type: "array",
+            items: whole({ slot: { enum: ["enforced", "candidate"] }, revision: nullableRevision, digest: TEXT }),
+          },
+          stored: wholeOrNull(
+            {
+              enforced: slotSchema("Enforced content; `null`: none."),
+              candidate: slotSchema("Content in shadow; `null`: none."),
+            },
+            "Status of the policy in the policy log; `null`: none.",
+          ),
+          drift: {
+            enum: ["digest", "slot", "not_loaded", "not_stored", null],
+            description:
+              "How the policies in this process differ from the policy log; within a second of a change they are equal.",
+          },
+        }),
+      },
+      table_revision: NULLABLE_TEXT,
+      evidence: whole({ head: wholeOrNull({ hash: TEXT }, "The newest row of the evidence log, of all workspaces.") }),
+    },
+    "Operational evidence of the key's workspace, or of all that the caller may read, without content. Not a bill.",
+  ),
+} as const;
+
+/** Text of an answer is never free text: it is what `asIdentifier` made. */
+type Identified<Value> = Value extends string
+  ? string extends Value
+    ? Identifier
+    : Value
+  : Value extends readonly (infer Item)[]
+    ? readonly Identified<Item>[]
+    : Value extends object
+      ? { readonly [Name in keyof Value]: Identified<Value[Name]> }
+      : Value;
 
 /**
  * What `GET /v1/governance/summary` answers. Enum values, numbers and closed lists: `test/governance/summary-answer.test-d.ts`
  * proves that no member takes free text. No money: it is operational evidence, and no bill.
  */
-export interface SummaryAnswer {
-  readonly object: "governance.summary";
-  readonly version: 1;
-  /** `null`: requests without an accepted key, or of several workspaces. */
-  readonly workspace: Identifier | null;
-  /** Whose requests are counted; empty for those without an accepted key. */
-  readonly workspaces: readonly Identifier[];
-  readonly window: {
-    /** RFC 3339; whole hours, so possibly more than requested. */
-    readonly start: Identifier;
-    readonly end: Identifier;
-    /** Before it every hour is over and every request has ended: those numbers do not change any more. Before `start` where that can be said of no hour of the window. */
-    readonly complete_until: Identifier;
-  };
-  readonly group_by: readonly Dimension[];
-  /** How far percentiles may be from the exact ones, as a share of them. */
-  readonly relative_error: number;
-  readonly totals: Measures;
-  readonly groups: readonly AnswerGroup[];
-  /** There are more groups than are given; these have the most requests. */
-  readonly truncated: boolean;
-  /** Why requests were denied and refused, over the whole window. */
-  readonly verdicts: readonly VerdictLine[];
-  /** What revisions in shadow would have done, over the whole window. */
-  readonly shadows: readonly ShadowPolicy[];
-  readonly policies: readonly AnswerPolicy[];
-  /** `null` where no table is loaded, as on the command line. */
-  readonly table_revision: Identifier | null;
-  /** No position: it counts the requests of all workspaces. */
-  readonly evidence: { readonly head: { readonly hash: Identifier } | null };
-}
-
-type AnswerGroup = Measures & Pick<Group, "group">;
+export type SummaryAnswer = Omit<Identified<ValueOf<typeof GOVERNANCE_SUMMARY>>, "groups"> & {
+  readonly groups: readonly (Measures & Pick<Group, "group">)[];
+};
+type AnswerPolicy = SummaryAnswer["policies"][number];
+type AnswerSlot = NonNullable<AnswerPolicy["stored"]>["enforced"];
 
 /** The members of the answer besides the counts. */
 export interface SummaryContext {
@@ -101,33 +171,6 @@ export function onlyOne(workspaces: readonly string[]): Identifier | null {
   return first === undefined || others.length > 0 ? null : asIdentifier(first);
 }
 
-/** A policy in a summary. */
-interface AnswerPolicy {
-  readonly id: Identifier;
-  /** What the process that answers decides with. */
-  readonly slots: readonly {
-    readonly slot: PolicySlot;
-    readonly revision: Identifier | null;
-    readonly digest: Identifier;
-  }[];
-  /** Its slot in the store; `null` where the store has none. */
-  readonly stored: { readonly enforced: AnswerSlot | null; readonly candidate: AnswerSlot | null } | null;
-  /**
-   * How the policies that the process runs differ from those in the store. `digest`: another content; `slot`: the same contents in other slots;
-   * `not_loaded`, `not_stored`: only one of them has it. `null`: they agree, as they do within a second of a change.
-   */
-  readonly drift: "digest" | "slot" | "not_loaded" | "not_stored" | null;
-}
-
-interface AnswerSlot {
-  /** `r7`; `null` where no store has numbered the content. */
-  readonly revision: Identifier | null;
-  readonly digest: Identifier;
-  readonly content: "rules" | "removal";
-  /** RFC 3339: when it entered the slot; `null` where it was not recorded. */
-  readonly since: Identifier | null;
-}
-
 /**
  * Policies that are enforced or in shadow, in the process or in the store, sorted by id.
  *
@@ -159,7 +202,7 @@ function hasEnded({ enforced, candidate }: StoredPolicy): boolean {
   return candidate === null && enforced?.content !== "rules";
 }
 
-function answerSlot(slot: StoredSlot | null): AnswerSlot | null {
+function answerSlot(slot: StoredSlot | null): AnswerSlot {
   if (slot === null) return null;
   const { revision, digest, content, since } = slot;
   const entered = since === null ? null : asIdentifier(new Date(since).toISOString());
@@ -188,4 +231,37 @@ type SlotStatus = Pick<PolicyIdentity, "slot" | "digest">;
 function isSame(left: readonly SlotStatus[], right: readonly SlotStatus[], name: (one: SlotStatus) => string): boolean {
   const [own, others] = [left, right].map((list) => list.map(name).toSorted().join("\n"));
   return own === others;
+}
+
+/** The slots of a policy by the policy log, the same for every process. */
+export interface StoredPolicy {
+  readonly id: string;
+  /** `null`: nothing is enforced. */
+  readonly enforced: StoredSlot | null;
+  /** `null`: nothing is in shadow. */
+  readonly candidate: StoredSlot | null;
+}
+
+export interface StoredSlot {
+  readonly revision: number;
+  readonly digest: string;
+  /** `removal`: the policy's end, which evaluates nothing. */
+  readonly content: "rules" | "removal";
+  /** When it entered the slot, milliseconds since the epoch; `null` where it was not recorded. */
+  readonly since: number | null;
+}
+
+/** Every policy of the log that has something in a slot, sorted by id. */
+export function storedPolicies({ policies }: Pick<PolicyStates, "policies">): readonly StoredPolicy[] {
+  return [...policies.values()]
+    .map((status) => ({ id: status.id, enforced: slotOf(status, "enforced"), candidate: slotOf(status, "candidate") }))
+    .filter(({ enforced, candidate }) => enforced !== null || candidate !== null);
+}
+
+function slotOf(status: PolicyStatus, name: "enforced" | "candidate"): StoredSlot | null {
+  const state = status[name];
+  if (state === null) return null;
+  const { digest, since } = state;
+  const { revision, content } = contentOf(status, digest);
+  return { revision, digest, content, since };
 }

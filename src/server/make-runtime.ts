@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { EndpointTracker } from "../dispatch/endpoint-tracker.ts";
 import type { StopOrder, Revocations } from "../dispatch/stop-order.ts";
 import { stickyKeys } from "../dispatch/balance.ts";
-import { storedPolicies } from "../governance/stored-policies.ts";
-import type { CountSource } from "../governance/shadow-figures.ts";
+import { storedPolicies } from "../governance/summary-answer.ts";
+import type { SummaryStore } from "../governance/summary-store.ts";
 import type { Console } from "../http/console/console-port.ts";
 import { DeployedContract } from "../http/contract/deployed-contract.ts";
 import { newRequestId } from "../http/heads.ts";
@@ -58,7 +58,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
   const { environment, version, store, policies, keys, snapshots, state, tokens, telemetry } = parts;
   const contract = new DeployedContract();
   const turns = new SummaryTurns();
-  const read: CountSource["read"] = (query) => store.summary.read(query);
+  const read: SummaryStore["read"] = (query) => store.summary.read(query);
   return {
     snapshots,
     verify: keys.verify,

@@ -1,11 +1,44 @@
 import { chainHash, type ChainLink } from "../evidence/chain.ts";
-import type { PolicyLogRow } from "../lifecycle/policy-log-store.ts";
+import type { PolicyLogRow, PolicyLogStore } from "../lifecycle/policy-log-store.ts";
 
 /** The most rows of one reading or one append. */
 const MOST_ROWS = 10_000;
 
+/** What an engine does for the log of policies. */
+interface PolicyLogEngine extends Pick<PolicyLogStore, "append" | "content" | "head" | "keep"> {
+  /** Rows read at a time, so that other work of the engine does not wait. */
+  readonly page: number;
+  /** Rows after a position, in order. @param limit at most a page. */
+  readonly rows: (after: number, limit: number) => Promise<readonly PolicyLogRow[]>;
+}
+
+/** The log of policies over an engine: checks what it is given, reads in pages, and reports appends. */
+export function policyLogOver({ page, rows: readRows, ...engine }: PolicyLogEngine): PolicyLogStore {
+  const watchers = new PolicyLogWatchers(engine.head);
+  return {
+    ...engine,
+    async read(query) {
+      refuseLogRange(query);
+      const found: PolicyLogRow[] = [];
+      for (;;) {
+        const limit = Math.min(page, query.limit - found.length);
+        const rows = await readRows(found.at(-1)?.position ?? query.after, limit);
+        found.push(...rows);
+        if (rows.length < limit || found.length >= query.limit) return found;
+      }
+    },
+    async append(expected, rows) {
+      refuseUnchained(expected, rows);
+      const appended = await engine.append(expected, rows);
+      if (appended) watchers.publish(rows.at(-1) ?? expected);
+      return appended;
+    },
+    watch: (listener) => watchers.add(listener),
+  };
+}
+
 /** @throws {RangeError} for a limit or a position out of range */
-export function refuseLogRange({ after, limit }: { readonly after: number; readonly limit: number }): void {
+function refuseLogRange({ after, limit }: { readonly after: number; readonly limit: number }): void {
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > MOST_ROWS) {
     throw new RangeError("limit: give a whole number from 1 to 10,000");
   }
@@ -31,7 +64,7 @@ export function refuseUnchained(expected: ChainLink, rows: readonly PolicyLogRow
 const POLL = 400;
 
 /** Who wants to hear of appends. One look at the head serves them all; without listeners nothing is looked at. */
-export class PolicyLogWatchers {
+class PolicyLogWatchers {
   readonly #readHead: () => Promise<ChainLink>;
   readonly #listeners = new Set<() => void>();
   #reported: string | null = null;

@@ -1,8 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PolicyIdentity } from "../../src/canon/policy.ts";
-import { policyStates } from "../../src/governance/summary-answer.ts";
-import { storedPolicies, type StoredPolicy, type StoredSlot } from "../../src/governance/stored-policies.ts";
+import {
+  policyStates,
+  storedPolicies,
+  type StoredPolicy,
+  type StoredSlot,
+} from "../../src/governance/summary-answer.ts";
 import { actor, digestOf, file, LifecycleContext } from "../lifecycle/lifecycle-context.ts";
 
 const loaded = (slot: "enforced" | "candidate", digest: string, revision = 1): PolicyIdentity => ({

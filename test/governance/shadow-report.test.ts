@@ -3,14 +3,15 @@ import { describe, expect, it } from "vitest";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import { FACETS, Increments, type RollUpRow } from "../../src/governance/increments.ts";
 import { HOUR, rollUpDecision } from "../../src/governance/roll-up.ts";
-import { shadowFigures, type CountSource } from "../../src/governance/shadow-figures.ts";
 import {
+  shadowFigures,
   MAXIMUM_LINES,
   shadowCountReport,
   shadowReader,
   type ShadowCountReport,
 } from "../../src/governance/shadow-report.ts";
 import { decisionRecord } from "../store/records.ts";
+import type { SummaryStore } from "../../src/governance/summary-store.ts";
 import { readRows } from "./agreement.ts";
 import { countShadowReport } from "./brute-force.ts";
 import { FIRST_HOUR, HOURS, recordedRequests, WORKSPACES, type RecordedRequest } from "./random-records.ts";
@@ -26,7 +27,7 @@ function rowsOf(requests: readonly Pick<RecordedRequest, "decision">[]): readonl
   return whole.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() }));
 }
 
-function sourceOf(rows: readonly RollUpRow[]): CountSource {
+function sourceOf(rows: readonly RollUpRow[]): SummaryStore {
   const workspaces = [...new Set(rows.map(({ workspace }) => workspace))];
   return { read: readRows(rows), workspaces: () => Promise.resolve(workspaces) };
 }
@@ -96,7 +97,7 @@ describe("what a revision in shadow said", () => {
 
   it("is read from the hour before the revision was first seen, and not from before that", async () => {
     const hours: string[] = [];
-    const source: CountSource = {
+    const source: SummaryStore = {
       workspaces: () => Promise.resolve(["a"]),
       read: (query) => {
         hours.push(`${query.facet} ${query.from}-${query.until}`);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Budget } from "../../src/canon/limits.ts";
 import { cellOf } from "./cell-of.ts";
 import { spendCsv, type SpendAnswer } from "../../src/governance/spend-answer.ts";
-import { spendMeasures } from "../../src/governance/spend-measures.ts";
+import { spendMeasures } from "../../src/governance/measures.ts";
 import { budgetLines, type BudgetLine } from "../../src/limits/usage.ts";
 
 const NONE = {

@@ -1,5 +1,5 @@
 import { MAXIMUM_CSV_GROUPS, spendAnswer, spendCsv, type SpendAnswer } from "../../governance/spend-answer.ts";
-import type { SpendMeasures } from "../../governance/spend-measures.ts";
+import type { SpendMeasures } from "../../governance/measures.ts";
 import { MAXIMUM_GROUPS } from "../../governance/groups.ts";
 import { summarise } from "../../governance/summarise.ts";
 import { noArguments, readValue, TABLE_FORMATS, DATABASE_HELP, textFlags } from "../terminal/arguments.ts";

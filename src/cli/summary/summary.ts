@@ -1,7 +1,11 @@
-import { storedPolicies, type StoredPolicy } from "../../governance/stored-policies.ts";
+import {
+  storedPolicies,
+  type StoredPolicy,
+  summaryAnswer,
+  type SummaryAnswer,
+} from "../../governance/summary-answer.ts";
 import type { Grouping } from "../../governance/dimensions.ts";
 import { summarise } from "../../governance/summarise.ts";
-import { summaryAnswer, type SummaryAnswer } from "../../governance/summary-answer.ts";
 import type { Window } from "../../governance/window.ts";
 import { PolicyLogError } from "../../lifecycle/fold.ts";
 import { openLifecycle } from "../../lifecycle/open-lifecycle.ts";

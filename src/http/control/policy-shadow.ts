@@ -1,5 +1,5 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { CountSource } from "../../governance/shadow-figures.ts";
+import type { SummaryStore } from "../../governance/summary-store.ts";
 import { shadowCountReport, type ShadowReader, type ShadowCountReport } from "../../governance/shadow-report.ts";
 import {
   findExamples,
@@ -23,7 +23,7 @@ export const SHADOW_QUERY = {
 } as const;
 
 /** What a report is made of besides the policy log: of the store. */
-export interface ShadowSource extends CountSource {
+export interface ShadowSource extends SummaryStore {
   readonly evidence: ExampleLog;
   /** One report of a workspace at a time, and no summary beside it where they share these. */
   readonly turns: SummaryTurns;

@@ -11,8 +11,8 @@ import { DEFAULT_LINK_BOUNDS, PostgresLink, type LinkBounds } from "./link.ts";
 import { postgresPolicyLog } from "./policy-log.ts";
 import { parsePostgresUrl } from "./settings.ts";
 import { postgresSessions } from "./sessions.ts";
-import { RollUpFolder } from "./summary/fold.ts";
-import { postgresSummary } from "./summary/summary.ts";
+import { RollUpFolder } from "./roll-up-folder.ts";
+import { postgresSummary } from "./summary.ts";
 
 export interface PostgresStoreOptions {
   /** See {@link parsePostgresUrl}. Holds a password: it stands in no error and no log. */

@@ -1,7 +1,12 @@
 import type { LimitStore } from "../../limits/limit-store.ts";
 import type { EvidenceStore } from "../../evidence/evidence-store.ts";
 import type { KeyRecord, KeyStore } from "../../keys/key-store.ts";
+import type { SessionStore } from "../../keys/session-store.ts";
+import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
+import type { SummaryStore } from "../../governance/summary-store.ts";
 import type { Store } from "../port.ts";
+import { policyLogOver } from "../policy-log.ts";
+import { rollUpPages } from "../rows/roll-up-rows.ts";
 import { watchIssuers } from "../issuers.ts";
 import type { IssuerStore } from "../../keys/tokens/issuer-store.ts";
 import { IN_MEMORY } from "./database.ts";
@@ -11,10 +16,8 @@ import { encodeBatch } from "../batch/frames.ts";
 import { searchEvidence } from "../batch/search.ts";
 import { readEvidence, searchedLog } from "./evidence-reader.ts";
 import { evidenceLog } from "./log-requests.ts";
-import { policyLogStore } from "./policy-log-requests.ts";
+import { unpackRows } from "./roll-up-pages.ts";
 import type { WorkerStart } from "./protocol.ts";
-import { sessionStore } from "./session-requests.ts";
-import { summaryStore } from "./summary-store.ts";
 import { WorkerLink, type StoreThread } from "./worker-link.ts";
 
 interface SqliteStoreOptions {
@@ -160,6 +163,58 @@ function limitStore(link: WorkerLink): LimitStore {
     },
     async prune(now, limit) {
       return (await link.request({ operation: "limits.prune", now, limit }, "pruned")).count;
+    },
+  };
+}
+
+function sessionStore(link: WorkerLink): SessionStore {
+  return {
+    async create(record) {
+      await link.request({ operation: "sessions.create", record }, "done");
+    },
+    async find(digest) {
+      return (await link.request({ operation: "sessions.find", digest }, "session")).record;
+    },
+    async touch(digest, at) {
+      await link.request({ operation: "sessions.touch", digest, at }, "done");
+    },
+    async end(digest) {
+      await link.request({ operation: "sessions.end", digest }, "done");
+    },
+    async prune(now, idleSince) {
+      return (await link.request({ operation: "sessions.prune", now, idleSince }, "pruned")).count;
+    },
+  };
+}
+
+/** Rows read at a time: one page keeps the worker from writing evidence for a few milliseconds at most. */
+const PAGE = 1_000;
+
+function policyLogStore(link: WorkerLink): PolicyLogStore {
+  return policyLogOver({
+    page: PAGE,
+    head: async () => (await link.request({ operation: "policy_log.head" }, "head")).head,
+    rows: async (after, limit) =>
+      (await link.request({ operation: "policy_log.read", after, limit }, "policy_rows")).rows,
+    append: async (expected, rows) =>
+      (await link.request({ operation: "policy_log.append", expected, rows }, "policy_appended")).appended,
+    async keep(content) {
+      await link.request({ operation: "policy_log.keep", content }, "done");
+    },
+    content: async (digest) =>
+      (await link.request({ operation: "policy_log.content", digest }, "policy_content")).content,
+  });
+}
+
+function summaryStore(link: WorkerLink): SummaryStore {
+  return {
+    read: (query) =>
+      rollUpPages(query, PAGE, async (after) => {
+        const page = { ...query, after, limit: PAGE };
+        return unpackRows((await link.request({ operation: "summary.read", page }, "roll_ups")).rows, query);
+      }),
+    async workspaces() {
+      return (await link.request({ operation: "summary.workspaces" }, "workspaces")).workspaces;
     },
   };
 }

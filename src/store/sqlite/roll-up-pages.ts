@@ -1,14 +1,12 @@
 import { ByteReader, ByteWriter } from "../../governance/byte-stream.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
+import type { RowFields } from "../rows/roll-up-rows.ts";
 
 /** A page of cells in one piece: a thousand pieces take longer to hand from thread to thread than to add up. */
 export interface PackedRows {
   readonly count: number;
   readonly bytes: Uint8Array;
 }
-
-/** Hour, labels and cell of each row, one after the other. */
-export type RowFields = Pick<RollUpRow, "hour" | "labels" | "cell">;
 
 export function packRows(rows: readonly RowFields[]): PackedRows {
   const writer = new ByteWriter();

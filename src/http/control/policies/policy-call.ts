@@ -2,7 +2,7 @@ import type { ServiceError } from "../../../canon/error.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { PolicyContract } from "../../../canon/policy.ts";
-import { shadowFigures } from "../../../governance/shadow-figures.ts";
+import { shadowFigures } from "../../../governance/shadow-report.ts";
 import { contentOf, type PolicyStates, type PolicyStatus, type SlotState } from "../../../lifecycle/policy-states.ts";
 import type { ShadowFigures } from "../../../lifecycle/records.ts";
 import { promotionRequirements } from "../../../lifecycle/requirements.ts";

@@ -3,7 +3,7 @@ import { EvidenceQueue, type EvidenceLimits } from "../../evidence-queue.ts";
 import type { EvidenceHealth, EvidenceStore } from "../../../evidence/evidence-store.ts";
 import type { PostgresLink } from "../link.ts";
 import { postgresLog } from "./log.ts";
-import type { RollUpFolder } from "../summary/fold.ts";
+import type { RollUpFolder } from "../roll-up-folder.ts";
 import type { ProcessLease } from "./process-lease.ts";
 import { searchEvidence } from "../../batch/search.ts";
 import { readEvidence, searchedLog } from "./reader.ts";

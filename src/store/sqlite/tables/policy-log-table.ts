@@ -1,10 +1,10 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
+import type { ChainLink } from "../../../evidence/chain.ts";
 import { refuseUnchained } from "../../policy-log.ts";
 import type { PolicyLogRow } from "../../../lifecycle/policy-log-store.ts";
 import type { StoredContent } from "../../../canon/policy.ts";
-import { readBytes, readNumber, readText, type Row } from "../../rows/row.ts";
+import { readPolicyContent, readPolicyHead, readPolicyRow } from "../../rows/policy-rows.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The statements over `policy_log` and `policy_contents`; runs in the worker. */
@@ -33,12 +33,11 @@ export class PolicyLogTable {
   }
 
   head(): ChainLink {
-    const row = this.#newest.get();
-    return row === undefined ? GENESIS : { position: readNumber(row, "position"), hash: readText(row, "hash") };
+    return readPolicyHead(this.#newest.get());
   }
 
   read(after: number, limit: number): readonly PolicyLogRow[] {
-    return this.#read.all(after, limit).map(readRow);
+    return this.#read.all(after, limit).map(readPolicyRow);
   }
 
   /**
@@ -62,22 +61,6 @@ export class PolicyLogTable {
   }
 
   content(digest: string): StoredContent | null {
-    const row = this.#content.get(digest);
-    if (row === undefined) return null;
-    return {
-      policy: readText(row, "policy"),
-      digest: readText(row, "digest"),
-      description: readText(row, "description"),
-      module: readBytes(row, "module"),
-    };
+    return readPolicyContent(this.#content.get(digest));
   }
-}
-
-function readRow(row: Row): PolicyLogRow {
-  return {
-    position: readNumber(row, "position"),
-    previous: readText(row, "previous"),
-    hash: readText(row, "hash"),
-    record: readText(row, "record"),
-  };
 }

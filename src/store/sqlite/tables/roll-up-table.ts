@@ -7,10 +7,10 @@ import { DecisionReader, writtenOutcomes, type CountedDecision } from "../../bat
 import { FrameCursor } from "../../batch/frames.ts";
 import type { OpenDecision } from "../batch/open-decision.ts";
 import type { LogStep } from "../batch/seal.ts";
-import type { RowFields } from "../roll-up-pages.ts";
 import { readDecision, readOutcome } from "../../stored-evidence.ts";
 import type { RollUpPage } from "../protocol.ts";
-import { readBytes, readNumber, readText } from "../../rows/row.ts";
+import { readRollUp, type RowFields } from "../../rows/roll-up-rows.ts";
+import { readBytes, readText } from "../../rows/row.ts";
 import type { BatchTable } from "./batch-table.ts";
 import type { BatchCounter } from "./log-state.ts";
 
@@ -99,12 +99,7 @@ export class RollUpTable implements BatchCounter {
 
   /** Cells after a position in the order of hour and labels; at most `limit`. */
   read({ workspace, facet, until, after, limit }: RollUpPage): readonly RowFields[] {
-    const rows = this.#page.all(workspace ?? "", facet, after.hour, after.labels, until, limit);
-    return rows.map((row) => ({
-      hour: readNumber(row, "hour"),
-      labels: readText(row, "labels"),
-      cell: readBytes(row, "cell"),
-    }));
+    return this.#page.all(workspace ?? "", facet, after.hour, after.labels, until, limit).map(readRollUp);
   }
 
   /** Sorted; `null` first. */

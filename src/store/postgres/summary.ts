@@ -1,9 +1,9 @@
-import type { RollUpQuery, RollUpRow } from "../../../governance/increments.ts";
-import type { SummaryStore } from "../../../governance/summary-store.ts";
-import { readLogHead } from "../evidence/log.ts";
-import type { PostgresLink } from "../link.ts";
-import { readBytes, readNumber, readText } from "../../rows/row.ts";
-import type { RollUpFolder } from "./fold.ts";
+import type { SummaryStore } from "../../governance/summary-store.ts";
+import { readLogHead } from "./evidence/log.ts";
+import type { PostgresLink } from "./link.ts";
+import { readRollUp, rollUpPages } from "../rows/roll-up-rows.ts";
+import { readText } from "../rows/row.ts";
+import type { RollUpFolder } from "./roll-up-folder.ts";
 
 /** Cells read at a time, so that no statement is long. */
 const PAGE = 2_000;
@@ -26,31 +26,18 @@ SELECT workspace FROM found WHERE workspace IS NOT NULL ORDER BY workspace`;
 export function postgresSummary(link: PostgresLink, folder: RollUpFolder): SummaryStore {
   const foldAll = async (): Promise<void> => folder.foldTo((await readLogHead(link)).position);
   return {
-    read: (query) => readCells(link, query, foldAll),
+    async *read(query) {
+      await foldAll();
+      const { workspace, facet, until } = query;
+      yield* rollUpPages(query, PAGE, async ({ hour, labels }) => {
+        const rows = await link.query(CELLS, [workspace ?? "", facet, hour, labels, until]);
+        return rows.map((row) => ({ workspace, facet, ...readRollUp(row) }));
+      });
+    },
     async workspaces() {
       await foldAll();
       const names = (await link.query(WORKSPACES)).map((row) => readText(row, "workspace"));
       return names.map((name) => (name === "" ? null : name));
     },
   };
-}
-
-async function* readCells(
-  link: PostgresLink,
-  { workspace, facet, from, until }: RollUpQuery,
-  foldAll: () => Promise<void>,
-): AsyncGenerator<readonly RollUpRow[]> {
-  await foldAll();
-  let after = { hour: from, labels: "" };
-  for (;;) {
-    const rows = await link.query(CELLS, [workspace ?? "", facet, after.hour, after.labels, until]);
-    const page = rows.map((row): RollUpRow => {
-      const [hour, labels] = [readNumber(row, "hour"), readText(row, "labels")];
-      return { workspace, facet, hour, labels, cell: readBytes(row, "cell") };
-    });
-    if (page.length > 0) yield page;
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) return;
-    after = { hour: last.hour, labels: last.labels };
-  }
 }
