@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { text } from "node:stream/consumers";
 import { keepCompiledCode } from "./cli/terminal/code-cache.ts";
-import { listenToOutput } from "./cli/terminal/standard-streams.ts";
-import { unfitNode } from "./cli/terminal/version.ts";
+import { listenToOutput } from "./cli/terminal/process.ts";
+import { unfitNode } from "./cli/terminal/package.ts";
 import { startSmall } from "./server/tier-up.ts";
 
 const argv = process.argv.slice(2);

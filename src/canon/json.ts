@@ -172,3 +172,13 @@ function rename(object: JsonObject, named: (name: string) => string): void {
 function isArray(value: JsonObject | readonly JsonValue[]): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
+
+/** The object that a text is as JSON; `null` for anything else. V8's error is dropped, since it quotes the text. */
+export function parseJsonObject(text: string): JsonObject | null {
+  try {
+    const value = parseJson(text);
+    return isJsonObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -9,13 +9,11 @@ import { parseAssertions } from "../simulate/assertions/file/parse.ts";
 import { formatPreset, resolvedPresets } from "../compile/presets/resolved.ts";
 import { evaluationCosts } from "../simulate/evaluation-costs.ts";
 import { explainCode, formatCode, unknownCode } from "./codes/explained-codes.ts";
-import { readArguments, readValue, textFlags } from "./terminal/arguments.ts";
-import { asTyped } from "./terminal/as-typed.ts";
+import { readArguments, readValue, textFlags, ENVIRONMENT_HELP, readEnvironment } from "./terminal/arguments.ts";
+import { asTyped, shownPath } from "./terminal/as-typed.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "./compile-cache.ts";
-import { ENVIRONMENT_HELP, readEnvironment } from "./terminal/environment.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
 import { wantsColour } from "./terminal/printing.ts";
-import { shownPath } from "./terminal/shown-path.ts";
 import { formatDiagnostics, REPORT_FORMATS, type ReportFormat } from "./terminal/report.ts";
 import { runCommand } from "./terminal/run.ts";
 

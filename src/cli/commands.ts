@@ -3,7 +3,7 @@ import { nearestName } from "../canon/nearest-name.ts";
 import { noArguments } from "./terminal/arguments.ts";
 import { asTyped } from "./terminal/as-typed.ts";
 import { runFlagCommand } from "./terminal/run.ts";
-import { readVersion } from "./terminal/version.ts";
+import { readVersion } from "./terminal/package.ts";
 
 /** Commands are loaded when they are requested: `keys list` need not wait for the compiler. */
 export const COMMANDS: CommandTable = {

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 
 import { openCompileCache, type CompileCache } from "../policy/toolchain/compile-cache.ts";
-import { userCacheFolder } from "./terminal/cache-folder.ts";
+import { userCacheFolder } from "./terminal/code-cache.ts";
 import { UsageError, type CommandIo } from "./terminal/command-io.ts";
 
 /** The default of `--cache` in help texts. */

@@ -3,6 +3,7 @@ import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
 import type { NewExchange } from "../canon/credentials/key-management.ts";
 import { listItems, readDuration, readValue, required, textFlags } from "./terminal/arguments.ts";
 import { UsageError } from "./terminal/command-io.ts";
+import { type KeyField } from "../keys/key-option-error.ts";
 
 export const GRANT_HELP = `
   --exchange D              The key may be exchanged for tokens that live this long at most: 60s to 15m.
@@ -78,4 +79,29 @@ function readCount(text: string | undefined, flag: string): number | null {
 
 function optionalList(text: string | undefined): readonly string[] | null {
   return text === undefined ? null : listItems(text);
+}
+
+const FLAG_OF = {
+  workspace: "--workspace",
+  scopes: "--scopes",
+  owner: "--owner",
+  expires_at: "--expires",
+  environment: "--key-environment",
+  workload: "--workload",
+  labels: "--labels",
+  "exchange.maximum_lifetime": "--exchange",
+  "exchange.operations": "--exchange-operations",
+  "exchange.routes": "--exchange-routes",
+  "exchange.origins": "--exchange-origins",
+  "limits.requests_per_minute": "--requests-per-minute",
+  "limits.tokens_per_minute": "--tokens-per-minute",
+  "limits.concurrency": "--concurrency",
+  "limits.budget": "--budget-usd",
+  overlap: "--overlap",
+  key: "key",
+} as const satisfies Record<KeyField, string>;
+
+/** The core names the field; the user of the terminal looks for the flag. */
+export function keyUsage({ field, fix }: { readonly field: KeyField; readonly fix: string }): UsageError {
+  return new UsageError(`${FLAG_OF[field]}: ${fix}`);
 }

@@ -1,6 +1,6 @@
 import { statusOf } from "../http/control/service-keys/key-json.ts";
 import { formatTime } from "../canon/rfc3339.ts";
-import { formatTable } from "./terminal/table.ts";
+import { formatTable } from "./terminal/printing.ts";
 import type { KeyRecord } from "../keys/key-store.ts";
 
 export function formatKeys(records: readonly KeyRecord[], now: number): string {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-import { KeyOptionError, type KeyField } from "../keys/key-option-error.ts";
+import { KeyOptionError } from "../keys/key-option-error.ts";
 import { SCOPES } from "../canon/scope.ts";
 import { createKey, rotateKey } from "../keys/key-record.ts";
 import { parseKeyText } from "../keys/key-text.ts";
@@ -22,12 +22,13 @@ import {
   textFlags,
 } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
-import { GRANT_FLAGS, GRANT_HELP, readExchange, readLimits } from "./key-grant-flags.ts";
+import { GRANT_FLAGS, GRANT_HELP, readExchange, readLimits, keyUsage } from "./key-grant-flags.ts";
 import { describeKey } from "../http/control/service-keys/key-json.ts";
 import { formatKeys } from "./key-lines.ts";
 import { databaseForNewKey, refuseUndeclaredNames } from "./new-key.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
 import { runSubcommand, type Subcommand } from "./terminal/run.ts";
+import { jsonText } from "./terminal/printing.ts";
 
 const HELP = `Usage: signalbox keys <command> [flags]
 
@@ -125,7 +126,7 @@ async function list(values: Values, positionals: readonly string[], io: CommandI
   const records = await withStore(databasePath(values.database, io), false, (store) => store.keys.list(filter));
   const now = Date.now();
   io.stdout(
-    wantsJson(values.format) ? toJson(records.map((record) => describeKey(record, now))) : formatKeys(records, now),
+    wantsJson(values.format) ? jsonText(records.map((record) => describeKey(record, now))) : formatKeys(records, now),
   );
   return EXIT.ok;
 }
@@ -135,7 +136,7 @@ async function revoke(values: Values, positionals: readonly string[], io: Comman
   const now = Date.now();
   const record = await withStore(databasePath(values.database, io), false, (store) => store.keys.revoke(id, now));
   if (record === null) throw noSuchKey();
-  if (wantsJson(values.format)) io.stdout(toJson(describeKey(record, now)));
+  if (wantsJson(values.format)) io.stdout(jsonText(describeKey(record, now)));
   else if (values.quiet !== true) {
     io.stderr(`Revoked ${record.id} of ${record.workspace}. Running servers refuse it within one second.\n`);
   }
@@ -174,7 +175,7 @@ async function rotate(values: Values, positionals: readonly string[], io: Comman
 /** The only function through which a key's text leaves the process. */
 function printSecret(text: string, record: KeyRecord, values: Values, io: CommandIo, remark: string): void {
   if (wantsJson(values.format)) {
-    io.stdout(toJson({ key: text, ...describeKey(record, record.createdAt) }));
+    io.stdout(jsonText({ key: text, ...describeKey(record, record.createdAt) }));
     return;
   }
   io.stdout(`${text}\n`);
@@ -196,26 +197,6 @@ function readExpiry(text: string): number {
   return time;
 }
 
-const FLAG_OF = {
-  workspace: "--workspace",
-  scopes: "--scopes",
-  owner: "--owner",
-  expires_at: "--expires",
-  environment: "--key-environment",
-  workload: "--workload",
-  labels: "--labels",
-  "exchange.maximum_lifetime": "--exchange",
-  "exchange.operations": "--exchange-operations",
-  "exchange.routes": "--exchange-routes",
-  "exchange.origins": "--exchange-origins",
-  "limits.requests_per_minute": "--requests-per-minute",
-  "limits.tokens_per_minute": "--tokens-per-minute",
-  "limits.concurrency": "--concurrency",
-  "limits.budget": "--budget-usd",
-  overlap: "--overlap",
-  key: "key",
-} as const satisfies Record<KeyField, string>;
-
 function namingFlags<Result>(action: () => Result): Result {
   try {
     return action();
@@ -224,9 +205,8 @@ function namingFlags<Result>(action: () => Result): Result {
   }
 }
 
-/** The core names the field; the user of the terminal looks for the flag. */
 function namingFlag(error: unknown): unknown {
-  return error instanceof KeyOptionError ? new UsageError(`${FLAG_OF[error.field]}: ${error.fix}`) : error;
+  return error instanceof KeyOptionError ? keyUsage(error) : error;
 }
 
 function noSuchKey(): CommandError {
@@ -240,8 +220,4 @@ function alreadyRotated(key: KeyRecord | null): CommandError {
   return new CommandError(
     `${key.id} has been rotated already: ${key.replacedBy} replaced it, and it works until ${until}. To rotate again: signalbox keys rotate ${key.replacedBy}`,
   );
-}
-
-function toJson(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
 }

@@ -2,7 +2,7 @@ import { listenFailure } from "../server/listen-failure.ts";
 import { loadSimulatedProvider, type MockServer, type SimulatedProvider } from "../server/simulated-provider.ts";
 import { noArguments, readPort } from "./terminal/arguments.ts";
 import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
-import { stopRequested } from "./terminal/listening.ts";
+import { stopRequested } from "./terminal/process.ts";
 import { runFlagCommand } from "./terminal/run.ts";
 
 function help({ vocabulary }: SimulatedProvider): string {

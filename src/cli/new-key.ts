@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { undeclaredValue, type DeclaredValues, type UndeclaredValue } from "../canon/credentials/undeclared-value.ts";
+import { undeclaredValue, type DeclaredValues } from "../canon/credentials/undeclared-value.ts";
 import { didYouMean } from "./terminal/arguments.ts";
 import { CommandError, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import { loadTable } from "./terminal/load-table.ts";
 import { databasePath } from "./terminal/open-store.ts";
+import { keyUsage } from "./key-grant-flags.ts";
 
 /** Flags of `keys create` that say where the key is made, and for which configuration. */
 interface NewKeyFlags {
@@ -13,13 +14,6 @@ interface NewKeyFlags {
   readonly config?: string | undefined;
   readonly environment?: string | undefined;
 }
-
-const FLAG_OF = {
-  environment: "--key-environment",
-  workload: "--workload",
-  labels: "--labels",
-  "exchange.routes": "--exchange-routes",
-} as const satisfies Record<UndeclaredValue["field"], string>;
 
 /** @throws {CommandError} where a database would be made in a folder that has none, unasked: no server would know its key */
 export function databaseForNewKey(flags: NewKeyFlags, io: CommandIo): string {
@@ -54,7 +48,7 @@ export async function refuseUndeclaredNames(
     throw new UsageError(`--workspace: ${file} has no workspace of that name${didYouMean(key.workspace, known)}`);
   }
   const undeclared = undeclaredValue(key, table);
-  if (undeclared !== null) throw new UsageError(`${FLAG_OF[undeclared.field]}: ${undeclared.fix}`);
+  if (undeclared !== null) throw keyUsage(undeclared);
 }
 
 /** Whether the database is that of the working folder, which no flag named. */

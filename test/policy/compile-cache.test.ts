@@ -12,7 +12,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { compileCacheAt, usableCache } from "../../src/cli/compile-cache.ts";
-import { userCacheFolder } from "../../src/cli/terminal/cache-folder.ts";
+import { userCacheFolder } from "../../src/cli/terminal/code-cache.ts";
 import { openCompileCache } from "../../src/policy/toolchain/compile-cache.ts";
 import { ResultCache } from "../../src/policy/toolchain/result-cache.ts";
 import { check } from "../../src/cli/check.ts";

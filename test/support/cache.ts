@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { userCacheFolder } from "../../src/cli/terminal/cache-folder.ts";
+import { userCacheFolder } from "../../src/cli/terminal/code-cache.ts";
 import type { CompileCache } from "../../src/policy/toolchain/compile-cache.ts";
 
 /** Shared by all tests of a checkout: compiling the same policies again would cost each file half a second. */

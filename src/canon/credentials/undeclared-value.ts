@@ -10,7 +10,7 @@ export interface DeclaredValues {
 }
 
 /** The first value of a key that nothing declares, without repeating it. */
-export interface UndeclaredValue {
+interface UndeclaredValue {
   readonly field: "environment" | "workload" | "labels" | "exchange.routes";
   readonly fix: string;
 }

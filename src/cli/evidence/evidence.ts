@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-
 import type { EvidenceStore } from "../../evidence/evidence-store.ts";
 import {
   noArguments,
@@ -18,11 +17,10 @@ import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runSubcommand, type Subcommand } from "../terminal/run.ts";
 import { writeExport } from "./export-file.ts";
 import { exportLog } from "./export.ts";
-import { formatLink, readAnchors, readLink, readPosition } from "./links.ts";
+import { formatLink, readAnchors, readLink, readPosition, printVerified } from "./verified.ts";
 import { exportPolicyLog, verifyPolicyLog } from "./policies.ts";
 import { tail } from "./tail.ts";
 import { verifyFile } from "./verify-file.ts";
-import { printVerified } from "./verified.ts";
 import { verifyLog } from "./verify.ts";
 
 const HELP = `Usage: signalbox evidence <command> [flags]

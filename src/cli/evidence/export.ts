@@ -1,10 +1,10 @@
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
+import { type JsonObject, type JsonValue, parseJsonObject } from "../../canon/json.ts";
 import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
 import type { EvidenceLog } from "../../evidence/evidence-log.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { writeExport } from "./export-file.ts";
 import { formatHeader, formatRow, type ExportHeader } from "../../evidence/export-line.ts";
-import { startOf, walkLog } from "./walk-log.ts";
+import { startOf, walkLog } from "./verify.ts";
 
 interface ExportOptions {
   /** Rows after this position; `null` for all that there are. */
@@ -91,13 +91,9 @@ class Selection {
 }
 
 function facts(position: number, record: string): JsonObject {
-  try {
-    const value: unknown = parseJson(record);
-    if (isJsonObject(value)) return value;
-  } catch {
-    // Said below, without the error: it quotes the text.
-  }
-  throw interrupted(position);
+  const value = parseJsonObject(record);
+  if (value === null) throw interrupted(position);
+  return value;
 }
 
 function interrupted(position: number): CommandError {

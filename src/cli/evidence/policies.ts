@@ -13,9 +13,8 @@ import type { PolicyLogRow, PolicyLogStore } from "../../lifecycle/policy-log-st
 import type { StoredContent } from "../../canon/policy.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { CommandError } from "../terminal/command-io.ts";
-import { formatLink } from "./links.ts";
+import { formatLink, describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";
 import { verifyRows } from "./verify.ts";
-import { describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";
 
 const PAGE = 1_000;
 

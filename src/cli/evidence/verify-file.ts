@@ -4,9 +4,8 @@ import { chainHash, ChainVerifier, type ChainFault, type ChainLink, type ChainRo
 import { CommandError } from "../terminal/command-io.ts";
 import { readHeader, readRow, type ExportHeader, type ExportRow } from "../../evidence/export-line.ts";
 import { readPolicyHeader } from "../../evidence/policy-export-line.ts";
-import { formatLink } from "./links.ts";
+import { formatLink, notVerified, describeEnd, endJson, type LogEnd, type Verified } from "./verified.ts";
 import { verifyPolicyFile } from "./policies.ts";
-import { notVerified, describeEnd, endJson, type LogEnd, type Verified } from "./verified.ts";
 import { describeCutEnd, describeFault, verifyRows } from "./verify.ts";
 
 /** Positions that were noted elsewhere, in the log of requests and in that of policies. */

@@ -1,9 +1,14 @@
-import { ChainVerifier, type ChainCause, type ChainFault, type ChainLink } from "../../evidence/chain.ts";
+import {
+  ChainVerifier,
+  type ChainCause,
+  type ChainFault,
+  type ChainLink,
+  GENESIS,
+  type ChainRow,
+} from "../../evidence/chain.ts";
 import type { EvidenceAnchor, EvidenceLog } from "../../evidence/evidence-log.ts";
 import { CommandError } from "../terminal/command-io.ts";
-import { formatLink } from "./links.ts";
-import { describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";
-import { startOf, walkLog } from "./walk-log.ts";
+import { formatLink, describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";
 
 const CAUSES: Readonly<Record<ChainCause, string>> = {
   gap: "a row is missing here, or is at another position",
@@ -136,4 +141,32 @@ function summary(
     end: endJson(end),
   };
   return { ok: true, lines, json };
+}
+
+const PAGE = 2_000;
+
+/** The log's rows after `after`, page by page. */
+export async function* walkLog(log: EvidenceLog, after: number): AsyncGenerator<ChainRow, void> {
+  let position = after;
+  for (;;) {
+    const rows = await log.log({ after: position, limit: PAGE });
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    position = last.position;
+  }
+}
+
+interface LogStart {
+  /** Where the log begins: its very beginning, or an anchor that what was pruned ended at. */
+  readonly from: ChainLink;
+  readonly anchors: readonly EvidenceAnchor[];
+}
+
+/** Where the log begins now. Where its first rows are gone without an anchor, the newest anchor before them. */
+export async function startOf(log: EvidenceLog): Promise<LogStart> {
+  const [first] = await log.log({ after: 0, limit: 1 });
+  const anchors = await log.anchors();
+  const before = first === undefined ? Number.POSITIVE_INFINITY : first.position;
+  return { from: anchors.findLast(({ position }) => position < before) ?? GENESIS, anchors };
 }

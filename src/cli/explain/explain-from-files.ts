@@ -26,10 +26,9 @@ import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { openCache } from "../compile-cache.ts";
 import { compileSide, openTree, hasOverlay } from "../simulate/sides.ts";
 import { wantsColour } from "../terminal/printing.ts";
-import { shownPath } from "../terminal/shown-path.ts";
+import { shownPath } from "../terminal/as-typed.ts";
 import type { ExplainOptions, FilesSource } from "./flags.ts";
 import { preferencesJson } from "./sample-json.ts";
-import { refusedRequest } from "./refused-request.ts";
 import { compiledSides, type CompiledTree } from "../../simulate/side-contents.ts";
 import { sideViews } from "../../simulate/views.ts";
 import type { PolicySet } from "../../canon/policy.ts";
@@ -38,7 +37,8 @@ import type { RoutingTable } from "../../canon/table.ts";
 import { suggest } from "../../compile/findings/suggest.ts";
 import type { Question } from "../../decide/decide.ts";
 import { regionsNamed } from "../../decide/narrow.ts";
-import { formatLocation } from "./location.ts";
+import { formatLocation } from "./format-explanation.ts";
+import type { ServiceError } from "../../canon/error.ts";
 
 /** An explanation, with notes for a reader of the files. */
 export interface Answer {
@@ -227,4 +227,13 @@ function keyNotes({ table, options: { sample } }: Noted): readonly string[] {
       ? []
       : [`policies do not see one of the key's labels: the vocabulary does not have it; ${suggest(label, labels)}`]),
   ].map((note) => note.replace(/; $/, ""));
+}
+
+/** The error of a request that is refused before a decision. */
+export function refusedRequest({
+  status,
+  code,
+  message,
+}: Pick<ServiceError, "status" | "code" | "message">): CommandError {
+  return new CommandError(`--request: refused before any decision, with ${status} ${code}: ${message}`);
 }

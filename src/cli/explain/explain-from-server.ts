@@ -3,13 +3,12 @@ import { ALWAYS_USED } from "../../canon/request.ts";
 import { SHAPE_MEMBERS } from "../../http/contract/simulate-schema.ts";
 import { perScalar } from "../../simulate/request-scalars.ts";
 import type { SampleRequest } from "../../simulate/sample-request.ts";
-import { callServer, serverKey, serverUrl } from "../server/call-server.ts";
+import { callServer, KEY_NOT_ACCEPTED, serverKey, serverUrl } from "../server/call-server.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { printable } from "../terminal/printing.ts";
-import { simulationBody, type Answer } from "./explain-from-files.ts";
+import { simulationBody, type Answer, refusedRequest } from "./explain-from-files.ts";
 import type { ExplainOptions } from "./flags.ts";
 import { preferencesJson } from "./sample-json.ts";
-import { refusedRequest } from "./refused-request.ts";
 
 /**
  * Gets the explanation of a running server, with the key in the environment variable SIGNALBOX_KEY.
@@ -95,11 +94,7 @@ function viewBody({ time, promoted }: ExplainOptions): JsonObject {
 function refusal(status: number, answer: JsonObject | null): CommandError {
   const error = isJsonObject(answer?.["error"]) ? answer["error"] : {};
   const { code, param, message } = error;
-  if (status === 401) {
-    return new CommandError(
-      "SIGNALBOX_KEY: the server does not accept the key: it is another server's, expired or revoked",
-    );
-  }
+  if (status === 401) return new CommandError(KEY_NOT_ACCEPTED);
   if (status === 403) {
     return new CommandError("SIGNALBOX_KEY: the key may not simulate; make one with --scopes route:simulate");
   }

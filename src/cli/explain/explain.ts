@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
-import { isJsonObject, type JsonObject, parseJson } from "../../canon/json.ts";
+import { type JsonObject, parseJsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { TOKEN_BUCKETS } from "../../canon/request.ts";
 import { readNamedFile } from "../../policy/read-regular-file.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
-import { wantsColour } from "../terminal/printing.ts";
+import { wantsColour, jsonText } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/run.ts";
 import { explainFromFiles } from "./explain-from-files.ts";
 import { explainFromServer } from "./explain-from-server.ts";
@@ -86,9 +86,7 @@ export function explainRequest(argv: readonly string[], io: CommandIo): Promise<
 }
 
 function print({ format }: ExplainOptions, explanation: JsonObject, notes: readonly string[], colour: boolean): string {
-  return format === "json"
-    ? `${JSON.stringify({ ...explanation, notes }, null, 2)}\n`
-    : formatExplanation(explanation, notes, colour);
+  return format === "json" ? jsonText({ ...explanation, notes }) : formatExplanation(explanation, notes, colour);
 }
 
 async function readBody(name: string, io: CommandIo): Promise<JsonObject> {
@@ -96,13 +94,9 @@ async function readBody(name: string, io: CommandIo): Promise<JsonObject> {
   if (text === null || text.length > LONGEST_BODY) {
     throw new UsageError(`--request: is longer than ${LONGEST_BODY} characters`);
   }
-  try {
-    const value: unknown = parseJson(text);
-    if (isJsonObject(value)) return value;
-  } catch {
-    // The parser's message quotes the text.
-  }
-  throw new UsageError("--request: must hold a JSON object, the body of a request");
+  const body = parseJsonObject(text);
+  if (body === null) throw new UsageError("--request: must hold a JSON object, the body of a request");
+  return body;
 }
 
 function readInput({ stdin }: CommandIo): Promise<string> {

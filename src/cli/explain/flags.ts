@@ -9,68 +9,50 @@ import { timeWindow } from "../../decide/time-window.ts";
 import { DEFAULT_ENVIRONMENT } from "../../simulate/explain/explain-arguments.ts";
 import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { readPath, readTree, type TreeOption } from "../simulate/options.ts";
-import { listItems, noArguments, readArguments, readValue, required, readTime } from "../terminal/arguments.ts";
+import {
+  listItems,
+  noArguments,
+  readArguments,
+  readValue,
+  required,
+  readTime,
+  switches,
+  textFlags,
+  readEnvironment,
+  readCount,
+} from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { readEnvironment } from "../terminal/environment.ts";
 import { readSampleJson, readPreferencesJson } from "./sample-json.ts";
-
-const text = { type: "string" } as const;
-const yes = { type: "boolean" } as const;
 
 /** Flags for members that `--request FILE` has itself. */
 const SHAPE_FLAGS = {
-  needs: text,
-  features: text,
-  stream: yes,
-  context: text,
-  "max-output": text,
-  "reasoning-effort": text,
-  dimensions: text,
-  "signature-families": text,
+  ...textFlags("needs", "features", "context", "max-output", "reasoning-effort", "dimensions", "signature-families"),
+  ...switches("stream"),
 } as const;
 
 const PREFERENCE_FLAGS = {
-  only: text,
-  order: text,
-  ignore: text,
-  region: text,
-  "data-collection": text,
-  zdr: yes,
-  "no-fallbacks": yes,
+  ...textFlags("only", "order", "ignore", "region", "data-collection"),
+  ...switches("zdr", "no-fallbacks"),
 } as const;
 
 /** The attributes of the caller's key; a server reads its own. */
-const KEY_FLAGS = {
-  workspace: text,
-  "key-environment": text,
-  workload: text,
-  owner: text,
-  budget: text,
-  labels: text,
-} as const;
+const KEY_FLAGS = textFlags("workspace", "key-environment", "workload", "owner", "budget", "labels");
 
 const SAMPLE_FLAGS = {
   ...KEY_FLAGS,
-  operation: text,
-  model: text,
+  ...textFlags("operation", "model"),
   ...SHAPE_FLAGS,
   ...PREFERENCE_FLAGS,
-  preferences: text,
-  at: text,
-  time: text,
+  ...textFlags("preferences", "at", "time"),
 } as const;
 
+/** Where the decision comes from, without a server. */
+const FILES_FLAGS = textFlags("config", "environment", "cache", "base", "head");
+
 const FLAGS = {
-  config: text,
-  environment: text,
-  cache: text,
-  base: text,
-  head: text,
-  server: text,
-  request: text,
-  point: text,
-  promoted: yes,
-  format: text,
+  ...FILES_FLAGS,
+  ...textFlags("server", "request", "point", "format"),
+  ...switches("promoted"),
   ...SAMPLE_FLAGS,
 } as const;
 
@@ -157,7 +139,7 @@ function refuseTogether(values: Values): void {
   if (values.point !== undefined) {
     refuse(
       "--point",
-      given({ ...SAMPLE_FLAGS, request: text }),
+      given({ ...SAMPLE_FLAGS, ...textFlags("request") }),
       "--point has the whole request; leave the other flag out",
     );
   }
@@ -165,11 +147,7 @@ function refuseTogether(values: Values): void {
     refuse("--request", given(SHAPE_FLAGS), "the body in --request has this already; leave the other flag out");
   }
   if (values.server !== undefined) {
-    refuse(
-      "--server",
-      given({ config: text, environment: text, cache: text, base: text, head: text }),
-      "the decision comes from files or from a server; give one of them",
-    );
+    refuse("--server", given(FILES_FLAGS), "the decision comes from files or from a server; give one of them");
     refuse("--server", given(KEY_FLAGS), "the server reads it from the key in SIGNALBOX_KEY; leave the flag out");
   }
 }
@@ -248,13 +226,6 @@ function readValues<Value extends string>(
   values: readonly Value[],
 ): readonly Value[] {
   return [...new Set(listItems(written).map((item) => readValue(flag, item, values)))].toSorted();
-}
-
-/** A whole number within bounds. */
-function readCount(flag: string, written: string, most: number): number {
-  const count = /^\d{1,9}$/.test(written) ? Number(written) : 0;
-  if (count < 1 || count > most) throw new UsageError(`${flag}: must be a whole number from 1 to ${most}`);
-  return count;
 }
 
 /** `weekday/night`, or the window of an RFC 3339 time; `null` where neither is given. */

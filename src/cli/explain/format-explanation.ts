@@ -1,16 +1,12 @@
-import type { JsonObject } from "../../canon/json.ts";
+import { type JsonObject, isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { printable } from "../terminal/printing.ts";
-import { objectOf, objectsOf, textOf, stringsOf } from "./members.ts";
-import { formatLocation } from "./location.ts";
-
-type Style = "bold" | "dim" | "green" | "red" | "yellow";
-type Paint = (style: Style, text: string) => string;
-
-const CODES: Readonly<Record<Style, string>> = { bold: "1", dim: "2", green: "32", red: "31", yellow: "33" };
+import { objectOf, objectsOf, textOf, stringsOf } from "../server/read-answer.ts";
+import type { SourceLocation } from "../../simulate/report/location.ts";
+import { painter, type Paint, type Style } from "../terminal/layout.ts";
 
 /** An explanation as a tree: the outcome, then every candidate with every constraint, then the other facts. */
 export function formatExplanation(explanation: JsonObject, notes: readonly string[], colour: boolean): string {
-  const paint: Paint = (style, text) => (colour && text !== "" ? `\u001b[${CODES[style]}m${text}\u001b[0m` : text);
+  const paint = painter(colour);
   const isDenied = explanation["outcome"] === "deny";
   const promoted = promotedLine(explanation);
   const edits = editText(objectOf(explanation, "edits"));
@@ -255,4 +251,12 @@ function editText(edits: JsonObject | null): string {
     ...(most === "" ? [] : [`at most ${most} tokens of output`]),
     ...(fields.length === 0 ? [] : [`without ${fields.join(", ")}`]),
   ].join(", ");
+}
+
+/** `routes.yaml:12:3`, `policies/a.rego:4:1 in base`; the empty string where unknown. */
+export function formatLocation(location: SourceLocation | JsonValue | undefined): string {
+  if (!isJsonObject(location)) return "";
+  const { file, line, column } = location;
+  if (typeof file !== "string" || typeof line !== "number" || typeof column !== "number") return "";
+  return `${printable(file)}:${line}:${column}${"side" in location && location["side"] === "base" ? " in base" : ""}`;
 }

@@ -1,7 +1,7 @@
 import { BUDGET_STEPS } from "../../canon/budget-step.ts";
 import { CAPABILITY_NAMES, isCapability } from "../../canon/capability.ts";
 import { FEATURE_NAMES, isFeature } from "../../canon/generate/feature.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
@@ -94,13 +94,10 @@ export function preferencesJson(preferences: ProviderPreferences): JsonObject {
 }
 
 function readObject(flag: string, text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isJsonObject(value)) return value;
-  } catch {
-    // The parser's message quotes the text.
-  }
-  throw new UsageError(`${flag}: must be a JSON object, in one argument (put it in single quotes)`);
+  const object = parseJsonObject(text);
+  if (object === null)
+    throw new UsageError(`${flag}: must be a JSON object, in one argument (put it in single quotes)`);
+  return object;
 }
 
 function check(flag: string, schema: JsonObject, value: JsonObject): void {

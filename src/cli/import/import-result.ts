@@ -1,6 +1,7 @@
 import type { Diagnostic } from "../../canon/diagnostic.ts";
 import type { ReportEntry, SecretEntry, Outcome } from "./import-report.ts";
 import { SIMULATED } from "./import-files.ts";
+import { jsonText } from "../terminal/printing.ts";
 
 /** Everything that an import has to say. */
 export interface ImportResult {
@@ -41,7 +42,7 @@ export function formatImportJson({ check, ...result }: ImportResult): string {
       warnings: check.warnings.map(finding),
     },
   };
-  return `${JSON.stringify(report, null, 2)}\n`;
+  return jsonText(report);
 }
 
 const TITLES: Readonly<Record<Outcome, string>> = {

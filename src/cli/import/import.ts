@@ -1,14 +1,13 @@
 import { existsSync } from "node:fs";
 import { join, posix, resolve } from "node:path";
-import { presetOf, PRESET_NAMES } from "../../compile/presets/presets.ts";
-import { suggest } from "../../compile/findings/suggest.ts";
+import { readPreset } from "../init/plan.ts";
 import { openCache } from "../compile-cache.ts";
 import { createFiles } from "../policy/write-file.ts";
-import { noSuchCommand, onlyArgument } from "../terminal/arguments.ts";
+import { noSuchCommand, onlyArgument, readWorkspaceName, wantsJson } from "../terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { runFlagCommand } from "../terminal/run.ts";
-import { shownPath } from "../terminal/shown-path.ts";
+import { shownPath } from "../terminal/as-typed.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import type { ImportAnswers } from "./configuration/imported-configuration.ts";
 import { formatImportJson, type ImportResult, formatImportMarkdown } from "./import-result.ts";
@@ -61,12 +60,11 @@ export function importConfiguration(argv: readonly string[], io: CommandIo): Pro
     const [source, ...files] = positionals;
     if (source === undefined || !Object.hasOwn(IMPORT_SOURCES, source))
       throw noSuchCommand(source, Object.keys(IMPORT_SOURCES));
-    if (values.format !== "terminal" && values.format !== "json")
-      throw new UsageError("--format: must be one of terminal, json");
+    const json = wantsJson(values.format);
     const path = resolve(io.cwd, onlyArgument(files, "FILE"));
     const shown = shownPath(io.cwd, path);
     const answers: ImportAnswers = {
-      workspace: readWorkspace(values.workspace),
+      workspace: readWorkspaceName(values.workspace),
       trainsOnData: !values["no-training"],
       models: values.models === undefined ? [] : await readModels(values.models, io),
       providers: readProviders(values.provider ?? []),
@@ -79,16 +77,9 @@ export function importConfiguration(argv: readonly string[], io: CommandIo): Pro
       io.stderr(formatDiagnostics("terminal", outcome, { colour: wantsColour(io) }));
       throw new CommandError(`${shown}: nothing was written`);
     }
-    await write(outcome, values.out ?? ".", io, values.format);
+    await write(outcome, values.out ?? ".", io, json);
     return outcome.result.check.errors.length === 0 ? EXIT.ok : EXIT.failed;
   });
-}
-
-function readWorkspace(given: string): string {
-  if (/^[a-z0-9][a-z0-9_-]{0,62}$/.test(given) && !Object.hasOwn(Object.prototype, given)) return given;
-  throw new UsageError(
-    "--workspace: must be 1 to 63 lower-case letters, digits, - or _, beginning with a letter or digit, and no reserved name",
-  );
 }
 
 async function readModels(given: string, io: CommandIo): Promise<readonly string[]> {
@@ -106,16 +97,13 @@ function readProviders(given: readonly string[]): ReadonlyMap<string, string> {
       const [slug = "", preset = ""] = pair.split("=", 2);
       if (slug === "" || preset === "")
         throw new UsageError("--provider: write SLUG=PRESET, such as openai-main=openai");
-      if (presetOf(preset) === undefined)
-        throw new UsageError(
-          `--provider: there is no such preset; ${suggest(preset, PRESET_NAMES)}; docs/presets.md lists all`,
-        );
+      readPreset("--provider", preset);
       return [slug.replace(/^@/, ""), preset] as const;
     }),
   );
 }
 
-async function write({ files, result }: Imported, out: string, io: CommandIo, format: string): Promise<void> {
+async function write({ files, result }: Imported, out: string, io: CommandIo, json: boolean): Promise<void> {
   const folder = resolve(io.cwd, out);
   const shown = shownPath(io.cwd, folder);
   const all = new Map([...files, [REPORT, formatImportMarkdown(result)]]);
@@ -127,7 +115,7 @@ async function write({ files, result }: Imported, out: string, io: CommandIo, fo
     throw new CommandError(`${present.join(", ")}: ${what}; choose another folder with --out`);
   }
   await createFiles(rows);
-  if (format === "json") {
+  if (json) {
     io.stdout(formatImportJson(result));
     return;
   }

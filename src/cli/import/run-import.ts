@@ -2,7 +2,7 @@ import { compareDiagnostics, type Diagnostic } from "../../canon/diagnostic.ts";
 import { quote } from "../../compile/authored/literal-secrets.ts";
 import { Findings } from "../../compile/findings/findings.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
-import { packagedText } from "../terminal/packaged-file.ts";
+import { packagedText } from "../terminal/package.ts";
 import { ImportedConfiguration, type ImportAnswers } from "./configuration/imported-configuration.ts";
 import { Secrets } from "./configuration/secrets.ts";
 import type { PlannedPolicy } from "./configuration/rows.ts";

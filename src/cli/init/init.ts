@@ -3,11 +3,10 @@ import { join, posix, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { PRESET_NAMES } from "../../compile/presets/presets.ts";
 import { createFiles, type FileToWrite } from "../policy/write-file.ts";
-import { listItems } from "../terminal/arguments.ts";
-import { asTyped } from "../terminal/as-typed.ts";
+import { listItems, readWorkspaceName } from "../terminal/arguments.ts";
+import { asTyped, shownPath } from "../terminal/as-typed.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { packagedText } from "../terminal/packaged-file.ts";
-import { shownPath } from "../terminal/shown-path.ts";
+import { packagedText } from "../terminal/package.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import { type InitAnswers, planInit } from "./plan.ts";
 import { INIT_POLICIES, routesText } from "./routes-text.ts";
@@ -90,12 +89,7 @@ function readAnswers(given: {
   const providers = [...new Set(listItems(given.providers))];
   if (providers.length === 0)
     throw new UsageError("--providers: is missing; give it, such as --providers openai,anthropic");
-  const workspace = given.workspace === "" ? DEFAULT_WORKSPACE : given.workspace;
-  if (!/^[a-z0-9][a-z0-9_-]{0,62}$/.test(workspace) || workspace in {}) {
-    throw new UsageError(
-      "--workspace: must be 1 to 63 lower-case letters, digits, - or _, beginning with a letter or digit, and no reserved name",
-    );
-  }
+  const workspace = readWorkspaceName(given.workspace === "" ? DEFAULT_WORKSPACE : given.workspace);
   const regions = listItems(given.regions);
   if (!regions.every((region) => /^[a-z0-9][a-z0-9_-]{0,62}$/.test(region))) {
     throw new UsageError("--regions: must be regions or areas, separated by commas, such as eu,us");

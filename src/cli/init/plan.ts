@@ -42,18 +42,20 @@ export interface InitPlan {
   readonly endpoints: readonly PlannedEndpoint[];
 }
 
+/** @throws {UsageError} that names the nearest one. */
+export function readPreset(flag: string, name: string): Preset {
+  const preset = presetOf(name);
+  if (preset !== undefined) return preset;
+  throw new UsageError(`${flag}: there is no such preset; ${suggest(name, PRESET_NAMES)}; docs/presets.md lists all`);
+}
+
 /** @throws {UsageError} that names what there is, for a preset that is not, and for a region where a provider has no address. */
 export function planInit({ providers: names, workspace, regions, trainsOnData }: InitAnswers): InitPlan {
   const models = new Map<string, JsonObject>();
   const providers: PlannedProvider[] = [];
   const endpoints: PlannedEndpoint[] = [];
   for (const name of names) {
-    const preset = presetOf(name);
-    if (preset === undefined) {
-      throw new UsageError(
-        `--providers: there is no such preset; ${suggest(name, PRESET_NAMES)}; docs/presets.md lists all`,
-      );
-    }
+    const preset = readPreset("--providers", name);
     for (const region of regionsFor(name, preset, regions)) {
       const id = region === "global" || region === "on-premises" ? name : `${name}-${region}`;
       providers.push({

@@ -5,8 +5,8 @@ import { EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "../compile-cache.ts";
 import { formatDiagnostics, REPORT_FORMATS } from "../terminal/report.ts";
 import { runFlagCommand } from "../terminal/run.ts";
-import { amountOf, DEFAULT_DIRECTORY, readPolicyFolder } from "./policy-folder.ts";
-import { wantsColour } from "../terminal/printing.ts";
+import { DEFAULT_DIRECTORY, readPolicyFolder } from "./policy-folder.ts";
+import { wantsColour, amountOf } from "../terminal/printing.ts";
 
 const HELP = `Usage: signalbox policy check [options]
 

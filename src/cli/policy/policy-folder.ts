@@ -4,7 +4,7 @@ import type { Source } from "../../canon/diagnostic.ts";
 import { directoryTree, UNREAD_SENTENCES, type FileTree } from "../../compile/file-tree.ts";
 import { ToolchainError } from "../../policy/toolchain/error.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { shownPath } from "../terminal/shown-path.ts";
+import { shownPath } from "../terminal/as-typed.ts";
 
 export const DEFAULT_DIRECTORY = "policies";
 
@@ -80,9 +80,4 @@ export async function usingToolchain<Result>(work: () => Promise<Result>): Promi
     if (error instanceof ToolchainError) throw new CommandError(`the policy toolchain: ${error.message}`);
     throw error;
   }
-}
-
-/** `1 policy`, `2 policies`. */
-export function amountOf(amount: number, singular: string, plural: string = `${singular}s`): string {
-  return `${amount} ${amount === 1 ? singular : plural}`;
 }

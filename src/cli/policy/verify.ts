@@ -9,8 +9,8 @@ import { noArguments, TABLE_FORMAT_HELP, wantsJson, DATABASE_HELP } from "../ter
 import { EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runFlagCommand } from "../terminal/run.ts";
-import { formatTable } from "../terminal/table.ts";
-import { amountOf, usingToolchain } from "./policy-folder.ts";
+import { formatTable, jsonText, amountOf } from "../terminal/printing.ts";
+import { usingToolchain } from "./policy-folder.ts";
 
 const HELP = `Usage: signalbox policy verify [options]
 
@@ -113,5 +113,5 @@ function formatJson(verified: readonly Verified[]): string {
     const { policy, revision, digest, module } = content;
     return { policy, revision: formatRevision(revision), digest, module_sha256: module, result, reason };
   });
-  return `${JSON.stringify({ version: 1, contents }, null, 2)}\n`;
+  return jsonText({ version: 1, contents });
 }

@@ -1,17 +1,25 @@
 import { existsSync } from "node:fs";
-import { ENVIRONMENT_HELP, readEnvironment } from "../terminal/environment.ts";
+import {
+  ENVIRONMENT_HELP,
+  readEnvironment,
+  noArguments,
+  readArguments,
+  readPort,
+  readValue,
+  textFlags,
+  readCount,
+} from "../terminal/arguments.ts";
 import { availableParallelism, totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { noArguments, readArguments, readPort, readValue, textFlags } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { compileCacheAt, DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
 import { LOG_LEVELS } from "../../telemetry/logs/log-record.ts";
-import type { ConsoleListener, ServeOptions } from "../../server/serve-options.ts";
+import type { ConsoleListener, ServeOptions, Exposure } from "../../server/serve-options.ts";
 import type { TlsFiles } from "../../server/tls.ts";
-import { checkExposure, isLoopback } from "./exposure.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { databasePath } from "../terminal/open-store.ts";
+import { isIP } from "node:net";
 
 /** Three folders up from `src/cli/serve` and from `dist/cli/serve` alike. */
 const EXAMPLE = fileURLToPath(new URL("../../../routes.yaml", import.meta.url));
@@ -78,13 +86,6 @@ function readSeconds(given: string, flag: string): number {
     throw new UsageError(`${flag}: must be a number of seconds from 0 to 3600`);
   }
   return seconds * 1000;
-}
-
-/** @throws {UsageError} naming the flag. */
-function readCount(given: string, flag: string, most: number): number {
-  const count = /^\d{1,9}$/.test(given) ? Number(given) : 0;
-  if (count < 1 || count > most) throw new UsageError(`${flag}: must be a whole number from 1 to ${most}`);
-  return count;
 }
 
 /** @throws {UsageError} where there is one without the other. */
@@ -189,7 +190,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
   const database = databasePath(values.database, io);
   const tls = readTlsFiles(values["tls-cert"], values["tls-key"], io);
   const workers = readWorkers(values.workers ?? io.environment["SIGNALBOX_WORKERS"] ?? "1");
-  const bodyBytes = readCount(values["max-body-bytes"], "--max-body-bytes", 512 * 1024 * 1024);
+  const bodyBytes = readCount("--max-body-bytes", values["max-body-bytes"], 512 * 1024 * 1024);
   const flags = { insecureHttp: values["insecure-http"], behindProxy: values["behind-proxy"] };
   return {
     config: example ? EXAMPLE : own,
@@ -208,9 +209,9 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     exposure: checkExposure(values.host, tls !== undefined, flags),
     console: readConsole(values.console, values["admin-host"], flags),
     firstKeyFile: resolve(io.cwd, values["first-key-file"] ?? firstKeyFile(database, io.cwd)),
-    maxConnections: readCount(values["max-connections"], "--max-connections", 1_000_000),
+    maxConnections: readCount("--max-connections", values["max-connections"], 1_000_000),
     limits: {
-      inFlight: readCount(values["max-in-flight"], "--max-in-flight", 1_000_000),
+      inFlight: readCount("--max-in-flight", values["max-in-flight"], 1_000_000),
       bodyBytes,
       bodyMemory: readBodyMemory(values["body-memory"], bodyBytes, workers),
     },
@@ -232,4 +233,39 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
       ),
     },
   };
+}
+
+/** What the two flags mean; for the refusal and for the log. */
+const WAYS =
+  "give --tls-cert and --tls-key; or --behind-proxy where a proxy in front terminates TLS and only the proxy reaches the port " +
+  "(forwarded headers are ignored); or --insecure-http to send keys over the network unencrypted";
+
+/**
+ * Bearer keys must not cross a network in clear unless the operator allows it.
+ *
+ * @returns `null` where nothing leaves this machine in clear.
+ * @throws {UsageError} naming the flags; and where two of them exclude each other.
+ */
+function checkExposure(
+  host: string,
+  hasTls: boolean,
+  flags: { readonly insecureHttp: boolean; readonly behindProxy: boolean },
+): Exposure | null {
+  if (flags.insecureHttp && flags.behindProxy) {
+    throw new UsageError("--insecure-http: --behind-proxy is given too; leave one of the two out");
+  }
+  if (flags.insecureHttp && hasTls) {
+    throw new UsageError("--insecure-http: a TLS certificate is given too; leave one of the two out");
+  }
+  if (hasTls || isLoopback(host)) return null;
+  if (flags.behindProxy) return "behind_proxy";
+  if (flags.insecureHttp) return "insecure_http";
+  throw new UsageError(`--host: other machines reach this address, and there is no TLS: ${WAYS}`);
+}
+
+/** A name other than `localhost` may be any address, and may be another one tomorrow. */
+function isLoopback(host: string): boolean {
+  const bare = host.replace(/^\[|\]$/g, "");
+  if (isIP(bare) === 4) return bare.startsWith("127.");
+  return bare.toLowerCase() === "localhost" || /^(?:::|(?:0{1,4}:){7})0{0,3}1$/.test(bare);
 }

@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
-import { stopRequested } from "../terminal/listening.ts";
+import { stopRequested } from "../terminal/process.ts";
 import { usableCache } from "../compile-cache.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { saveCompiledCode } from "../terminal/code-cache.ts";
 import { wantsColour } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/run.ts";
-import { shownPath } from "../terminal/shown-path.ts";
-import { readVersion } from "../terminal/version.ts";
+import { shownPath } from "../terminal/as-typed.ts";
+import { readVersion } from "../terminal/package.ts";
 import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKey } from "./first-keys.ts";
 import { consoleText, demoRequest, demoText } from "./demo.ts";
 import { BUILD_VARIABLE, buildId } from "../../server/build-id.ts";

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, parseJson } from "../../canon/json.ts";
+import { type JsonObject, parseJsonObject } from "../../canon/json.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
 
 /** How long a server may take, milliseconds. */
@@ -6,6 +6,10 @@ const LONGEST_WAIT = 10_000;
 
 /** The longest answer that is read, bytes: a simulation report names every group of requests that changes. */
 const LONGEST_ANSWER = 64_000_000;
+
+/** For an answer with status 401. */
+export const KEY_NOT_ACCEPTED =
+  "SIGNALBOX_KEY: the server does not accept the key: it is another server's, expired or revoked";
 
 interface ServerCall {
   readonly url: URL;
@@ -124,8 +128,7 @@ function causeOf(error: unknown): unknown {
 async function readAnswer(response: Response): Promise<JsonObject | null> {
   try {
     const text = await readText(response);
-    const value: unknown = text === null ? null : parseJson(text);
-    return isJsonObject(value) ? value : null;
+    return text === null ? null : parseJsonObject(text);
   } catch {
     return null;
   }

@@ -9,7 +9,7 @@ import type { RunSimulation, Side, SimulationRequest } from "../../simulate/requ
 import type { SimulationReport, SettingChange } from "../../simulate/report/report.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { usableCache } from "../compile-cache.ts";
-import { stopRequested } from "../terminal/listening.ts";
+import { stopRequested } from "../terminal/process.ts";
 import { printable } from "../terminal/printing.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { runCommand } from "../terminal/run.ts";

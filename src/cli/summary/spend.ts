@@ -4,10 +4,15 @@ import { MAXIMUM_GROUPS } from "../../governance/groups.ts";
 import { summarise } from "../../governance/summarise.ts";
 import { noArguments, readValue, TABLE_FORMATS, DATABASE_HELP, textFlags } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { printable } from "../terminal/printing.ts";
 import { runFlagCommand } from "../terminal/run.ts";
-import { printWorkspaces, readSelection, SELECTION_FLAGS } from "./selection.ts";
-import { aligned } from "./summary-table.ts";
+import {
+  groupLines,
+  printWorkspaces,
+  readSelection,
+  SELECTION_FLAGS,
+  SELECTION_HELP,
+  workspaceText,
+} from "./selection.ts";
 
 const FORMATS = [...TABLE_FORMATS, "csv"] as const;
 
@@ -17,9 +22,7 @@ Prints what requests cost, in US dollars. It is an estimate from the prices in r
 printed by signalbox limits.
 
 Flags
-  --workspace W     Only this workspace. Default: every workspace, one after the other.
-  --start TIME      RFC 3339, such as 2026-11-21T00:00:00Z. Default: a day before the end.
-  --end TIME        Default: now. Whole hours are counted.
+${SELECTION_HELP}
   --group-by A,B    key, route, model; operation, route; provider, region, model. Each also with workspace, and with day
                     or hour; hour for at most 31 days.
   --format FORMAT   ${FORMATS.join(", ")} (default: terminal)
@@ -56,20 +59,9 @@ export function spend(argv: readonly string[], io: CommandIo): Promise<number> {
 const HEAD = ["requests", "tokens in+out", "cached", "usd", "unknown cost"];
 
 function spendTable({ workspace, window, group_by: names, groups, total, truncated }: SpendAnswer): string {
-  const named = groups.map((group) => [...names.map((name) => textOf(group.group[name])), ...cellsOf(group)]);
-  const lines = [
-    `${workspace ?? "(no workspace)"}  ${window.start} to ${window.end}, estimated from list prices`,
-    ...aligned(
-      [
-        [...(names.length === 0 ? [""] : names), ...HEAD],
-        ["total", ...names.slice(1).map(() => ""), ...cellsOf(total)],
-        ...named,
-      ],
-      Math.max(1, names.length),
-    ),
-    ...(truncated ? [`(the ${groups.length} groups with the most requests; there are more)`] : []),
-  ];
-  return `${lines.map((line) => printable(line).trimEnd()).join("\n")}\n\n`;
+  const rows = groups.map((group) => [...names.map((name) => textOf(group.group[name])), ...cellsOf(group)]);
+  const counted = { workspace, window, names, head: HEAD, total: cellsOf(total), groups: rows, truncated };
+  return workspaceText(groupLines(counted, "estimated from list prices"));
 }
 
 function textOf(label: unknown): string {

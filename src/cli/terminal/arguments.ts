@@ -1,9 +1,8 @@
 import { parseArgs, type ParseArgsConfig } from "node:util";
-
 import { nearestName } from "../../canon/nearest-name.ts";
 import { suggest } from "../../compile/findings/suggest.ts";
 import { asTyped } from "./as-typed.ts";
-import { UsageError } from "./command-io.ts";
+import { UsageError, type CommandIo } from "./command-io.ts";
 
 export { readTime } from "../../canon/rfc3339.ts";
 
@@ -142,9 +141,44 @@ export function readDuration(text: string): number | null {
   return amount === undefined || factor === undefined ? null : Number(amount) * factor;
 }
 
+/** A whole number within bounds. @throws {UsageError} */
+export function readCount(flag: string, text: string, most: number): number {
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (count < 1 || count > most) throw new UsageError(`${flag}: must be a whole number from 1 to ${most}`);
+  return count;
+}
+
+/** The name of a workspace that is written into a new routes.yaml. @throws {UsageError} */
+export function readWorkspaceName(text: string): string {
+  if (/^[a-z0-9][a-z0-9_-]{0,62}$/.test(text) && !Object.hasOwn(Object.prototype, text)) return text;
+  throw new UsageError(
+    "--workspace: must be 1 to 63 lower-case letters, digits, - or _, beginning with a letter or digit, and no reserved name",
+  );
+}
+
 /** A TCP port; 0 takes a free one. */
 export function readPort(text: string, flag: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Infinity;
   if (port > 65_535) throw new UsageError(`${flag}: must be a number from 0 to 65535`);
   return port;
+}
+
+/** Names the environment where a flag does not. */
+const ENVIRONMENT_VARIABLE = "SIGNALBOX_ENVIRONMENT";
+
+/** The flag's help text. */
+export const ENVIRONMENT_HELP = `  --environment NAME  merge routes.NAME.yaml over it (default: ${ENVIRONMENT_VARIABLE}, else none)`;
+
+/**
+ * The environment whose overlay is meant; `null` for none.
+ *
+ * @param flag its value; `undefined` where it was not given.
+ */
+export function readEnvironment(
+  flag: string | undefined,
+  { environment }: Pick<CommandIo, "environment">,
+): string | null {
+  if (flag === "") throw new UsageError("--environment: needs a name, such as --environment production");
+  const variable = environment[ENVIRONMENT_VARIABLE] ?? "";
+  return flag ?? (variable === "" ? null : variable);
 }

@@ -1,5 +1,6 @@
 import { isShowable, quote } from "../../compile/authored/literal-secrets.ts";
 import type { UsageError } from "./command-io.ts";
+import { isAbsolute, relative, sep } from "node:path";
 
 /** Their values may hold a password in a form that cannot be recognised. */
 const NEVER_SHOWN: ReadonlySet<string> = new Set(["database", "server"]);
@@ -31,4 +32,11 @@ function valuesOf(flag: string, argv: readonly string[]): readonly string[] {
     const next = argv[index + 1];
     return argument === long && next !== undefined && !next.startsWith("-") ? [next] : [];
   });
+}
+
+/** Relative and with `/`, so that annotations find the file in a checkout; absolute where it lies outside; `.` for the folder itself. */
+export function shownPath(cwd: string, path: string): string {
+  const below = relative(cwd, path);
+  if (below === "") return ".";
+  return below.startsWith("..") || isAbsolute(below) ? path : below.split(sep).join("/");
 }

@@ -1,7 +1,8 @@
 import { lstatSync, mkdirSync } from "node:fs";
 import { enableCompileCache, flushCompileCache } from "node:module";
-import { dirname, join, resolve } from "node:path";
-import { userCacheFolder } from "./cache-folder.ts";
+import { dirname, join, resolve, isAbsolute } from "node:path";
+import { homedir } from "node:os";
+import type { CommandIo } from "./command-io.ts";
 
 /** Permissions of others that let them change what is in a folder. */
 const WRITABLE_BY_OTHERS = 0o022;
@@ -53,5 +54,35 @@ function isInWorkingTree(folder: string): boolean {
   for (let above = resolve(folder); ; above = dirname(above)) {
     if (lstatSync(join(above, ".git"), { throwIfNoEntry: false }) !== undefined) return true;
     if (dirname(above) === above) return false;
+  }
+}
+
+/** The folder for caches of this user, by the platform's convention; `null` where there is no home. */
+export function userCacheFolder(
+  environment: CommandIo["environment"],
+  platform: NodeJS.Platform = process.platform,
+): string | null {
+  const home = absolute(environment["HOME"]) ?? homeOfUser();
+  const below = (...parts: readonly string[]): string | null => (home === null ? null : join(home, ...parts));
+  const caches =
+    platform === "win32"
+      ? (absolute(environment["LOCALAPPDATA"]) ?? below("AppData", "Local"))
+      : platform === "darwin"
+        ? below("Library", "Caches")
+        : // The specification ignores a path that is not absolute.
+          (absolute(environment["XDG_CACHE_HOME"]) ?? below(".cache"));
+  return caches === null ? null : join(caches, "signalbox");
+}
+
+function absolute(path: string | undefined): string | null {
+  return path !== undefined && isAbsolute(path) ? path : null;
+}
+
+function homeOfUser(): string | null {
+  try {
+    return absolute(homedir());
+  } catch {
+    // The user has no entry in the system's list of users.
+    return null;
   }
 }

@@ -1,4 +1,4 @@
-import { printable } from "./printing.ts";
+import { printable, tableRows } from "./printing.ts";
 
 const STYLES = {
   red: "\u001b[31m",
@@ -12,6 +12,13 @@ const STYLES = {
 const RESET = "\u001b[0m";
 export type Style = keyof typeof STYLES;
 export type Colour = Exclude<Style, "dim" | "bold">;
+
+export type Paint = (style: Style, text: string) => string;
+
+/** Styles texts of a report; leaves them as they are without colour. */
+export function painter(colour: boolean): Paint {
+  return (style, text) => (colour && text !== "" ? `${STYLES[style]}${text}${RESET}` : text);
+}
 
 /** A piece of a line. Its text may come from files: it is made printable here, so that no caller can forget it. */
 export interface Span {
@@ -132,4 +139,23 @@ function rowText(row: readonly Span[], colour: boolean): string {
     if (first !== undefined) first.text = first.text.replace(":", "\u2236");
   }
   return merged.map(({ text, style }) => (colour && style !== "" ? `${style}${text}${RESET}` : text)).join("");
+}
+
+/** A heading and what stands below it, with a blank line in front; nothing where nothing stands below it. */
+export function section(title: string, lines: readonly Line[]): readonly Line[] {
+  return lines.length === 0 ? [] : [BLANK, line(0, span(title, "bold")), ...lines];
+}
+
+/** Rows in columns; never wrapped, since that would tear the columns apart. @param textColumns how many columns are text; the others are numbers. */
+export function tableLines(
+  indent: number,
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  textColumns: number,
+): readonly Line[] {
+  if (rows.length === 0) return [];
+  return tableRows([head, ...rows], textColumns).map((row, index) => ({
+    ...line(indent, index === 0 ? span(row, "dim") : span(row)),
+    whole: true,
+  }));
 }

@@ -3,8 +3,8 @@ import type { RoutingTable } from "../../canon/table.ts";
 import { compileTable } from "../../compile/compile-table.ts";
 import { furtherSources, loadConfiguration } from "../../compile/load.ts";
 import { CommandError, type CommandIo } from "./command-io.ts";
-import { readEnvironment } from "./environment.ts";
-import { shownPath } from "./shown-path.ts";
+import { readEnvironment } from "./arguments.ts";
+import { shownPath } from "./as-typed.ts";
 
 /** The routing table of a configuration, without its policies. @throws {CommandError} where it cannot be read or has errors */
 export async function loadTable(

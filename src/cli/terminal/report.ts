@@ -1,11 +1,12 @@
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { redactLine } from "../../compile/authored/literal-secrets.ts";
 import type { ResolvedPreset } from "../../compile/presets/resolved.ts";
-import { printable } from "./printing.ts";
+import { printable, jsonText, amountOf } from "./printing.ts";
 import { formatSarifLog } from "./sarif.ts";
 import { formatAnnotation } from "./workflow-command.ts";
 import { isRouteCode, ROUTE_CODES } from "../../compile/findings/codes.ts";
 import { ASSERTION_CODES, isAssertionCode } from "../../simulate/assertions/file/codes.ts";
+import { painter } from "./layout.ts";
 
 /** How findings can be printed. */
 export const REPORT_FORMATS = ["terminal", "json", "github", "sarif"] as const;
@@ -44,30 +45,24 @@ export function formatDiagnostics(
   }
 }
 
-const RED = "\u001b[31m";
-const YELLOW = "\u001b[33m";
-const DIM = "\u001b[2m";
-const BOLD = "\u001b[1m";
-const RESET = "\u001b[0m";
-
 function formatTerminal(diagnostics: readonly Diagnostic[], sources: readonly Source[], colour: boolean): string {
   if (diagnostics.length === 0) return "";
-  const paint = (style: string, text: string) => (colour ? `${style}${text}${RESET}` : text);
+  const paint = painter(colour);
   const blocks = diagnostics.map((diagnostic) => {
     const { severity, code, file, line, column, hint } = diagnostic;
     const margin = " ".repeat(String(line).length);
-    const head = `${paint(severity === "error" ? RED : YELLOW, severity)} ${paint(BOLD, code)}: ${printable(diagnostic.message)}`;
-    const lines = [head, `${margin}${paint(DIM, "-->")} ${printable(file)}:${line}:${column}`];
+    const head = `${paint(severity === "error" ? "red" : "yellow", severity)} ${paint("bold", code)}: ${printable(diagnostic.message)}`;
+    const lines = [head, `${margin}${paint("dim", "-->")} ${printable(file)}:${line}:${column}`];
     const excerpt = excerptOf(diagnostic, diagnostics, sources);
     if (excerpt !== null) {
-      lines.push(`${paint(DIM, `${line} |`)} ${excerpt.text}`);
-      lines.push(`${paint(DIM, `${margin} |`)} ${" ".repeat(excerpt.caret)}${paint(RED, "^")}`);
+      lines.push(`${paint("dim", `${line} |`)} ${excerpt.text}`);
+      lines.push(`${paint("dim", `${margin} |`)} ${" ".repeat(excerpt.caret)}${paint("red", "^")}`);
     }
-    if (hint !== "") lines.push(`${margin}${paint(DIM, " =")} ${printable(hint)}`);
+    if (hint !== "") lines.push(`${margin}${paint("dim", " =")} ${printable(hint)}`);
     return `${lines.join("\n")}\n`;
   });
   const { errors, warnings } = count(diagnostics);
-  return [...blocks, `${plural(errors, "error")}, ${plural(warnings, "warning")}\n`].join("\n");
+  return [...blocks, `${amountOf(errors, "error")}, ${amountOf(warnings, "warning")}\n`].join("\n");
 }
 
 /** Columns of the source that fit beside the margin of a terminal. */
@@ -94,10 +89,6 @@ function excerptOf(
   };
 }
 
-function plural(amount: number, noun: string): string {
-  return `${amount} ${noun}${amount === 1 ? "" : "s"}`;
-}
-
 function count(diagnostics: readonly Diagnostic[]): {
   readonly errors: number;
   readonly warnings: number;
@@ -109,7 +100,7 @@ function count(diagnostics: readonly Diagnostic[]): {
 /** Version 1 of this form: members are only ever added. */
 function formatJson(diagnostics: readonly Diagnostic[], { revision = null, presets = [] }: ReportContext): string {
   const resolved = presets.length === 0 ? {} : { presets };
-  return `${JSON.stringify({ version: 1, revision, ...count(diagnostics), ...resolved, diagnostics }, null, 2)}\n`;
+  return jsonText({ version: 1, revision, ...count(diagnostics), ...resolved, diagnostics });
 }
 
 /** Workflow commands of GitHub Actions: one annotation a finding. */

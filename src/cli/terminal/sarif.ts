@@ -1,3 +1,4 @@
+import { jsonText } from "./printing.ts";
 export type SarifLevel = "error" | "warning" | "note";
 
 export interface SarifRule {
@@ -28,7 +29,7 @@ export function formatSarifLog(rules: readonly SarifRule[], results: readonly Sa
     columnKind: "utf16CodeUnits",
     results: results.map((result) => resultObject(result, indices)),
   };
-  return `${JSON.stringify({ $schema: SARIF_SCHEMA, version: "2.1.0", runs: [run] }, null, 2)}\n`;
+  return jsonText({ $schema: SARIF_SCHEMA, version: "2.1.0", runs: [run] });
 }
 
 const SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json";

@@ -1,14 +1,15 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { line, span, type Line } from "../../terminal/layout.ts";
 import type { CommandIo } from "../../terminal/command-io.ts";
-import { lifecycleCommand, printJson, printLines } from "./command.ts";
+import { lifecycleCommand, printLines } from "./command.ts";
 import { readReportReference, reportDifferences, type Approved, type ServerReport } from "./promotion-report.ts";
-import type { PolicyServer } from "./server/client.ts";
-import { requestedContent } from "./server/find-content.ts";
-import { NotNowError } from "./server/refusal.ts";
-import type { Content, PolicyView } from "./server/view.ts";
-import { commandText, contentText } from "./text/contents.ts";
-import { missingForOthers, missingTexts } from "./text/missing.ts";
+import type { PolicyServer } from "./client.ts";
+import { requestedContent } from "./find-content.ts";
+import { NotNowError } from "./refusal.ts";
+import type { Content, PolicyView } from "./view.ts";
+import { commandText, contentText } from "./contents.ts";
+import { missingForOthers, missingTexts } from "./missing.ts";
+import { jsonText } from "../../terminal/printing.ts";
 
 /** `signalbox policy approve` */
 export const approvePolicy = lifecycleCommand({
@@ -39,7 +40,7 @@ signalbox simulate with the same results counts as the server's.`,
     const report = values.report === undefined ? null : await seenReport(values.report, approved, view, server, io);
     const body = { digest: content.digest, ...(report === null ? {} : { report }) };
     const changed = await server.change(id, "approvals", body, null);
-    if (json) return printJson(changed.json, io);
+    if (json) return io.stdout(jsonText(changed.json));
     // What is missing depends on who will promote, and a server may answer it only to a reading call.
     const after = changed.view.missing === null ? (await server.policy(id)).view : changed.view;
     printLines(approvedLines(after, content, server), io);

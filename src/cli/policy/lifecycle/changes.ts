@@ -4,14 +4,28 @@ import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
 import { line, span, type Line } from "../../terminal/layout.ts";
 import { readValue } from "../../terminal/arguments.ts";
 import { UsageError } from "../../terminal/command-io.ts";
-import { lifecycleCommand, printJson, printLines, type Flags, type Values } from "./command.ts";
-import { EXPECT_FLAGS, readExpected, readRevision, refuseUnexpected } from "./expected.ts";
-import type { Change, PolicyServer } from "./server/client.ts";
-import { requestedContent } from "./server/find-content.ts";
-import { NotNowError } from "./server/refusal.ts";
-import type { Content, PolicyView, SlotView } from "./server/view.ts";
-import { actingText, commandText, contentText } from "./text/contents.ts";
-import { missingTexts } from "./text/missing.ts";
+import { lifecycleCommand, printLines, type Flags, type Values } from "./command.ts";
+import type { Change, PolicyServer } from "./client.ts";
+import { requestedContent } from "./find-content.ts";
+import { NotNowError } from "./refusal.ts";
+import type { Content, PolicyView, SlotView } from "./view.ts";
+import { actingText, commandText, contentText } from "./contents.ts";
+import { missingTexts } from "./missing.ts";
+import { jsonText } from "../../terminal/printing.ts";
+
+/** What the slots must hold, so that nothing else is changed than what was looked at. */
+const EXPECT_FLAGS = {
+  "expect-candidate": {
+    type: "string",
+    value: "R",
+    help: "Only if the candidate is this revision, such as r4; none: if there is no candidate.",
+  },
+  "expect-enforced": {
+    type: "string",
+    value: "R",
+    help: "Only if this revision is enforced; none: if nothing is enforced yet.",
+  },
+} as const satisfies Flags;
 
 /** A change of a policy whose state is read first, so that the change is of what was shown. */
 interface ChangeRow<Given extends Flags> {
@@ -49,7 +63,7 @@ function change<const Given extends Flags>({ path, flags, plan, ...row }: Change
       const { doing, body, guarded, done, undo } = await planned(view, server);
       if (!json) printLines([line(0, span(`${id}: ${doing}`))], io);
       const changed = await server.change(id, path, body, guarded ? view.etag : null);
-      if (json) printJson(changed.json, io);
+      if (json) io.stdout(jsonText(changed.json));
       else printLines(outcomeLines(done, changed.view, undo(changed.view)), io);
     },
   });
@@ -240,4 +254,43 @@ function onlyReleasable({ held, withdrawn }: PolicyView): Content {
 
 function shortDigest({ digest }: Content): string {
   return digest.slice(0, 12);
+}
+
+/** `r4`, or `none` for an empty slot, as `null`; `undefined` where the flag is not given. @throws {UsageError} */
+function readRevision(flag: string, text: string | undefined): number | null | undefined {
+  if (text === undefined) return undefined;
+  if (text === "none") return null;
+  if (!/^r\d{1,9}$/.test(text)) throw new UsageError(`${flag}: must be a revision such as r4, or none`);
+  return Number(text.slice(1));
+}
+
+/** What a slot must have held when a command was written down; `undefined`: whatever is there. */
+interface Expected {
+  readonly candidate: number | null | undefined;
+  readonly enforced: number | null | undefined;
+}
+
+/** @throws {UsageError} */
+function readExpected(values: Values<typeof EXPECT_FLAGS>): Expected {
+  return {
+    candidate: readRevision("--expect-candidate", values["expect-candidate"]),
+    enforced: readRevision("--expect-enforced", values["expect-enforced"]),
+  };
+}
+
+/**
+ * Holds a policy against `--expect-candidate` and `--expect-enforced`: a pipeline that expects r4 must not promote r5.
+ *
+ * @throws {NotNowError}
+ */
+function refuseUnexpected(view: PolicyView, expected: Expected): void {
+  for (const slot of ["candidate", "enforced"] as const) {
+    const wanted = expected[slot];
+    const present = view[slot]?.revision ?? "none";
+    if (wanted !== undefined && (wanted === null ? "none" : `r${wanted}`) !== present) {
+      throw new NotNowError(
+        `--expect-${slot}: it is ${present} now; nothing was done; read it again: signalbox policy show ${view.id}`,
+      );
+    }
+  }
 }

@@ -3,8 +3,8 @@ import { EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import { wantsColour } from "../../terminal/printing.ts";
 import { runCommand } from "../../terminal/run.ts";
 import { renderLines, type Line } from "../../terminal/layout.ts";
-import { DEFAULT_SERVER, PolicyServer } from "./server/client.ts";
-import { NotNowError } from "./server/refusal.ts";
+import { DEFAULT_SERVER, PolicyServer } from "./client.ts";
+import { NotNowError } from "./refusal.ts";
 
 /** Exit code where something is missing, or another change was first. A pipeline can wait for it. */
 const NOT_NOW = 3;
@@ -165,8 +165,4 @@ function noPolicy(positionals: readonly string[]): string {
 export function printLines(lines: readonly Line[], io: CommandIo): void {
   const width = io.terminal === true ? (io.columns ?? USUAL_WIDTH) : USUAL_WIDTH;
   io.stdout(renderLines(lines, { colour: wantsColour(io), width }));
-}
-
-export function printJson(value: unknown, io: CommandIo): void {
-  io.stdout(`${JSON.stringify(value, null, 2)}\n`);
 }

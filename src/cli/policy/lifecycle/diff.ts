@@ -1,15 +1,15 @@
 import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
-import { objectOf, objectsOf } from "../../explain/members.ts";
-import { line, span, type Line, type Style } from "../../terminal/layout.ts";
+import { objectOf, objectsOf } from "../../server/read-answer.ts";
+import { line, span, type Line, type Style, section } from "../../terminal/layout.ts";
 import { CommandError } from "../../terminal/command-io.ts";
-import { lifecycleCommand, printJson, printLines } from "./command.ts";
-import type { PolicyServer } from "./server/client.ts";
-import { findContent } from "./server/find-content.ts";
-import { notPolicies, type Content, type PolicyView } from "./server/view.ts";
-import { contentText } from "./text/contents.ts";
-import { contractChanges, type ContractChange } from "./text/contract-changes.ts";
-import { section } from "./text/sections.ts";
+import { lifecycleCommand, printLines } from "./command.ts";
+import type { PolicyServer } from "./client.ts";
+import { findContent } from "./find-content.ts";
+import { notPolicies, type Content, type PolicyView } from "./view.ts";
+import { contentText } from "./contents.ts";
+import { contractChanges, type ContractChange } from "./contract-changes.ts";
 import { formatPatch, structuredPatch, type StructuredPatch } from "diff";
+import { jsonText } from "../../terminal/printing.ts";
 
 /** A content as it is compared. */
 interface Side extends SourceSide {
@@ -43,7 +43,7 @@ store, not from the files of this checkout.`,
     const sides = { from: await readSide(server, view, from), to: await readSide(server, view, to) };
     const contract = contractChanges(sides.from.contract, sides.to.contract);
     const sources = sourceDiff(sides.from, sides.to);
-    if (json) printJson({ from: sides.from.json, to: sides.to.json, contract, patch: patchText(sources) }, io);
+    if (json) io.stdout(jsonText({ from: sides.from.json, to: sides.to.json, contract, patch: patchText(sources) }));
     else printLines([...headLines(view, sides), ...changeLines(contract), ...section("Rules", diffLines(sources))], io);
   },
 });

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../canon/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../../canon/json.ts";
 import { readNamedFile } from "../../../policy/read-regular-file.ts";
 import type { SimulationReport } from "../../../simulate/report/report.ts";
-import { numberOf, objectOf, objectsOf } from "../../explain/members.ts";
+import { numberOf, objectOf, objectsOf } from "../../server/read-answer.ts";
 import { CommandError, UsageError, type CommandIo } from "../../terminal/command-io.ts";
-import type { Content } from "./server/view.ts";
+import type { Content } from "./view.ts";
+import { jsonText } from "../../terminal/printing.ts";
 
 /** The largest report that is read, bytes. */
 const LARGEST = 256 * 1024 * 1024;
@@ -33,7 +34,8 @@ export async function readReportReference(
   io: CommandIo,
 ): Promise<{ readonly reference: JsonObject; readonly json: JsonObject }> {
   const bytes = await readBytes(resolve(io.cwd, path));
-  const report = parseReport(bytes);
+  const report = parseJsonObject(bytes.toString("utf8"));
+  if (report === null) throw noReport();
   const head = objectOf(report, "head");
   const reference = referenceOf(report, sha256Of(bytes));
   if (report["format"] !== REPORT_FORMAT || head === null || reference === null) throw noReport();
@@ -99,16 +101,6 @@ async function readBytes(path: string): Promise<Buffer> {
   return Buffer.from(bytes);
 }
 
-function parseReport(bytes: Buffer): JsonObject {
-  try {
-    const value: unknown = parseJson(bytes.toString("utf8"));
-    if (isJsonObject(value)) return value;
-  } catch {
-    // The parser's message quotes the text.
-  }
-  throw noReport();
-}
-
 function noReport(): UsageError {
   return new UsageError(
     `--report: is not a report of signalbox simulate --format json in the format of this version (${REPORT_FORMAT})`,
@@ -126,7 +118,7 @@ export interface ServerReport {
 /** @throws {CommandError} for an answer that is no report of this version. */
 export function serverReport(json: JsonObject): ServerReport {
   // The server prints its report like this; the members keep their order.
-  const text = `${JSON.stringify(json, null, 2)}\n`;
+  const text = jsonText(json);
   const reference = json["format"] === REPORT_FORMAT ? referenceOf(json, sha256Of(text)) : null;
   if (reference === null) throw notReadable();
   return { text, json, reference };

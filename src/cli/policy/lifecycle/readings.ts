@@ -1,17 +1,17 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { readTime } from "../../../canon/rfc3339.ts";
-import { objectsOf, textOf } from "../../explain/members.ts";
-import { formatTable } from "../../terminal/table.ts";
-import { lifecycleCommand, printJson, printLines } from "./command.ts";
+import { objectsOf, textOf } from "../../server/read-answer.ts";
+import { formatTable, jsonText } from "../../terminal/printing.ts";
+import { lifecycleCommand, printLines } from "./command.ts";
 import { notReadable, readableReport } from "./promotion-report.ts";
-import type { PolicyServer } from "./server/client.ts";
-import { requestedContent } from "./server/find-content.ts";
-import { notPolicies, parseView, type PolicyView, type SlotView } from "./server/view.ts";
-import { contentText, timeText } from "./text/contents.ts";
-import { driftText } from "./text/drift.ts";
-import { historyRow, HISTORY_HEAD } from "./text/history.ts";
-import { missingTexts } from "./text/missing.ts";
-import { policyLines } from "./text/policy-lines.ts";
+import type { PolicyServer } from "./client.ts";
+import { requestedContent } from "./find-content.ts";
+import { notPolicies, parseView, type PolicyView, type SlotView } from "./view.ts";
+import { contentText, timeText } from "./contents.ts";
+import { driftText } from "./drift.ts";
+import { historyRow, HISTORY_HEAD } from "./history.ts";
+import { missingTexts } from "./missing.ts";
+import { policyLines } from "./policy-lines.ts";
 
 /** `signalbox policy list` */
 export const listPolicies = lifecycleCommand({
@@ -25,7 +25,7 @@ export const listPolicies = lifecycleCommand({
   work: async ({ values, json, server, io }) => {
     const answer = await server.list(values.ended === true ? { ended: "true" } : {});
     if (answer["object"] !== "list" || !Array.isArray(answer["data"])) throw notPolicies();
-    if (json) printJson(answer, io);
+    if (json) io.stdout(jsonText(answer));
     else io.stdout(await formatList(answer, server));
   },
 });
@@ -90,7 +90,7 @@ in shadow would have done to requests, with commands that explain them, and the 
     // A removal has no rules that could be in shadow.
     const isWatched = view.candidate !== null && view.candidate.content !== "removal";
     const shadow = isWatched ? await server.below(view.id, "shadow", { witnesses: String(EXAMPLE_GROUPS) }) : null;
-    if (json) printJson({ policy, shadow }, io);
+    if (json) io.stdout(jsonText({ policy, shadow }));
     else printLines(policyLines(view, shadow, server.flag), io);
   },
 });
@@ -147,7 +147,7 @@ with its key and the shadow figures at that time.`,
   json: "the rows of the log, each with its position and hash; signalbox evidence verify checks the whole chain.",
   work: async ({ id, json, server, io }) => {
     const rows = await Array.fromAsync(server.transitions(id));
-    if (json) return printJson(rows, io);
+    if (json) return io.stdout(jsonText(rows));
     io.stdout(rows.length === 0 ? "The history is empty.\n" : formatTable([HISTORY_HEAD, ...rows.map(historyRow)]));
   },
 });

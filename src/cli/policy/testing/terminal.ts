@@ -1,5 +1,4 @@
-import { amountOf } from "../policy-folder.ts";
-import { printable } from "../../terminal/printing.ts";
+import { printable, amountOf } from "../../terminal/printing.ts";
 import {
   linePercentage,
   percentText,
@@ -12,6 +11,7 @@ import {
   type TestRun,
   type Totals,
 } from "./test-run.ts";
+import { painter, type Paint, type Style } from "../../terminal/layout.ts";
 
 interface TerminalOptions {
   readonly colour: boolean;
@@ -19,15 +19,9 @@ interface TerminalOptions {
   readonly verbose: boolean;
 }
 
-type Style = keyof typeof STYLES;
-const STYLES = { red: "\u001b[31m", green: "\u001b[32m", yellow: "\u001b[33m", dim: "\u001b[2m", bold: "\u001b[1m" };
-const RESET = "\u001b[0m";
-
-type Paint = (style: Style, text: string) => string;
-
 /** A block for each policy, what failed in it, and one line for all. Gaps are not here: they are printed as findings. */
 export function formatRun({ policies, coverage, milliseconds }: TestRun, options: TerminalOptions): string {
-  const paint: Paint = (style, text) => (options.colour ? `${STYLES[style]}${text}${RESET}` : text);
+  const paint = painter(options.colour);
   const width = Math.max(0, ...policies.map(({ id }) => id.length));
   const lines = policies.flatMap((policy) => policyLines(policy, width, options.verbose, paint));
   const totals = totalsOf(policies.flatMap(({ tests }) => tests));

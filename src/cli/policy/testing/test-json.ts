@@ -1,5 +1,6 @@
 import type { Diagnostic } from "../../../canon/diagnostic.ts";
 import { linePercentage, percentText, totalsOf, type Coverage, type PolicyTest, type TestRun } from "./test-run.ts";
+import { jsonText } from "../../terminal/printing.ts";
 
 /**
  * Version 1 of this form: members are only ever added. Names are those of `signalbox check --format json` where both say
@@ -17,7 +18,7 @@ export function formatTestJson(run: TestRun | null, diagnostics: readonly Diagno
     coverage: run === null || run.coverage === null ? null : coverageDocument(run.coverage),
     diagnostics,
   };
-  return `${JSON.stringify(document, null, 2)}\n`;
+  return jsonText(document);
 }
 
 function testDocument({ name, outcome, file, line, column, cases, printed, error, milliseconds }: PolicyTest): object {

@@ -1,12 +1,11 @@
-import type { JsonObject } from "../../../../canon/json.ts";
-import { readTime } from "../../../../canon/rfc3339.ts";
-import { line, nameLine, span, type Line, type Span } from "../../../terminal/layout.ts";
-import type { ApprovalView, Content, PolicyView, SlotView } from "../server/view.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { readTime } from "../../../canon/rfc3339.ts";
+import { line, nameLine, span, type Line, type Span, section } from "../../terminal/layout.ts";
+import type { ApprovalView, Content, PolicyView, SlotView } from "./view.ts";
 import { actorText, commandText, contentText, slotText, timeText } from "./contents.ts";
 import { constraintText, obligationText } from "./contract-changes.ts";
 import { driftLines } from "./drift.ts";
 import { requirementLines } from "./missing.ts";
-import { section } from "./sections.ts";
 import { shadowLines } from "./shadow-lines.ts";
 
 /** Columns of the names in front. */

@@ -1,4 +1,4 @@
-import type { Content, PolicyView } from "../server/view.ts";
+import type { Content, PolicyView } from "./view.ts";
 import { commandText, contentText } from "./contents.ts";
 
 /** A difference between the files of the server that answered and the slots, and what to do about it. */

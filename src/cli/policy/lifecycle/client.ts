@@ -1,8 +1,8 @@
-import type { JsonObject } from "../../../../canon/json.ts";
-import { numberOf, objectOf, objectsOf } from "../../../explain/members.ts";
-import { callServer, serverKey, serverUrl } from "../../../server/call-server.ts";
-import { CommandError, type CommandIo } from "../../../terminal/command-io.ts";
-import { serverReport, type ServerReport } from "../promotion-report.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { numberOf, objectOf, objectsOf } from "../../server/read-answer.ts";
+import { callServer, serverKey, serverUrl } from "../../server/call-server.ts";
+import { CommandError, type CommandIo } from "../../terminal/command-io.ts";
+import { serverReport, type ServerReport } from "./promotion-report.ts";
 import { refusal } from "./refusal.ts";
 import { notPolicies, parseView, type PolicyView } from "./view.ts";
 

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { parseJson } from "../../canon/json.ts";
+import { readFile } from "node:fs/promises";
 
 /** The package's version. `package.json` is three folders up, from `src/cli/terminal` and from `dist/cli/terminal` alike. */
 export function readVersion(): string {
@@ -34,4 +35,12 @@ function readManifest(): unknown {
 
 function member(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+/** The files beside the code in every installation: three folders up from `src/cli/terminal` and from `dist/cli/terminal` alike. */
+const PACKAGE = new URL("../../..", import.meta.url);
+
+/** The text of a file that comes with Signalbox, by its path from the root of the package. */
+export function packagedText(path: string): Promise<string> {
+  return readFile(new URL(path, PACKAGE), "utf8");
 }

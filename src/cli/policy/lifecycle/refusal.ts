@@ -1,9 +1,9 @@
-import { parseRevision } from "../../../../canon/policy.ts";
-import { isJsonObject, type JsonObject } from "../../../../canon/json.ts";
-import { objectOf, objectsOf, textOf } from "../../../explain/members.ts";
-import type { ServerAnswer } from "../../../server/call-server.ts";
-import { CommandError } from "../../../terminal/command-io.ts";
-import { missingTexts } from "../text/missing.ts";
+import { parseRevision } from "../../../canon/policy.ts";
+import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
+import { objectOf, objectsOf, textOf } from "../../server/read-answer.ts";
+import { KEY_NOT_ACCEPTED, type ServerAnswer } from "../../server/call-server.ts";
+import { CommandError } from "../../terminal/command-io.ts";
+import { missingTexts } from "./missing.ts";
 import { parseMissing } from "./view.ts";
 
 /** Nothing is broken, and nothing was done: something is missing, or another change was first. Exit code 3. */
@@ -25,9 +25,7 @@ export function refusal({ status, body }: ServerAnswer, requested: RequestedChan
   const show = `signalbox policy show ${requested.policy ?? "ID"}`;
   switch (status) {
     case 401:
-      return new CommandError(
-        "SIGNALBOX_KEY: the server does not accept the key: it is another server's, expired or revoked",
-      );
+      return new CommandError(KEY_NOT_ACCEPTED);
     case 403:
       return new CommandError(forbidden(code, requested) ?? otherwise(status, code, error));
     case 404:

@@ -1,7 +1,7 @@
-import type { JsonObject } from "../../../../canon/json.ts";
-import { MISSING_REQUIREMENT, POLICY } from "../../../../http/contract/policies/policy-answers.ts";
-import { readAnswer, UnreadableAnswerError, type Answer } from "../../../server/read-answer.ts";
-import { CommandError } from "../../../terminal/command-io.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { MISSING_REQUIREMENT, POLICY } from "../../../http/contract/policies/policy-answers.ts";
+import { readAnswer, UnreadableAnswerError, type Answer } from "../../server/read-answer.ts";
+import { CommandError } from "../../terminal/command-io.ts";
 
 /** A policy as a server shows it. Its texts are safe for a terminal; `etag` is the server's own. */
 export type PolicyView = Answer<typeof POLICY>;

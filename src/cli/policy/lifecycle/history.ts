@@ -1,6 +1,6 @@
-import type { JsonObject } from "../../../../canon/json.ts";
-import { numberOf, objectOf, objectsOf, textOf, stringsOf } from "../../../explain/members.ts";
-import { amountText, numberText } from "../../../terminal/amounts.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { numberOf, objectOf, objectsOf, textOf, stringsOf } from "../../server/read-answer.ts";
+import { amountText, numberText } from "../../terminal/amounts.ts";
 import { personText, timeText } from "./contents.ts";
 
 export const HISTORY_HEAD: readonly string[] = ["POSITION", "WHEN", "WHAT", "FROM → TO", "BY", "WITH"];

@@ -1,6 +1,6 @@
-import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
-import { formatTime } from "../../../../canon/rfc3339.ts";
-import type { ApprovalView, Content, SlotView } from "../server/view.ts";
+import { explainCommand } from "../../../simulate/explain/explain-command.ts";
+import { formatTime } from "../../../canon/rfc3339.ts";
+import type { ApprovalView, Content, SlotView } from "./view.ts";
 
 /** `r4 (9f2c1a7b)` */
 export function contentText({ revision, digest }: Content): string {

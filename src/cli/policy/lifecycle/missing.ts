@@ -1,6 +1,6 @@
-import { REQUIREMENTS, type RequirementFacts, type RequirementFormat } from "../../../../canon/promotion.ts";
-import { amountText, numberText } from "../../../terminal/amounts.ts";
-import type { Missing, PolicyView } from "../server/view.ts";
+import { REQUIREMENTS, type RequirementFacts, type RequirementFormat } from "../../../canon/promotion.ts";
+import { amountText, numberText } from "../../terminal/amounts.ts";
+import type { Missing, PolicyView } from "./view.ts";
 import { durationText } from "./contents.ts";
 
 const FORMAT: RequirementFormat = {

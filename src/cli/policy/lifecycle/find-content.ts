@@ -1,5 +1,5 @@
-import { objectOf } from "../../../explain/members.ts";
-import { CommandError, UsageError } from "../../../terminal/command-io.ts";
+import { objectOf } from "../../server/read-answer.ts";
+import { CommandError, UsageError } from "../../terminal/command-io.ts";
 import type { PolicyServer } from "./client.ts";
 import { NotNowError } from "./refusal.ts";
 import { contentsOf, recordedContent, type Content, type PolicyView } from "./view.ts";

@@ -1,10 +1,9 @@
-import type { JsonObject } from "../../../../canon/json.ts";
-import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
-import { numberOf, objectOf, objectsOf, textOf, timeOf, stringsOf } from "../../../explain/members.ts";
-import { amountText, numberText, percentageText } from "../../../terminal/amounts.ts";
-import { line, nameLine, span, type Line } from "../../../terminal/layout.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { explainCommand } from "../../../simulate/explain/explain-command.ts";
+import { numberOf, objectOf, objectsOf, textOf, timeOf, stringsOf } from "../../server/read-answer.ts";
+import { amountText, numberText, percentageText } from "../../terminal/amounts.ts";
+import { line, nameLine, span, type Line, section, tableLines } from "../../terminal/layout.ts";
 import { timeText } from "./contents.ts";
-import { section, tableLines } from "./sections.ts";
 
 /**
  * What the candidate said while it was watched: out of how many requests, by constraint, route and workspace, and requests to try again.
