@@ -1,5 +1,5 @@
 import type { ObligationKind, PolicySlot, StrippableField, Verdict } from "./policy.ts";
-import type { Balance, EndpointRow, RouteRow } from "./table.ts";
+import type { Balance, EndpointRow, RouteRow, ModelRow } from "./table.ts";
 import type { RequestShape } from "./request.ts";
 
 /** One endpoint that a request may go to. */
@@ -123,4 +123,13 @@ export function emulatesSchema(
     endpoint.features.includes("tool_choice_required") &&
     !shape.features.includes("constrained_schema")
   );
+}
+
+/** Tokens of output where neither the request nor the model's row has a limit. */
+const UNKNOWN_OUTPUT = 16_384;
+
+/** The most that a model makes, tokens, for a request that names no limit; an allowance where its row does not state it. */
+export function largestOutput(model: ModelRow | undefined): number {
+  const stated = model?.maxOutputTokens ?? model?.contextWindow;
+  return stated ?? Math.max(UNKNOWN_OUTPUT, model?.defaultMaxOutputTokens ?? 0);
 }

@@ -1,13 +1,10 @@
 import { CounterAccount, SlotAccount } from "./counter-account.ts";
 import { windowStart, type LimitMeasure, type LimitWindow } from "./windows.ts";
 import type { Budget, KeyLimits } from "../canon/limits.ts";
+import type { LimitCounter } from "./limit-store.ts";
 
 /** Use beyond a reservation that is not on disk yet. */
-export interface Overdraft {
-  readonly subject: string;
-  readonly measure: LimitMeasure;
-  readonly window: LimitWindow;
-  readonly start: number;
+export interface Overdraft extends LimitCounter {
   readonly amount: number;
 }
 
@@ -155,22 +152,20 @@ interface CounterLimit {
   readonly measure: LimitMeasure;
   readonly window: LimitWindow;
   readonly ceiling: number;
-  /** Error code of a refusal because of this limit (docs/limits.md#what-a-client-sees). */
-  readonly code: "requests_per_minute" | "tokens_per_minute" | "budget_exhausted";
 }
 
 /** The counters that limits need. */
-export function counterLimits(limited: EffectiveLimits): readonly CounterLimit[] {
-  const { requestsPerMinute, tokensPerMinute, budget, secondBudget } = limited;
+export function counterLimits({
+  requestsPerMinute,
+  tokensPerMinute,
+  budget,
+  secondBudget,
+}: EffectiveLimits): readonly CounterLimit[] {
   const limits: CounterLimit[] = [];
-  if (requestsPerMinute !== null) {
-    limits.push({ measure: "requests", window: "minute", ceiling: requestsPerMinute, code: "requests_per_minute" });
-  }
-  if (tokensPerMinute !== null) {
-    limits.push({ measure: "tokens", window: "minute", ceiling: tokensPerMinute, code: "tokens_per_minute" });
-  }
+  if (requestsPerMinute !== null) limits.push({ measure: "requests", window: "minute", ceiling: requestsPerMinute });
+  if (tokensPerMinute !== null) limits.push({ measure: "tokens", window: "minute", ceiling: tokensPerMinute });
   for (const each of [budget, secondBudget]) {
-    if (each != null) limits.push({ ...measured(each), window: each.per, code: "budget_exhausted" });
+    if (each != null) limits.push({ ...measured(each), window: each.per });
   }
   return limits;
 }
@@ -232,4 +227,72 @@ function smaller(one: number | null, other: number | null): number | null {
 /** In the budget's own unit. */
 function sizeOf(budget: Budget): number {
   return "usd" in budget ? budget.usd : budget.tokens;
+}
+
+export const LIMIT_CODES = [
+  "requests_per_minute",
+  "tokens_per_minute",
+  "budget_exhausted",
+  "budget_reserved",
+  "exceeds_limit",
+  "concurrency",
+] as const;
+
+export type LimitCode = (typeof LIMIT_CODES)[number];
+
+/** Why a request may not be sent now. */
+export interface LimitRefusal {
+  readonly refused: LimitCode | "limits_unavailable";
+  /** The limit's measure and period; `null` for concurrent requests, and where the store failed. */
+  readonly limit: Pick<CounterAccount, "measure" | "window"> | null;
+  /** The owner of the limit; `null` where the store failed. */
+  readonly subject: "workspace" | "key" | null;
+  /** Milliseconds until it helps to try again; `null` where the same request will never fit (`exceeds_limit`). */
+  readonly retryAfter: number | null;
+  readonly meters: readonly Meters[];
+}
+
+/** A slot, what a request under way has reserved, or the store may come back at any moment. Milliseconds. */
+const RETRY = 1_000;
+
+/** The refusal where the store does not say what is used. */
+export function unavailable(meters: readonly Meters[]): LimitRefusal {
+  return { refused: "limits_unavailable", limit: null, subject: null, retryAfter: RETRY, meters };
+}
+
+/** The refusal by what is known of the counters; `null` where the store must answer first. */
+export function refusalBy(meters: readonly Meters[], amounts: Amounts, now: number): LimitRefusal | null {
+  let found: LimitRefusal | null = null;
+  for (const { counters, slots } of meters) {
+    for (const counter of counters) {
+      const amount = amountOf(amounts, counter.measure);
+      const never = amount > counter.ceiling;
+      if (!never && (counter.available >= amount || !counter.isKnownFull(amount, now))) continue;
+      const untilEnd = Math.max(1, counter.end - now);
+      const isReserved = !never && counter.mayComeFree(amount);
+      const retryAfter = never ? null : isReserved ? Math.min(RETRY, untilEnd) : untilEnd;
+      // The longest wait is the one that helps.
+      if (found !== null && waitOf(found) >= waitOf({ retryAfter })) continue;
+      const refused = never ? "exceeds_limit" : codeOf(counter, isReserved);
+      found = { refused, limit: counter, subject: kindOf(counter.subject), retryAfter, meters };
+    }
+    if (found === null && slots !== null && slots.free(now) < 1 && slots.isKnownFull(now)) {
+      found = { refused: "concurrency", limit: null, subject: kindOf(slots.subject), retryAfter: RETRY, meters };
+    }
+  }
+  return found;
+}
+
+function waitOf({ retryAfter }: Pick<LimitRefusal, "retryAfter">): number {
+  return retryAfter ?? Number.POSITIVE_INFINITY;
+}
+
+/** @param isReserved requests under way hold what is missing, and may give it back. */
+function codeOf({ measure, window }: CounterAccount, isReserved: boolean): LimitCode {
+  if (window !== "minute") return isReserved ? "budget_reserved" : "budget_exhausted";
+  return measure === "requests" ? "requests_per_minute" : "tokens_per_minute";
+}
+
+function kindOf(subject: string): "workspace" | "key" {
+  return subject.startsWith("key:") ? "key" : "workspace";
 }

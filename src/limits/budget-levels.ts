@@ -74,5 +74,5 @@ export class BudgetLevels {
 }
 
 function budgetsOf({ limits }: LimitedSubject) {
-  return counterLimits(limits).filter(({ code }) => code === "budget_exhausted");
+  return counterLimits(limits).filter(({ window }) => window !== "minute");
 }

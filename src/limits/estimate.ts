@@ -1,9 +1,8 @@
 import type { BodyReader } from "../canon/body-reader.ts";
 import type { Capability } from "../canon/capability.ts";
-import type { RequestEdits } from "../canon/decision.ts";
+import { type RequestEdits, largestOutput } from "../canon/decision.ts";
 import type { JsonObject } from "../canon/json.ts";
 import type { Operation } from "../canon/operation.ts";
-import { largestOutput } from "../canon/largest-output.ts";
 import type { EndpointRow, ModelRow, Price } from "../canon/table.ts";
 import type { Amounts } from "./accounts.ts";
 import { hasReachedProvider, hasTrait, type FailureKind } from "../canon/failure.ts";

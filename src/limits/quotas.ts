@@ -1,8 +1,16 @@
 import type { LimitLeased, LimitStore } from "./limit-store.ts";
-import { type LimitedSubject, Accounts, amountOf, type Amounts, type Meters } from "./accounts.ts";
+import {
+  type LimitedSubject,
+  Accounts,
+  amountOf,
+  type Amounts,
+  type Meters,
+  refusalBy,
+  unavailable,
+  type LimitRefusal,
+} from "./accounts.ts";
 import { composeLease, isRefused, type ComposedLease } from "./compose-lease.ts";
 import type { CounterAccount, SlotAccount } from "./counter-account.ts";
-import { refusalBy, type LimitRefusal } from "./refusal.ts";
 
 /** The reservation of one request. End it once, by {@link Quotas.settle} or {@link Quotas.release}. */
 export interface Reservation {
@@ -95,13 +103,13 @@ export class Quotas {
       if (one.counters.length > 0 || one.slots !== null) meters.push(one);
     }
     if (meters.length === 0) return null;
-    const decided = this.#tryTake(meters, amounts, now) ?? refusalBy(meters, amounts, now, "known");
+    const decided = this.#tryTake(meters, amounts, now) ?? refusalBy(meters, amounts, now);
     if (decided !== null) return decided;
-    if (this.#closed || this.#isLate()) return refusalBy(meters, amounts, now, "unavailable");
+    if (this.#closed || this.#isLate()) return unavailable(meters);
     return new Promise((resolve) => {
       const give = (): void => {
         this.#waiters = this.#waiters.filter((one) => one !== waiter);
-        resolve(refusalBy(meters, amounts, this.#now(), "unavailable"));
+        resolve(unavailable(meters));
       };
       const timer = setTimeout(give, Math.max(0, Math.min(wait, this.#maxWait)));
       const waiter: Waiter = { meters, amounts, resolve, timer };
@@ -257,7 +265,7 @@ export class Quotas {
     for (const waiter of waiters) {
       const result =
         this.#tryTake(waiter.meters, waiter.amounts, now) ??
-        (answered ? refusalBy(waiter.meters, waiter.amounts, now, "known") : null);
+        (answered ? refusalBy(waiter.meters, waiter.amounts, now) : null);
       if (result === null) this.#waiters.push(waiter);
       else {
         clearTimeout(waiter.timer);
@@ -272,10 +280,10 @@ export class Quotas {
     const isMet = ({ counters, slots }: Meters): boolean =>
       unknown === "all" || counters.some((one) => unknown.has(one)) || (slots !== null && unknown.has(slots));
     this.#waiters = waiters.filter(({ meters }) => !meters.some(isMet));
-    for (const { meters, amounts, resolve, timer } of waiters) {
+    for (const { meters, resolve, timer } of waiters) {
       if (!meters.some(isMet)) continue;
       clearTimeout(timer);
-      resolve(refusalBy(meters, amounts, this.#now(), "unavailable"));
+      resolve(unavailable(meters));
     }
   }
 }

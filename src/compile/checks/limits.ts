@@ -1,5 +1,5 @@
 import { isWithinCeilings } from "../../canon/ceiling.ts";
-import { largestOutput } from "../../canon/largest-output.ts";
+import { largestOutput } from "../../canon/decision.ts";
 import type { EndpointRow, ModelRow, WorkspaceRow } from "../../canon/table.ts";
 import type { Budget, KeyLimits } from "../../canon/limits.ts";
 import { quote } from "../authored/literal-secrets.ts";
