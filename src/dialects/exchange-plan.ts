@@ -1,7 +1,7 @@
 import { type RequestEdits, emulatesSchema } from "../canon/decision.ts";
 import { editSet, type EditSet } from "../canon/generate/edit.ts";
 import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
-import { collectAnswer } from "../canon/generate/answer.ts";
+import { collectAnswer } from "./answer-events.ts";
 import type { InferenceEvent } from "../canon/generate/event.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { InferenceRequest, RequestShape } from "../canon/request.ts";

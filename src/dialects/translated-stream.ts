@@ -2,7 +2,8 @@ import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
 import type { FinishReason, InferenceEvent } from "../canon/generate/event.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
-import { mergeUsage, type TokenUsage } from "../canon/generate/usage.ts";
+import { mergeUsage } from "./answer-members.ts";
+import type { TokenUsage } from "../canon/generate/usage.ts";
 import type { AnswerStream, Ending, EventParser, EventRenderer, Translation } from "./dialect.ts";
 import { answerFailure } from "./answer-failure.ts";
 

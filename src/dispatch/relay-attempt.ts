@@ -1,6 +1,6 @@
 import type { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
 import type { Candidate } from "../canon/decision.ts";
-import { NO_EDITS, withAnswer, type EditSet } from "../canon/generate/edit.ts";
+import { NO_EDITS, type EditSet, type AnswerEdits } from "../canon/generate/edit.ts";
 import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
@@ -265,4 +265,17 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
 /** Whether a whole answer goes to the client: one that has failed does where the failure is the answer. @param bytes what there is to pass on. */
 function isPassedOn(failure: UpstreamFailure | null, bytes: Uint8Array): boolean {
   return failure === null || (failure.final === true && bytes.length > 0);
+}
+
+/** The edits of a request together with those of its answer, as far as they are known. */
+function withAnswer(
+  { edits, stripped, dropped }: AnswerEdits,
+  answer: { readonly edits?: EditSet; readonly dropped?: readonly DroppedField[] },
+): AnswerEdits {
+  const more = answer.dropped ?? [];
+  return {
+    edits: edits | (answer.edits ?? NO_EDITS),
+    stripped,
+    dropped: more.length === 0 ? dropped : [...dropped, ...more],
+  };
 }

@@ -6,8 +6,7 @@ import type { Feature } from "../canon/generate/feature.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
 import type { Operation } from "../canon/operation.ts";
 import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
-import { isJsonObject, type JsonValue } from "../canon/json.ts";
-import { SORT_KEYS, type MaximumPrice, type SortPreference } from "../canon/preferences.ts";
+import type { MaximumPrice, SortPreference } from "../canon/preferences.ts";
 
 declare const identifier: unique symbol;
 
@@ -224,38 +223,51 @@ export interface PreferencesRecord {
 /** A name that the table does not have. No provider and no region can be called this: ids have no spaces. */
 export const UNKNOWN_NAME = asIdentifier("unknown name");
 
-type Check = (value: JsonValue) => boolean;
+/**
+ * The endpoints that gave a request's answer, each once, in the order of its attempts: several where a batch was sent in parts. Empty where there was
+ * no answer.
+ */
+export function answeredBy({
+  terminal,
+  attempts,
+}: Pick<OutcomeRecord, "terminal" | "attempts">): readonly AttemptRecord[] {
+  if (terminal !== "completed" && terminal !== "incomplete") return [];
+  // Nearly every answer came from the first endpoint.
+  if (attempts.length === 1 && attempts[0]?.failure === null) return attempts;
+  const answering = new Map<string, AttemptRecord>();
+  for (const attempt of attempts) {
+    if (attempt.failure !== null) continue;
+    const known = answering.get(attempt.endpoint);
+    const calls = (known?.calls ?? 0) + (attempt.calls ?? 1);
+    answering.set(attempt.endpoint, known === undefined ? attempt : { ...known, calls });
+  }
+  return [...answering.values()];
+}
 
-const isNames: Check = (value) => Array.isArray(value) && value.every((name) => typeof name === "string");
-const isFlag: Check = (value) => typeof value === "boolean";
+/** Where a request ended, for people to read: the endpoints that answered, or else the one that was tried last. */
+export function endedAt(outcome: Pick<OutcomeRecord, "terminal" | "attempts">): readonly AttemptRecord[] {
+  const answering = answeredBy(outcome);
+  return answering.length > 0 ? answering : outcome.attempts.slice(-1);
+}
 
-const MEMBERS: { readonly [Name in keyof Required<PreferencesRecord>]: Check } = {
-  order: isNames,
-  only: isNames,
-  ignore: isNames,
-  region: isNames,
-  allow_fallbacks: isFlag,
-  sort: (value) =>
-    isJsonObject(value) &&
-    Object.keys(value).length === 2 &&
-    SORT_KEYS.some((key) => key === value["by"]) &&
-    (value["partition"] === "model" || value["partition"] === "none"),
-  max_price: (value) =>
-    isJsonObject(value) &&
-    Object.entries(value).every(
-      ([name, price]) => ["input", "output", "request"].includes(name) && typeof price === "number",
-    ),
-  data_collection: (value) => value === "allow" || value === "deny",
-  zdr: isFlag,
-};
+/** The values of one member, each once, joined by commas; `null` where there are none. */
+export function namesOf(all: readonly AttemptRecord[], key: "endpoint" | "provider" | "region"): Identifier | null {
+  const names = new Set(all.map((attempt) => attempt[key]));
+  return names.size === 0 ? null : asIdentifier([...names].join(","));
+}
 
-/** Whether a stored value has the members above and no others: one that this version does not know would be left out of the decision. */
-export function isPreferencesRecord(value: JsonValue | undefined): value is JsonValue & PreferencesRecord {
-  const members: Readonly<Record<string, Check>> = MEMBERS;
-  return (
-    isJsonObject(value) &&
-    Object.entries(value).every(
-      ([name, member]) => Object.hasOwn(members, name) && member !== undefined && members[name]?.(member) === true,
-    )
-  );
+/**
+ * Divides what a provider counted among the endpoints that answered, by their calls: parts of a batch are of about one size, and only the sum is recorded.
+ * The shares add up to `count`.
+ *
+ * @param count a whole number.
+ */
+export function shares(count: number, attempts: readonly AttemptRecord[]): readonly number[] {
+  const total = attempts.reduce((sum, { calls = 1 }) => sum + calls, 0);
+  let passed = 0;
+  return attempts.map(({ calls = 1 }) => {
+    const before = Math.floor((count * passed) / total);
+    passed += calls;
+    return Math.floor((count * passed) / total) - before;
+  });
 }

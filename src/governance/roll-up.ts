@@ -1,6 +1,7 @@
 import type { FailureKind } from "../canon/failure.ts";
-import { answeredBy, shares } from "../evidence/answered-by.ts";
 import {
+  answeredBy,
+  shares,
   type AttemptRecord,
   type DecisionRecord,
   type OutcomeRecord,

@@ -4,7 +4,13 @@ import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest, RequestShape } from "../canon/request.ts";
 import type { AttemptReport, RelayOutcome } from "../dispatch/attempt.ts";
-import { effectiveLimits, type LimitedSubject, type Meters } from "../limits/accounts.ts";
+import {
+  effectiveLimits,
+  type LimitCode,
+  type LimitedSubject,
+  type LimitRefusal,
+  type Meters,
+} from "../limits/accounts.ts";
 import { type Estimate, estimateRequest, type Used, usedBy, usedByParts } from "../limits/estimate.ts";
 import {
   type AnsweredPart,
@@ -15,7 +21,6 @@ import {
   type Settlement,
 } from "../limits/cost.ts";
 import type { Quotas, Reservation } from "../limits/quotas.ts";
-import type { LimitRefusal, LimitCode } from "../limits/refusal.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { LimitMeasure, ProtocolFamily } from "../dialects/protocol-family.ts";
 import type { CounterAccount } from "../limits/counter-account.ts";

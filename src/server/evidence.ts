@@ -1,6 +1,6 @@
 import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../evidence/record.ts";
 import type { Runtime, RequestSizes } from "../http/runtime.ts";
-import { LIMIT_CODES } from "../limits/refusal.ts";
+import { LIMIT_CODES } from "../limits/accounts.ts";
 import { NO_DECISION } from "../evidence/plain-record.ts";
 import { DuplicateDecisionError } from "../evidence/errors.ts";
 import { isOperation, type Operation, MODEL_OPERATION_OF } from "../canon/operation.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { collectAnswer, type Answer } from "../../src/canon/generate/answer.ts";
+import { collectAnswer } from "../../src/dialects/answer-events.ts";
+import type { Answer } from "../../src/canon/generate/answer.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { AssistantPart, Turn } from "../../src/canon/generate/message.ts";
 import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts";

@@ -8,7 +8,7 @@ import type { Scope } from "../../src/canon/scope.ts";
 import { ChainVerifier, GENESIS } from "../../src/evidence/chain.ts";
 import { summarise } from "../../src/governance/summarise.ts";
 import { createKey } from "../../src/keys/key-record.ts";
-import { LIMIT_CODES } from "../../src/limits/refusal.ts";
+import { LIMIT_CODES } from "../../src/limits/accounts.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { groupingOf } from "../governance/agreement.ts";

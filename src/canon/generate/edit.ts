@@ -62,19 +62,6 @@ export interface AnswerEdits {
   readonly dropped: readonly DroppedField[];
 }
 
-/** The edits of a request together with those of its answer, as far as they are known. */
-export function withAnswer(
-  { edits, stripped, dropped }: AnswerEdits,
-  answer: { readonly edits?: EditSet; readonly dropped?: readonly DroppedField[] },
-): AnswerEdits {
-  const more = answer.dropped ?? [];
-  return {
-    edits: edits | (answer.edits ?? NO_EDITS),
-    stripped,
-    dropped: more.length === 0 ? dropped : [...dropped, ...more],
-  };
-}
-
 const TEXTS = new Map<EditSet, string>();
 
 /** The value of `x-signalbox-edits` (a list of tokens, RFC 9651); `null` where nothing was changed. */

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-
 import type { EvidenceEntry, EvidenceStore } from "../../evidence/evidence-store.ts";
 import type { CommandIo } from "../terminal/command-io.ts";
-import { endedAt } from "../../evidence/answered-by.ts";
+import { endedAt } from "../../evidence/record.ts";
 
 const LARGEST_READ = 10_000;
 

@@ -1,7 +1,8 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason, TokenLogprob } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import { type TokenUsage, wholeInput } from "../../canon/generate/usage.ts";
+import type { TokenUsage } from "../../canon/generate/usage.ts";
+import { wholeInput, readCount } from "../answer-members.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { AnswerEvents } from "../answer-events.ts";
 import type { Target } from "../dialect.ts";
@@ -9,7 +10,6 @@ import { answerFailure } from "../answer-failure.ts";
 import { readErrorFrame } from "./read-error.ts";
 import { markSignature, type SignedPart } from "./signed-parts.ts";
 import { AnswerCallIds, readCitations } from "./answer-call-ids.ts";
-import { readCount } from "../answer-members.ts";
 
 /** Signatures have blocks of their own, so that none lands on a thought that stands before its part. */
 const SIGNATURE_BLOCK = "signature";

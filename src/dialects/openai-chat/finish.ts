@@ -1,10 +1,10 @@
-import { countIn, readCount } from "../answer-members.ts";
+import { countIn, readCount, wholeInput } from "../answer-members.ts";
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { outputCharacters } from "../relay.ts";
 import { answerFailure } from "../answer-failure.ts";
-import { type TokenUsage, totalTokens, wholeInput } from "../../canon/generate/usage.ts";
+import type { TokenUsage } from "../../canon/generate/usage.ts";
 
 /** Finish reasons of this protocol and of providers that speak it (docs/protocols.md#finish-reasons). */
 const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
@@ -118,4 +118,9 @@ export function codePoints(text: string): number {
     if (unit >= 0xd800 && unit <= 0xdbff) points -= 1;
   }
   return points;
+}
+
+/** Input and output together; `null` where either is unknown. */
+function totalTokens({ input, output }: TokenUsage): number | null {
+  return input === null || output === null ? null : input + output;
 }

@@ -1,7 +1,8 @@
 import { RelayedStream, outputCharacters } from "../relay.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import { editSet, SIGNATURES_MARKED, NO_EDITS } from "../../canon/generate/edit.ts";
-import { mergeUsage, type TokenUsage } from "../../canon/generate/usage.ts";
+import { mergeUsage } from "../answer-members.ts";
+import type { TokenUsage } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, AnswerStream, WholeAnswer } from "../dialect.ts";
 import { parseExactJsonText, parseJsonText, parseAnswerBytes, parseJsonBytes } from "../json-bytes.ts";

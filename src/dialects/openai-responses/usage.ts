@@ -1,4 +1,5 @@
-import { wholeInput, type TokenUsage } from "../../canon/generate/usage.ts";
+import { wholeInput } from "../answer-members.ts";
+import type { TokenUsage } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 
 /** Reads the `usage` of a response resource; `null` where it has none. */

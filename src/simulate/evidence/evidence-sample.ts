@@ -3,11 +3,12 @@ import { isCapability } from "../../canon/capability.ts";
 import { isFeature } from "../../canon/generate/feature.ts";
 import { isJsonObject, type JsonValue } from "../../canon/json.ts";
 import { isOperation } from "../../canon/operation.ts";
-import { isPreferencesRecord } from "../../evidence/record.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 import { readScalars } from "../request-scalars.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import { OUTSIDE_VOCABULARY } from "../space/universe.ts";
+import { SORT_KEYS } from "../../canon/preferences.ts";
+import type { PreferencesRecord } from "../../evidence/record.ts";
 
 /** A decision of the evidence, as far as it can be decided again. */
 export interface EvidenceSample {
@@ -119,4 +120,41 @@ function isInstant(at: JsonValue | undefined): at is number {
 
 function strings(value: JsonValue | undefined): readonly string[] {
   return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
+}
+
+type Check = (value: JsonValue) => boolean;
+
+const isNames: Check = (value) => Array.isArray(value) && value.every((name) => typeof name === "string");
+
+const isFlag: Check = (value) => typeof value === "boolean";
+
+const MEMBERS: { readonly [Name in keyof Required<PreferencesRecord>]: Check } = {
+  order: isNames,
+  only: isNames,
+  ignore: isNames,
+  region: isNames,
+  allow_fallbacks: isFlag,
+  sort: (value) =>
+    isJsonObject(value) &&
+    Object.keys(value).length === 2 &&
+    SORT_KEYS.some((key) => key === value["by"]) &&
+    (value["partition"] === "model" || value["partition"] === "none"),
+  max_price: (value) =>
+    isJsonObject(value) &&
+    Object.entries(value).every(
+      ([name, price]) => ["input", "output", "request"].includes(name) && typeof price === "number",
+    ),
+  data_collection: (value) => value === "allow" || value === "deny",
+  zdr: isFlag,
+};
+
+/** Whether a stored value has the members above and no others: one that this version does not know would be left out of the decision. */
+export function isPreferencesRecord(value: JsonValue | undefined): value is JsonValue & PreferencesRecord {
+  const members: Readonly<Record<string, Check>> = MEMBERS;
+  return (
+    isJsonObject(value) &&
+    Object.entries(value).every(
+      ([name, member]) => Object.hasOwn(members, name) && member !== undefined && members[name]?.(member) === true,
+    )
+  );
 }

@@ -4,14 +4,8 @@ import { isOperation, type Operation } from "../../canon/operation.ts";
 import type { PolicyTime } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS, type ReasoningEffort, type TokenBucket } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
-import {
-  isPreferencesRecord,
-  type PreferencesRecord,
-  type ShadowRecord,
-  asIdentifier,
-  type Identifier,
-} from "../../evidence/record.ts";
-import { readEvidenceSample, type UnsayableDecision } from "../evidence/evidence-sample.ts";
+import { isPreferencesRecord, readEvidenceSample, type UnsayableDecision } from "../evidence/evidence-sample.ts";
+import { type PreferencesRecord, type ShadowRecord, asIdentifier, type Identifier } from "../../evidence/record.ts";
 import { explainArguments } from "../explain/explain-arguments.ts";
 import { shellLine } from "../explain/explain-command.ts";
 

@@ -1,4 +1,4 @@
-import { endedAt, namesOf } from "../../evidence/answered-by.ts";
+import { endedAt, namesOf } from "../../evidence/record.ts";
 import type { EndedRequest, RequestObserver } from "../../evidence/observer.ts";
 import type { AttemptLine, Log, LogLevel, RequestLine } from "./log-record.ts";
 

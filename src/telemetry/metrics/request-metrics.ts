@@ -1,5 +1,4 @@
-import { endedAt, shares } from "../../evidence/answered-by.ts";
-import { type AttemptRecord, type DecisionRecord, type OutcomeRecord } from "../../evidence/record.ts";
+import { endedAt, shares, type AttemptRecord, type DecisionRecord, type OutcomeRecord } from "../../evidence/record.ts";
 import type { EndedRequest, RequestObserver } from "../../evidence/observer.ts";
 import { Counter, Histogram, Reading, type Family } from "./families.ts";
 

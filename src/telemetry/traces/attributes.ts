@@ -1,5 +1,4 @@
-import { endedAt, namesOf } from "../../evidence/answered-by.ts";
-import { type DecisionRecord, type OutcomeRecord } from "../../evidence/record.ts";
+import { endedAt, namesOf, type DecisionRecord, type OutcomeRecord } from "../../evidence/record.ts";
 import type { Attributes } from "@opentelemetry/api";
 import type { CallTraceEnd } from "../../canon/call-trace.ts";
 import type { Candidate } from "../../canon/decision.ts";

@@ -19,7 +19,7 @@ import type { RequestObserver, BeginTrace } from "../../evidence/observer.ts";
 import type { OtlpSettings, SamplerSettings } from "./settings.ts";
 import { spanTraces } from "./span-trace.ts";
 import type { Context, Attributes, Meter } from "@opentelemetry/api";
-import { endedAt, shares } from "../../evidence/answered-by.ts";
+import { endedAt, shares } from "../../evidence/record.ts";
 import { genAiOperation } from "./attributes.ts";
 
 /** What goes out over OTLP. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { collectAnswer, type Answer } from "../../../src/canon/generate/answer.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
+import type { Answer } from "../../../src/canon/generate/answer.ts";
 import type { Ending } from "../../../src/dialects/dialect.ts";
 import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
 import { contextOf, targetOf } from "../laws/target.ts";
