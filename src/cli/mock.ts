@@ -1,4 +1,4 @@
-import { listenFailure } from "../server/listen-failure.ts";
+import { listenFailure } from "../server/start-error.ts";
 import { loadSimulatedProvider, type MockServer, type SimulatedProvider } from "../server/simulated-provider.ts";
 import { noArguments, readPort } from "./terminal/arguments.ts";
 import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";

@@ -22,7 +22,7 @@ import type { Store } from "../store/port.ts";
 import type { ServedPolicies } from "./policies/served-policies.ts";
 import { BUILD_VARIABLE } from "./build-id.ts";
 import type { Retention } from "./retention.ts";
-import type { ServerTelemetry } from "./telemetry/server-telemetry.ts";
+import type { ServerTelemetry } from "./server-telemetry.ts";
 
 const DEFAULT_LIMITS: ServerLimits = {
   inFlight: 2_000,

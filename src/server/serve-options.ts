@@ -1,6 +1,6 @@
 import type { ServerLimits } from "../http/capacity.ts";
 import type { CompileCache } from "../policy/toolchain/compile-cache.ts";
-import type { LogLevel } from "../telemetry/logs/log-record.ts";
+import type { LogLevel } from "../telemetry/log-record.ts";
 import type { TlsFiles } from "./tls.ts";
 
 export interface LogOptions {

@@ -26,3 +26,17 @@ function addressOf(module: string): string {
   const path = import.meta.url.endsWith(".ts") ? `../../mock/${module}.ts` : `../mock/${module}.js`;
   return new URL(path, import.meta.url).href;
 }
+
+/** The simulated upstream, started when it is first needed. */
+export function lazyMock(): { readonly origin: () => Promise<string>; readonly close: () => Promise<void> } {
+  let started: Promise<Server.MockServer> | null = null;
+  return {
+    origin: async () => {
+      started ??= loadSimulatedProvider().then(({ startMock }) => startMock({ host: "127.0.0.1", port: 0 }));
+      return (await started).url;
+    },
+    close: async () => {
+      if (started !== null) await (await started).close();
+    },
+  };
+}

@@ -14,7 +14,7 @@ import type { CompiledPolicies } from "../policy/compile-policies.ts";
 import type { CompileCache } from "../policy/toolchain/compile-cache.ts";
 import { LoadedModules } from "../policy/modules/loaded-modules.ts";
 import { policyData } from "../policy/policy-data.ts";
-import type { PolicyDrift } from "./policies/drift.ts";
+import type { PolicyDrift } from "./policies/slots.ts";
 
 /** What a snapshot is made with, besides the files and the policy log. */
 export interface SnapshotSupply {

@@ -16,23 +16,20 @@ import { openTokenExchange } from "../keys/tokens/token-exchange.ts";
 import { ruleHolder, type RuleHolder } from "../keys/rule-holder.ts";
 import type { Store } from "../store/port.ts";
 import { openConsole } from "./console.ts";
-import { openQuotas } from "./limits.ts";
-import { listenFailure, type AddressFlags } from "./listen-failure.ts";
-import { makeRuntime, type RuntimeParts } from "./make-runtime.ts";
+import { openQuotas, Opened, openWorkloads, startPolicies } from "./opened.ts";
 import { openStore } from "./open-store.ts";
+import { listenFailure, type AddressFlags, StartError } from "./start-error.ts";
+import { makeRuntime, type RuntimeParts } from "./make-runtime.ts";
 import type { Started } from "./running-server.ts";
 import type { LogOptions, ServeOptions } from "./serve-options.ts";
-import { StartError } from "./start-error.ts";
 import { foldedRefusals, meteredEvidence } from "./evidence.ts";
 import { startRetention } from "./retention.ts";
-import { openServedPolicies, startPolicies } from "./policies/open-served-policies.ts";
 import type { PolicyListener } from "./policies/served-policies.ts";
 import type { BuiltSnapshot } from "./snapshots.ts";
-import { loadSimulatedProvider, type MockServer } from "./simulated-provider.ts";
+import { lazyMock } from "./simulated-provider.ts";
 import { readTls } from "./tls.ts";
-import { ServerLog } from "./telemetry/server-log.ts";
-import { ServerTelemetry } from "./telemetry/server-telemetry.ts";
-import { openWorkloads } from "./workloads.ts";
+import { ServerLog } from "./server-log.ts";
+import { ServerTelemetry } from "./server-telemetry.ts";
 import type { WorkersStatus } from "./workers/messages.ts";
 
 /** What a process does otherwise that serves together with others. */
@@ -108,8 +105,7 @@ async function open(
     pools,
     simulatedOrigin: mock.origin,
   };
-  const policies = await openServedPolicies(supply, store.policyLog);
-  const built = await startPolicies(policies);
+  const { policies, built } = await startPolicies(supply, store.policyLog);
   if (!built.ok) {
     await opened.close();
     return built;
@@ -242,24 +238,6 @@ function runtimeOf({ worker, runtime }: ProcessRole, parts: RuntimeParts): Runti
   };
 }
 
-/** Opened resources; closed in reverse order, every one, even if another fails to close. */
-class Opened {
-  readonly #closers: (() => Promise<void>)[] = [];
-
-  add(close: () => Promise<void>): void {
-    this.#closers.push(close);
-  }
-
-  /** @throws what the first failing part threw, when all have been closed. */
-  async close(): Promise<void> {
-    const failures: unknown[] = [];
-    for (const close of this.#closers.splice(0).toReversed()) {
-      await close().catch((error: unknown) => failures.push(error));
-    }
-    if (failures.length > 0) throw failures[0];
-  }
-}
-
 const FLAGS: Readonly<Record<"public" | "admin", AddressFlags>> = {
   public: { host: "--host", port: "--port" },
   admin: { host: "--admin-host", port: "--admin-port" },
@@ -277,20 +255,6 @@ async function listenOn(
   } catch (error) {
     throw new StartError(listenFailure(error, FLAGS[name]), { cause: error });
   }
-}
-
-/** The simulated upstream, started when it is first needed. */
-function lazyMock(): { readonly origin: () => Promise<string>; readonly close: () => Promise<void> } {
-  let started: Promise<MockServer> | null = null;
-  return {
-    origin: async () => {
-      started ??= loadSimulatedProvider().then(({ startMock }) => startMock({ host: "127.0.0.1", port: 0 }));
-      return (await started).url;
-    },
-    close: async () => {
-      if (started !== null) await (await started).close();
-    },
-  };
 }
 
 function once(work: () => Promise<void>): () => Promise<void> {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { ServerMetrics } from "../../src/server/telemetry/server-telemetry.ts";
-import type { StatusSources } from "../../src/server/telemetry/status-metrics.ts";
+import { ServerMetrics } from "../../src/server/server-telemetry.ts";
+import type { StatusSources } from "../../src/server/status-metrics.ts";
 import { poolMetrics } from "../../src/server/workers/start-workers.ts";
 import { TERMINALS } from "../../src/evidence/record.ts";
-import { familyName } from "../../src/telemetry/metrics/exposition.ts";
+import { familyName } from "../../src/telemetry/exposition.ts";
 import { documents, text, type Document } from "./deployed.ts";
 
 /** The series that /metrics has, with their labels. */

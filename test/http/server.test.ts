@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { RequestObserver } from "../../src/evidence/observer.ts";
-import { observers } from "../../src/server/telemetry/server-telemetry.ts";
+import { observers } from "../../src/server/server-telemetry.ts";
 import {
   ANSWER,
   answerJson,

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { formatEntry } from "../../src/cli/evidence/tail.ts";
 import { decisionFacts, rollUpOutcome } from "../../src/governance/roll-up.ts";
 import { Increments } from "../../src/governance/increments.ts";
-import { formatExposition } from "../../src/telemetry/metrics/exposition.ts";
-import { RequestMetrics } from "../../src/telemetry/metrics/request-metrics.ts";
-import { requestLine } from "../../src/telemetry/logs/request-log.ts";
-import { requestAttributes } from "../../src/telemetry/traces/attributes.ts";
+import { formatExposition } from "../../src/telemetry/exposition.ts";
+import { RequestMetrics } from "../../src/telemetry/request-metrics.ts";
+import { requestLine } from "../../src/telemetry/request-log.ts";
+import { requestAttributes } from "../../src/telemetry/span-attributes.ts";
 import { answerJson, startRouter, startUpstream, type Upstream } from "../support/router.ts";
 import { endpoint, model, provider, route, table, workspace } from "../support/table.ts";
 

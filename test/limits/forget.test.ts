@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { forgetOld } from "../../src/server/limits.ts";
+import { forgetOld } from "../../src/server/opened.ts";
 
 it("old counters are forgotten batch by batch, until there are no more or the store fails", async () => {
   let left = 1_700;

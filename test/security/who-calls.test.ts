@@ -27,7 +27,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/store/sqlite/shared/borrowed-thread.ts":
     "the first process of this server, at the address that it gave its worker",
   "src/store/sqlite/shared/store-door.ts": "calls none: listens for this server's workers, which prove a secret",
-  "src/telemetry/traces/open-otlp.ts": "the collector, by the environment",
+  "src/telemetry/open-otlp.ts": "the collector, by the environment",
 };
 
 it("nothing calls anybody but what is known to, so a caller's URL is never fetched", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { formatExposition } from "../../src/telemetry/metrics/exposition.ts";
-import { Counter, Histogram, Reading } from "../../src/telemetry/metrics/families.ts";
+import { formatExposition } from "../../src/telemetry/exposition.ts";
+import { Counter, Histogram, Reading } from "../../src/telemetry/families.ts";
 import { parseExposition, sumOf } from "./parse-exposition.ts";
 
 const counter = (most?: number) => new Counter({ name: "things", help: "Things.", labels: ["a", "b"] }, most);

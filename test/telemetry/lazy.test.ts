@@ -25,7 +25,7 @@ describe("a server that exports nothing", () => {
       specifiers.some((specifier) => specifier === "pino" || specifier.startsWith("@opentelemetry/")),
     );
     expect(heavy.map(([file]) => relative(SOURCE, file))).toEqual([]);
-    const exporting = loadedWith(resolve(SOURCE, "telemetry/traces/open-otlp.ts"));
+    const exporting = loadedWith(resolve(SOURCE, "telemetry/open-otlp.ts"));
     expect([...exporting.values()].flat()).toContain("@opentelemetry/sdk-trace");
   });
 });

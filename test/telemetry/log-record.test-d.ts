@@ -1,5 +1,5 @@
 /** Checked by `npm run typecheck`: no line of the log, at any depth, takes free text. */
-import type { LogRecord } from "../../src/telemetry/logs/log-record.ts";
+import type { LogRecord } from "../../src/telemetry/log-record.ts";
 import type { Expect, FreeText, Is } from "../evidence/record.test-d.ts";
 
 export type Proofs = [

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { asIdentifier, type AttemptRecord } from "../../src/evidence/record.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
-import { formatExposition } from "../../src/telemetry/metrics/exposition.ts";
-import { RequestMetrics } from "../../src/telemetry/metrics/request-metrics.ts";
+import { formatExposition } from "../../src/telemetry/exposition.ts";
+import { RequestMetrics } from "../../src/telemetry/request-metrics.ts";
 import {
   answerJson,
   delta,

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ContentUnusableError } from "../../src/server/policies/slots.ts";
-import { ServerLog } from "../../src/server/telemetry/server-log.ts";
+import { ServerLog } from "../../src/server/server-log.ts";
 import { KeyRing } from "../../src/keys/key-ring.ts";
 import { createKey, revokedRecord } from "./made-key.ts";
 import type { EvidenceHealth } from "../../src/evidence/evidence-store.ts";
-import type { JsonLog } from "../../src/telemetry/logs/json-log.ts";
+import type { JsonLog } from "../../src/telemetry/json-log.ts";
 
 afterEach(() => {
   vi.useRealTimers();

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatTraceContext, parseTraceContext } from "../../src/telemetry/traces/trace-context.ts";
-import { OtlpSettingError, readOtlpSettings } from "../../src/telemetry/traces/settings.ts";
+import { formatTraceContext, parseTraceContext } from "../../src/telemetry/trace-context.ts";
+import { OtlpSettingError, readOtlpSettings } from "../../src/telemetry/otlp-settings.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";

@@ -14,7 +14,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { compileCacheAt, DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
-import { LOG_LEVELS } from "../../telemetry/logs/log-record.ts";
+import { LOG_LEVELS } from "../../telemetry/log-record.ts";
 import type { ConsoleListener, ServeOptions, Exposure } from "../../server/serve-options.ts";
 import type { TlsFiles } from "../../server/tls.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";

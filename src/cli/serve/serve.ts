@@ -14,12 +14,11 @@ import { consoleText, demoRequest, demoText } from "./demo.ts";
 import { BUILD_VARIABLE, buildId } from "../../server/build-id.ts";
 import { parseServeOptions, SERVE_HELP } from "./options.ts";
 import { ReloadRequests, watchConfiguration } from "../../server/reload.ts";
-import { DRIFT_SENTENCES, type PolicyDrift } from "../../server/policies/drift.ts";
+import { DRIFT_SENTENCES, type PolicyDrift } from "../../server/policies/slots.ts";
 import { describeReference, type BuiltSnapshot } from "../../server/snapshots.ts";
 import type { RunningServer, Started } from "../../server/running-server.ts";
 import type { ServeOptions } from "../../server/serve-options.ts";
-import { StartError } from "../../server/start-error.ts";
-import { listenFailure } from "../../server/listen-failure.ts";
+import { StartError, listenFailure } from "../../server/start-error.ts";
 import { startServer } from "../../server/start.ts";
 import { tierUpEarly } from "../../server/tier-up.ts";
 

@@ -9,11 +9,10 @@ import { SuspendedCandidates } from "../../policy/modules/suspended-candidates.t
 import { PromotionSimulator } from "../../simulate/promotion/promotion-simulator.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import { readGround, snapshotOf, type BuiltSnapshot, type Ground, type SnapshotSupply } from "../snapshots.ts";
-import { driftsOf, type PolicyDrift } from "./drift.ts";
+import { driftsOf, type PolicyDrift, assembleSlots, ContentUnusableError, keptContent, slotsOf } from "./slots.ts";
 import { keepFileContents } from "./file-contents.ts";
 import { KeptModules } from "./kept-modules.ts";
 import { simulatePromotionOf } from "./promotion-simulation.ts";
-import { assembleSlots, ContentUnusableError, keptContent, slotsOf } from "./slots.ts";
 
 /** How long after a failure it is tried again, milliseconds. */
 const RETRY = 1_000;

@@ -2,8 +2,8 @@ import { loadConfiguration, type ConfigurationFiles } from "../../compile/load.t
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { LentThread } from "../../store/sqlite/shared/lent-thread.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
-import { formatExposition } from "../../telemetry/metrics/exposition.ts";
-import { Reading } from "../../telemetry/metrics/families.ts";
+import { formatExposition } from "../../telemetry/exposition.ts";
+import { single, type Family } from "../../telemetry/families.ts";
 import { openStore } from "../open-store.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";
 import type { ServeOptions } from "../serve-options.ts";
@@ -98,23 +98,16 @@ export async function startWorkers(
   return { ok: true, server: { ...server, reload } };
 }
 
-/** Log lines of the first process about its workers. */
-export function poolMetrics(pool: Pick<WorkerPool, "status" | "restarts">): readonly Reading<readonly []>[] {
+/** What the first process exposes of its workers. */
+export function poolMetrics(pool: Pick<WorkerPool, "status" | "restarts">): readonly Family[] {
   return [
-    new Reading(
-      "gauge",
-      { name: "signalbox_workers_configured", help: "Configured worker processes.", labels: [] },
-      () => [[pool.status.configured] as const],
-    ),
-    new Reading(
-      "gauge",
-      { name: "signalbox_workers_ready", help: "Worker processes that take requests.", labels: [] },
-      () => [[pool.status.ready] as const],
-    ),
-    new Reading(
+    single("gauge", "signalbox_workers_configured", "Configured worker processes.", () => pool.status.configured),
+    single("gauge", "signalbox_workers_ready", "Worker processes that take requests.", () => pool.status.ready),
+    single(
       "counter",
-      { name: "signalbox_worker_restarts", help: "Workers started to replace one that had died.", labels: [] },
-      () => [[pool.restarts] as const],
+      "signalbox_worker_restarts",
+      "Workers started to replace one that had died.",
+      () => pool.restarts,
     ),
   ];
 }

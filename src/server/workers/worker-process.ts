@@ -7,6 +7,9 @@ import type { FromWorkerProcess, ToWorkerProcess } from "./messages.ts";
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. No tool rewrites this path. */
 const WORKER_FILE = new URL(`./worker-main${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
+/** The answer to a question. */
+type Answer = Extract<FromWorkerProcess, { readonly round: number }>;
+
 interface WorkerEvents {
   /** It takes requests. */
   readonly ready: (url: string) => void;
@@ -21,9 +24,8 @@ interface WorkerEvents {
 export class WorkerProcess {
   readonly #worker: Worker;
   readonly #ended = Promise.withResolvers<void>();
-  readonly #reloads = new Map<number, (ok: boolean) => void>();
-  readonly #pages = new Map<number, (page: MetricsPage | null) => void>();
-  readonly #health = new Map<number, (endpoints: EndpointsHealth | null) => void>();
+  /** By round; `null` where it has ended, or has not answered in time. */
+  readonly #waiting = new Map<number, (answer: Answer | null) => void>();
   #heartbeat: Heartbeat | null = null;
   #lastRound = 0;
 
@@ -54,14 +56,9 @@ export class WorkerProcess {
           events.failed(message.message);
           break;
         case "reloaded":
-          this.#reloads.get(message.round)?.(message.ok);
-          this.#reloads.delete(message.round);
-          break;
         case "metrics":
-          this.#pages.get(message.round)?.(message.page);
-          break;
         case "health":
-          this.#health.get(message.round)?.(message.endpoints);
+          this.#waiting.get(message.round)?.(message);
           break;
       }
     });
@@ -69,9 +66,7 @@ export class WorkerProcess {
     worker.on("error", () => {});
     worker.on("exit", (code: number | null, signal: string | null) => {
       this.#heartbeat?.stop();
-      for (const done of this.#reloads.values()) done(true);
-      for (const done of this.#pages.values()) done(null);
-      for (const done of this.#health.values()) done(null);
+      for (const done of this.#waiting.values()) done(null);
       this.#ended.resolve();
       events.ended(signal ?? `exit code ${code ?? 0}`);
     });
@@ -91,42 +86,36 @@ export class WorkerProcess {
   }
 
   /** Whether it could; one that dies meanwhile starts again with the same files. */
-  reload(files: Extract<ToWorkerProcess, { type: "reload" }>["files"]): Promise<boolean> {
-    if (!this.#worker.isConnected()) return Promise.resolve(true);
-    this.#lastRound += 1;
-    const round = this.#lastRound;
-    return new Promise((resolve) => {
-      this.#reloads.set(round, resolve);
-      this.send({ type: "reload", round, files });
-    });
+  async reload(files: Extract<ToWorkerProcess, { type: "reload" }>["files"]): Promise<boolean> {
+    const answer = await this.#ask((round) => ({ type: "reload", round, files }), null);
+    return answer?.type !== "reloaded" || answer.ok;
   }
 
   /** Its page; `null` where it does not answer in time. @param patience milliseconds. */
-  metrics(accept: string | undefined, patience: number): Promise<MetricsPage | null> {
-    return this.#ask(this.#pages, (round) => ({ type: "metrics", round, accept: accept ?? null }), patience);
+  async metrics(accept: string | undefined, patience: number): Promise<MetricsPage | null> {
+    const answer = await this.#ask((round) => ({ type: "metrics", round, accept: accept ?? null }), patience);
+    return answer?.type === "metrics" ? answer.page : null;
   }
 
   /** What it knows of endpoints; `null` where it does not answer in time. @param patience milliseconds. */
-  endpointsHealth(patience: number): Promise<EndpointsHealth | null> {
-    return this.#ask(this.#health, (round) => ({ type: "health", round }), patience);
+  async endpointsHealth(patience: number): Promise<EndpointsHealth | null> {
+    const answer = await this.#ask((round) => ({ type: "health", round }), patience);
+    return answer?.type === "health" ? answer.endpoints : null;
   }
 
-  #ask<Answer>(
-    waiting: Map<number, (answer: Answer | null) => void>,
-    question: (round: number) => ToWorkerProcess,
-    patience: number,
-  ): Promise<Answer | null> {
+  /** @param patience milliseconds; `null`: as long as it lives. */
+  #ask(question: (round: number) => ToWorkerProcess, patience: number | null): Promise<Answer | null> {
     if (!this.#worker.isConnected()) return Promise.resolve(null);
     this.#lastRound += 1;
     const round = this.#lastRound;
     return new Promise((resolve) => {
-      const timer = setTimeout(() => settle(null), patience);
+      const timer = patience === null ? undefined : setTimeout(() => settle(null), patience);
       const settle = (answer: Answer | null): void => {
         clearTimeout(timer);
-        waiting.delete(round);
+        this.#waiting.delete(round);
         resolve(answer);
       };
-      waiting.set(round, settle);
+      this.#waiting.set(round, settle);
       this.send(question(round));
     });
   }

@@ -20,7 +20,7 @@ import { readBody } from "../../../src/http/read-body.ts";
 import { readBounds } from "../../../src/http/heads.ts";
 import { MESSAGES_HEADERS } from "../../../src/dialects/anthropic-messages/contract.ts";
 import { holdsCredential, makeKeyText, parseKeyText } from "../../../src/keys/key-text.ts";
-import { parseTraceContext } from "../../../src/telemetry/traces/trace-context.ts";
+import { parseTraceContext } from "../../../src/telemetry/trace-context.ts";
 import { CLEAN } from "../../compile/base.ts";
 import { cuts, mutated, mutatedText, pieces } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";

@@ -1,6 +1,6 @@
-import type { CallTrace } from "../../canon/call-trace.ts";
-import { asIdentifier } from "../../evidence/record.ts";
-import type { BeginTrace, RequestTrace, TraceHeaders } from "../../evidence/observer.ts";
+import type { CallTrace } from "../canon/call-trace.ts";
+import { asIdentifier } from "../evidence/record.ts";
+import type { BeginTrace, RequestTrace, TraceHeaders } from "../evidence/observer.ts";
 
 /** The position of a request in a trace, by W3C Trace Context. */
 export interface TraceContext {

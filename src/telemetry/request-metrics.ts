@@ -1,5 +1,5 @@
-import { endedAt, shares, type AttemptRecord, type DecisionRecord, type OutcomeRecord } from "../../evidence/record.ts";
-import type { EndedRequest, RequestObserver } from "../../evidence/observer.ts";
+import { endedAt, shares, type AttemptRecord, type DecisionRecord, type OutcomeRecord } from "../evidence/record.ts";
+import type { EndedRequest, RequestObserver } from "../evidence/observer.ts";
 import { Counter, Histogram, Reading, type Family } from "./families.ts";
 
 /** Seconds. An answer of a model takes from milliseconds (a refusal) to minutes (reasoning). */

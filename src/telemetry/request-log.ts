@@ -1,5 +1,5 @@
-import { endedAt, namesOf } from "../../evidence/record.ts";
-import type { EndedRequest, RequestObserver } from "../../evidence/observer.ts";
+import { endedAt, namesOf } from "../evidence/record.ts";
+import type { EndedRequest, RequestObserver } from "../evidence/observer.ts";
 import type { AttemptLine, Log, LogLevel, RequestLine } from "./log-record.ts";
 
 /** A line for every request that has evidence. */

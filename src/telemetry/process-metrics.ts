@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
-import { Reading, type Family } from "./families.ts";
+import { Reading, single, type Family } from "./families.ts";
 
 const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
@@ -13,29 +13,27 @@ export function processMetrics(): { readonly families: readonly Family[]; readon
   lag.enable();
   let utilization = performance.eventLoopUtilization();
   const families = [
-    one(
+    single(
       "gauge",
       "process_start_time_seconds",
       "When the process began, since the epoch.",
-      "seconds",
       () => Math.round(performance.timeOrigin) / 1_000,
+      "seconds",
     ),
-    one("counter", "process_cpu_seconds", "Processor time of the process, user and system.", "seconds", () => {
-      const { user, system } = process.cpuUsage();
-      return (user + system) / MICROSECONDS;
-    }),
-    one("gauge", "process_resident_memory_bytes", "Resident memory of the process.", "bytes", () =>
-      process.memoryUsage.rss(),
+    single(
+      "counter",
+      "process_cpu_seconds",
+      "Processor time of the process, user and system.",
+      () => {
+        const { user, system } = process.cpuUsage();
+        return (user + system) / MICROSECONDS;
+      },
+      "seconds",
     ),
-    one("gauge", "nodejs_heap_used_bytes", "Used heap of JavaScript.", "bytes", () => process.memoryUsage().heapUsed),
-    one("gauge", "nodejs_heap_total_bytes", "Heap of JavaScript.", "bytes", () => process.memoryUsage().heapTotal),
-    one(
-      "gauge",
-      "nodejs_external_memory_bytes",
-      "Memory of buffers and the like.",
-      "bytes",
-      () => process.memoryUsage().external,
-    ),
+    bytes("process_resident_memory_bytes", "Resident memory of the process.", () => process.memoryUsage.rss()),
+    bytes("nodejs_heap_used_bytes", "Used heap of JavaScript.", () => process.memoryUsage().heapUsed),
+    bytes("nodejs_heap_total_bytes", "Heap of JavaScript.", () => process.memoryUsage().heapTotal),
+    bytes("nodejs_external_memory_bytes", "Memory of buffers and the like.", () => process.memoryUsage().external),
     new Reading(
       "gauge",
       {
@@ -56,17 +54,17 @@ export function processMetrics(): { readonly families: readonly Family[]; readon
         return read;
       },
     ),
-    one(
+    single(
       "gauge",
       "nodejs_eventloop_utilization_ratio",
       "Share of time that the event loop was busy since the last scrape.",
-      "ratio",
       () => {
         const now = performance.eventLoopUtilization();
         const since = performance.eventLoopUtilization(now, utilization);
         utilization = now;
         return since.utilization;
       },
+      "ratio",
     ),
   ];
   return { families, stop: () => void lag.disable() };
@@ -78,12 +76,6 @@ function lateness(nanoseconds: number): number {
   return Number.isFinite(seconds) ? Math.max(seconds, 0) : 0;
 }
 
-function one(
-  kind: "counter" | "gauge",
-  name: string,
-  help: string,
-  unit: "seconds" | "bytes" | "ratio",
-  read: () => number,
-): Family {
-  return new Reading(kind, { name, help, labels: [], unit }, () => [[read()] as const]);
+function bytes(name: string, help: string, read: () => number): Family {
+  return single("gauge", name, help, read, "bytes");
 }

@@ -1,9 +1,9 @@
-import { formatRevision } from "../../canon/policy.ts";
-import type { RoutingTable } from "../../canon/table.ts";
-import type { Connection } from "../../dispatch/connections.ts";
-import type { Runtime } from "../../http/runtime.ts";
-import type { Store } from "../../store/port.ts";
-import { Reading, type Family } from "../../telemetry/metrics/families.ts";
+import { formatRevision } from "../canon/policy.ts";
+import type { EndpointRow } from "../canon/table.ts";
+import type { Connection } from "../dispatch/connections.ts";
+import type { Runtime } from "../http/runtime.ts";
+import type { Store } from "../store/port.ts";
+import { Reading, single, type Family } from "../telemetry/families.ts";
 
 export interface StatusSources {
   readonly runtime: Pick<
@@ -31,33 +31,36 @@ export function statusMetrics(sources: StatusSources): readonly Family[] {
     ...queueMetrics(sources),
     ...evidenceMetrics(sources),
     ...stateMetrics(sources),
-    new Reading(
+    single(
       "counter",
-      {
-        name: "signalbox_log_lines_dropped",
-        help: "Log lines that were dropped because nothing read them in time.",
-        labels: [],
-      },
-      () => [[sources.droppedLines()] as const],
+      "signalbox_log_lines_dropped",
+      "Log lines that were dropped because nothing read them in time.",
+      () => sources.droppedLines(),
     ),
-    new Reading(
-      "counter",
-      {
-        name: "signalbox_spans_lost",
-        help: "Spans that were dropped: the queue was full, or an export failed.",
-        labels: [],
-      },
-      () => [[sources.droppedSpans()] as const],
+    single("counter", "signalbox_spans_lost", "Spans that were dropped: the queue was full, or an export failed.", () =>
+      sources.droppedSpans(),
     ),
   ];
 }
 
+type EndpointStatus = ReturnType<Runtime["endpoints"]["status"]>;
+
 function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusSources): readonly Family[] {
-  const tableOf = (): RoutingTable => snapshots.current.decider.table;
-  const each = <Row>(read: (endpoint: string, provider: string, now: number) => readonly Row[]): readonly Row[] => {
+  const endpoints = (): readonly EndpointRow[] => Object.values(snapshots.current.decider.table.endpoints);
+  const each = <Row>(
+    read: (status: EndpointStatus, endpoint: string, provider: string) => readonly Row[],
+  ): readonly Row[] => {
     const now = performance.now();
-    return Object.values(tableOf().endpoints).flatMap(({ id, provider }) => read(id, provider, now));
+    return endpoints().flatMap(({ id, provider }) => read(tracker.status(id, now), id, provider));
   };
+  /** One value of each endpoint; none where it is `null`. */
+  const value = (name: string, help: string, read: (status: EndpointStatus) => number | null): Family =>
+    new Reading("gauge", { name, help, labels: ["endpoint", "provider"] }, () =>
+      each((status, endpoint, provider) => {
+        const found = read(status);
+        return found === null ? [] : [[found, endpoint, provider] as const];
+      }),
+    );
   return [
     new Reading(
       "gauge",
@@ -66,7 +69,7 @@ function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusS
         help: "Always 1: the attributes of an endpoint.",
         labels: ["endpoint", "provider", "region"],
       },
-      () => Object.values(tableOf().endpoints).map(({ id, provider, region }) => [1, id, provider, region] as const),
+      () => endpoints().map(({ id, provider, region }) => [1, id, provider, region] as const),
     ),
     new Reading(
       "gauge",
@@ -76,10 +79,9 @@ function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusS
         labels: ["endpoint", "provider", "state"],
       },
       () =>
-        each((endpoint, provider, now) => {
-          const { state } = tracker.status(endpoint, now);
-          return STATES.map((one) => [one === state ? 1 : 0, endpoint, provider, one] as const);
-        }),
+        each(({ state }, endpoint, provider) =>
+          STATES.map((one) => [one === state ? 1 : 0, endpoint, provider, one] as const),
+        ),
     ),
     new Reading(
       "counter",
@@ -88,24 +90,13 @@ function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusS
         help: "Times that the endpoint was taken out of service for its failures.",
         labels: ["endpoint", "provider"],
       },
-      () => each((endpoint, provider) => [[tracker.ejections(endpoint), endpoint, provider] as const]),
+      () => endpoints().map(({ id, provider }) => [tracker.ejections(id), id, provider] as const),
     ),
-    new Reading(
-      "gauge",
-      { name: "signalbox_endpoint_in_flight", help: "Calls under way.", labels: ["endpoint", "provider"] },
-      () => each((endpoint, provider, now) => [[tracker.status(endpoint, now).in_flight, endpoint, provider] as const]),
-    ),
-    new Reading(
-      "gauge",
-      {
-        name: "signalbox_endpoint_consecutive_failures",
-        help: "Failed calls since the last good one.",
-        labels: ["endpoint", "provider"],
-      },
-      () =>
-        each((endpoint, provider, now) => [
-          [tracker.status(endpoint, now).consecutive_failures, endpoint, provider] as const,
-        ]),
+    value("signalbox_endpoint_in_flight", "Calls under way.", (status) => status.in_flight),
+    value(
+      "signalbox_endpoint_consecutive_failures",
+      "Failed calls since the last good one.",
+      (status) => status.consecutive_failures,
     ),
     new Reading(
       "gauge",
@@ -116,26 +107,15 @@ function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusS
         unit: "seconds",
       },
       () =>
-        each((endpoint, provider, now) => {
-          const { p50, p90 } = tracker.status(endpoint, now).latency;
-          return [
-            ...(p50 === null ? [] : [[p50 / MILLISECONDS, endpoint, provider, "0.5"] as const]),
-            ...(p90 === null ? [] : [[p90 / MILLISECONDS, endpoint, provider, "0.9"] as const]),
-          ];
-        }),
+        each(({ latency: { p50, p90 } }, endpoint, provider) => [
+          ...(p50 === null ? [] : [[p50 / MILLISECONDS, endpoint, provider, "0.5"] as const]),
+          ...(p90 === null ? [] : [[p90 / MILLISECONDS, endpoint, provider, "0.9"] as const]),
+        ]),
     ),
-    new Reading(
-      "gauge",
-      {
-        name: "signalbox_endpoint_tokens_per_second",
-        help: "Output tokens a second of the latest calls, the median; absent without recent measurements.",
-        labels: ["endpoint", "provider"],
-      },
-      () =>
-        each((endpoint, provider, now) => {
-          const { p50 } = tracker.status(endpoint, now).throughput;
-          return p50 === null ? [] : [[p50, endpoint, provider] as const];
-        }),
+    value(
+      "signalbox_endpoint_tokens_per_second",
+      "Output tokens a second of the latest calls, the median; absent without recent measurements.",
+      (status) => status.throughput.p50,
     ),
   ];
 }
@@ -175,47 +155,42 @@ function queueMetrics({ runtime: { snapshots } }: StatusSources): readonly Famil
 }
 
 function evidenceMetrics({ evidence, runtime }: StatusSources): readonly Family[] {
-  const facts = (name: string, help: string) => ({ name, help, labels: [] }) as const;
   return [
-    new Reading(
+    single(
       "gauge",
-      facts(
-        "signalbox_evidence_available",
-        "1 where evidence is written; 0 where requests may be refused because evidence cannot be written.",
-      ),
-      () => [[evidence.health().state === "ok" ? 1 : 0] as const],
+      "signalbox_evidence_available",
+      "1 where evidence is written; 0 where requests may be refused because evidence cannot be written.",
+      () => (evidence.health().state === "ok" ? 1 : 0),
     ),
-    new Reading("gauge", facts("signalbox_evidence_waiting", "Decisions that are not yet on disk."), () => [
-      [evidence.health().waiting] as const,
-    ]),
-    new Reading(
+    single(
+      "gauge",
+      "signalbox_evidence_waiting",
+      "Decisions that are not yet on disk.",
+      () => evidence.health().waiting,
+    ),
+    single(
       "counter",
-      facts(
-        "signalbox_evidence_refused",
-        "Decisions that could not be confirmed in time; their requests were refused. Most are written late.",
-      ),
-      () => [[evidence.health().refused] as const],
+      "signalbox_evidence_refused",
+      "Decisions that could not be confirmed in time; their requests were refused. Most are written late.",
+      () => evidence.health().refused,
     ),
-    new Reading(
+    single(
       "counter",
-      facts("signalbox_evidence_lost", "Outcomes that could not be kept; those decisions read unknown."),
-      () => [[evidence.health().lost] as const],
+      "signalbox_evidence_lost",
+      "Outcomes that could not be kept; those decisions read unknown.",
+      () => evidence.health().lost,
     ),
-    new Reading(
+    single(
       "gauge",
-      facts(
-        "signalbox_evidence_position",
-        "Newest row of the evidence log as this process knows it; absent before its first.",
-      ),
-      () => {
-        const { head } = evidence.health();
-        return head === null ? [] : [[head.position] as const];
-      },
+      "signalbox_evidence_position",
+      "Newest row of the evidence log as this process knows it; absent before its first.",
+      () => evidence.health().head?.position ?? null,
     ),
-    new Reading(
+    single(
       "gauge",
-      facts("signalbox_limits_available", "1 where limits can be counted; 0 where limited requests are refused."),
-      () => [[runtime.quotas === undefined || runtime.quotas.state === "ok" ? 1 : 0] as const],
+      "signalbox_limits_available",
+      "1 where limits can be counted; 0 where limited requests are refused.",
+      () => (runtime.quotas === undefined || runtime.quotas.state === "ok" ? 1 : 0),
     ),
   ];
 }
@@ -223,11 +198,7 @@ function evidenceMetrics({ evidence, runtime }: StatusSources): readonly Family[
 function stateMetrics({ runtime, keyCount, version }: StatusSources): readonly Family[] {
   const { snapshots, build } = runtime;
   return [
-    new Reading(
-      "gauge",
-      { name: "signalbox_keys", help: "Keys in the memory of this process, whatever their state.", labels: [] },
-      () => [[keyCount()] as const],
-    ),
+    single("gauge", "signalbox_keys", "Keys in the memory of this process, whatever their state.", keyCount),
     new Reading(
       "gauge",
       { name: "signalbox_table_info", help: "Always 1: the routing table in force.", labels: ["revision"] },
@@ -275,8 +246,6 @@ function stateMetrics({ runtime, keyCount, version }: StatusSources): readonly F
       },
       () => runtime.degraded().map((part) => [1, part] as const),
     ),
-    new Reading("gauge", { name: "signalbox_accepting", help: "0 while the process drains.", labels: [] }, () => [
-      [runtime.accepting() ? 1 : 0] as const,
-    ]),
+    single("gauge", "signalbox_accepting", "0 while the process drains.", () => (runtime.accepting() ? 1 : 0)),
   ];
 }

@@ -1,9 +1,9 @@
-import { endedAt, namesOf, type DecisionRecord, type OutcomeRecord } from "../../evidence/record.ts";
+import { endedAt, namesOf, type DecisionRecord, type OutcomeRecord } from "../evidence/record.ts";
 import type { Attributes } from "@opentelemetry/api";
-import type { CallTraceEnd } from "../../canon/call-trace.ts";
-import type { Candidate } from "../../canon/decision.ts";
-import type { ProviderRow } from "../../canon/table.ts";
-import type { EndedRequest } from "../../evidence/observer.ts";
+import type { CallTraceEnd } from "../canon/call-trace.ts";
+import type { Candidate } from "../canon/decision.ts";
+import type { ProviderRow } from "../canon/table.ts";
+import type { EndedRequest } from "../evidence/observer.ts";
 
 /** `gen_ai.operation.name` of the semantic conventions where they define a value, otherwise ours. */
 const GEN_AI_OPERATIONS: Readonly<Partial<Record<DecisionRecord["operation"], string>>> = {

@@ -7,11 +7,11 @@ import {
   type Span,
   type Tracer,
 } from "@opentelemetry/api";
-import type { CallTrace, CallTraceEnd } from "../../canon/call-trace.ts";
-import type { Candidate } from "../../canon/decision.ts";
-import type { ProviderRow } from "../../canon/table.ts";
-import type { EndedRequest, BeginTrace, RequestTrace, TraceHeaders } from "../../evidence/observer.ts";
-import { type DecisionRecord, asIdentifier, type Identifier } from "../../evidence/record.ts";
+import type { CallTrace, CallTraceEnd } from "../canon/call-trace.ts";
+import type { Candidate } from "../canon/decision.ts";
+import type { ProviderRow } from "../canon/table.ts";
+import type { EndedRequest, BeginTrace, RequestTrace, TraceHeaders } from "../evidence/observer.ts";
+import { type DecisionRecord, asIdentifier, type Identifier } from "../evidence/record.ts";
 import {
   callAttributes,
   callEndAttributes,
@@ -19,7 +19,7 @@ import {
   errorType,
   genAiOperation,
   requestAttributes,
-} from "./attributes.ts";
+} from "./span-attributes.ts";
 import { formatTraceContext, parseTraceContext, type TraceContext } from "./trace-context.ts";
 
 /** Calls of one request that have a span: a batch may make thousands. */

@@ -1,15 +1,15 @@
-import type { RequestObserver, BeginTrace } from "../../evidence/observer.ts";
-import type { Otlp } from "../../telemetry/traces/open-otlp.ts";
-import { passTraceOn } from "../../telemetry/traces/trace-context.ts";
-import { OtlpSettingError, readOtlpSettings, type OtlpSettings } from "../../telemetry/traces/settings.ts";
-import { StartError } from "../start-error.ts";
-import type { LogOptions } from "../serve-options.ts";
+import type { RequestObserver, BeginTrace } from "../evidence/observer.ts";
+import type { Otlp } from "../telemetry/open-otlp.ts";
+import { passTraceOn } from "../telemetry/trace-context.ts";
+import { OtlpSettingError, readOtlpSettings, type OtlpSettings } from "../telemetry/otlp-settings.ts";
+import { StartError } from "./start-error.ts";
+import type { LogOptions } from "./serve-options.ts";
 import { ServerLog } from "./server-log.ts";
 import { type StatusSources, statusMetrics } from "./status-metrics.ts";
-import { formatExposition, type Exposition } from "../../telemetry/metrics/exposition.ts";
-import type { Family } from "../../telemetry/metrics/families.ts";
-import { processMetrics } from "../../telemetry/metrics/process-metrics.ts";
-import { RequestMetrics } from "../../telemetry/metrics/request-metrics.ts";
+import { formatExposition, type Exposition } from "../telemetry/exposition.ts";
+import type { Family } from "../telemetry/families.ts";
+import { processMetrics } from "../telemetry/process-metrics.ts";
+import { RequestMetrics } from "../telemetry/request-metrics.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -36,7 +36,7 @@ export class ServerTelemetry {
   static async open(log: LogOptions, environment: Environment, version: string): Promise<ServerTelemetry> {
     const settings = otlpSettings(environment);
     // Most routers export nothing, and the SDK takes its time to load.
-    const library = settings === null ? null : await import("../../telemetry/traces/open-otlp.ts");
+    const library = settings === null ? null : await import("../telemetry/open-otlp.ts");
     const opened = await ServerLog.open(log);
     if (settings === null || library === null) return new ServerTelemetry(opened, null);
     return new ServerTelemetry(opened, (modelOf) => library.openOtlp(settings, version, modelOf));

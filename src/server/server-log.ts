@@ -1,15 +1,15 @@
-import type { KeyFetchFailure } from "../../canon/key-fetch.ts";
-import type { EvidenceFault, EvidenceFaultCause } from "../../evidence/fault.ts";
-import { asIdentifier, type Identifier } from "../../evidence/record.ts";
-import type { RequestObserver } from "../../evidence/observer.ts";
-import type { KeyChange } from "../../keys/key-ring.ts";
-import type { EvidenceHealth } from "../../evidence/evidence-store.ts";
-import type { JsonLog } from "../../telemetry/logs/json-log.ts";
-import { requestLog } from "../../telemetry/logs/request-log.ts";
-import type { PolicyDrift } from "../policies/drift.ts";
-import type { PolicyListener } from "../policies/served-policies.ts";
-import type { RunningServer } from "../running-server.ts";
-import type { LogOptions } from "../serve-options.ts";
+import type { KeyFetchFailure } from "../canon/key-fetch.ts";
+import type { EvidenceFault, EvidenceFaultCause } from "../evidence/fault.ts";
+import { asIdentifier, type Identifier } from "../evidence/record.ts";
+import type { RequestObserver } from "../evidence/observer.ts";
+import type { KeyChange } from "../keys/key-ring.ts";
+import type { EvidenceHealth } from "../evidence/evidence-store.ts";
+import type { JsonLog } from "../telemetry/json-log.ts";
+import { requestLog } from "../telemetry/request-log.ts";
+import type { PolicyDrift } from "./policies/slots.ts";
+import type { PolicyListener } from "./policies/served-policies.ts";
+import type { RunningServer } from "./running-server.ts";
+import type { LogOptions } from "./serve-options.ts";
 
 /** How often the store's health is looked at, milliseconds. */
 const LOOK = 1_000;
@@ -30,7 +30,7 @@ export class ServerLog {
 
   static async open({ format, level, shared = false }: LogOptions): Promise<ServerLog> {
     if (format === "text") return new ServerLog(null);
-    const { openJsonLog } = await import("../../telemetry/logs/json-log.ts");
+    const { openJsonLog } = await import("../telemetry/json-log.ts");
     return new ServerLog(await openJsonLog({ level, descriptor: 1, shared }));
   }
 

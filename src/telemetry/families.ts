@@ -189,6 +189,20 @@ export class Reading<const Labels extends readonly string[]> implements Family {
   }
 }
 
+/** A reading without labels; no sample where it gives `null`. */
+export function single(
+  kind: "counter" | "gauge",
+  name: string,
+  help: string,
+  read: () => number | null,
+  unit?: FamilyFacts["unit"],
+): Family {
+  return new Reading(kind, { name, help, labels: [], ...(unit !== undefined && { unit }) }, () => {
+    const value = read();
+    return value === null ? [] : [[value] as const];
+  });
+}
+
 function named(names: readonly string[], values: readonly string[]): readonly (readonly [string, string])[] {
   return names.map((name, index) => [name, values[index] ?? ""] as const);
 }

@@ -15,12 +15,12 @@ import {
   type SpanExporter,
   type SpanProcessor,
 } from "@opentelemetry/sdk-trace";
-import type { RequestObserver, BeginTrace } from "../../evidence/observer.ts";
-import type { OtlpSettings, SamplerSettings } from "./settings.ts";
+import type { RequestObserver, BeginTrace } from "../evidence/observer.ts";
+import type { OtlpSettings, SamplerSettings } from "./otlp-settings.ts";
 import { spanTraces } from "./span-trace.ts";
 import type { Context, Attributes, Meter } from "@opentelemetry/api";
-import { endedAt, shares } from "../../evidence/record.ts";
-import { genAiOperation } from "./attributes.ts";
+import { endedAt, shares } from "../evidence/record.ts";
+import { genAiOperation } from "./span-attributes.ts";
 
 /** What goes out over OTLP. */
 export interface Otlp {

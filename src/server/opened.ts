@@ -1,0 +1,93 @@
+import { randomUUID } from "node:crypto";
+import { Quotas } from "../limits/quotas.ts";
+import type { LimitStore } from "../limits/limit-store.ts";
+import { jsonFetcher } from "../dispatch/fetch-json.ts";
+import type { Workloads } from "../http/runtime.ts";
+import type { WorkloadTokens } from "../keys/workload-tokens.ts";
+import type { ServerLog } from "./server-log.ts";
+import { PolicyLogError } from "../lifecycle/fold.ts";
+import { openLifecycle } from "../lifecycle/open-lifecycle.ts";
+import { ToolchainError } from "../policy/toolchain/error.ts";
+import type { PolicyLogStore } from "../lifecycle/policy-log-store.ts";
+import { StartError } from "./start-error.ts";
+import type { BuiltSnapshot, SnapshotSupply } from "./snapshots.ts";
+import { ServedPolicies } from "./policies/served-policies.ts";
+import { ContentUnusableError } from "./policies/slots.ts";
+
+/** Opened resources; closed in reverse order, every one, even if another fails to close. */
+export class Opened {
+  readonly #closers: (() => Promise<void>)[] = [];
+
+  add(close: () => Promise<void>): void {
+    this.#closers.push(close);
+  }
+
+  /** @throws what the first failing part threw, when all have been closed. */
+  async close(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const close of this.#closers.splice(0).toReversed()) {
+      await close().catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+}
+
+/** How often idle amounts go back and leases are renewed. Milliseconds. */
+const SWEEP = 1_000;
+
+/** How often what is old is forgotten, milliseconds, and how much of it at a time: a few milliseconds of the store. */
+const PRUNE = 600_000;
+const BATCH = 500;
+
+/** Deletes old counters, batch by batch. A failed batch is retried the next time. Never rejects. */
+export async function forgetOld(store: Pick<LimitStore, "prune">, now: number): Promise<void> {
+  try {
+    while ((await store.prune(now, BATCH)) >= BATCH);
+  } catch {}
+}
+
+/** Quotas over the store's limits, swept until it is closed. */
+export function openQuotas(store: LimitStore): { readonly quotas: Quotas; readonly close: () => Promise<void> } {
+  const quotas = new Quotas({ store, holder: randomUUID(), now: Date.now });
+  const sweep = setInterval(() => void quotas.sweep(), SWEEP);
+  const prune = setInterval(() => void forgetOld(store, Date.now()), PRUNE);
+  sweep.unref();
+  prune.unref();
+  return {
+    quotas,
+    close() {
+      clearInterval(sweep);
+      clearInterval(prune);
+      return quotas.close();
+    },
+  };
+}
+
+/** Judges JWTs of workloads; loaded with the first of them, because most configurations have no rules. */
+export function openWorkloads(log: ServerLog): Workloads {
+  let loaded: Promise<WorkloadTokens> | null = null;
+  const load = async (): Promise<WorkloadTokens> => {
+    const { WorkloadTokens: Tokens } = await import("../keys/workload-tokens.ts");
+    return new Tokens(jsonFetcher(), Date.now, () => performance.now(), log.issuerKeysFailed);
+  };
+  return { admit: async (jwt, rules) => (await (loaded ??= load())).admit(jwt, rules) };
+}
+
+/**
+ * Reads the policy log and makes the first snapshot.
+ *
+ * @throws {StartError} saying what keeps the server from starting. @throws {StoreUnavailableError}
+ */
+export async function startPolicies(
+  supply: SnapshotSupply,
+  log: PolicyLogStore,
+): Promise<{ readonly policies: ServedPolicies; readonly built: BuiltSnapshot }> {
+  try {
+    const policies = new ServedPolicies(supply, log, await openLifecycle(log, Date.now));
+    return { policies, built: await policies.start() };
+  } catch (error) {
+    if (error instanceof ContentUnusableError || error instanceof PolicyLogError || error instanceof ToolchainError)
+      throw new StartError(error.message, { cause: error });
+    throw error;
+  }
+}
