@@ -9,13 +9,13 @@ import { parseAssertions } from "../simulate/assertions/file/parse.ts";
 import { formatPreset, resolvedPresets } from "../compile/presets/resolved.ts";
 import { evaluationCosts } from "../simulate/evaluation-costs.ts";
 import { explainCode, formatCode, unknownCode } from "./codes/explained-codes.ts";
-import { readArguments, readValue, textFlags, ENVIRONMENT_HELP, readEnvironment } from "./terminal/arguments.ts";
+import { type readArguments, readValue, textFlags, ENVIRONMENT_HELP, readEnvironment } from "./terminal/arguments.ts";
 import { asTyped, shownPath } from "./terminal/as-typed.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "./compile-cache.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
 import { wantsColour } from "./terminal/printing.ts";
 import { formatDiagnostics, REPORT_FORMATS, type ReportFormat } from "./terminal/report.ts";
-import { runCommand } from "./terminal/run.ts";
+import { runFlagCommand } from "./terminal/run.ts";
 
 const CHECK_HELP = `Usage: signalbox check [DIRECTORY] [options]
        signalbox check --explain CODE
@@ -36,28 +36,32 @@ ${ENVIRONMENT_HELP}
 Exit codes: 0 no errors, 1 errors (or warnings with --strict), 2 usage.
 `;
 
-interface CheckOptions {
-  readonly config: string;
-  /** The environment whose overlay is merged over it; `null` for none. */
-  readonly environment: string | null;
-  readonly format: ReportFormat;
-  readonly strict: boolean;
-  /** Folder of compiled policies; `undefined`: the user's. */
-  readonly cache: string | undefined;
-  /** Nothing is compiled; the code is explained. */
-  readonly explain: string | null;
-}
+const FLAGS = {
+  ...textFlags("config", "environment", "cache", "explain"),
+  format: { type: "string", default: "terminal" },
+  strict: { type: "boolean", default: false },
+} as const;
+
+type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
 
 /** `signalbox check`. @returns the exit code; the report goes to stdout in every format. */
 export function check(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runCommand({ name: "check", help: CHECK_HELP }, argv, io, () => {
-    const options = readOptions(argv, io);
-    return options.explain === null ? run(options, io) : explain(options.explain, io);
-  });
+  return runFlagCommand(
+    { name: "check", help: CHECK_HELP, flags: FLAGS },
+    argv,
+    io,
+    async ({ values, positionals }) => {
+      const config = configOf(values, positionals, io);
+      const format = readValue("--format", values.format, REPORT_FORMATS);
+      const environment = readEnvironment(values.environment, io);
+      if (values.explain !== undefined) return explain(values.explain, io);
+      return await run(config, environment, format, values, io);
+    },
+  );
 }
 
 /** @throws {UsageError} for an unknown code, with the nearest one. */
-async function explain(requested: string, io: CommandIo): Promise<number> {
+function explain(requested: string, io: CommandIo): number {
   const code = [requested, requested.toUpperCase(), requested.toLowerCase()].find(
     (form) => explainCode(form).length > 0,
   );
@@ -66,12 +70,8 @@ async function explain(requested: string, io: CommandIo): Promise<number> {
   return EXIT.ok;
 }
 
-function readOptions(argv: readonly string[], io: CommandIo): CheckOptions {
-  const { values, positionals } = readArguments(argv, {
-    ...textFlags("config", "environment", "cache", "explain"),
-    format: { type: "string", default: "terminal" },
-    strict: { type: "boolean", default: false },
-  });
+/** The routes.yaml of the folder, or that of `--config`. */
+function configOf(values: Values, positionals: readonly string[], io: CommandIo): string {
   const [directory, ...others] = positionals;
   if (others.length > 0)
     throw new UsageError(`DIRECTORY: give one folder at most; name a file with --config${asTyped(positionals)}`);
@@ -81,20 +81,19 @@ function readOptions(argv: readonly string[], io: CommandIo): CheckOptions {
   if (directory !== undefined && values.config !== undefined) {
     throw new UsageError("--config: a folder is given too; give one of them");
   }
-  return {
-    config: directory === undefined ? (values.config ?? "routes.yaml") : join(directory, "routes.yaml"),
-    environment: readEnvironment(values.environment, io),
-    format: readValue("--format", values.format, REPORT_FORMATS),
-    strict: values.strict,
-    cache: values.cache,
-    explain: values.explain ?? null,
-  };
+  return directory === undefined ? (values.config ?? "routes.yaml") : join(directory, "routes.yaml");
 }
 
-async function run(options: CheckOptions, io: CommandIo): Promise<number> {
-  const path = resolve(io.cwd, options.config);
-  const files = await loadConfiguration(path, shownPath(io.cwd, path), options.environment);
-  const compiled = await compileConfiguration(files, { cache: await openCache(options.cache, io) });
+async function run(
+  config: string,
+  environment: string | null,
+  format: ReportFormat,
+  { cache, strict }: Values,
+  io: CommandIo,
+): Promise<number> {
+  const path = resolve(io.cwd, config);
+  const files = await loadConfiguration(path, shownPath(io.cwd, path), environment);
+  const compiled = await compileConfiguration(files, { cache: await openCache(cache, io) });
   const { table } = compiled;
   const assertions = await loadAssertions(files.routes, path);
   const diagnostics = [
@@ -110,23 +109,20 @@ async function run(options: CheckOptions, io: CommandIo): Promise<number> {
     colour: wantsColour(io),
     presets: table === null ? [] : resolvedPresets(table, compiled.presets ?? new Map()),
   };
-  io.stdout(formatDiagnostics(options.format, diagnostics, context));
+  io.stdout(formatDiagnostics(format, diagnostics, context));
   const [first] = diagnostics;
-  if (options.format === "terminal" && first !== undefined) {
+  if (format === "terminal" && first !== undefined) {
     io.stdout(`\nsignalbox check --explain ${first.code} explains the code, as it does for every other code.\n`);
   }
-  if (options.format === "terminal" && errors === 0 && table !== null) {
-    const sizes = [
-      Object.keys(table.routes).length,
-      Object.keys(table.endpoints).length,
-      Object.keys(table.workspaces).length,
-    ];
-    const [routes, endpoints, workspaces] = sizes;
+  if (format === "terminal" && errors === 0 && table !== null) {
+    const [routes, endpoints, workspaces] = [table.routes, table.endpoints, table.workspaces].map(
+      (rows) => Object.keys(rows).length,
+    );
     io.stdout(
-      `${context.presets.map(formatPreset).join("")}${describeFiles(files, options.environment)}: ${routes} routes, ${endpoints} endpoints, ${workspaces} workspaces, table ${table.revision.slice(0, 12)}\n`,
+      `${context.presets.map(formatPreset).join("")}${describeFiles(files, environment)}: ${routes} routes, ${endpoints} endpoints, ${workspaces} workspaces, table ${table.revision.slice(0, 12)}\n`,
     );
   }
-  const failed = errors > 0 || (options.strict && diagnostics.length > 0);
+  const failed = errors > 0 || (strict && diagnostics.length > 0);
   return failed ? EXIT.failed : EXIT.ok;
 }
 

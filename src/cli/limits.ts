@@ -1,6 +1,13 @@
 import { limitRows, type LimitRow } from "../limits/usage.ts";
 import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
-import { noArguments, TABLE_FORMAT_HELP, wantsJson, DATABASE_HELP, textFlags } from "./terminal/arguments.ts";
+import {
+  noArguments,
+  TABLE_FORMAT_HELP,
+  wantsJson,
+  DATABASE_HELP,
+  textFlags,
+  type readArguments,
+} from "./terminal/arguments.ts";
 import { loadTable } from "./terminal/load-table.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
 import { runFlagCommand } from "./terminal/run.ts";
@@ -40,14 +47,9 @@ export function limits(argv: readonly string[], io: CommandIo): Promise<number> 
   });
 }
 
-interface Wanted {
-  readonly config: string;
-  readonly environment?: string | undefined;
-  readonly workspace?: string | undefined;
-  readonly database?: string | undefined;
-}
+type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
 
-async function readRows(io: CommandIo, wanted: Wanted): Promise<readonly LimitRow[]> {
+async function readRows(io: CommandIo, wanted: Values): Promise<readonly LimitRow[]> {
   const { table } = await loadTable(io, wanted.config, wanted.environment);
   const workspaces = Object.values(table.workspaces).filter(
     ({ id }) => wanted.workspace === undefined || id === wanted.workspace,

@@ -31,35 +31,19 @@ const FLAGS = {
 /** `signalbox mock`: serves until the signal to stop (SIGINT, SIGTERM, `io.signal`). */
 export function mock(argv: readonly string[], io: CommandIo): Promise<number> {
   const line = { name: "mock", help: async () => help(await loadSimulatedProvider()), flags: FLAGS };
-  return runFlagCommand(line, argv, io, ({ values, positionals }) => {
+  return runFlagCommand(line, argv, io, async ({ values: { host, port: given, quiet }, positionals }) => {
     noArguments(positionals);
-    return runMock(values, io);
+    const provider = await loadSimulatedProvider();
+    const port = readPort(given, "--port");
+    const log = quiet === true ? {} : { log: (text: string) => io.stdout(`${text}\n`) };
+    const server = await provider.startMock({ host, port, ...log }).catch((error: unknown) => {
+      throw new CommandError(listenFailure(error), { cause: error });
+    });
+    announce(provider, server, io);
+    await stopRequested(io.signal);
+    await server.close();
+    return EXIT.ok;
   });
-}
-
-async function runMock(
-  values: { readonly quiet?: boolean; readonly host: string; readonly port: string },
-  io: CommandIo,
-): Promise<number> {
-  const provider = await loadSimulatedProvider();
-  const address = { host: values.host, port: readPort(values.port, "--port") };
-  const log = values.quiet === true ? {} : { log: (line: string) => io.stdout(`${line}\n`) };
-  const server = await start(provider, { ...address, ...log });
-  announce(provider, server, io);
-  await stopRequested(io.signal);
-  await server.close();
-  return EXIT.ok;
-}
-
-async function start(
-  { startMock }: SimulatedProvider,
-  options: Parameters<SimulatedProvider["startMock"]>[0],
-): Promise<MockServer> {
-  try {
-    return await startMock(options);
-  } catch (error) {
-    throw new CommandError(listenFailure(error), { cause: error });
-  }
 }
 
 function announce({ endpoints }: SimulatedProvider, server: MockServer, io: CommandIo): void {

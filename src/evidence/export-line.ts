@@ -12,7 +12,7 @@ export interface ExportHeader {
 }
 
 /** One row of an export; `previous` is the hash of the row before it in the log. */
-export interface ExportRow extends ChainRow {
+interface ExportRow extends ChainRow {
   readonly previous: string;
 }
 

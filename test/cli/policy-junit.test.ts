@@ -1,8 +1,7 @@
-import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
+import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import { formatJunit } from "../../src/cli/policy/testing/junit.ts";
-import { formatRun } from "../../src/cli/policy/testing/terminal.ts";
+import { formatJunit, formatRun } from "../../src/cli/policy/testing/formats.ts";
 import type { PolicyTest, TestRun } from "../../src/cli/policy/testing/test-run.ts";
 import { readXml } from "./read-xml.ts";
 

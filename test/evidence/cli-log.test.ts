@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
 import { evidence } from "../../src/cli/evidence/evidence.ts";
-import { ExportFile } from "../../src/cli/evidence/export-file.ts";
+import { writeExport } from "../../src/cli/evidence/export.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
@@ -369,21 +369,23 @@ describe("evidence export", () => {
     expect(check().stdout + check().stderr).toContain("row 3 does not verify");
   });
 
-  it("has its name only when it is whole: a full disk leaves nothing, and says so", () => {
-    const file = new ExportFile(join(cwd, "whole.jsonl"));
-    file.write("one\n");
-    expect(existsSync(join(cwd, "whole.jsonl"))).toBe(false);
-    file.finish();
-    expect(readFileSync(join(cwd, "whole.jsonl"), "utf8")).toBe("one\n");
+  it("has its name only when it is whole: a full disk leaves nothing, and says so", async () => {
+    const whole = join(cwd, "whole.jsonl");
+    const io = { stdout: () => {}, stderr: () => {}, environment: {}, cwd };
+    const writeOne = async (out: (text: string) => void): Promise<void> => {
+      out("one\n");
+      expect(existsSync(whole)).toBe(false);
+    };
+    await writeExport(whole, io, writeOne);
+    expect(readFileSync(whole, "utf8")).toBe("one\n");
     expect(readdirSync(cwd).filter((name) => name.includes("partial"))).toEqual([]);
-    expect(() => new ExportFile(join(cwd, "whole.jsonl"))).toThrow("exists already");
+    await expect(writeExport(whole, io, writeOne)).rejects.toThrow("exists already");
 
     const write = vi.spyOn(fs, "writeSync");
     onTestFinished(() => {
       write.mockRestore();
       syncBuiltinESMExports();
     });
-    const full = new ExportFile(join(cwd, "full.jsonl"));
     // The first call takes a part; then the disk is full.
     write
       .mockImplementationOnce(() => 2)
@@ -391,8 +393,8 @@ describe("evidence export", () => {
         throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
       });
     syncBuiltinESMExports();
-    expect(() => full.write("two\n")).toThrow("cannot be written (ENOSPC)");
-    full.discard();
+    const full = writeExport(join(cwd, "full.jsonl"), io, async (out) => out("two\n"));
+    await expect(full).rejects.toThrow("cannot be written (ENOSPC)");
     expect(readdirSync(cwd).filter((name) => name.startsWith("full"))).toEqual([]);
   });
 

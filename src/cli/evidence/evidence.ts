@@ -15,8 +15,7 @@ import {
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runSubcommand, type Subcommand } from "../terminal/run.ts";
-import { writeExport } from "./export-file.ts";
-import { exportLog } from "./export.ts";
+import { writeExport, exportLog } from "./export.ts";
 import { formatLink, readAnchors, readLink, readPosition, printVerified } from "./verified.ts";
 import { exportPolicyLog, verifyPolicyLog } from "./policies.ts";
 import { tail } from "./tail.ts";

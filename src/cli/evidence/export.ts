@@ -2,9 +2,10 @@ import { type JsonObject, type JsonValue, parseJsonObject } from "../../canon/js
 import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
 import type { EvidenceLog } from "../../evidence/evidence-log.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { writeExport } from "./export-file.ts";
 import { formatHeader, formatRow, type ExportHeader } from "../../evidence/export-line.ts";
 import { startOf, walkLog } from "./verify.ts";
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
 
 interface ExportOptions {
   /** Rows after this position; `null` for all that there are. */
@@ -100,4 +101,73 @@ function interrupted(position: number): CommandError {
   return new CommandError(
     `the export ends before position ${position}: rows were pruned meanwhile, or the log is damaged; run "signalbox evidence verify"`,
   );
+}
+
+/**
+ * Writes to a new file, or to stdout where `path` is `null`; the file has its name only once it is whole and on disk.
+ *
+ * @throws {CommandError} where a file of this name exists, or it cannot be written; then nothing is left behind
+ */
+export async function writeExport(
+  path: string | null,
+  io: CommandIo,
+  write: (out: (text: string) => void) => Promise<void>,
+): Promise<void> {
+  if (path === null) return await write(io.stdout);
+  if (existsSync(path)) throw existing();
+  const partial = `${path}.${process.pid}.partial`;
+  const descriptor = attempt(() => openSync(partial, "wx", 0o600));
+  try {
+    try {
+      await write((text) => writeWhole(descriptor, text));
+      attempt(() => fsyncSync(descriptor));
+    } finally {
+      attempt(() => closeSync(descriptor));
+    }
+    if (existsSync(path)) throw existing();
+    attempt(() => renameSync(partial, path));
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw error;
+  }
+  syncFolder(dirname(path));
+}
+
+/** One call may write a part: a disk that is nearly full takes what it can. */
+function writeWhole(descriptor: number, text: string): void {
+  const bytes = Buffer.from(text, "utf8");
+  for (let written = 0; written < bytes.length;) {
+    const from = written;
+    written += attempt(() => writeSync(descriptor, bytes, from));
+  }
+}
+
+/** Some file systems cannot do it; then the name is on disk a little later. */
+function syncFolder(folder: string): void {
+  try {
+    const descriptor = openSync(folder, "r");
+    try {
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    // See above.
+  }
+}
+
+function attempt<Result>(action: () => Result): Result {
+  try {
+    return action();
+  } catch (error) {
+    const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+    const shown = typeof code === "string" && /^[A-Z0-9_]{2,20}$/.test(code) ? ` (${code})` : "";
+    throw new CommandError(
+      `--output: the file cannot be written${shown}; check the path, its access rights and the free space on the disk`,
+    );
+  }
+}
+
+function existing(): CommandError {
+  return new CommandError("--output: the file exists already; give the path of a new file");
 }

@@ -14,7 +14,7 @@ import type { StoredContent } from "../../canon/policy.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { formatLink, describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";
-import { verifyRows } from "./verify.ts";
+import { refuseUncovered, rowsOf, verifyRows, walk } from "./verify.ts";
 
 const PAGE = 1_000;
 
@@ -67,13 +67,9 @@ export async function verifyPolicyFile(
   lines: AsyncIterable<string>,
   noted: readonly ChainLink[],
 ): Promise<Verified> {
-  for (const { position } of noted) {
-    if (position > to.position) {
-      throw new CommandError(`position ${position} cannot be checked: the export covers 0 to ${to.position}`);
-    }
-  }
+  refuseUncovered(noted, 0, to.position);
   const verifier = new PolicyLogVerifier([to, ...noted]);
-  const fault = await verifyRows(verifier, readRows(lines));
+  const fault = await verifyRows(verifier, rowsOf(lines, readPolicyRow, "a policy log export"));
   if (fault !== null) return failed("the export", fault);
   const end: LogEnd = { head: verifier.head, noted, flag: "--policy-head", server: null };
   return {
@@ -110,25 +106,8 @@ export async function exportPolicyLog(log: PolicyLogStore, write: (text: string)
   );
 }
 
-async function* walkPolicyLog(log: PolicyLogStore): AsyncGenerator<PolicyLogRow, void> {
-  let after = 0;
-  for (;;) {
-    const rows = await log.read({ after, limit: PAGE });
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    after = last.position;
-  }
-}
-
-async function* readRows(lines: AsyncIterable<string>): AsyncGenerator<PolicyLogRow, void> {
-  let number = 1;
-  for await (const line of lines) {
-    number += 1;
-    const row = readPolicyRow(line);
-    if (row === null) throw new CommandError(`--file: line ${number} is not a row of a policy log export`);
-    yield row;
-  }
+function walkPolicyLog(log: PolicyLogStore): AsyncGenerator<PolicyLogRow, void> {
+  return walk((after) => log.read({ after, limit: PAGE }), 0);
 }
 
 /** `null` for what cannot be read. */

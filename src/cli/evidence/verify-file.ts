@@ -1,12 +1,12 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { chainHash, ChainVerifier, type ChainFault, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
+import { chainHash, ChainVerifier, type ChainFault, type ChainLink } from "../../evidence/chain.ts";
 import { CommandError } from "../terminal/command-io.ts";
-import { readHeader, readRow, type ExportHeader, type ExportRow } from "../../evidence/export-line.ts";
+import { readHeader, readRow, type ExportHeader } from "../../evidence/export-line.ts";
 import { readPolicyHeader } from "../../evidence/policy-export-line.ts";
 import { formatLink, notVerified, describeEnd, endJson, type LogEnd, type Verified } from "./verified.ts";
 import { verifyPolicyFile } from "./policies.ts";
-import { describeCutEnd, describeFault, verifyRows } from "./verify.ts";
+import { describeCutEnd, describeFault, refuseUncovered, rowsOf, verifyRows } from "./verify.ts";
 
 /** Positions that were noted elsewhere, in the log of requests and in that of policies. */
 interface NotedPositions {
@@ -56,15 +56,9 @@ async function verifyChain(
   lines: AsyncIterable<string>,
   noted: readonly ChainLink[],
 ): Promise<Verified> {
-  for (const { position } of noted) {
-    if (position < from.position || position > to.position) {
-      throw new CommandError(
-        `position ${position} cannot be checked: the export covers ${from.position} to ${to.position}`,
-      );
-    }
-  }
+  refuseUncovered(noted, from.position, to.position);
   const verifier = new ChainVerifier({ from, remembered: [to, ...noted] });
-  const fault = await verifyRows(verifier, readRows(lines));
+  const fault = await verifyRows(verifier, rowsOf(lines, readRow, "an export"));
   const { head } = verifier;
   if (fault !== null) return failed(fault, fault.cause === "end" ? describeCutEnd(head, [to]) : undefined);
   const end: LogEnd = { head, noted, flag: "--anchor", server: null };
@@ -84,7 +78,7 @@ async function verifyChain(
 async function verifySelection(lines: AsyncIterable<string>): Promise<Verified> {
   let rows = 0;
   let last = 0;
-  for await (const { position, previous, kind, record, hash } of readRows(lines)) {
+  for await (const { position, previous, kind, record, hash } of rowsOf(lines, readRow, "an export")) {
     if (position <= last) return failed({ position, cause: "gap" });
     if (chainHash(previous, position, kind, record) !== hash) return failed({ position, cause: "hash" });
     last = position;
@@ -98,16 +92,6 @@ async function verifySelection(lines: AsyncIterable<string>): Promise<Verified> 
     ],
     json: { verified: true, rows, selection: true },
   };
-}
-
-async function* readRows(lines: AsyncIterable<string>): AsyncGenerator<ExportRow & ChainRow, void> {
-  let number = 1;
-  for await (const line of lines) {
-    number += 1;
-    const row = readRow(line);
-    if (row === null) throw new CommandError(`--file: line ${number} is not a row of an export`);
-    yield row;
-  }
 }
 
 /** @throws {CommandError} for a file that cannot be read */

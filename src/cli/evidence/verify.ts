@@ -146,15 +146,44 @@ function summary(
 const PAGE = 2_000;
 
 /** The log's rows after `after`, page by page. */
-export async function* walkLog(log: EvidenceLog, after: number): AsyncGenerator<ChainRow, void> {
-  let position = after;
-  for (;;) {
-    const rows = await log.log({ after: position, limit: PAGE });
+export function walkLog(log: EvidenceLog, after: number): AsyncGenerator<ChainRow, void> {
+  return walk((position) => log.log({ after: position, limit: PAGE }), after);
+}
+
+/** Rows that are read page by page. @param read a page of those after a position */
+export async function* walk<Row extends { readonly position: number }>(
+  read: (after: number) => Promise<readonly Row[]>,
+  after: number,
+): AsyncGenerator<Row, void> {
+  for (let position = after; ;) {
+    const rows = await read(position);
     yield* rows;
     const last = rows.at(-1);
     if (last === undefined) return;
-    position = last.position;
+    ({ position } = last);
   }
+}
+
+/** Rows of an export. @param lines those after the header. @throws {CommandError} for a line that is no row */
+export async function* rowsOf<Row>(
+  lines: AsyncIterable<string>,
+  read: (line: string) => Row | null,
+  file: string,
+): AsyncGenerator<Row, void> {
+  let number = 1;
+  for await (const line of lines) {
+    number += 1;
+    const row = read(line);
+    if (row === null) throw new CommandError(`--file: line ${number} is not a row of ${file}`);
+    yield row;
+  }
+}
+
+/** @throws {CommandError} for a noted position that an export does not reach */
+export function refuseUncovered(noted: readonly ChainLink[], from: number, to: number): void {
+  const position = noted.map((link) => link.position).find((one) => one < from || one > to);
+  if (position === undefined) return;
+  throw new CommandError(`position ${position} cannot be checked: the export covers ${from} to ${to}`);
 }
 
 interface LogStart {

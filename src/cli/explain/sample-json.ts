@@ -1,13 +1,13 @@
 import { BUDGET_STEPS } from "../../canon/budget-step.ts";
-import { CAPABILITY_NAMES, isCapability } from "../../canon/capability.ts";
-import { FEATURE_NAMES, isFeature } from "../../canon/generate/feature.ts";
-import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../canon/json.ts";
+import { CAPABILITY_NAMES } from "../../canon/capability.ts";
+import { FEATURE_NAMES } from "../../canon/generate/feature.ts";
+import { type JsonObject, parseJsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { parsePreferences, PROVIDER_PREFERENCES_SCHEMA } from "../../dialects/preferences.ts";
 import { bodyValidator } from "../../http/validate-body.ts";
-import { mapScalars, PLAIN_SCALARS, readScalars } from "../../simulate/request-scalars.ts";
+import { mapScalars } from "../../simulate/request-scalars.ts";
 import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { UsageError } from "../terminal/command-io.ts";
 
@@ -53,27 +53,15 @@ const SAMPLE: JsonObject = {
 
 /** The sample that a report prints as JSON. @throws {UsageError} that names the member and the rule. */
 export function readSampleJson(text: string): SampleRequest {
-  const sample = readObject("--point", text);
-  check("--point", SAMPLE, sample);
-  const key = isJsonObject(sample["key"]) ? sample["key"] : {};
+  const object = readObject("--point", text);
+  check("--point", SAMPLE, object);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema above describes it
+  const sample = object as unknown as SampleRequest;
   return {
-    workspace: textOf(sample["workspace"]),
-    model: textOf(sample["model"]),
-    operation: enumValueOf(sample["operation"], OPERATIONS),
-    key: {
-      environment: textOf(key["environment"]),
-      workload: textOf(key["workload"]),
-      ...(typeof key["owner"] === "string" && { owner: key["owner"] }),
-      labels: textsOf(key["labels"]),
-    },
-    needs: textsOf(sample["needs"]).filter(isCapability).toSorted(),
-    features: textsOf(sample["features"]).filter(isFeature).toSorted(),
-    signatureFamilies: textsOf(sample["signatureFamilies"]),
-    ...(readScalars((member) => sample[member]) ?? PLAIN_SCALARS),
-    dimensions: typeof sample["dimensions"] === "number" ? sample["dimensions"] : null,
-    preferences: parsePreferences(sample["preferences"]),
-    time: windowOf(sample["time"]),
-    ...(sample["budget"] !== undefined && { budget: enumValueOf(sample["budget"], BUDGET_STEPS) }),
+    ...sample,
+    needs: sample.needs.toSorted(),
+    features: sample.features.toSorted(),
+    preferences: parsePreferences(object["preferences"]),
   };
 }
 
@@ -103,24 +91,4 @@ function readObject(flag: string, text: string): JsonObject {
 function check(flag: string, schema: JsonObject, value: JsonObject): void {
   const invalid = bodyValidator(schema)(value);
   if (invalid !== null) throw new UsageError(`${flag}: ${invalid.message.replace("The body", "it")}`);
-}
-
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === "string" ? value : "";
-}
-
-function textsOf(value: JsonValue | undefined): readonly string[] {
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
-}
-
-/** A value that has been checked. */
-function enumValueOf<Value extends string>(value: JsonValue | undefined, known: readonly Value[]): Value {
-  const found = known.find((one) => one === value);
-  if (found === undefined) throw new Error("point: a value that the schema does not have");
-  return found;
-}
-
-function windowOf(value: JsonValue | undefined): PolicyTime {
-  const { day, hour } = isJsonObject(value) ? value : {};
-  return { day: enumValueOf(day, DAY_BUCKETS), hour: enumValueOf(hour, HOUR_BUCKETS) };
 }

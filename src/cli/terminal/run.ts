@@ -36,21 +36,22 @@ export async function runCommand(
       );
       return usage;
     }
-    if (
-      error instanceof CommandError ||
-      error instanceof StartError ||
-      error instanceof KeyOptionError ||
-      error instanceof StoreUnavailableError ||
-      error instanceof KeyNotActiveError ||
-      error instanceof KeyRotatedError ||
-      error instanceof DuplicateKeyError
-    ) {
-      io.stderr(`signalbox ${name}: ${error.message}\n`);
-      return EXIT.failed;
-    }
-    throw error;
+    if (!(error instanceof Error) || !FOR_PEOPLE.some((kind) => error instanceof kind)) throw error;
+    io.stderr(`signalbox ${name}: ${error.message}\n`);
+    return EXIT.failed;
   }
 }
+
+/** Errors whose messages name what went wrong and the fix; any other one is a bug. */
+const FOR_PEOPLE = [
+  CommandError,
+  StartError,
+  KeyOptionError,
+  StoreUnavailableError,
+  KeyNotActiveError,
+  KeyRotatedError,
+  DuplicateKeyError,
+];
 
 function requestsHelp(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");

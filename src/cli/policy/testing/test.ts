@@ -11,9 +11,7 @@ import { runFlagCommand } from "../../terminal/run.ts";
 import { DEFAULT_DIRECTORY, readPolicyFolder, usingToolchain, type PolicyFolder } from "../policy-folder.ts";
 import { wantsColour } from "../../terminal/printing.ts";
 import { thresholdGap } from "./coverage.ts";
-import { formatJunit } from "./junit.ts";
-import { formatRun } from "./terminal.ts";
-import { formatTestJson } from "./test-json.ts";
+import { formatJunit, formatTestJson, formatRun } from "./formats.ts";
 import type { TestRun, PolicyTest } from "./test-run.ts";
 import { runTests, type TestSubject } from "./run-tests.ts";
 

@@ -1,4 +1,4 @@
-import { printable, amountOf } from "../../terminal/printing.ts";
+import { printable, amountOf, jsonText } from "../../terminal/printing.ts";
 import {
   linePercentage,
   percentText,
@@ -12,6 +12,8 @@ import {
   type Totals,
 } from "./test-run.ts";
 import { painter, type Paint, type Style } from "../../terminal/layout.ts";
+import type { Diagnostic } from "../../../canon/diagnostic.ts";
+import { formatJunitXml, type JunitCase, type JunitSuite } from "../../terminal/junit.ts";
 
 interface TerminalOptions {
   readonly colour: boolean;
@@ -128,4 +130,98 @@ function constraintTable(constraints: readonly CoveredConstraint[], paint: Paint
     return `  ${(names[index] ?? "").padEnd(width)}  ${cells.join("  ")}`;
   });
   return [paint("bold", "Tests that have seen each verdict and each reason"), head, ...rows];
+}
+
+/**
+ * JUnit XML as CI servers read it: a suite for each policy. Findings that fail the run are cases too, in a suite of
+ * their own, because a report without a failure reads as a success.
+ *
+ * @param run `null` where the policies do not compile.
+ * @param findings those that fail the run.
+ */
+export function formatJunit(run: TestRun | null, findings: readonly Diagnostic[]): string {
+  const suites = (run?.policies ?? []).filter(({ tests }) => tests.length > 0).map(suiteOf);
+  if (findings.length > 0) {
+    suites.push({ name: "findings", file: null, cases: findings.map(findingCase), seconds: seconds(0) });
+  }
+  return formatJunitXml("signalbox policy test", suites, seconds(run?.milliseconds ?? 0));
+}
+
+function suiteOf({ id, file, tests }: TestedPolicy): JunitSuite {
+  const cases = tests.map((test) => caseOf(id, test));
+  return { name: id, file, cases, seconds: seconds(totalsOf(tests).milliseconds) };
+}
+
+function caseOf(className: string, test: PolicyTest): JunitCase {
+  const { name, file, line, column, printed, milliseconds } = test;
+  const position = { file, line };
+  const one = { name, className, position, output: printed, seconds: seconds(milliseconds) };
+  const location = `${file}:${line}:${column}`;
+  switch (test.outcome) {
+    case "pass":
+      return { ...one, outcome: "passed", message: null, lines: [] };
+    case "skip":
+      return { ...one, outcome: "skipped", message: null, lines: [] };
+    case "error":
+      return { ...one, outcome: "error", message: test.error[0] ?? "error", lines: [location, ...test.error] };
+    case "fail": {
+      const failing = test.cases.map((text) => `failing case: ${text}`);
+      const message = failing[0] ?? "the test failed";
+      return { ...one, outcome: "failure", message, lines: [location, ...failing] };
+    }
+  }
+}
+
+function findingCase({ code, file, line, column, message, hint }: Diagnostic): JunitCase {
+  const location = `${file}:${line}:${column}`;
+  return {
+    name: `${code} ${location}`,
+    className: "findings",
+    position: { file, line },
+    outcome: "failure",
+    message,
+    lines: hint === "" ? [location, message] : [location, message, hint],
+    output: [],
+    seconds: seconds(0),
+  };
+}
+
+function seconds(milliseconds: number): string {
+  return (milliseconds / 1_000).toFixed(6);
+}
+
+/**
+ * Version 1 of this form: members are only ever added. Names are those of `signalbox check --format json` where both say
+ * the same.
+ *
+ * @param run `null` where the policies do not compile.
+ */
+export function formatTestJson(run: TestRun | null, diagnostics: readonly Diagnostic[]): string {
+  const { milliseconds: _ofTests, ...totals } = totalsOf(run?.policies.flatMap(({ tests }) => tests) ?? []);
+  const document = {
+    version: 1,
+    ...totals,
+    milliseconds: run?.milliseconds ?? 0,
+    policies: run?.policies.map(({ id, file, tests }) => ({ id, file, tests: tests.map(testDocument) })) ?? [],
+    coverage: run === null || run.coverage === null ? null : coverageDocument(run.coverage),
+    diagnostics,
+  };
+  return jsonText(document);
+}
+
+function testDocument({ name, outcome, file, line, column, cases, printed, error, milliseconds }: PolicyTest): object {
+  return { name, outcome, file, line, column, cases, printed, error, milliseconds };
+}
+
+function coverageDocument({ files, constraints }: Coverage): object {
+  return {
+    percent: Number(percentText(linePercentage(files))),
+    files: files.map(({ path, coveredLines, missedLines, missed }) => ({
+      path,
+      covered_lines: coveredLines,
+      missed_lines: missedLines,
+      missed,
+    })),
+    constraints,
+  };
 }
