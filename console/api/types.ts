@@ -15,8 +15,8 @@ import type {
   POLICY_LIST,
   POLICY_TRANSITIONS,
   POLICY_VIEW,
-} from "../../src/http/contract/policies/policy-answers.ts";
-import type { POLICY_SHADOW } from "../../src/http/contract/policies/policy-shadow-schema.ts";
+} from "../../src/http/contract/policy-answers.ts";
+import type { POLICY_SHADOW } from "../../src/http/contract/policy-shadow-schema.ts";
 import type { HEALTH, STATUS } from "../../src/http/contract/service-schemas.ts";
 import type { DECISION, DECISION_EXPLANATION, DECISION_LIST } from "../../src/http/contract/decision-schemas.ts";
 import type { SPEND } from "../../src/governance/spend-answer.ts";

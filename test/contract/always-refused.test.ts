@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
+import { EXAMPLES } from "../../src/http/contract/examples.ts";
 import { bodyValidator } from "../../src/http/validate-body.ts";
 import { readNewKey, readRotation } from "../../src/http/control/service-keys/key-request.ts";
 import { NO_HEADERS } from "../dialects/laws/target.ts";

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { readNewKey, readRotation } from "../../src/http/control/service-keys/key-request.ts";
 import { NO_HEADERS } from "../dialects/laws/target.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
+import { EXAMPLES } from "../../src/http/contract/examples.ts";
 import { bodyValidator } from "../../src/http/validate-body.ts";
 import { requestFaults } from "./contract.ts";
 import { fromSchema } from "./fuzz/from-schema.ts";

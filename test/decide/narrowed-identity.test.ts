@@ -15,7 +15,7 @@ import type { Identity } from "../../src/canon/identity.ts";
 import { MODEL_OPERATION_OF, OPERATIONS } from "../../src/canon/operation.ts";
 import { SCOPES } from "../../src/canon/scope.ts";
 import { createDecider } from "../../src/decide/decider.ts";
-import { usableRoutes } from "../../src/http/control/catalogue/usable-routes.ts";
+import { usableRoutes } from "../../src/http/control/usable-routes.ts";
 import { fakePolicies, identity, model, route, shape, table, workspace } from "../support/table.ts";
 
 const ROUTES = ["r", "s", "t", "hidden"];

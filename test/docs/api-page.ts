@@ -7,7 +7,7 @@ import { EDIT_VALUES, RESPONSE_HEADERS } from "../../src/http/contract/document/
 import { familyOf, isTokenEndpoint, TAGS, takesTokens, type Endpoint } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { titleOf } from "../../src/dialects/event-stream.ts";
-import { EXAMPLES } from "../../src/http/contract/examples/examples.ts";
+import { EXAMPLES } from "../../src/http/contract/examples.ts";
 import { pathOf } from "../contract/served.ts";
 
 const HEAD = `# API reference

@@ -11,7 +11,7 @@ import type { Scope } from "../../src/canon/scope.ts";
 import type { RoutingTable, WorkspaceRow } from "../../src/canon/table.ts";
 import { decide } from "../../src/decide/decide.ts";
 import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST } from "../../src/http/contract/answer-schemas.ts";
-import { usableRoute, usableRoutes, type UsableRoute } from "../../src/http/control/catalogue/usable-routes.ts";
+import { usableRoute, usableRoutes, type UsableRoute } from "../../src/http/control/usable-routes.ts";
 import { startRouter, type Router } from "../support/router.ts";
 import { endpoint, fakePolicies, identity, model, provider, route, shape, table, workspace } from "../support/table.ts";
 

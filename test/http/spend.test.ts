@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import { SPEND, type SpendAnswer } from "../../src/governance/spend-answer.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { SummaryTurns } from "../../src/http/control/summary-turns.ts";
+import { SummaryTurns } from "../../src/http/control/governance-summary.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { startRouter } from "../support/router.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";

@@ -4,7 +4,7 @@ import type { Scope } from "../../src/canon/scope.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import { type SummaryAnswer, GOVERNANCE_SUMMARY } from "../../src/governance/summary-answer.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { SummaryTurns } from "../../src/http/control/summary-turns.ts";
+import { SummaryTurns } from "../../src/http/control/governance-summary.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { startRouter } from "../support/router.ts";

@@ -6,8 +6,7 @@ import { isJsonObject, parseJson } from "../../canon/json.ts";
 import type { Recorder } from "../recorder.ts";
 import { sessionCookie, readCookie, readSessionCookie } from "./session-cookie.ts";
 import type { SessionCall } from "./session-endpoints.ts";
-import { orStoreError } from "./session-errors.ts";
-import { isSecure, personSeats, timesOf } from "./signed-in.ts";
+import { orStoreError, isSecure, personSeats, timesOf } from "./signed-in.ts";
 
 /** A redirect with cookies, or the text of a page that says why there is none. */
 type SignInAnswer =

@@ -9,9 +9,10 @@ import type { Recorder } from "../recorder.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { Console, Session } from "./console-port.ts";
-import { csrfFailed, orStoreError, sessionEnded } from "./session-errors.ts";
-import { csrfToken, hasCsrfToken, isFromOurPage, readSessionCookie, sessionCookie } from "./session-cookie.ts";
 import {
+  csrfFailed,
+  orStoreError,
+  sessionEnded,
   chosenSeat,
   FOR_PEOPLE,
   isSecure,
@@ -21,6 +22,7 @@ import {
   type Seat,
   type SignedIn,
 } from "./signed-in.ts";
+import { csrfToken, hasCsrfToken, isFromOurPage, readSessionCookie, sessionCookie } from "./session-cookie.ts";
 
 /** One request about a session. */
 export interface SessionCall {

@@ -7,10 +7,11 @@ import type { Identity } from "../../canon/identity.ts";
 import { PLATFORM_SCOPE, SCOPES, type Scope } from "../../canon/scope.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { Console, Session } from "./console-port.ts";
-import { orStoreError, csrfFailed, sessionEnded } from "./session-errors.ts";
 import { readSessionCookie, hasCsrfToken, isFromOurPage } from "./session-cookie.ts";
 import type { Admitted } from "../authenticate.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
+import { codedError } from "../../canon/errors/coded-error.ts";
+import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 
 /** What a person may do in one workspace. */
 export interface Seat {
@@ -146,4 +147,27 @@ export async function admitSession(
   }
   const sentence = `The session lacks the scope ${scopes.join(" or ")}; it has ${[...identity.scopes].toSorted().join(", ")}.`;
   return { error: serviceError(403, "insufficient_scope", "insufficient_scope", sentence), identity };
+}
+
+export function sessionEnded(): ServiceError {
+  return serviceError(401, "authentication", "session_ended", "The session has ended; sign in again.");
+}
+
+export function csrfFailed(): ServiceError {
+  return serviceError(
+    403,
+    "insufficient_scope",
+    "csrf_failed",
+    "The request does not come from a page of this console, or lacks the header x-signalbox-csrf of its session.",
+  );
+}
+
+/** The result, or a 503 where the store was unavailable. */
+export async function orStoreError<Result>(work: () => Promise<Result>): Promise<Result | ServiceError> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof StoreUnavailableError)) throw error;
+    return codedError("store_unavailable", "Sessions cannot be read or written now. Try again later.");
+  }
 }

@@ -1,7 +1,7 @@
-import { ALL_QUERY, PAGE_QUERY } from "../control/catalogue/page.ts";
+import { ALL_QUERY, PAGE_QUERY } from "../control/catalogue-page.ts";
 import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION } from "./answer-schemas.ts";
 import { HEALTH, LIVE, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
-import { DECISION_QUERY } from "../control/decisions/decision-query.ts";
+import { DECISION_QUERY } from "../control/decision-query.ts";
 import { SPEND } from "../../governance/spend-answer.ts";
 import { READING_QUERY } from "../control/covered-workspaces.ts";
 import { SPEND_QUERY } from "../control/spend.ts";
@@ -11,7 +11,7 @@ import { GOVERNANCE_SUMMARY } from "../../governance/summary-answer.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
 import { KEY_ENDPOINTS } from "./key-endpoints.ts";
-import { POLICY_ENDPOINTS } from "./policies/policy-endpoints.ts";
+import { POLICY_ENDPOINTS } from "./policy-endpoints.ts";
 import { SIMULATE_SCHEMA } from "./simulate-schema.ts";
 
 const READING = { kind: "control", method: "GET", listener: "public", query: {}, body: null } as const;

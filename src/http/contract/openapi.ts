@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
 import { ErrorAnswers } from "./document/error-answers.ts";
 import { DESCRIBED_ERRORS } from "./document/error-rows.ts";
-import { operationOf } from "./document/operation.ts";
+import { operationOf, SECURITY_SCHEMES } from "./document/operation.ts";
 import { headerComponents } from "./document/response-headers.ts";
-import { SECURITY_SCHEMES } from "./document/security.ts";
 import { TAGS, type Endpoint } from "./endpoint.ts";
 import { ENDPOINTS } from "./endpoints.ts";
 import { COMPONENT_SCHEMAS } from "../validate-body.ts";
+import { existsSync, readFileSync } from "node:fs";
 
 /**
  * The contract as deployed (OpenAPI 3.1), made from the same rows that the server runs on and the same schemas that validate requests.
@@ -137,3 +137,28 @@ const DESCRIPTION = `Signalbox takes requests for inference in four protocols, d
 
 /** Of the first contract; it changes where a change breaks clients. */
 const CONTRACT_VERSION = "1.0.0";
+
+/** What `npm run build` has computed; beside the sources there is no such file. */
+const BUILT = new URL("./deployed.json", import.meta.url);
+
+/** The contract that a server answers, made when it is first requested: making it is a tenth of a start. */
+export class DeployedContract {
+  #sha256: string | null = null;
+  #text: string | null = null;
+
+  /** {@link contractSha256} of the document. */
+  get sha256(): string {
+    return (this.#sha256 ??= builtSha256() ?? contractSha256(openApiDocument()));
+  }
+
+  /** The document as JSON. */
+  get text(): string {
+    return (this.#text ??= JSON.stringify(openApiDocument()));
+  }
+}
+
+function builtSha256(): string | null {
+  if (!existsSync(BUILT)) return null;
+  const read: unknown = parseJson(readFileSync(BUILT, "utf8"));
+  return isJsonObject(read) && typeof read["sha256"] === "string" ? read["sha256"] : null;
+}

@@ -20,7 +20,7 @@ import { internalError, printerAt, sendError, sendText } from "../send.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
 import { checkQuery } from "./query.ts";
 import { HANDLERS } from "./handlers.ts";
-import { admitWorkload, ANONYMOUS_BODY, mayBeWorkload } from "./service-keys/admit-workload.ts";
+import { admitWorkload, ANONYMOUS_BODY, mayBeWorkload } from "./service-keys/exchange-handler.ts";
 import type { SimulatedOperation } from "./simulate.ts";
 
 /** What the evidence calls an endpoint of the router's own; those without a key leave no record. */

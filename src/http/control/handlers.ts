@@ -1,23 +1,19 @@
 import { callerBudget } from "../admission.ts";
 import type { RouteDecision } from "../../canon/decision.ts";
-import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
+import { invalidRequest } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { Operation } from "../../canon/operation.ts";
 import { PLAIN_BODY } from "../../dialects/body-reader.ts";
-import { modelInfo } from "../../dialects/anthropic-messages/model-info.ts";
-import { openAiModel, routeFacts } from "./catalogue/openai-model.ts";
-import { page } from "./catalogue/page.ts";
-import { listedRoute, listedRoutes, type ListedRoute } from "./catalogue/usable-routes.ts";
 import { foreseenPlan, type ForeseenPlan } from "../../dispatch/arrange.ts";
 import { spend } from "./spend.ts";
 import { governanceSummary, summaryUnavailable } from "./governance-summary.ts";
 import type { EvidenceStatus } from "../runtime.ts";
-import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
+import type { ControlHandler } from "./control-call.ts";
 import { exchangeKey } from "./service-keys/exchange-handler.ts";
 import { POLICY_HANDLERS } from "./policies/policy-handlers.ts";
-import { DECISION_HANDLERS } from "./decisions/decision-handlers.ts";
+import { DECISION_HANDLERS } from "./decision-handlers.ts";
 import { readWorkspaces } from "./covered-workspaces.ts";
+import { CATALOGUE_HANDLERS } from "./catalogue-handlers.ts";
 import { healthAnswer, statusFacts } from "./health.ts";
 import { NAMED_KEY_HANDLERS } from "./service-keys/named-key-handlers.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
@@ -31,6 +27,7 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
   ...NAMED_KEY_HANDLERS,
   ...POLICY_HANDLERS,
   ...DECISION_HANDLERS,
+  ...CATALOGUE_HANDLERS,
   exchangeKey,
   simulateRoute: async ({ runtime, snapshot, identity, body, url, headers, operations }) => {
     const operation = operations.get(url.searchParams.get("operation") ?? "");
@@ -62,18 +59,6 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
     };
     return { json: explain(explained, decision, { isAvailable, statusOf, arrangementOf }) };
   },
-  listModels: async (call) => {
-    const routes = await listed(call);
-    return "code" in routes ? routes : { json: { object: "list", data: routes.map(openAiModel) } };
-  },
-  retrieveModel: (call) => oneOf(call, openAiModel),
-  listAnthropicModels: async (call) => {
-    const routes = await listed(call);
-    if ("code" in routes) return routes;
-    const items = routes.map((usable) => ({ id: usable.route.id, usable }));
-    return page(items, call.url.searchParams, ({ usable }) => anthropicModel(usable));
-  },
-  retrieveAnthropicModel: (call) => oneOf(call, anthropicModel),
   getGovernanceSummary: (call) => {
     const { runtime, snapshot } = call;
     if (runtime.summary === undefined) return summaryUnavailable();
@@ -115,40 +100,4 @@ function evidenceStatus({ state, fault }: EvidenceStatus): JsonObject {
   return fault === undefined
     ? { state }
     : { state, cause: fault.cause, ...(fault.file !== null && { file: fault.file }) };
-}
-
-/** What a plain request of the key gets through with; with `all=true` the workspace's other routes too. */
-async function listed(call: ControlCall): Promise<readonly ListedRoute[] | ServiceError> {
-  const { runtime, snapshot, identity, operations, url } = call;
-  const all = url.searchParams.get("all") ?? "false";
-  if (all !== "true" && all !== "false") return invalidRequest("invalid_all", "all must be true or false", "all");
-  if (identity === null) return [];
-  const budget = await callerBudget(runtime, snapshot, identity);
-  if (typeof budget === "object") return budget;
-  const routes = listedRoutes(snapshot.decider, identity, servedOperations(operations), budget);
-  return all === "true" ? routes : routes.filter(({ denial }) => denial === null);
-}
-
-/** The entry that the path names. */
-async function oneOf(call: ControlCall, print: (listed: ListedRoute) => JsonObject): Promise<ControlAnswer> {
-  const { runtime, snapshot, identity, parameter, operations } = call;
-  const budget = identity === null ? undefined : await callerBudget(runtime, snapshot, identity);
-  if (typeof budget === "object") return budget;
-  const found =
-    identity === null || parameter === null
-      ? null
-      : listedRoute(snapshot.decider, identity, servedOperations(operations), parameter, budget);
-  if (found !== null) return { json: print(found) };
-  return serviceError(404, "not_found", "model_not_found", "No route of this name is available to the workspace.", {
-    param: "model",
-  });
-}
-
-function servedOperations(operations: ControlCall["operations"]): readonly Operation[] {
-  return [...operations.values()].map(({ operation }) => operation);
-}
-
-/** An entry of GET /api/v1/models: the protocol's members, and those of the other shape. */
-function anthropicModel(usable: ListedRoute): JsonObject {
-  return { ...modelInfo(usable), ...routeFacts(usable) };
 }

@@ -7,8 +7,7 @@ import {
   type LookedAt,
   type ExampleGroup,
 } from "../../simulate/examples/find-examples.ts";
-import { summaryBusy, summaryUnavailable } from "./governance-summary.ts";
-import type { SummaryTurns } from "./summary-turns.ts";
+import { summaryBusy, summaryUnavailable, type SummaryTurns } from "./governance-summary.ts";
 import { asIdentifier, type Identifier } from "../../evidence/record.ts";
 
 /** Query parameters, for /openapi.json. */

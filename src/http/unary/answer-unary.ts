@@ -22,11 +22,12 @@ import {
   type Share,
   type Work,
   type UnaryWork,
+  waitFor,
+  type Waited,
 } from "./joined.ts";
 import { UnaryAdmissions } from "./unary-admissions.ts";
 import { NodeAnswer, untilDelivered } from "../node-answer.ts";
 import { openUnary, type OpenedUnary } from "./open-unary.ts";
-import { waitFor, type Waited } from "./waiting.ts";
 
 /**
  * Carries out a decision whose answer is one JSON document: parts are gathered, checked and put together before the first byte is sent. Gives

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import type { Endpoint } from "../../../src/http/contract/endpoint.ts";
-import { EXAMPLE_ETAG, EXAMPLES } from "../../../src/http/contract/examples/examples.ts";
-import { REQUEST_HEADERS } from "../../../src/http/contract/request-headers.ts";
+import { EXAMPLE_ETAG, EXAMPLES } from "../../../src/http/contract/examples.ts";
+import { REQUEST_HEADERS } from "../../../src/http/contract/document/request-headers.ts";
 import { pathOf, type Asking } from "../served.ts";
 import { fromSchema } from "./from-schema.ts";
 import { spoiled, spoilings, TEXTS } from "./spoil.ts";

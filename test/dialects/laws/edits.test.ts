@@ -3,7 +3,7 @@ import { EDITS, editsIn, type Edit } from "../../../src/canon/generate/edit.ts";
 import { DROPPED_FIELDS } from "../../../src/canon/generate/dropped-field.ts";
 import { canonicalJson, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
-import { EXAMPLES } from "../../../src/http/contract/examples/examples.ts";
+import { EXAMPLES } from "../../../src/http/contract/examples.ts";
 import { GENERATE_DIALECTS, isGenerateDialect } from "../../../src/dialects/table.ts";
 import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { endpoint, provider } from "../../support/table.ts";

@@ -15,7 +15,7 @@ import {
 } from "../../../src/evidence/policy-export-line.ts";
 import { readGrouping } from "../../../src/governance/dimensions.ts";
 import { readWindow } from "../../../src/governance/window.ts";
-import { page } from "../../../src/http/control/catalogue/page.ts";
+import { page } from "../../../src/http/control/catalogue-page.ts";
 import { readBody } from "../../../src/http/read-body.ts";
 import { readBounds } from "../../../src/http/heads.ts";
 import { MESSAGES_HEADERS } from "../../../src/dialects/anthropic-messages/contract.ts";

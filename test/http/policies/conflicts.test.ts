@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeMissing, missingCode, missingJson } from "../../../src/http/control/policies/missing.ts";
+import { describeMissing, missingCode, missingJson } from "../../../src/http/control/policies/policy-error.ts";
 import type { MissingRequirement } from "../../../src/canon/promotion.ts";
 import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import { Fixture, type Answered, type FixtureOptions, type MadeKey, type ReportBody } from "./fixture.ts";

@@ -16,7 +16,7 @@ import type {
   PromotionSimulation,
   PromotionSimulationFault,
 } from "../../../src/http/control/policies/administration.ts";
-import { SummaryTurns } from "../../../src/http/control/summary-turns.ts";
+import { SummaryTurns } from "../../../src/http/control/governance-summary.ts";
 import type { Runtime } from "../../../src/http/runtime.ts";
 import { manageKeys } from "../../../src/keys/key-management.ts";
 import { createKey } from "../../../src/keys/key-record.ts";

@@ -3,14 +3,14 @@ import fc from "fast-check";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type DecisionRecord, asIdentifier } from "../../../src/evidence/record.ts";
-import { POLICY_SHADOW } from "../../../src/http/contract/policies/policy-shadow-schema.ts";
+import { POLICY_SHADOW } from "../../../src/http/contract/policy-shadow-schema.ts";
 import {
   policyShadow,
   type ShadowSource,
   type ShadowAnswer,
   type ShadowLine,
 } from "../../../src/http/control/policy-shadow.ts";
-import { SummaryTurns } from "../../../src/http/control/summary-turns.ts";
+import { SummaryTurns } from "../../../src/http/control/governance-summary.ts";
 import type { Store } from "../../../src/store/port.ts";
 import { openSqliteStore } from "../../../src/store/sqlite/open.ts";
 import { recordedRequests } from "../../governance/random-records.ts";

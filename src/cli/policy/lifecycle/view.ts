@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../canon/json.ts";
-import { MISSING_REQUIREMENT, POLICY } from "../../../http/contract/policies/policy-answers.ts";
+import { MISSING_REQUIREMENT, POLICY } from "../../../http/contract/policy-answers.ts";
 import { readAnswer, UnreadableAnswerError, type Answer } from "../../server/read-answer.ts";
 import { CommandError } from "../../terminal/command-io.ts";
 

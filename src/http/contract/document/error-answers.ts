@@ -7,7 +7,7 @@ import { headersOf } from "./response-headers.ts";
 import type { ProtocolFamily } from "../../../dialects/protocol-family.ts";
 import { REVISION_PATTERN } from "../../../canon/policy.ts";
 import { SERVICE_KEY } from "../key-schemas.ts";
-import { MISSING_REQUIREMENT } from "../policies/policy-answers.ts";
+import { MISSING_REQUIREMENT } from "../policy-answers.ts";
 
 /** Everything that the endpoint can answer instead of a 200, by status. */
 export function errorsOf(endpoint: Endpoint): ReadonlyMap<number, readonly DescribedError[]> {

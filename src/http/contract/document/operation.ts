@@ -1,12 +1,12 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { publishedSchema } from "../../../dialects/request-members.ts";
-import type { Endpoint } from "../endpoint.ts";
-import { type EndpointExample, EXAMPLES } from "../examples/examples.ts";
+import { type Endpoint, takesTokens } from "../endpoint.ts";
+import { type EndpointExample, EXAMPLES } from "../examples.ts";
 import type { ErrorAnswers } from "./error-answers.ts";
 import { headersOf } from "./response-headers.ts";
-import { securityOf } from "./security.ts";
-import { REQUEST_HEADERS } from "../request-headers.ts";
+import { REQUEST_HEADERS } from "./request-headers.ts";
 import { type EventStream, titleOf } from "../../../dialects/event-stream.ts";
+import { SCOPES } from "../../../canon/scope.ts";
 
 /** One endpoint as OpenAPI describes it; schemas stand whole. @param errors gathers what it can answer instead of a 200. */
 export function operationOf(endpoint: Endpoint, errors: ErrorAnswers): JsonObject {
@@ -161,4 +161,37 @@ function eventExamples(stream: string): Readonly<Record<string, JsonObject>> {
     else shown["last"] = { data };
   }
   return shown;
+}
+
+const scopes = SCOPES.join(", ");
+
+export const SECURITY_SCHEMES: JsonObject = {
+  serviceKey: {
+    type: "http",
+    scheme: "bearer",
+    description: `A workspace service key, \`sbx_…\`. Each endpoint names the scope that the key needs; there are ${scopes}.`,
+  },
+  apiKey: {
+    type: "apiKey",
+    in: "header",
+    name: "x-api-key",
+    description:
+      "The same service key, or the same token, as clients of the messages protocol send it. Under `/api/v1/` only; if Authorization is sent too, both must be the same.",
+  },
+  exchangedToken: {
+    type: "http",
+    scheme: "bearer",
+    description:
+      "A token of minutes from POST /v1/credentials/exchange. It has fewer rights than its key: some operations, some routes, from one web origin.",
+  },
+};
+
+/** Of the rows of the list one is enough; an empty list: no key is required. */
+function securityOf(endpoint: Endpoint): readonly JsonObject[] {
+  const schemes = [
+    "serviceKey",
+    ...(endpoint.path.startsWith("/api/v1/") ? ["apiKey"] : []),
+    ...(takesTokens(endpoint) ? ["exchangedToken"] : []),
+  ];
+  return schemes.flatMap((scheme) => endpoint.scopes.map((scope) => ({ [scheme]: [scope] })));
 }

@@ -9,7 +9,7 @@ import type { ControlCall, ControlHandler, ControlAnswer } from "../control-call
 import { actorOf, revokedApprovers } from "./actor.ts";
 import type { PolicyAdministration, LogRow } from "./administration.ts";
 import { CHANGE_HANDLERS } from "./change-handlers.ts";
-import { missingJson } from "./missing.ts";
+import { missingJson, faultError, noSuchContent, simulationError } from "./policy-error.ts";
 import {
   candidateFigures,
   namedStatus,
@@ -25,7 +25,6 @@ import { readDigest, readRevision, readTransitionsPage } from "./policy-query.ts
 import { stateOf, describeRules } from "./policy-view.ts";
 import { shadowReader } from "../../../governance/shadow-report.ts";
 import { policyShadow, SHADOW_QUERY } from "../policy-shadow.ts";
-import { faultError, noSuchContent, simulationError } from "./policy-error.ts";
 import { formatRevision } from "../../../canon/policy.ts";
 
 /** GET /v1/policies/{id}/content: rules and contract of one content, from the store. */

@@ -8,7 +8,7 @@ import { contentOf, type PolicyStatus, type SlotState } from "../../../lifecycle
 import { driftOf } from "../../../lifecycle/observe.ts";
 import type { Approval, ReportReference } from "../../../lifecycle/records.ts";
 import { isOfThisPromotion } from "../../../lifecycle/requirements.ts";
-import type { POLICY_VIEW } from "../../contract/policies/policy-answers.ts";
+import type { POLICY_VIEW } from "../../contract/policy-answers.ts";
 
 type PolicyView = ValueOf<typeof POLICY_VIEW>;
 type SlotView = PolicyView["candidate"];

@@ -1,5 +1,5 @@
-import type { JsonObject } from "../../../canon/json.ts";
-import { INFERENCE_ENDPOINTS } from "../inference-endpoints.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
 
 /** What a reader can send to an endpoint, and what comes of it. Tests send every request to a server and hold its answers against the contract. */
 export interface EndpointExample {
@@ -121,7 +121,7 @@ const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
   getGovernanceSummary: { parameters: { group_by: "operation,day" } },
 };
 
-import RECORDED from "./recorded-answers.json" with { type: "json" };
+import RECORDED from "./examples/recorded-answers.json" with { type: "json" };
 
 const INFERENCE_EXAMPLES: Readonly<Record<string, EndpointExample>> = Object.fromEntries(
   INFERENCE_ENDPOINTS.map(({ id, surface }) => [id, { requests: surface.contract.examples }]),

@@ -1,8 +1,8 @@
-import { BUDGET_STEPS } from "../../../canon/budget-step.ts";
-import { COUNT, INSTANT, NULLABLE_TEXT, TEXT, whole } from "../../../canon/json/schema.ts";
-import { OPERATIONS } from "../../../canon/operation.ts";
-import { REVISION_PATTERN, DAY_BUCKETS, HOUR_BUCKETS } from "../../../canon/policy.ts";
-import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../canon/request.ts";
+import { BUDGET_STEPS } from "../../canon/budget-step.ts";
+import { COUNT, INSTANT, NULLABLE_TEXT, TEXT, whole } from "../../canon/json/schema.ts";
+import { OPERATIONS } from "../../canon/operation.ts";
+import { REVISION_PATTERN, DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 
 const nullableInstant = { type: ["string", "null"], format: "date-time" } as const;
 

@@ -1,6 +1,6 @@
-import type { JsonObject } from "../../canon/json.ts";
-import { takesTokens, type Endpoint } from "./endpoint.ts";
-import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { takesTokens, type Endpoint } from "../endpoint.ts";
+import { INFERENCE_ENDPOINTS } from "../inference-endpoints.ts";
 
 /** A header of requests that the router itself reads. */
 interface RequestHeader {

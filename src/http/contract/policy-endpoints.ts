@@ -1,5 +1,5 @@
-import { CONTENT_QUERY, LIST_QUERY, SIMULATION_QUERY, TRANSITIONS_QUERY } from "../../control/policies/policy-query.ts";
-import type { ControlEndpoint } from "../endpoint.ts";
+import { CONTENT_QUERY, LIST_QUERY, SIMULATION_QUERY, TRANSITIONS_QUERY } from "../control/policies/policy-query.ts";
+import type { ControlEndpoint } from "./endpoint.ts";
 import {
   POLICY,
   POLICY_CONTENT,
@@ -10,7 +10,7 @@ import {
 } from "./policy-answers.ts";
 import { APPROVE_SCHEMA, PROMOTE_SCHEMA, RELEASE_SCHEMA, ROLL_BACK_SCHEMA, WITHDRAW_SCHEMA } from "./policy-bodies.ts";
 import { POLICY_SHADOW } from "./policy-shadow-schema.ts";
-import { SHADOW_QUERY } from "../../control/policy-shadow.ts";
+import { SHADOW_QUERY } from "../control/policy-shadow.ts";
 
 const GET = {
   kind: "control",

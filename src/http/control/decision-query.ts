@@ -1,11 +1,11 @@
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import { isOperation, OPERATIONS } from "../../../canon/operation.ts";
-import type { EvidenceEntry, EvidenceSearch } from "../../../evidence/evidence-store.ts";
-import { TERMINALS } from "../../../evidence/record.ts";
-import { readInstant } from "../../../governance/window.ts";
-import { OUTCOMES } from "../../contract/decision-schemas.ts";
-import { WORKSPACES_QUERY } from "../covered-workspaces.ts";
-import { readCount } from "../query.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import { isOperation, OPERATIONS } from "../../canon/operation.ts";
+import type { EvidenceEntry, EvidenceSearch } from "../../evidence/evidence-store.ts";
+import { TERMINALS } from "../../evidence/record.ts";
+import { readInstant } from "../../governance/window.ts";
+import { OUTCOMES } from "../contract/decision-schemas.ts";
+import { WORKSPACES_QUERY } from "./covered-workspaces.ts";
+import { readCount } from "./query.ts";
 
 const name = (description: string) => ({ type: "string", minLength: 1, maxLength: 200, description }) as const;
 

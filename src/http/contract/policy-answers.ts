@@ -1,8 +1,8 @@
-import { COUNT, TEXT, TEXTS, complete, completeOrNull } from "../../../canon/json/schema.ts";
-import { OPERATIONS } from "../../../canon/operation.ts";
-import { REVISION_PATTERN, CONSTRAINT_EFFECTS, OBLIGATION_KINDS } from "../../../canon/policy.ts";
-import { mapSettings, REQUIREMENTS } from "../../../canon/promotion.ts";
-import { DRIFTS } from "../../../lifecycle/observe.ts";
+import { COUNT, TEXT, TEXTS, complete, completeOrNull } from "../../canon/json/schema.ts";
+import { OPERATIONS } from "../../canon/operation.ts";
+import { REVISION_PATTERN, CONSTRAINT_EFFECTS, OBLIGATION_KINDS } from "../../canon/policy.ts";
+import { mapSettings, REQUIREMENTS } from "../../canon/promotion.ts";
+import { DRIFTS } from "../../lifecycle/observe.ts";
 
 const time = { type: "string", description: "RFC 3339." } as const;
 const revision = { type: "string", pattern: REVISION_PATTERN } as const;

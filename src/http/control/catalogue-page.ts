@@ -1,6 +1,6 @@
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import type { JsonObject } from "../../../canon/json.ts";
-import { readCount } from "../query.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import { readCount } from "./query.ts";
 
 /** Stages of life that Anthropic's models have; routes have the first only. */
 const LIFECYCLES = ["active", "deprecated", "retired"] as const;

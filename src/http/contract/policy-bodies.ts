@@ -1,6 +1,6 @@
-import { whole } from "../../../canon/json/schema.ts";
-import { REVISION_PATTERN } from "../../../canon/policy.ts";
-import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
+import { whole } from "../../canon/json/schema.ts";
+import { REVISION_PATTERN } from "../../canon/policy.ts";
+import { ROLLBACK_REASONS } from "../../lifecycle/records.ts";
 
 const digest = {
   type: "string",

@@ -1,0 +1,251 @@
+import { invalidRequest, serviceError, type ServiceError } from "../../canon/error.ts";
+import { codedError } from "../../canon/errors/coded-error.ts";
+import type { EvidenceEntry, EvidenceFound } from "../../evidence/evidence-store.ts";
+import type { DecisionListAnswer, DecisionAnswer, DecisionLine } from "../contract/decision-schemas.ts";
+import type { ControlCall, ControlHandler } from "./control-call.ts";
+import { ownWorkspace, readWorkspaces } from "./covered-workspaces.ts";
+import { takeSimulation } from "./simulation-rate.ts";
+import { readDecisionQuery } from "./decision-query.ts";
+import type { Decision } from "../../canon/decision.ts";
+import { isJsonObject, parseJson, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { decide } from "../../decide/decide.ts";
+import type { Decider } from "../../decide/decider.ts";
+import type { DecisionRecord, AttemptRecord, OutcomeRecord } from "../../evidence/record.ts";
+import { readEvidenceSample, type EvidenceSample } from "../../simulate/evidence/evidence-sample.ts";
+import { explain } from "../../simulate/explain/explanation.ts";
+import { sampleQuestionOf } from "../../simulate/decide-sample.ts";
+import { explainArguments } from "../../simulate/explain/explain-arguments.ts";
+import { explainCommand } from "../../simulate/explain/explain-command.ts";
+
+const ID = /^(?:req|dec)_([0-9a-f]{32})$/;
+
+/** What was decided about the requests of the caller's workspace, and how they ended: names and counts, never content. */
+export const DECISION_HANDLERS = {
+  listDecisions: async (call) => {
+    const { runtime, url } = call;
+    if (runtime.decisions === undefined) return unavailable();
+    const search = readDecisionQuery(url.searchParams, readWorkspaces(call));
+    if ("code" in search) return search;
+    let found: EvidenceFound;
+    try {
+      found = await runtime.decisions.search(search);
+    } catch (error) {
+      if (error instanceof RangeError) {
+        return invalidRequest(
+          "invalid_cursor",
+          "cursor must be the next_cursor of a page of the same search",
+          "cursor",
+        );
+      }
+      return unavailable();
+    }
+    const answer: DecisionListAnswer = {
+      object: "list",
+      data: found.entries.map(decisionLine),
+      next_cursor: found.next,
+      searched_to: found.searchedTo === null ? null : new Date(found.searchedTo).toISOString(),
+    };
+    return { json: answer };
+  },
+  retrieveDecision: async (call) => {
+    const entry = await foundEntry(call);
+    return "code" in entry ? entry : { json: decisionAnswer(entry) };
+  },
+  explainDecision: async (call) => {
+    const entry = await foundEntry(call);
+    if ("code" in entry) return entry;
+    const { runtime, snapshot } = call;
+    const refused = takeSimulation(runtime.simulationRate, snapshot.decider.table, ownWorkspace(call));
+    return refused ?? { json: explanationAnswer(snapshot.decider, entry.decision) };
+  },
+} as const satisfies Record<string, ControlHandler>;
+
+/** The decision that the path names, of the workspaces that the caller reads. */
+async function foundEntry(call: ControlCall): Promise<EvidenceEntry | ServiceError> {
+  const { runtime, parameter } = call;
+  if (runtime.decisions === undefined) return unavailable();
+  const digits = ID.exec(parameter ?? "")?.[1];
+  if (digits === undefined) return notFound();
+  try {
+    const [entry] = await runtime.decisions.read({ after: 0, limit: 1, requestId: `req_${digits}` });
+    const { workspace = null } = entry?.decision ?? {};
+    return entry === undefined || workspace === null || !readWorkspaces(call).includes(workspace) ? notFound() : entry;
+  } catch {
+    return unavailable();
+  }
+}
+
+function unavailable(): ServiceError {
+  const message = "The server cannot read the decisions from the store now. Try again later.";
+  return codedError("decisions_unavailable", message);
+}
+
+function notFound(): ServiceError {
+  return serviceError(
+    404,
+    "not_found",
+    "decision_not_found",
+    "The workspace has no decision of this id. It is `req_` or `dec_` and 32 hexadecimal digits, as x-request-id has it; pruned decisions are not available.",
+  );
+}
+
+/**
+ * Decides a recorded request again. The record has the plan only: to keep why each candidate was passed over would make every request dearer, and the same
+ * every later evaluation of table and policies gives the same.
+ */
+function explanationAnswer({ table, policies }: Decider, record: DecisionRecord): JsonObject {
+  const facts = {
+    object: "decision.explanation",
+    id: record.requestId,
+    same_table: record.tableRevision === table.revision,
+    same_policies: record.policySet === undefined ? null : record.policySet === policies.id,
+  };
+  const recorded = sampleOf(record);
+  if (recorded === null) return { ...facts, same_result: null, explanation: null };
+  const { identity, question, at } = sampleQuestionOf(recorded.sample);
+  const decision = decide(table, policies, identity, question, at);
+  const { time } = recorded.sample;
+  const explained = { table, policies, identity, question, paths: null, time, promoted: false };
+  // Health is not recorded: an order by the health of now would not be that of then.
+  return { ...facts, same_result: isSame(recorded, decision), explanation: explain(explained, decision, null) };
+}
+
+/** `null` where the record has nothing to decide, or something that this version does not know. */
+function sampleOf(record: DecisionRecord): EvidenceSample | null {
+  const value = parseJson(JSON.stringify(record));
+  const read = isJsonObject(value) ? readEvidenceSample(value) : null;
+  return read === null || "unsayable" in read ? null : read;
+}
+
+function isSame({ outcome, reason, plan }: EvidenceSample, decision: Decision): boolean {
+  if (decision.outcome === "deny") return outcome === "deny" && reason === decision.denial.reason;
+  return outcome === "route" && decision.plan.map(({ endpoint }) => endpoint.id).join() === plan.join();
+}
+
+/** A line of the list. */
+function decisionLine({ decision, outcome }: EvidenceEntry): DecisionLine {
+  const last = outcome?.attempts.at(-1);
+  return {
+    object: "decision",
+    id: decision.requestId,
+    at: new Date(decision.at).toISOString(),
+    workspace: decision.workspace,
+    operation: decision.operation,
+    route: decision.route,
+    key: decision.keyId,
+    environment: decision.environment,
+    outcome: decision.outcome,
+    policy: decision.policy,
+    constraint: decision.constraint,
+    reason: decision.reason,
+    repeated: decision.repeated ?? 1,
+    terminal: outcome?.terminal ?? null,
+    // A request whose process died has no known status.
+    status: outcome === null || outcome.status === 0 ? null : outcome.status,
+    endpoint: last?.endpoint ?? null,
+    provider: last?.provider ?? null,
+    region: last?.region ?? null,
+    attempts: (outcome?.attempts ?? []).reduce((sum, { calls = 1 }) => sum + calls, 0),
+    input_tokens: outcome?.inputTokens ?? null,
+    output_tokens: outcome?.outputTokens ?? null,
+    cost_usd: typeof outcome?.costNanoUsd === "number" ? outcome.costNanoUsd / 1e9 : null,
+    total_ms: isKnown(outcome) ? outcome.total : null,
+  };
+}
+
+/** Everything that the two records of a request say. */
+function decisionAnswer(entry: EvidenceEntry): DecisionAnswer {
+  const { decision, outcome } = entry;
+  return {
+    ...decisionLine(entry),
+    ...requestFacts(decision),
+    ...outcomeFacts(outcome),
+    explain: explainOf(decision),
+  };
+}
+
+function requestFacts(decision: DecisionRecord) {
+  const { change } = decision;
+  return {
+    table_revision: decision.tableRevision,
+    policy_set: decision.policySet ?? null,
+    policy_revision: decision.policyRevision,
+    plan: decision.plan,
+    needs: decision.needs,
+    features: decision.features ?? [],
+    stream: decision.stream,
+    context: decision.context,
+    max_output: decision.maxOutput,
+    reasoning_effort: decision.reasoningEffort,
+    dimensions: decision.dimensions ?? null,
+    preferences: decision.preferences === undefined ? null : asObject(decision.preferences),
+    workload: decision.workload ?? null,
+    owner: decision.owner ?? null,
+    budget: decision.budget ?? null,
+    labels: decision.labels ?? [],
+    token: decision.token ?? null,
+    retries: decision.retryCount,
+    shadow: decision.wouldDeny.map(({ effect = null, ...shadow }) => ({ ...shadow, effect })),
+    obligations: decision.obligations ?? [],
+    change:
+      change === undefined
+        ? null
+        : {
+            what: change.what,
+            id: change.id,
+            grants: change.grants ?? null,
+            replaces: change.replaces ?? null,
+            subject: change.subject ?? null,
+            workspace: change.workspace ?? null,
+            content: change.content ?? null,
+          },
+  };
+}
+
+function outcomeFacts(outcome: OutcomeRecord | null) {
+  return {
+    calls: (outcome?.attempts ?? []).map(attemptAnswer),
+    finish: outcome?.finish ?? null,
+    stripped: outcome?.stripped ?? [],
+    dropped: outcome?.losses ?? [],
+    edits: outcome?.edits ?? [],
+    joined: outcome?.joined ?? null,
+    ended: outcome?.ended ?? null,
+    estimated: outcome?.estimated === true,
+    cache_read_tokens: outcome?.cacheReadTokens ?? null,
+    reasoning_tokens: outcome?.reasoningTokens ?? null,
+    first_byte_ms: outcome?.firstByte ?? null,
+    router_ms: isKnown(outcome) ? outcome.router : null,
+  };
+}
+
+function attemptAnswer({ model, translated, plaintext, calls = 1, duration, ...attempt }: AttemptRecord) {
+  return {
+    ...attempt,
+    model: model ?? null,
+    translated: translated ?? null,
+    plaintext: plaintext === true,
+    calls,
+    duration_ms: duration,
+  };
+}
+
+function isKnown(outcome: OutcomeRecord | null): outcome is OutcomeRecord {
+  return outcome !== null && outcome.terminal !== "unknown";
+}
+
+function explainOf(decision: DecisionRecord): string | null {
+  const sample = readEvidenceSample(asJson(decision));
+  return sample === null || "unsayable" in sample ? null : explainCommand(explainArguments(sample.sample));
+}
+
+function asObject(preferences: NonNullable<DecisionRecord["preferences"]>): JsonObject {
+  const value = asJson(preferences);
+  return isJsonObject(value) ? value : {};
+}
+
+/** A record as its text says it. */
+function asJson(decision: object): JsonValue {
+  const value: JsonValue = parseJson(JSON.stringify(decision));
+  return value;
+}
