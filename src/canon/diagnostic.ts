@@ -6,6 +6,20 @@ export interface Source {
 
 export type Severity = "error" | "warning";
 
+/** What a report says of a code besides the finding itself. */
+export interface CodeFacts {
+  readonly severity: Severity;
+  /** What has been found, for a reader of the code in a report. */
+  readonly meaning: string;
+  /** The hint of a finding that has no better one of its own. */
+  readonly fix: string;
+}
+
+export const error = (meaning: string, fix: string) =>
+  ({ severity: "error", meaning, fix }) as const satisfies CodeFacts;
+export const warning = (meaning: string, fix: string) =>
+  ({ severity: "warning", meaning, fix }) as const satisfies CodeFacts;
+
 /** One finding about a source. Collected, sorted, printed together; never thrown one at a time. */
 export interface Diagnostic<Code extends string = string> {
   readonly code: Code;

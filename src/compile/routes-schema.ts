@@ -13,7 +13,7 @@ import { route, vocabulary, workspace } from "./authored/schema-use.ts";
 import { workloadIdentity } from "./authored/schema-workloads.ts";
 import { PRESET_NAMES } from "./presets/presets.ts";
 import { withExamples } from "./schema-examples.ts";
-import { list, object, rows, type Schema } from "./authored/schema.ts";
+import { list, object, range, rows, type Schema, text } from "./authored/schema.ts";
 
 /** `$id` of the schema; a name, not an address that has to be reachable. */
 const SCHEMA_ID = "urn:signalbox:routes:1";
@@ -40,10 +40,10 @@ const FILE = object(
     include: list(
       "Further files with the same sections, relative to this one and inside its folder. `*` matches any part of a name. Only routes.yaml can include files. A key that two files define is an error.",
       {
-        type: "string",
-        pattern: INCLUDE,
-        patternErrorMessage:
+        ...text(
+          INCLUDE,
           "a path to files, such as `providers.yaml` or `teams/*.yaml`: inside the folder, without `./`, `..`, `**` and names that begin with a dot",
+        ),
         examples: ["providers.yaml", "teams/*.yaml"],
       },
     ),
@@ -87,16 +87,14 @@ const FILE = object(
 
 function definitions(dialects: readonly string[]) {
   return {
-    identifier: {
-      type: "string",
-      pattern: "^[a-z0-9][a-z0-9_-]{0,62}$",
-      patternErrorMessage: "1 to 63 lower-case letters, digits, `-` or `_`, beginning with a letter or digit",
-    },
-    name: {
-      type: "string",
-      pattern: "^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$",
-      patternErrorMessage: "1 to 127 letters, digits or `.` `_` `:` `/` `-`, beginning with a letter or digit",
-    },
+    identifier: text(
+      "^[a-z0-9][a-z0-9_-]{0,62}$",
+      "1 to 63 lower-case letters, digits, `-` or `_`, beginning with a letter or digit",
+    ),
+    name: text(
+      "^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$",
+      "1 to 127 letters, digits or `.` `_` `:` `/` `-`, beginning with a letter or digit",
+    ),
     dialect: { type: "string", enum: dialects },
     preset: { type: "string", enum: PRESET_NAMES },
     capability: { type: "string", enum: CAPABILITY_NAMES },
@@ -104,32 +102,18 @@ function definitions(dialects: readonly string[]) {
     feature: { type: "string", enum: FEATURE_NAMES },
     effort: { type: "string", enum: REASONING_EFFORTS.filter((effort) => effort !== "unspecified") },
     retention: { type: "string", enum: RETENTIONS },
-    duration: {
-      type: "string",
-      pattern: "^[1-9][0-9]{0,6}(?:ms|s|m|h)$",
-      patternErrorMessage: "a duration such as `500ms`, `30s`, `10m` or `1h`",
-    },
-    soak: {
-      type: "string",
-      pattern: "^(?:none|[1-9][0-9]{0,6}(?:s|m|h|d))$",
-      patternErrorMessage: "`none`, or a duration such as `30m`, `12h` or `7d`",
-    },
-    tokens: { type: "integer", minimum: 1, maximum: 1_000_000_000 },
-    dollars: { type: "number", minimum: 0, maximum: 1_000_000 },
-    path: {
-      type: "string",
-      pattern: "^[^\\u0000-\\u001f]{1,1024}$",
-      patternErrorMessage: "the path of a file",
-    },
+    duration: text("^[1-9][0-9]{0,6}(?:ms|s|m|h)$", "a duration such as `500ms`, `30s`, `10m` or `1h`"),
+    soak: text("^(?:none|[1-9][0-9]{0,6}(?:s|m|h|d))$", "`none`, or a duration such as `30m`, `12h` or `7d`"),
+    tokens: range("integer", 1, 1_000_000_000),
+    dollars: range("number", 0, 1_000_000),
+    path: text("^[^\\u0000-\\u001f]{1,1024}$", "the path of a file"),
     auth,
     secret: {
       type: "object",
       description: "Where the secret is read from; never the secret itself.",
       properties: {
         env: {
-          type: "string",
-          pattern: "^[A-Za-z_][A-Za-z0-9_]{0,126}$",
-          patternErrorMessage: "the name of an environment variable",
+          ...text("^[A-Za-z_][A-Za-z0-9_]{0,126}$", "the name of an environment variable"),
           description: "Name of an environment variable.",
         },
         file: {

@@ -1,14 +1,4 @@
-import type { Diagnostic, Severity } from "../canon/diagnostic.ts";
-
-interface CodeFacts {
-  readonly severity: Severity;
-  /** What has been found, for a reader of the code in a report. */
-  readonly meaning: string;
-  readonly fix: string;
-}
-
-const error = (meaning: string, fix: string) => ({ severity: "error", meaning, fix }) as const satisfies CodeFacts;
-const warning = (meaning: string, fix: string) => ({ severity: "warning", meaning, fix }) as const satisfies CodeFacts;
+import { error, warning, type CodeFacts, type Diagnostic } from "../canon/diagnostic.ts";
 
 /**
  * Every finding that compiling the policies can make. `docs/diagnostics.md` is written from this table. The fix

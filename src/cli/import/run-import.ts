@@ -72,7 +72,7 @@ async function residencyPolicy(): Promise<PlannedPolicy> {
 function reportNothing({ report }: ImportedConfiguration, findings: Findings): void {
   for (const { outcome, source, line, file, text } of report.list()) {
     if (outcome !== "left_out" && outcome !== "decide") continue;
-    findings.add("WRONG_VALUE", { line, column: 1, file }, `${source}: not carried over: ${text}`);
+    findings.add("WRONG_VALUE", { line, column: 1, file }, `${source}: not carried over: ${text}`, "");
   }
   const message = "the file contains nothing that can become a route";
   findings.add(

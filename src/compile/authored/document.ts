@@ -37,7 +37,7 @@ export function readDocument(
   const of = file === undefined ? {} : { file };
   const start: Position = { line: 1, column: 1, ...of };
   if (text.length > LARGEST_TEXT) {
-    findings.add("SOURCE_TOO_LARGE", start, `the file has ${text.length} characters, more than ${LARGEST_TEXT}`);
+    findings.add("SOURCE_TOO_LARGE", start, `the file has ${text.length} characters, more than ${LARGEST_TEXT}`, "");
     return null;
   }
   const { document, lines } = parsed(text);
@@ -217,7 +217,7 @@ class Reader {
     const target = this.#targets.get(alias);
     if (target === undefined || this.#open.has(target)) {
       const what = target === undefined ? "this alias names no anchor above it" : "this alias contains itself";
-      this.#findings.add("YAML_ALIAS", at, what, "write the value out");
+      this.#findings.add("YAML_ALIAS", at, what);
       return null;
     }
     const node = this.read(target);
@@ -244,14 +244,9 @@ class Reader {
         if (node !== null) merged.push(...(node.kind === "list" ? node.items : [node]));
       } else if (name === "<<") {
         lost.add(name);
-        this.#findings.add(
-          "YAML_MERGE_KEY",
-          keyAt,
-          "merge keys (`<<`) are not read",
-          "write the members out, or use an alias for a whole value",
-        );
+        this.#findings.add("YAML_MERGE_KEY", keyAt, "merge keys (`<<`) are not read");
       } else if (Object.hasOwn(Object.prototype, name)) {
-        this.#findings.add("RESERVED_NAME", keyAt, `${quote(name)} is a reserved name`, "choose another name");
+        this.#findings.add("RESERVED_NAME", keyAt, `${quote(name)} is a reserved name`);
       } else {
         const node = pair.value === null ? { kind: "scalar" as const, at: keyAt, value: null } : this.read(pair.value);
         if (node === null) lost.add(name);
@@ -269,7 +264,7 @@ class Reader {
   #reportDuplicate(key: unknown, at: Position): void {
     if (this.#duplicates.has(key)) return;
     this.#duplicates.add(key);
-    this.#findings.add("YAML_DUPLICATE_KEY", at, "this key is in the same mapping twice", "keep one of them");
+    this.#findings.add("YAML_DUPLICATE_KEY", at, "this key is in the same mapping twice");
   }
 }
 

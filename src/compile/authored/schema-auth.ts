@@ -1,21 +1,17 @@
 import { AWS_CREDENTIAL_SOURCES, GOOGLE_CREDENTIAL_SOURCES } from "../../canon/table.ts";
 import { DEFAULT_AWS_PROFILE } from "../normalised/defaults.ts";
-import { choose, list, object, ref, type Schema } from "./schema.ts";
+import { choose, list, object, ref, type Schema, text } from "./schema.ts";
 
 const signing = object(
   "Every call is signed (AWS Signature Version 4) with keys that are renewed before they expire.",
   {
     service: {
-      type: "string",
-      pattern: "^[a-z0-9][a-z0-9-]{0,62}$",
-      patternErrorMessage: "the name of an AWS service in signatures, such as `bedrock`",
+      ...text("^[a-z0-9][a-z0-9-]{0,62}$", "the name of an AWS service in signatures, such as `bedrock`"),
       description:
         "Name of the service in signatures, such as `bedrock`. Compared with the service or region in the host name.",
     },
     region: {
-      type: "string",
-      pattern: "^[a-z0-9][a-z0-9-]{0,62}$",
-      patternErrorMessage: "an AWS region such as `eu-west-1`",
+      ...text("^[a-z0-9][a-z0-9-]{0,62}$", "an AWS region such as `eu-west-1`"),
       description: "Region in signatures. The host's region unless set; required where the host name has none.",
     },
     credentials: {
@@ -24,9 +20,7 @@ const signing = object(
         "Source of the keys; no other source is tried. `env`: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if set, AWS_SESSION_TOKEN. `web_identity`: the role AWS_ROLE_ARN with the token in AWS_WEB_IDENTITY_TOKEN_FILE. `shared_file`: a profile of the AWS tools' files. `container`: Amazon ECS or EKS. `instance`: Amazon EC2.",
     },
     profile: {
-      type: "string",
-      pattern: "^[A-Za-z0-9_@+.%:/-]{1,128}$",
-      patternErrorMessage: "the name of a profile",
+      ...text("^[A-Za-z0-9_@+.%:/-]{1,128}$", "the name of a profile"),
       default: DEFAULT_AWS_PROFILE,
       description: "Profile of the shared files; for `credentials: shared_file` only.",
     },
@@ -46,11 +40,10 @@ const googleOauth = object(
         object("A credentials file of Google's.", { file: ref("path", "Path, relative to routes.yaml.") }, ["file"]),
       ),
     },
-    scopes: list("Scope of the tokens. `https://www.googleapis.com/auth/cloud-platform` unless set.", {
-      type: "string",
-      pattern: "^https://[!-~]{1,255}$",
-      patternErrorMessage: "a scope such as `https://www.googleapis.com/auth/cloud-platform`",
-    }),
+    scopes: list(
+      "Scope of the tokens. `https://www.googleapis.com/auth/cloud-platform` unless set.",
+      text("^https://[!-~]{1,255}$", "a scope such as `https://www.googleapis.com/auth/cloud-platform`"),
+    ),
   },
   ["credentials"],
 );
@@ -68,15 +61,11 @@ export const auth = {
   ...object("How requests authenticate to the provider.", {
     bearer: ref("secret", "Sent as `Authorization: Bearer …`."),
     header: {
-      type: "string",
-      pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$",
-      patternErrorMessage: "an HTTP header name",
+      ...text("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$", "an HTTP header name"),
       description: "Header that carries `secret`.",
     },
     prefix: {
-      type: "string",
-      pattern: "^[A-Za-z][A-Za-z-]{0,15} ?$",
-      patternErrorMessage: "letters only, with a space at the end, such as `Token `",
+      ...text("^[A-Za-z][A-Za-z-]{0,15} ?$", "letters only, with a space at the end, such as `Token `"),
       description: "Text before the secret in `header`, such as `Token `. Empty unless set.",
     },
     secret: ref("secret", "What `header` carries."),

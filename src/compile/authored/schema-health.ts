@@ -1,29 +1,23 @@
 import { DEFAULT_HEALTH, DEFAULT_PROBE_INTERVAL } from "../normalised/defaults.ts";
-import { object, ref } from "./schema.ts";
+import { object, range, ref, text } from "./schema.ts";
 
 /** `health` of a provider row. */
 export const health = object(
   "When an endpoint is left out for a while because its calls fail. Counted for each endpoint by itself; when the time is over, one request tries it.",
   {
     consecutive_failures: {
-      type: "integer",
-      minimum: 0,
-      maximum: 10_000,
+      ...range("integer", 0, 10_000),
       default: DEFAULT_HEALTH.consecutive_failures,
       description: "Consecutive failures that take an endpoint out of service. 0: consecutive failures never do.",
     },
     failure_ratio: {
-      type: "number",
-      minimum: 0,
-      maximum: 1,
+      ...range("number", 0, 1),
       default: DEFAULT_HEALTH.failure_ratio,
       description:
         "Share of failed calls within `window` that takes an endpoint out of service. 0: the share never does.",
     },
     minimum_calls: {
-      type: "integer",
-      minimum: 1,
-      maximum: 1_000_000,
+      ...range("integer", 1, 1_000_000),
       default: DEFAULT_HEALTH.minimum_calls,
       description: "Calls that `window` must have before `failure_ratio` applies.",
     },
@@ -38,9 +32,7 @@ export const health = object(
       "A request that checks whether the provider answers. Made only while an endpoint is out of service. Without it, the next request tries the endpoint.",
       {
         path: {
-          type: "string",
-          pattern: "^/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@%/-]{0,254}$",
-          patternErrorMessage: "a path that begins with one `/`, without a query",
+          ...text("^/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@%/-]{0,254}$", "a path that begins with one `/`, without a query"),
           description: "Path after the base URL, such as `/models`.",
         },
         interval: ref("duration", "Between two probes.", { default: DEFAULT_PROBE_INTERVAL }),

@@ -1,12 +1,8 @@
 import { mapSettings } from "../../canon/promotion.ts";
 import { DEFAULT_POLICY_DIRECTORY } from "../normalised/defaults.ts";
-import { list, object, ref } from "./schema.ts";
+import { list, object, ref, refs, text } from "./schema.ts";
 
-const POLICY_OR_ALL = {
-  type: "string",
-  pattern: "^(?:\\*|[a-z0-9]+(?:-[a-z0-9]+)*)$",
-  patternErrorMessage: "a policy id in kebab-case, or `*`",
-} as const;
+const POLICY_OR_ALL = text("^(?:\\*|[a-z0-9]+(?:-[a-z0-9]+)*)$", "a policy id in kebab-case, or `*`");
 
 /** A row of `policies.promotion`. */
 const promotion = object(
@@ -29,9 +25,7 @@ export const POLICY_DIRECTORY = "^(?!/)(?!.*(?:^|/)\\.\\.(?:/|$))[^\\\\\\u0000-\
 /** The section `policies`. */
 export const policies = object("The folder of the policies, and how they start.", {
   dir: {
-    type: "string",
-    pattern: POLICY_DIRECTORY,
-    patternErrorMessage: "a relative path with `/` that stays below the folder of routes.yaml",
+    ...text(POLICY_DIRECTORY, "a relative path with `/` that stays below the folder of routes.yaml"),
     default: DEFAULT_POLICY_DIRECTORY,
     description: "Folder of the policies, relative to this file.",
   },
@@ -50,9 +44,9 @@ export const policies = object("The folder of the policies, and how they start."
     additionalProperties: promotion,
   },
   managed_by: {
-    ...list(
+    ...refs(
+      "identifier",
       "Workspaces whose keys, with `operations:manage`, may approve, promote, roll back, withdraw and release policies, and read the summaries of all workspaces. Unless set, no workspace may if there is more than one.",
-      { $ref: "#/$defs/identifier" },
     ),
     minItems: 1,
   },

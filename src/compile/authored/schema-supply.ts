@@ -8,7 +8,7 @@ import {
 } from "../normalised/defaults.ts";
 import { MODERATION_CATEGORIES } from "../../canon/unary/moderate.ts";
 import { health } from "./schema-health.ts";
-import { choose, list, object, ref } from "./schema.ts";
+import { choose, list, object, range, ref, refs, text } from "./schema.ts";
 
 const providerKeys = object(
   "One service that serves models, reached with one credential.",
@@ -43,9 +43,7 @@ const providerKeys = object(
         "Allows `http` in `base_url`, with `network: private` only, for a model server in a network of your own. Prompts, answers and the provider's key cross that network unencrypted. The router then connects to private addresses only; a name with any public address is refused.",
     },
     api_version: {
-      type: "string",
-      pattern: "^[a-z0-9][a-z0-9.-]{0,63}$",
-      patternErrorMessage: "a version such as `2024-10-21`",
+      ...text("^[a-z0-9][a-z0-9.-]{0,63}$", "a version such as `2024-10-21`"),
       description:
         "Sent as `?api-version=` with every call, for Azure's addresses outside its `v1` path. OpenAI's protocols only.",
     },
@@ -61,9 +59,7 @@ const providerKeys = object(
     retention: ref(
       "retention",
       "How long the provider keeps requests and answers. The default is the longest, so that an omission approves nothing.",
-      {
-        default: DEFAULT_RETENTION,
-      },
+      { default: DEFAULT_RETENTION },
     ),
     trains_on_data: {
       type: "boolean",
@@ -78,52 +74,36 @@ const providerKeys = object(
         "Whether calls carry `traceparent` and `tracestate` of the request's trace. For providers of your own; any provider that gets them can link calls of one trace.",
     },
     timeouts: object("Time limits of a call.", {
-      connect: ref("duration", "Until the connection is made.", {
-        default: DEFAULT_TIMEOUTS.connect,
-      }),
+      connect: ref("duration", "Until the connection is made.", { default: DEFAULT_TIMEOUTS.connect }),
       first_byte: ref(
         "duration",
         "From the request sent to the answer's headers. A chat answer that is not streamed begins when it is finished, so only `total` limits it.",
-        {
-          default: DEFAULT_TIMEOUTS.first_byte,
-        },
+        { default: DEFAULT_TIMEOUTS.first_byte },
       ),
-      idle: ref("duration", "Longest silence between two pieces of an answer.", {
-        default: DEFAULT_TIMEOUTS.idle,
-      }),
+      idle: ref("duration", "Longest silence between two pieces of an answer.", { default: DEFAULT_TIMEOUTS.idle }),
       first_token: ref("duration", "From the request sent to the first output of a stream.", {
         default: DEFAULT_TIMEOUTS.first_token,
       }),
       total: ref("duration", "The whole attempt.", { default: DEFAULT_TIMEOUTS.total }),
     }),
     max_concurrency: {
-      type: "integer",
-      minimum: 1,
-      maximum: 100_000,
+      ...range("integer", 1, 100_000),
       default: DEFAULT_MAX_CONCURRENCY,
       description: "Most requests at once to this provider, from one process.",
     },
     queue: object("Calls that wait because `max_concurrency` of the provider or of the endpoint is reached.", {
       size: {
-        type: "integer",
-        minimum: 0,
-        maximum: 100_000,
+        ...range("integer", 0, 100_000),
         default: DEFAULT_QUEUE.size,
         description: "Calls that may wait at once. 0: none waits; the next endpoint is tried.",
       },
       wait: ref("duration", "Longest wait. The next endpoint is tried after it.", { default: DEFAULT_QUEUE.wait }),
     }),
     health,
-    flags: list("Named deviations from the dialect; listed under Flags in docs/configuration.md.", {
-      $ref: "#/$defs/identifier",
-    }),
+    flags: refs("identifier", "Named deviations from the dialect; listed under Flags in docs/configuration.md."),
     beta_flags: list(
       "Values of the caller's `anthropic-beta` header that may be sent to this provider. Others are left out, and the evidence records it.",
-      {
-        type: "string",
-        pattern: "^[a-z0-9][a-z0-9.-]{0,126}$",
-        patternErrorMessage: "a beta flag such as `context-management-2025-06-27`",
-      },
+      text("^[a-z0-9][a-z0-9.-]{0,126}$", "a beta flag such as `context-management-2025-06-27`"),
     ),
   },
   ["region"],
@@ -150,25 +130,17 @@ export const provider = {
 export const model = object(
   "Abilities of a model, for all its endpoints.",
   {
-    operations: {
-      ...list("Operations of the model.", { $ref: "#/$defs/operation" }),
-      minItems: 1,
-    },
+    operations: { ...refs("operation", "Operations of the model."), minItems: 1 },
     context_window: ref("tokens", "Tokens that input and output may have together. Shown in the catalogue."),
     max_output_tokens: ref("tokens", "Most tokens that an answer may have. Shown in the catalogue."),
     default_max_output_tokens: ref("tokens", "Sent where a dialect demands a limit and the caller gave none."),
-    capabilities: list("Capabilities beyond text. A request that needs another capability is denied.", {
-      $ref: "#/$defs/capability",
-    }),
-    dimensions: list("Lengths of the vectors that the model makes; required for, and only for, models that embed.", {
-      type: "integer",
-      minimum: 1,
-      maximum: 65_536,
-    }),
+    capabilities: refs("capability", "Capabilities beyond text. A request that needs another capability is denied."),
+    dimensions: list(
+      "Lengths of the vectors that the model makes; required for, and only for, models that embed.",
+      range("integer", 1, 65_536),
+    ),
     default_dimensions: {
-      type: "integer",
-      minimum: 1,
-      maximum: 65_536,
+      ...range("integer", 1, 65_536),
       description:
         "Length of the vectors of requests that name none. The longest unless set; answers with vectors of another length are rejected.",
     },
@@ -177,11 +149,10 @@ export const model = object(
       description:
         "For models whose categories are not OpenAI's: each of their own → those of callers that it counts for. An empty list: callers do not see the category. An answer with a category that is not listed is rejected.",
       minProperties: 1,
-      propertyNames: {
-        type: "string",
-        pattern: "^[a-z][a-z0-9_/-]{0,63}$",
-        patternErrorMessage: "a category as the provider writes it, such as `violence_and_threats`",
-      },
+      propertyNames: text(
+        "^[a-z][a-z0-9_/-]{0,63}$",
+        "a category as the provider writes it, such as `violence_and_threats`",
+      ),
       additionalProperties: list("Categories of callers.", { enum: [...MODERATION_CATEGORIES] }),
     },
     signature_family: ref(
@@ -189,29 +160,23 @@ export const model = object(
       "Models of one family can read each other's signed reasoning. Leave out if the model signs none.",
     ),
     reasoning: object("How the reasoning effort is sent to the model.", {
-      efforts: list("Efforts that the model accepts by name. All that the dialect has unless set.", {
-        $ref: "#/$defs/effort",
-      }),
+      efforts: refs("effort", "Efforts that the model accepts by name. All that the dialect has unless set."),
       budgets: {
         type: "object",
         description:
           "Effort → tokens. Only this table ever turns an effort into a budget or a budget into an effort, and only for translated requests.",
         propertyNames: { $ref: "#/$defs/effort" },
         // 0 switches thinking off where the provider lets it be.
-        additionalProperties: { type: "integer", minimum: 0, maximum: 1_000_000_000 },
+        additionalProperties: range("integer", 0, 1_000_000_000),
       },
     }),
-    refuses: list(
+    refuses: refs(
+      "feature",
       "Features that the model rejects although its dialect has them, such as `sampling`; listed under Features below.",
-      {
-        $ref: "#/$defs/feature",
-      },
     ),
-    accepts: list(
+    accepts: refs(
+      "feature",
       "Features that the model accepts although not all models of its dialect do; listed under Features below.",
-      {
-        $ref: "#/$defs/feature",
-      },
     ),
   },
   ["operations"],
@@ -225,17 +190,13 @@ export const endpoint = object(
     model: ref("name", "Id under `models`."),
     provider: ref("identifier", "Id under `providers`."),
     upstream_model: {
-      type: "string",
-      pattern: "^[!-~]{1,256}$",
-      patternErrorMessage: "a model id as the provider writes it, without spaces",
+      ...text("^[!-~]{1,256}$", "a model id as the provider writes it, without spaces"),
       description: "The provider's name of the model.",
     },
     region: ref("identifier", "Where this endpoint processes requests, if elsewhere than its provider."),
-    capabilities: list(
+    capabilities: refs(
+      "capability",
       "Narrows the model's capabilities at this provider; it cannot add any. All of the model's unless set.",
-      {
-        $ref: "#/$defs/capability",
-      },
     ),
     latency_class: {
       enum: LATENCY_CLASSES,
@@ -259,23 +220,14 @@ export const endpoint = object(
       ["input", "output"],
     ),
     max_concurrency: {
-      type: "integer",
-      minimum: 1,
-      maximum: 100_000,
+      ...range("integer", 1, 100_000),
       description:
         "Most requests at once to this endpoint, from one process. The provider's limit always applies as well.",
     },
     batch: object("Largest embeddings call. Larger batches are sent in several calls; the answer has all vectors.", {
-      inputs: {
-        type: "integer",
-        minimum: 1,
-        maximum: 100_000,
-        description: "Inputs. What the protocol allows unless set.",
-      },
+      inputs: { ...range("integer", 1, 100_000), description: "Inputs. What the protocol allows unless set." },
       tokens: {
-        type: "integer",
-        minimum: 1,
-        maximum: 100_000_000,
+        ...range("integer", 1, 100_000_000),
         description: "Tokens of all inputs together, estimated at three bytes of text a token. Any number unless set.",
       },
     }),

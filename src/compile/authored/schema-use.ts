@@ -7,24 +7,20 @@ import {
   DEFAULT_MAX_ATTEMPTS,
   DEFAULT_MAX_EJECTED_SHARE,
 } from "../normalised/defaults.ts";
-import { choose, list, object, ref } from "./schema.ts";
+import { choose, list, object, range, ref, refs, text } from "./schema.ts";
 
 /** A row of `routes`. */
 export const route = object(
   "A public model name: what clients write as `model`.",
   {
     title: {
-      type: "string",
-      pattern: "^[^\\u0000-\\u001f\\u007f]{1,120}$",
-      patternErrorMessage: "one line of at most 120 characters",
+      ...text("^[^\\u0000-\\u001f\\u007f]{1,120}$", "one line of at most 120 characters"),
       description: "Name shown to people. The id unless set.",
     },
     primary: ref("name", "Endpoint that is tried first, alone or among its `peers`."),
-    peers: list(
+    peers: refs(
+      "name",
       "The other endpoints of the load-balanced group of the primary: `balance` defines which of them gets a request.",
-      {
-        $ref: "#/$defs/name",
-      },
     ),
     balance: {
       enum: [...BALANCES],
@@ -37,7 +33,7 @@ export const route = object(
       description:
         "Endpoint → its share, for `balance: weighted` and `sticky`. 1 for those that are not named; 0: only when the others have failed.",
       propertyNames: { $ref: "#/$defs/name" },
-      additionalProperties: { type: "number", minimum: 0, maximum: 1_000_000 },
+      additionalProperties: range("number", 0, 1_000_000),
     },
     fallbacks: {
       type: "array",
@@ -46,15 +42,11 @@ export const route = object(
       items: choose(
         "object",
         object("The endpoints of another route.", { route: ref("name", "Id under `routes`.") }, ["route"]),
-        {
-          $ref: "#/$defs/name",
-        },
+        { $ref: "#/$defs/name" },
       ),
     },
     max_attempts: {
-      type: "integer",
-      minimum: 1,
-      maximum: 10,
+      ...range("integer", 1, 10),
       default: DEFAULT_MAX_ATTEMPTS,
       description: "Most calls for one request, retries included. The header `x-max-attempts` can only lower it.",
     },
@@ -65,9 +57,7 @@ export const route = object(
         "Whether a request is sent to the same endpoint again after its connection was lost before any answer. The provider may have read the request, so it may be answered and charged twice. Without it such a request goes to the next endpoint of the route or fails. A request on a connection that the provider had already closed is always sent again.",
     },
     max_ejected_share: {
-      type: "number",
-      minimum: 0,
-      maximum: 1,
+      ...range("number", 0, 1),
       default: DEFAULT_MAX_EJECTED_SHARE,
       description:
         "Largest share of the route's endpoints that may be left out at once because their calls fail. One is always left.",
@@ -94,9 +84,7 @@ export const route = object(
         "Whether a response schema is sent as a forced tool if an endpoint has no `json_schema`. Never together with reasoning or a forced tool.",
     },
     operations: {
-      ...list("Operations offered under this name. All operations of the primary unless set.", {
-        $ref: "#/$defs/operation",
-      }),
+      ...refs("operation", "Operations offered under this name. All operations of the primary unless set."),
       minItems: 1,
     },
   },
@@ -104,38 +92,19 @@ export const route = object(
 );
 
 const ceilings = {
-  requests_per_minute: {
-    type: "integer",
-    minimum: 1,
-    maximum: 1_000_000_000,
-    description: "Requests started in a minute.",
-  },
+  requests_per_minute: { ...range("integer", 1, 1_000_000_000), description: "Requests started in a minute." },
   tokens_per_minute: {
-    type: "integer",
-    minimum: 1,
-    maximum: 1_000_000_000_000,
+    ...range("integer", 1, 1_000_000_000_000),
     description: "Tokens, input and output together, in a minute.",
   },
-  concurrency: {
-    type: "integer",
-    minimum: 1,
-    maximum: 1_000_000,
-    description: "Requests running at once.",
-  },
+  concurrency: { ...range("integer", 1, 1_000_000), description: "Requests running at once." },
   budget: {
     ...object(
       "Money, counted with the prices of this file, or tokens, for a calendar period. Exactly one of `usd` and `tokens`.",
       {
-        usd: {
-          type: "number",
-          minimum: 0.000_001,
-          maximum: 1_000_000_000,
-          description: "US dollars.",
-        },
+        usd: { ...range("number", 0.000_001, 1_000_000_000), description: "US dollars." },
         tokens: {
-          type: "integer",
-          minimum: 1,
-          maximum: 1_000_000_000_000_000,
+          ...range("integer", 1, 1_000_000_000_000_000),
           description: "Tokens, input and output together.",
         },
         per: { enum: [...BUDGET_PERIODS], description: "Calendar period, in UTC." },
@@ -155,25 +124,15 @@ export const workspace = object(
       "identifier",
       "How sensitive its data is, as a value that your policies use, such as `standard` or `regulated`.",
     ),
-    labels: list("Values of `vocabulary.labels` that policies may read.", {
-      $ref: "#/$defs/identifier",
-    }),
+    labels: refs("identifier", "Values of `vocabulary.labels` that policies may read."),
     approve: object(
       "Routes, providers, regions and capabilities that the workspace may use. Lists only; there is no wildcard. `data_collection` and `retention` are ceilings: a provider above them is no candidate.",
       {
-        routes: list("Route ids.", { $ref: "#/$defs/name" }),
-        regions: list("Regions, or region groups for all regions in them.", {
-          $ref: "#/$defs/identifier",
-        }),
-        providers: list("Provider ids.", { $ref: "#/$defs/identifier" }),
-        capabilities: list("Capabilities beyond text that its requests may use.", {
-          $ref: "#/$defs/capability",
-        }),
-        dimensions: list("Lengths of vectors that it may request.", {
-          type: "integer",
-          minimum: 1,
-          maximum: 65_536,
-        }),
+        routes: refs("name", "Route ids."),
+        regions: refs("identifier", "Regions, or region groups for all regions in them."),
+        providers: refs("identifier", "Provider ids."),
+        capabilities: refs("capability", "Capabilities beyond text that its requests may use."),
+        dimensions: list("Lengths of vectors that it may request.", range("integer", 1, 65_536)),
         context_window: ref(
           "tokens",
           "Largest context window of a model that it may embed with. Without it, no model is approved for embeddings.",
@@ -202,9 +161,7 @@ export const workspace = object(
         ceilings,
       ),
       simulations_per_minute: {
-        type: "integer",
-        minimum: 1,
-        maximum: 1_000_000_000,
+        ...range("integer", 1, 1_000_000_000),
         default: 120,
         description:
           "Calls of `POST /v1/route/simulate` in a minute, for each process. They count against no other limit.",
@@ -225,16 +182,17 @@ export const vocabulary = object(
   "Closed lists of values that policies can read. They read a value outside of its list as `other`.",
   {
     environments: {
-      ...list("Environments that keys are made for.", { $ref: "#/$defs/identifier" }),
+      ...refs("identifier", "Environments that keys are made for."),
       default: DEFAULT_ENVIRONMENTS,
     },
-    workloads: list("Workloads that keys are made for.", { $ref: "#/$defs/identifier" }),
-    owners: list("Owners of keys that policies can read.", {
-      type: "string",
-      pattern: OWNER_PATTERN,
-      patternErrorMessage:
+    workloads: refs("identifier", "Workloads that keys are made for."),
+    owners: list(
+      "Owners of keys that policies can read.",
+      text(
+        OWNER_PATTERN,
         "an owner of keys, such as group:payments or an address, up to 128 characters without spaces",
-    }),
-    labels: list("Labels of workspaces and keys.", { $ref: "#/$defs/identifier" }),
+      ),
+    ),
+    labels: refs("identifier", "Labels of workspaces and keys."),
   },
 );

@@ -2,7 +2,7 @@ import { DEFAULT_KEY_ENVIRONMENT, TOKEN_LIFETIME } from "../../canon/credentials
 import { OPERATIONS } from "../../canon/operation.ts";
 import { OWNER_PATTERN } from "../../canon/vocabulary.ts";
 import { WORKLOAD_SCOPES } from "../../canon/workload-identity.ts";
-import { choose, list, object, ref, rows } from "./schema.ts";
+import { choose, list, object, ref, refs, rows, text } from "./schema.ts";
 
 /** Keys that are fetched over plain http could be anybody's; only this machine is near enough. */
 const HTTPS = "^(?:https://[^\\s/?#@]+|http://(?:localhost|127\\.0\\.0\\.1|\\[::1\\])(?::[0-9]{1,5})?)(?:/[^\\s?#]*)?$";
@@ -13,15 +13,11 @@ const issuer = object(
   "Who signs the JWTs of workloads: a Kubernetes cluster, a cloud, a CI system. Its keys come from `jwks_uri`, from `jwks_file`, or else by discovery: from `/.well-known/openid-configuration` below `issuer`.",
   {
     issuer: {
-      type: "string",
-      pattern: "^[!-~]{1,512}$",
-      patternErrorMessage: "the claim `iss` of its tokens, without spaces",
+      ...text("^[!-~]{1,512}$", "the claim `iss` of its tokens, without spaces"),
       description: "The claim `iss` of its tokens, exactly as they have it.",
     },
     jwks_uri: {
-      type: "string",
-      pattern: HTTPS,
-      patternErrorMessage: URL_MESSAGE,
+      ...text(HTTPS, URL_MESSAGE),
       description: "URL of its public keys (JWK Set, RFC 7517 section 5).",
     },
     jwks_file: ref(
@@ -37,22 +33,19 @@ const issuer = object(
   ["issuer"],
 );
 
-const text = {
-  type: "string",
-  pattern: "^(?=.*[^*])[^\\u0000-\\u001f]{1,512}$",
-  patternErrorMessage: "the value of a claim, of which `*` is a part at most",
-} as const;
+const claimValue = text(
+  "^(?=.*[^*])[^\\u0000-\\u001f]{1,512}$",
+  "the value of a claim, of which `*` is a part at most",
+);
 
-const scalar = choose("string", text, { type: ["string", "boolean", "integer"] });
+const scalar = choose("string", claimValue, { type: ["string", "boolean", "integer"] });
 
 const rule = object(
   "Workloads whose JWT matches get a token of the workspace, and no key. A JWT that two rules match gets none.",
   {
     issued_by: ref("identifier", "Id under `issuers`."),
     audience: {
-      type: "string",
-      pattern: "^[!-~]{1,512}$",
-      patternErrorMessage: "one value of the claim `aud`, without spaces",
+      ...text("^[!-~]{1,512}$", "one value of the claim `aud`, without spaces"),
       description: "A value that the claim `aud` must have. Take one that only Signalbox accepts.",
     },
     claims: {
@@ -61,12 +54,10 @@ const rule = object(
         "Claims that the JWT must have; all must match. A name that begins with `/` is a JSON pointer. A value is compared exactly; `*` in a text stands for at least one character other than `/` and `:`. A list means: one of them.",
       minProperties: 1,
       maxProperties: 16,
-      propertyNames: {
-        type: "string",
-        pattern: "^[!-~]{1,256}$",
-        patternErrorMessage:
-          "the name of a claim, such as `sub`, or a JSON pointer, such as `/kubernetes.io/namespace`",
-      },
+      propertyNames: text(
+        "^[!-~]{1,256}$",
+        "the name of a claim, such as `sub`, or a JSON pointer, such as `/kubernetes.io/namespace`",
+      ),
       additionalProperties: choose(
         "array",
         { type: "array", items: scalar, minItems: 1, maxItems: 64, uniqueItems: true },
@@ -84,7 +75,7 @@ const rule = object(
       minItems: 1,
     },
     routes: {
-      ...list("Routes that a token may be for. All that the workspace approves unless set.", { $ref: "#/$defs/name" }),
+      ...refs("name", "Routes that a token may be for. All that the workspace approves unless set."),
       minItems: 1,
     },
     lifetime: ref(
@@ -97,14 +88,10 @@ const rule = object(
     }),
     workload: ref("identifier", "Value of `vocabulary.workloads` that policies read of the caller."),
     owner: {
-      type: "string",
-      pattern: OWNER_PATTERN,
-      patternErrorMessage: "an owner, such as group:payments or an address, up to 128 characters without spaces",
+      ...text(OWNER_PATTERN, "an owner, such as group:payments or an address, up to 128 characters without spaces"),
       description: "Owner of the caller, as of a key.",
     },
-    labels: list("Values of `vocabulary.labels` that policies read of the caller, as of a key.", {
-      $ref: "#/$defs/identifier",
-    }),
+    labels: refs("identifier", "Values of `vocabulary.labels` that policies read of the caller, as of a key."),
   },
   ["issued_by", "audience", "claims", "workspace"],
 );

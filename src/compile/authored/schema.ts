@@ -30,6 +30,21 @@ export function list<const Items extends Schema>(description: string, items: Ite
   return { type: "array", description, items, uniqueItems: true } as const;
 }
 
+/** A list of names of a definition. */
+export function refs<const Name extends string>(definition: Name, description: string) {
+  return list(description, { $ref: `#/$defs/${definition}` } as const);
+}
+
+/** @param message what must stand there instead of a text that the pattern refuses: the end of "… must be". */
+export function text(pattern: string, message: string) {
+  return { type: "string", pattern, patternErrorMessage: message } as const;
+}
+
+/** Both bounds belong to it. */
+export function range<const Type extends "integer" | "number">(type: Type, minimum: number, maximum: number) {
+  return { type, minimum, maximum } as const;
+}
+
 /** A reference to a definition, with what it means here. */
 export function ref<const Name extends string>(definition: Name, description: string, rest: Schema = {}) {
   return { $ref: `#/$defs/${definition}`, description, ...rest } as const;

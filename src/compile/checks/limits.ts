@@ -73,7 +73,6 @@ function checkBudget(
       "BUDGET_UNPRICED",
       [...path, "budget"],
       `the budget of ${where} cannot count route ${quote(route)}: no price for ${unpriced.map(({ id }) => quote(id)).join(", ")}`,
-      "add the price",
     );
   }
   for (const endpoint of usable) {

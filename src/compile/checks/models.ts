@@ -13,12 +13,7 @@ export function checkModels(context: CompileContext, endpoints: Endpoints): void
     const { maxOutputTokens: most, defaultMaxOutputTokens: usual } = model;
     if (most !== null && usual !== null && usual > most) {
       const message = `the default of model ${quote(model.id)}, ${usual} tokens, is above its max_output_tokens, ${most}`;
-      report.value(
-        "OUTPUT_LIMIT_ORDER",
-        ["models", model.id, "default_max_output_tokens"],
-        message,
-        "lower the default",
-      );
+      report.value("OUTPUT_LIMIT_ORDER", ["models", model.id, "default_max_output_tokens"], message);
     }
     checkEmbeddingModel(context, model);
     checkCategories(context, model);
@@ -73,12 +68,7 @@ function checkEndpoint(context: CompileContext, id: string, endpoint: ResolvedEn
     model.defaultMaxOutputTokens === null
   ) {
     const message = `endpoint ${quote(id)}: the dialect \`${endpoint.row.dialect}\` demands an output limit, and model ${quote(model.id)} has no default for callers that give none`;
-    report.value(
-      "OUTPUT_LIMIT_MISSING",
-      ["endpoints", endpoint.index, "model"],
-      message,
-      "set `default_max_output_tokens` on the model",
-    );
+    report.value("OUTPUT_LIMIT_MISSING", ["endpoints", endpoint.index, "model"], message);
   }
 }
 
@@ -109,7 +99,6 @@ function checkRates({ file, report }: CompileContext, { row, index }: ResolvedEn
       "PRICE_UNUSED",
       ["endpoints", index, "price", rate],
       `endpoint ${quote(row.id)} has a rate for ${rate}, which only \`${operation}\` is charged, and its model ${quote(model.id)} does not ${operation}`,
-      "remove it",
     );
   }
 }

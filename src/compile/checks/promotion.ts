@@ -1,40 +1,28 @@
 import { describeSafely, quote } from "../authored/literal-secrets.ts";
-import { suggest } from "../findings/suggest.ts";
 import { LONGEST_SOAK } from "../normalised/durations.ts";
-import type { CompileContext } from "../compile-context.ts";
+import { checkLabel, checkName, type CompileContext } from "../compile-context.ts";
 
 /** Names and bounds of what promotions of policies require, and who may make them. */
 export function checkPromotion(context: CompileContext): void {
-  for (const id of Object.keys(context.file.policies?.promotion ?? {})) checkRequirements(context, id);
-  const { declared, file, report } = context;
-  for (const [index, id] of (file.policies?.managed_by ?? []).entries()) {
-    if (declared.workspaces.has(id)) continue;
-    report.value(
-      "UNKNOWN_WORKSPACE",
-      ["policies", "managed_by", index],
-      `policies are managed by the workspace ${quote(id)}, which does not exist`,
-      suggest(id, declared.workspaces),
-    );
+  const { policies } = context.file;
+  for (const id of Object.keys(policies?.promotion ?? {})) checkRequirements(context, id);
+  for (const [index, id] of (policies?.managed_by ?? []).entries()) {
+    checkName(context, "workspaces", id, ["policies", "managed_by", index], "policies are managed by the workspace");
   }
 }
 
-function checkRequirements({ declared, file, normalised, report }: CompileContext, id: string): void {
+function checkRequirements(context: CompileContext, id: string): void {
+  const { file, normalised, report } = context;
   const path = ["policies", "promotion", id];
   const authored = file.policies?.promotion?.[id];
   const whole = normalised.policies.promotion?.[id];
   if (authored === undefined || whole === undefined) return;
   for (const [index, role] of (authored.roles ?? []).entries()) {
-    if (declared.labels.has(role)) continue;
-    report.value(
-      "UNKNOWN_LABEL",
-      [...path, "roles", index],
-      `a promotion requires the role ${quote(role)}, which \`vocabulary.labels\` does not list`,
-      declared.labels.size === 0 ? "add it: `vocabulary: {labels: […]}`" : suggest(role, declared.labels),
-    );
+    checkLabel(context, role, [...path, "roles", index], "a promotion requires the role");
   }
   if (whole.soak > LONGEST_SOAK && authored.soak !== undefined) {
     const location = [...path, "soak"];
-    report.value("WRONG_VALUE", location, `${describeSafely(location)} must be at most 90d`);
+    report.value("WRONG_VALUE", location, `${describeSafely(location)} must be at most 90d`, "");
   }
 }
 

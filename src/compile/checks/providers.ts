@@ -32,12 +32,7 @@ export function checkProviders(context: CompileContext): void {
     checkNetwork(context, provider);
     if (provider.auth.kind === "header" && RESERVED_HEADERS.has(provider.auth.header)) {
       const message = `provider ${quote(provider.id)} would send its secret as \`${provider.auth.header}\`, which HTTP or the router sets itself`;
-      context.report.value(
-        "HEADER_RESERVED",
-        ["providers", provider.id, "auth", "header"],
-        message,
-        "use the header that the provider documents for its key",
-      );
+      context.report.value("HEADER_RESERVED", ["providers", provider.id, "auth", "header"], message);
     }
   }
 }

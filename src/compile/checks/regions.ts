@@ -55,12 +55,7 @@ function compare(
   const unpinned = outcomes.includes("wider") && (evidence.open || evidence.location.length > 0);
   if (unpinned) {
     const message = `${shows}, so requests may be processed outside ${quote(region)}`;
-    report.value(
-      "REGION_NOT_PINNED",
-      path,
-      message,
-      "declare the wider area, or use a host or model id that pins the region",
-    );
+    report.value("REGION_NOT_PINNED", path, message);
   } else {
     report.value(
       "REGION_CONTRADICTED",

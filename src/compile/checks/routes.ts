@@ -115,12 +115,12 @@ function checkBalance({ file, report }: CompileContext, { id, peers, balance, we
   const path = ["routes", id];
   if (peers.length === 0 && balance !== "order") {
     const message = `route ${quote(id)} has no \`peers\`, so its balance \`${balance}\` has no endpoints to choose from`;
-    report.value("BALANCE_UNUSED", [...path, "balance"], message, "add `peers`, or remove it");
+    report.value("BALANCE_UNUSED", [...path, "balance"], message);
   }
   const uses = balance === "weighted" || balance === "sticky";
   if (file.routes[id]?.weights === undefined || weights.size === 0 || uses) return;
   const message = `route ${quote(id)} has weights, which its balance \`${balance}\` does not read`;
-  report.key("WEIGHTS_UNUSED", [...path, "weights"], message, "write `balance: weighted`, or remove them");
+  report.key("WEIGHTS_UNUSED", [...path, "weights"], message);
 }
 
 /** Answers that are generated are never requested twice: the second would cost as much as the first. */
@@ -130,5 +130,5 @@ function checkHedging({ file, report }: CompileContext, { row }: ResolvedRoute):
   if (duration === undefined || !checkDuration(report, path, duration)) return;
   if (row.operations.includes("embed") || row.operations.includes("rerank")) return;
   const message = `route ${quote(row.id)} has \`hedge_after\`, but neither embeds nor reranks`;
-  report.key("HEDGE_OPERATIONS", path, message, "remove it");
+  report.key("HEDGE_OPERATIONS", path, message);
 }

@@ -20,7 +20,7 @@ export function checkTimes({ file, normalised, report }: CompileContext): void {
 /** Reports a duration that is longer than any may be. @returns whether it may be compared with others. */
 export function checkDuration(report: Report, path: Path, duration: string): boolean {
   if (milliseconds(duration) <= LONGEST_DURATION) return true;
-  report.value("WRONG_VALUE", path, `${describeSafely(path)} must be at most 24h`);
+  report.value("WRONG_VALUE", path, `${describeSafely(path)} must be at most 24h`, "");
   return false;
 }
 

@@ -14,12 +14,7 @@ export function checkWorkspaces(context: CompileContext, routes: Routes): void {
   for (const workspace of context.normalised.workspaces.values()) {
     if (workspace.approve.routes.length === 0) {
       const message = `workspace ${quote(workspace.id)} approves no route, so its keys cannot send any request`;
-      context.report.value(
-        "APPROVAL_EMPTY",
-        ["workspaces", workspace.id, "approve", "routes"],
-        message,
-        "approve a route, or remove the workspace",
-      );
+      context.report.value("APPROVAL_EMPTY", ["workspaces", workspace.id, "approve", "routes"], message);
     }
     for (const [index, id] of (context.file.workspaces[workspace.id]?.approve.routes ?? []).entries()) {
       const route = routes.get(id);

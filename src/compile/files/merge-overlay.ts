@@ -62,7 +62,7 @@ function overlayEndpoints(own: ListNode, { node }: Member, findings: Findings): 
         reportNothing(["endpoints", id], member, ids, findings);
       }
     } else if (member.node.kind !== "map") {
-      findings.add("WRONG_TYPE", member.node.at, `${describeSafely(["endpoints", id])} must be a mapping, or null`);
+      findings.add("WRONG_TYPE", member.node.at, `${describeSafely(["endpoints", id])} must be a mapping, or null`, "");
     } else if (item?.kind === "map") {
       for (const [key, inner] of member.node.members) overlayMember(item, key, inner, ["endpoints", id, key], findings);
     } else {

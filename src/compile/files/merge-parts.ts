@@ -78,6 +78,7 @@ function mergeMember(into: MapNode, name: string, member: Member, path: Path, me
       "WRONG_TYPE",
       node.at,
       `${describeSafely(path)} must be ${kind}, as it is in ${merging.mainFile}`,
+      "",
     );
   } else reportTwice(path, own.keyAt, member.keyAt, merging);
 }

@@ -1,4 +1,4 @@
-import { error, warning, type CodeFacts } from "./code-facts.ts";
+import { error, warning, type CodeFacts } from "../../canon/diagnostic.ts";
 import { FILE_CODES, PRESET_CODES, WORKLOAD_CODES } from "./further-codes.ts";
 import { TEXT_CODES } from "./text-codes.ts";
 

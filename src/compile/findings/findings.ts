@@ -1,6 +1,6 @@
 import { compareDiagnostics, type Diagnostic } from "../../canon/diagnostic.ts";
 import { type ConfigNode, keyPosition, type Path, type Position, valuePosition } from "../authored/tree.ts";
-import type { CodeFacts } from "./code-facts.ts";
+import type { CodeFacts } from "../../canon/diagnostic.ts";
 import { ROUTE_CODES, type RouteCode } from "./codes.ts";
 import type { TextCode } from "./text-codes.ts";
 
@@ -22,8 +22,12 @@ export class FindingsOf<Code extends string> {
     this.#codes = codes;
   }
 
-  /** The same finding at the same location counts once: an alias can show one mistake many times. */
-  add(code: Code, at: Position, message: string, hint = ""): void {
+  /**
+   * The same finding at the same location counts once: an alias can show one mistake many times.
+   *
+   * @param hint a fix that is more precise than the code's own; empty for none.
+   */
+  add(code: Code, at: Position, message: string, hint: string = hintOf(this.#codes[code])): void {
     const location = locationOf(code, at);
     const key = `${location}:${message}`;
     this.#locations.add(location);
@@ -59,6 +63,11 @@ export class FindingsOf<Code extends string> {
       key: (code, path, message, hint) => this.add(code, keyPosition(tree, path), message, hint),
     };
   }
+}
+
+/** The fix of a code as hints are written: without a capital and the full stop. */
+function hintOf({ fix }: CodeFacts): string {
+  return `${fix.charAt(0).toLowerCase()}${fix.slice(1).replace(/\.$/, "")}`;
 }
 
 function locationOf(code: string, { file = "", line, column }: Position): string {

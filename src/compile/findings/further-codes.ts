@@ -1,4 +1,4 @@
-import { error, type CodeFacts, warning } from "./code-facts.ts";
+import { error, type CodeFacts, warning } from "../../canon/diagnostic.ts";
 
 /** Findings about rows that name a preset or were written from one. */
 export const PRESET_CODES = {

@@ -1,4 +1,4 @@
-import { error, type CodeFacts } from "./code-facts.ts";
+import { error, type CodeFacts } from "../../canon/diagnostic.ts";
 
 /** Findings about the text of routes.yaml and the shape of its values, whatever they mean. */
 export const TEXT_CODES = {

@@ -2,10 +2,9 @@ import type { ModelOperation } from "../../canon/operation.ts";
 import type { EndpointRow, ModelRow, ProviderRow } from "../../canon/table.ts";
 import type { DialectFacts } from "../../dialects/dialect-facts.ts";
 import { quote } from "../authored/literal-secrets.ts";
-import { suggest } from "../findings/suggest.ts";
 import { endpointFeatures } from "./features.ts";
 import type { NormalisedEndpoint } from "../normalised/normalise.ts";
-import type { CompileContext } from "../compile-context.ts";
+import { checkName, type CompileContext } from "../compile-context.ts";
 
 /** An endpoint whose model and provider exist, with where the file says it. */
 export interface ResolvedEndpoint {
@@ -29,7 +28,7 @@ export function resolveEndpoints(context: CompileContext): ReadonlyMap<string, R
       if (row !== null) resolved.set(endpoint.id, row);
     } else {
       const message = `endpoints[${first}] has the id ${quote(endpoint.id)} already`;
-      context.report.value("DUPLICATE_ID", ["endpoints", index, "id"], message, "give one of them another id");
+      context.report.value("DUPLICATE_ID", ["endpoints", index, "id"], message);
     }
   }
   return resolved;
@@ -40,7 +39,9 @@ function resolveEndpoint(
   endpoint: NormalisedEndpoint,
   index: number,
 ): ResolvedEndpoint | null {
-  reportReferences(context, endpoint, index);
+  const names = `endpoint ${quote(endpoint.id)} names`;
+  checkName(context, "models", endpoint.model, ["endpoints", index, "model"], `${names} the model`);
+  checkName(context, "providers", endpoint.provider, ["endpoints", index, "provider"], `${names} the provider`);
   const model = context.normalised.models.get(endpoint.model);
   const provider = context.normalised.providers.get(endpoint.provider);
   const facts = provider === undefined ? undefined : context.dialect(provider.dialect);
@@ -110,17 +111,4 @@ function servedOperations(
   return operations.filter(
     (operation) => facts.operations.includes(operation) && (left.length === 0 || left.includes(operation)),
   );
-}
-
-function reportReferences({ declared, report }: CompileContext, endpoint: NormalisedEndpoint, index: number): void {
-  const where = `endpoint ${quote(endpoint.id)}`;
-  if (!declared.models.has(endpoint.model)) {
-    const message = `${where} names the model ${quote(endpoint.model)}, which does not exist`;
-    report.value("UNKNOWN_MODEL", ["endpoints", index, "model"], message, suggest(endpoint.model, declared.models));
-  }
-  if (!declared.providers.has(endpoint.provider)) {
-    const message = `${where} names the provider ${quote(endpoint.provider)}, which does not exist`;
-    const hint = suggest(endpoint.provider, declared.providers);
-    report.value("UNKNOWN_PROVIDER", ["endpoints", index, "provider"], message, hint);
-  }
 }

@@ -1,6 +1,6 @@
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
-import type { CompileContext } from "../compile-context.ts";
+import { checkLabel, checkName, type CompileContext } from "../compile-context.ts";
 import { suggest } from "../findings/suggest.ts";
 
 /** Reports every name that points nowhere, apart from those of endpoints and routes, which their own files follow. */
@@ -22,12 +22,8 @@ function reportPolicyNames(
   if (policies === null) return;
   for (const id of Object.keys(file.policies?.[key] ?? {})) {
     if (id === "*" || policies.includes(id)) continue;
-    report.key(
-      code,
-      ["policies", key, id],
-      `there is no policy ${quote(id)} in ${quote(normalised.policies.dir)}`,
-      suggest(id, policies),
-    );
+    const message = `there is no policy ${quote(id)} in ${quote(normalised.policies.dir)}`;
+    report.key(code, ["policies", key, id], message, suggest(id, policies));
   }
 }
 
@@ -35,15 +31,14 @@ function reportRegionNames({ declared, file, report }: CompileContext): void {
   for (const [group, regions] of Object.entries(file.regions)) {
     if (!declared.regions.has(group) || regions.includes(group)) continue;
     const message = `the region group ${quote(group)} has the name of a region that is not in it`;
-    report.key("REGION_AMBIGUOUS", ["regions", group], message, "rename the group, or list the region in it");
+    report.key("REGION_AMBIGUOUS", ["regions", group], message);
   }
 }
 
 /** The tree has refused such keys; these are the names that stand in lists. */
 function reportReservedNames({ file, report }: CompileContext): void {
   const refuse = (name: string, path: Path): void => {
-    if (Object.hasOwn(Object.prototype, name))
-      report.value("RESERVED_NAME", path, `${quote(name)} is a reserved name`, "choose another name");
+    if (Object.hasOwn(Object.prototype, name)) report.value("RESERVED_NAME", path, `${quote(name)} is a reserved name`);
   };
   for (const [index, endpoint] of file.endpoints.entries()) refuse(endpoint.id, ["endpoints", index, "id"]);
   for (const [group, regions] of Object.entries(file.regions)) {
@@ -79,7 +74,7 @@ function reportFlags(context: CompileContext, id: string): void {
     const other = provider.flags.slice(0, index).find((earlier) => excludes(flag, earlier) || excludes(earlier, flag));
     if (other === undefined) continue;
     const message = `provider ${quote(id)} has the flags ${quote(other)} and ${quote(flag)}, which exclude each other`;
-    report.value("FLAGS_CONTRADICTED", path, message, "keep the one that matches how the provider is called");
+    report.value("FLAGS_CONTRADICTED", path, message);
   }
 }
 
@@ -91,62 +86,33 @@ function reportRegion({ declared, normalised, report }: CompileContext, region: 
     return;
   }
   const members = (normalised.regionGroups.get(region) ?? []).map(quote).join(", ");
-  report.value(
-    "UNKNOWN_REGION",
-    path,
-    `${quote(region)} is a region group; a row is in one region`,
-    members === "" ? "" : `name one of its regions: ${members}`,
-  );
+  const hint = members === "" ? "" : `name one of its regions: ${members}`;
+  report.value("UNKNOWN_REGION", path, `${quote(region)} is a region group; a row is in one region`, hint);
 }
 
-function reportWorkspaceNames({ declared, file, report }: CompileContext, id: string): void {
+function reportWorkspaceNames(context: CompileContext, id: string): void {
+  const { declared, file, report } = context;
   const workspace = file.workspaces[id];
   if (workspace === undefined) return;
   const where = `workspace ${quote(id)}`;
-  const approve = workspace.approve;
+  const { routes, providers, regions } = workspace.approve;
   const path = ["workspaces", id, "approve"];
-  for (const [index, name] of approve.routes.entries()) {
-    if (declared.routes.has(name)) continue;
-    report.value(
-      "UNKNOWN_ROUTE",
-      [...path, "routes", index],
-      `${where} approves the route ${quote(name)}, which does not exist`,
-      suggest(name, declared.routes),
-    );
+  for (const [index, name] of routes.entries()) {
+    checkName(context, "routes", name, [...path, "routes", index], `${where} approves the route`);
   }
-  for (const [index, name] of approve.providers.entries()) {
-    if (declared.providers.has(name)) continue;
-    const message = `${where} approves the provider ${quote(name)}, which does not exist`;
-    report.value("UNKNOWN_PROVIDER", [...path, "providers", index], message, suggest(name, declared.providers));
+  for (const [index, name] of providers.entries()) {
+    checkName(context, "providers", name, [...path, "providers", index], `${where} approves the provider`);
   }
-  for (const [index, name] of approve.regions.entries()) {
-    if (declared.regions.has(name) || declared.regionGroups.has(name)) continue;
+  const known = [...declared.regions, ...declared.regionGroups];
+  for (const [index, name] of regions.entries()) {
+    if (known.includes(name)) continue;
     const message = `${where} approves ${quote(name)}, which is neither a region nor a region group`;
-    report.value(
-      "UNKNOWN_REGION",
-      [...path, "regions", index],
-      message,
-      suggest(name, [...declared.regions, ...declared.regionGroups]),
-    );
+    report.value("UNKNOWN_REGION", [...path, "regions", index], message, suggest(name, known));
   }
   for (const [index, label] of (workspace.labels ?? []).entries()) {
-    if (declared.labels.has(label)) continue;
-    const hint = declared.labels.size === 0 ? `add it: \`vocabulary: {labels: […]}\`` : suggest(label, declared.labels);
-    report.value(
-      "UNKNOWN_LABEL",
-      ["workspaces", id, "labels", index],
-      `${where} has the label ${quote(label)}, which \`vocabulary.labels\` does not list`,
-      hint,
-    );
+    checkLabel(context, label, ["workspaces", id, "labels", index], `${where} has the label`);
   }
   const moderation = workspace.default_moderation_route;
-  if (moderation !== undefined && !declared.routes.has(moderation)) {
-    const message = `${where} names the route ${quote(moderation)}, which does not exist`;
-    report.value(
-      "UNKNOWN_ROUTE",
-      ["workspaces", id, "default_moderation_route"],
-      message,
-      suggest(moderation, declared.routes),
-    );
-  }
+  if (moderation === undefined) return;
+  checkName(context, "routes", moderation, ["workspaces", id, "default_moderation_route"], `${where} names the route`);
 }

@@ -2,7 +2,7 @@ import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import { suggest } from "../findings/suggest.ts";
 import type { NormalisedRoute } from "../normalised/normalise.ts";
-import type { CompileContext } from "../compile-context.ts";
+import { checkName, type CompileContext } from "../compile-context.ts";
 
 /** Reports every name of a route that points nowhere, or a second time to the same endpoint. */
 export function reportRouteReferences(context: CompileContext, route: NormalisedRoute): void {
@@ -41,12 +41,12 @@ function reportWeights(context: CompileContext, { id, primary, peers, weights }:
   }
   if (equals.every((name) => weights.get(name) === 0)) {
     const message = `all weights of route ${quote(id)} are 0, so that no endpoint has a share`;
-    context.report.value("WEIGHTS_ZERO", path, message, "give at least one of them a weight above 0");
+    context.report.value("WEIGHTS_ZERO", path, message);
   }
 }
 
 function reportFallbacks(context: CompileContext, route: NormalisedRoute): void {
-  const { declared, report } = context;
+  const { report } = context;
   const where = `route ${quote(route.id)}`;
   const seen = new Set<string>();
   for (const [index, fallback] of route.fallbacks.entries()) {
@@ -57,24 +57,13 @@ function reportFallbacks(context: CompileContext, route: NormalisedRoute): void 
       report.value("FALLBACK_IS_PRIMARY", path, `${where} falls back to its own primary ${quote(name)}`, "remove it");
     } else if (typeof fallback === "string" && route.peers.includes(fallback)) {
       const message = `${where} has ${quote(name)} in its \`peers\` and in its \`fallbacks\``;
-      report.value(
-        "FALLBACK_IS_PEER",
-        path,
-        message,
-        "keep it in one of the two; all of the load-balanced group are tried when one fails",
-      );
+      const hint = "keep it in one of the two; all of the load-balanced group are tried when one fails";
+      report.value("FALLBACK_IS_PEER", path, message, hint);
     } else if (seen.has(key)) {
       report.value("FALLBACK_REPEATED", path, `${where} lists the fallback ${quote(name)} twice`, "remove one of them");
     } else if (typeof fallback === "string") {
       reportEndpoint(context, route, name, path);
-    } else if (!declared.routes.has(name)) {
-      report.value(
-        "UNKNOWN_ROUTE",
-        [...path, "route"],
-        `${where} names the route ${quote(name)}, which does not exist`,
-        suggest(name, declared.routes),
-      );
-    }
+    } else checkName(context, "routes", name, [...path, "route"], `${where} names the route`);
     seen.add(key);
   }
 }

@@ -132,12 +132,7 @@ function routeOperations(
   const unable = route.operations.filter((operation) => !able.includes(operation));
   if (unable.length > 0) {
     const message = `route ${quote(route.id)} offers ${unable.join(", ")}, which its primary ${quote(primary.row.id)} cannot do`;
-    context.report.value(
-      "ROUTE_OPERATIONS",
-      ["routes", route.id, "operations"],
-      message,
-      "remove it, or choose another primary",
-    );
+    context.report.value("ROUTE_OPERATIONS", ["routes", route.id, "operations"], message);
   }
   return route.operations;
 }

@@ -4,7 +4,7 @@ import { DEFAULT_KEY_ENVIRONMENT, TOKEN_LIFETIME } from "../../canon/credentials
 import type { IssuerKeys, WorkloadIdentity, WorkloadIssuer, WorkloadRule } from "../../canon/workload-identity.ts";
 import { describeSafely, quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
-import type { CompileContext } from "../compile-context.ts";
+import { checkName, type CompileContext } from "../compile-context.ts";
 import { suggest } from "../findings/suggest.ts";
 import { milliseconds } from "../normalised/durations.ts";
 import type { AuthoredWorkloads } from "../routes-schema.ts";
@@ -90,7 +90,7 @@ function resolveRule(context: CompileContext, id: string, row: AuthoredRule): Wo
   const lifetime = row.lifetime === undefined ? TOKEN_LIFETIME.maximum : milliseconds(row.lifetime) / 1_000;
   if (lifetime < TOKEN_LIFETIME.minimum || lifetime > TOKEN_LIFETIME.maximum || !Number.isInteger(lifetime)) {
     const at = [...path, "lifetime"];
-    context.report.value("WRONG_VALUE", at, `${describeSafely(at)} must be 1m to 15m, in whole seconds`);
+    context.report.value("WRONG_VALUE", at, `${describeSafely(at)} must be 1m to 15m, in whole seconds`, "");
   }
   return {
     id,
@@ -112,32 +112,22 @@ function resolveRule(context: CompileContext, id: string, row: AuthoredRule): Wo
 }
 
 /** A mistyped name gives no token, or one that policies take for another's. */
-function reportNames(
-  { declared, file, normalised, report }: CompileContext,
-  id: string,
-  row: AuthoredRule,
-  path: Path,
-) {
+function reportNames(context: CompileContext, id: string, row: AuthoredRule, path: Path) {
+  const { file, normalised, report } = context;
   const rule = `rule ${quote(id)}`;
   const issuers = Object.keys(file.workload_identity?.issuers ?? {});
   if (!issuers.includes(row.issued_by)) {
     const message = `${rule} names the issuer ${quote(row.issued_by)}, which does not exist`;
     report.value("UNKNOWN_ISSUER", [...path, "issued_by"], message, suggest(row.issued_by, issuers));
   }
-  if (!declared.workspaces.has(row.workspace)) {
-    const message = `${rule} names the workspace ${quote(row.workspace)}, which does not exist`;
-    report.value("UNKNOWN_WORKSPACE", [...path, "workspace"], message, suggest(row.workspace, declared.workspaces));
-  }
+  checkName(context, "workspaces", row.workspace, [...path, "workspace"], `${rule} names the workspace`);
   const approved = normalised.workspaces.get(row.workspace)?.approve.routes;
   for (const [index, name] of (row.routes ?? []).entries()) {
     const at = [...path, "routes", index];
-    if (!declared.routes.has(name)) {
-      const message = `${rule} names the route ${quote(name)}, which does not exist`;
-      report.value("UNKNOWN_ROUTE", at, message, suggest(name, declared.routes));
-    } else if (approved?.includes(name) === false) {
-      const message = `${rule} names the route ${quote(name)}, which its workspace ${quote(row.workspace)} does not approve`;
-      report.value("RULE_ROUTE_NOT_APPROVED", at, message, "approve it, or leave it out");
-    }
+    const clause = `${rule} names the route`;
+    if (!checkName(context, "routes", name, at, clause) || approved?.includes(name) !== false) continue;
+    const message = `${clause} ${quote(name)}, which its workspace ${quote(row.workspace)} does not approve`;
+    report.value("RULE_ROUTE_NOT_APPROVED", at, message, "approve it, or leave it out");
   }
   const { environments, workloads, labels } = normalised.vocabulary;
   const undeclared = (value: string | undefined, list: readonly string[], name: string, at: Path): void => {

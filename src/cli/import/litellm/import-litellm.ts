@@ -86,7 +86,7 @@ async function withIncludes(
     const shown = isAbsolute(name) ? name : posix.join(posix.dirname(file.shown), name);
     const text = await readImportedText(path, shown);
     if (typeof text === "string") {
-      imported.findings.add("WRONG_VALUE", spot.at, `the included file ${text}`);
+      imported.findings.add("WRONG_VALUE", spot.at, `the included file ${text}`, "");
       continue;
     }
     const part = parseMapping(text, imported.findings, "an included file must be a mapping of sections");

@@ -1,4 +1,4 @@
-import { error, type CodeFacts } from "../../../compile/findings/code-facts.ts";
+import { error, type CodeFacts } from "../../../canon/diagnostic.ts";
 import { FindingsOf } from "../../../compile/findings/findings.ts";
 import { TEXT_CODES } from "../../../compile/findings/text-codes.ts";
 
