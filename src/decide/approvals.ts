@@ -1,4 +1,5 @@
 import { CAPABILITIES, type Capability } from "../canon/capability.ts";
+import { CEILINGS, isWithinCeiling, isWithinCeilings, type Ceiling } from "../canon/ceiling.ts";
 import { type Candidate, emulatesSchema } from "../canon/decision.ts";
 import type { Feature } from "../canon/generate/feature.ts";
 import { NO_FAMILY } from "../canon/generate/signature.ts";
@@ -7,6 +8,7 @@ import type { ReasonCode } from "../canon/reasons.ts";
 import type { RequestShape } from "../canon/request.ts";
 import type { Approvals } from "../canon/approvals.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
+import { routeCandidates } from "./candidates.ts";
 import type { Trace } from "./trace.ts";
 
 /** One thing the table must approve before a request may use a candidate. */
@@ -35,31 +37,22 @@ export function applyApprovals(
 ): readonly Candidate[] {
   let remaining = candidates;
   for (const approval of approvalsFor(table, workspace, route, shape)) {
-    const applied = applyApproval(route, approval, remaining);
-    trace.record({
-      policy: "approvals",
-      revision: table.revision,
-      slot: "enforced",
-      constraint: approval.constraint,
-      verdict: applied.failing.length === 0 ? "pass" : "fail",
-      reason: applied.failing.length === 0 ? null : approval.reason,
-      failing: applied.failing,
-      effect: applied.failing.length === 0 ? "none" : applied.denied ? "denied" : "narrowed",
-    });
-    if (applied.denied) {
-      trace.deny({
-        policy: "approvals",
-        revision: table.revision,
-        constraint: approval.constraint,
-        reason: approval.reason,
-        subject: approval.subject,
-        failing: applied.failing,
-      });
-    } else {
-      remaining = applied.remaining;
-    }
+    remaining = applyTraced(table, route, approval, remaining, trace);
   }
   return remaining;
+}
+
+function applyTraced(
+  { revision }: RoutingTable,
+  route: RouteRow,
+  approval: Approval,
+  candidates: readonly Candidate[],
+  trace: Trace,
+): readonly Candidate[] {
+  const { failing, denied, remaining } = applyApproval(route, approval, candidates);
+  const { constraint, reason, subject } = approval;
+  trace.check({ policy: "approvals", revision, constraint, reason, subject, failing }, denied);
+  return denied ? candidates : remaining;
 }
 
 /** What one approval makes of the candidates that those before it have left. */
@@ -227,4 +220,51 @@ function signatureApprovals(
       },
     },
   ];
+}
+
+/** Constraints that are checked before the caller's preferences. */
+export function isCeilingConstraint(constraint: string): boolean {
+  return CEILINGS.some((ceiling) => CEILING_APPROVALS[ceiling].constraint === constraint);
+}
+
+const CEILING_APPROVALS: Readonly<Record<Ceiling, Pick<Approval, "constraint" | "reason">>> = {
+  data_collection: { constraint: "data_collection_approved", reason: "DATA_COLLECTION_NOT_APPROVED" },
+  retention: { constraint: "retention_approved", reason: "RETENTION_NOT_APPROVED" },
+};
+
+/**
+ * Leaves out the candidates whose provider's contract is above what the workspace approves. It comes before the caller's preferences, so that no
+ * preference changes what it leaves. Where it leaves nothing, the request is denied and all candidates are returned, so that the trace is complete.
+ */
+export function applyCeilings(
+  table: RoutingTable,
+  { approve }: WorkspaceRow,
+  route: RouteRow,
+  trace: Trace,
+): readonly Candidate[] {
+  const candidates = routeCandidates(table, route);
+  let remaining = candidates;
+  for (const ceiling of CEILINGS) {
+    if ((ceiling === "data_collection" ? approve.dataCollection : approve.retention) === undefined) continue;
+    const approval: Approval = {
+      ...CEILING_APPROVALS[ceiling],
+      subject: null,
+      filters: true,
+      passes: ({ endpoint }) => isWithinCeiling(ceiling, approve, table.providers[endpoint.provider]),
+    };
+    remaining = applyTraced(table, route, approval, remaining, trace);
+    if (trace.denial !== null) return candidates;
+  }
+  return remaining;
+}
+
+/** The candidates of a route that a workspace's ceilings leave; none where its requests are denied for them. */
+export function candidatesWithin(
+  table: RoutingTable,
+  { approve }: WorkspaceRow,
+  route: RouteRow,
+): readonly Candidate[] {
+  return routeCandidates(table, route).filter(({ endpoint }) =>
+    isWithinCeilings(approve, table.providers[endpoint.provider]),
+  );
 }

@@ -9,9 +9,8 @@ import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
 import type { RequestShape } from "../canon/request.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
-import { applyApprovals } from "./approvals.ts";
-import { endpointIds, routeCandidates } from "./candidates.ts";
-import { applyCeilings } from "./ceiling.ts";
+import { applyApprovals, applyCeilings } from "./approvals.ts";
+import { endpointIds } from "./candidates.ts";
 import { applyPreferences, orderCandidates } from "./narrow.ts";
 import { applyObligations, obligationTraceOf, sameEdits, type Obliged } from "./obligations.ts";
 import { policyInput } from "./policy-input.ts";
@@ -106,7 +105,7 @@ function decideRoute(
   at: number,
 ): Decision {
   const trace = new Trace();
-  const open = applyCeilings(table, workspace, routeCandidates(table, route), trace);
+  const open = applyCeilings(table, workspace, route, trace);
   const wanted = applyPreferences(table, workspace, preferences, open, trace);
   const eligible = orderCandidates(preferences, wanted);
   const approved = applyApprovals(table, workspace, route, shape, eligible, trace);
@@ -202,34 +201,18 @@ function sameDenial(left: Denial | null, right: Denial | null): boolean {
   return left.policy === right.policy && left.constraint === right.constraint && left.reason === right.reason;
 }
 
-function refusal(table: RoutingTable, route: string, constraint: string, reason: ReasonCode): Decision {
-  const denial: Denial = {
-    policy: "approvals",
-    revision: table.revision,
-    mode: "enforce",
-    constraint,
-    reason,
-    subject: null,
-    failing: [],
-  };
-  const entry = {
-    policy: "approvals",
-    revision: table.revision,
-    slot: "enforced",
-    constraint,
-    verdict: "fail",
-    reason,
-    failing: [],
-    effect: "denied",
-  } as const;
+function refusal({ revision }: RoutingTable, route: string, constraint: string, reason: ReasonCode): Decision {
+  const trace = new Trace();
+  const refused = { policy: "approvals", revision, constraint, reason, subject: null, failing: [] };
+  trace.check(refused, true);
   return deepFreeze({
     outcome: "deny",
-    tableRevision: table.revision,
+    tableRevision: revision,
     route,
-    trace: [entry],
+    trace: trace.entries,
     obligations: [],
     ifPromoted: null,
-    denial,
+    denial: trace.deny(refused),
   });
 }
 

@@ -9,7 +9,25 @@ export class Trace {
     this.entries.push(entry);
   }
 
-  deny(denial: Omit<Denial, "mode">): void {
-    this.denial ??= { mode: "enforce", ...denial };
+  /** A constraint of the table. @param isDenied nothing that passes is left. */
+  check(checked: Omit<Denial, "mode">, isDenied: boolean): void {
+    const { policy, revision, constraint, reason, failing } = checked;
+    const isMet = failing.length === 0 && !isDenied;
+    this.entries.push({
+      policy,
+      revision,
+      slot: "enforced",
+      constraint,
+      verdict: isMet ? "pass" : "fail",
+      reason: isMet ? null : reason,
+      failing,
+      effect: isMet ? "none" : isDenied ? "denied" : "narrowed",
+    });
+    if (isDenied) this.deny(checked);
+  }
+
+  /** @returns the first denial, which this one does not replace. */
+  deny(denial: Omit<Denial, "mode">): Denial {
+    return (this.denial ??= { mode: "enforce", ...denial });
   }
 }

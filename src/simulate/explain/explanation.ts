@@ -17,7 +17,7 @@ import type { RequestShape } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { Question } from "../../decide/decide.ts";
-import { isCeilingConstraint } from "../../decide/ceiling.ts";
+import { isCeilingConstraint } from "../../decide/approvals.ts";
 import { orderCandidates } from "../../decide/narrow.ts";
 import { keyInput } from "../../decide/policy-input.ts";
 

@@ -1,6 +1,6 @@
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { candidatesWithin } from "../../decide/ceiling.ts";
+import { candidatesWithin } from "../../decide/approvals.ts";
 import { requestedRoute } from "../../decide/decide.ts";
 import { applyPreferences } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";

@@ -1,7 +1,7 @@
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { Price, RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
-import { candidatesWithin } from "../../decide/ceiling.ts";
+import { candidatesWithin } from "../../decide/approvals.ts";
 import { applyPreferences } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
 import { namedProviders, withFormerNames } from "../renames/former-providers.ts";

@@ -2,9 +2,8 @@ import type { Capability } from "../../canon/capability.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
-import { applyApproval, type Approval } from "../../decide/approvals.ts";
+import { applyApproval, applyCeilings, type Approval } from "../../decide/approvals.ts";
 import { routeCandidates, tiersOf } from "../../decide/candidates.ts";
-import { applyCeilings } from "../../decide/ceiling.ts";
 import { requestedRoute } from "../../decide/decide.ts";
 import { applyPreferences, orderCandidates } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
@@ -49,7 +48,7 @@ export function preferredSide({ table, opened }: OpenedSide, written: ProviderPr
   if (opened === null) return REFUSED;
   const preferences = namedProviders(table, written);
   const trace = new Trace();
-  const open = applyCeilings(table, opened.workspace, routeCandidates(table, opened.route), trace);
+  const open = applyCeilings(table, opened.workspace, opened.route, trace);
   const wanted = applyPreferences(table, opened.workspace, preferences, open, trace);
   if (trace.denial !== null) {
     const { policy, constraint, reason } = trace.denial;

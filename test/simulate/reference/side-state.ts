@@ -2,9 +2,8 @@ import type { Capability } from "../../../src/canon/capability.ts";
 import type { Candidate } from "../../../src/canon/decision.ts";
 import type { ProviderPreferences } from "../../../src/canon/preferences.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../../../src/canon/table.ts";
-import { applyApproval, type Approval } from "../../../src/decide/approvals.ts";
+import { applyApproval, applyCeilings, type Approval } from "../../../src/decide/approvals.ts";
 import { routeCandidates, tiersOf } from "../../../src/decide/candidates.ts";
-import { applyCeilings } from "../../../src/decide/ceiling.ts";
 import { requestedRoute } from "../../../src/decide/decide.ts";
 import { applyPreferences, orderCandidates } from "../../../src/decide/narrow.ts";
 import { Trace } from "../../../src/decide/trace.ts";
@@ -48,7 +47,7 @@ const REFUSED: SideState = { denied: "refused", candidates: [], seen: "" };
 export function preferredSide({ table, opened }: OpenedSide, preferences: ProviderPreferences | null): SideState {
   if (opened === null) return REFUSED;
   const trace = new Trace();
-  const open = applyCeilings(table, opened.workspace, routeCandidates(table, opened.route), trace);
+  const open = applyCeilings(table, opened.workspace, opened.route, trace);
   const wanted = applyPreferences(table, opened.workspace, preferences, open, trace);
   if (trace.denial !== null) {
     const { policy, constraint, reason } = trace.denial;
