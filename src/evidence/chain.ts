@@ -23,7 +23,7 @@ export interface ChainRow extends ChainLink {
 }
 
 /** Copies of what the record says, outside the chain: readings, selections and retention go by them. */
-interface RowColumns {
+export interface RowColumns {
   readonly requestId: string;
   /** Whole milliseconds since the epoch. */
   readonly at: number;

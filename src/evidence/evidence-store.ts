@@ -1,5 +1,4 @@
-import type { EvidenceHead, EvidenceLog } from "./evidence-log.ts";
-import type { EvidenceFault } from "./fault.ts";
+import type { ChainLink, ChainRow, RowColumns } from "./chain.ts";
 import type { DecisionRecord, OutcomeRecord } from "./record.ts";
 
 export interface EvidenceStore extends EvidenceLog {
@@ -91,4 +90,130 @@ export interface EvidenceEntry {
   readonly sequence: number;
   readonly decision: DecisionRecord;
   readonly outcome: OutcomeRecord | null;
+}
+
+/**
+ * The evidence as one append-only log whose rows are chained by hashes (`evidence/chain.ts`): the part of the store's
+ * port that an auditor's tools and retention need.
+ */
+export interface EvidenceLog {
+  /** The newest row of the log, of every process. */
+  head(): Promise<EvidenceHead>;
+  /**
+   * The newest row that a server noted apart from the log's rows, so that a log that was cut off at its end can be distinguished
+   * from a whole one. `null` where there is no such note.
+   */
+  notedHead(): Promise<NotedHead | null>;
+  /** In order of position. @throws {RangeError} for a limit that is not 1 to 10,000, or a position below 0. */
+  log(query: { readonly after: number; readonly limit: number }): Promise<readonly LogRow[]>;
+  /** Positions of the decisions that the store has as not ended, in order. */
+  openDecisions(): Promise<readonly number[]>;
+  /** Processes that write the log, and those that were lost in the last hour; the oldest first. A process is there from its first decision on. */
+  processes(): Promise<readonly EvidenceProcess[]>;
+  /** Oldest first. Where rows were pruned, the log begins after one of them. */
+  anchors(): Promise<readonly EvidenceAnchor[]>;
+  /**
+   * Remembers the present head as an anchor; twice at one position is one anchor. `null` when the log is empty.
+   *
+   * @param now milliseconds since the epoch
+   */
+  anchor(now: number): Promise<EvidenceAnchor | null>;
+  /**
+   * Deletes, in bounded steps between which appends go on, the longest prefix of rows older than `before` whose
+   * requests have ended, after writing an anchor at its end. No decision is parted from its outcome; only where requests
+   * have overlapped for a whole day without a pause, outcomes of the prefix's last requests may stay behind.
+   *
+   * @param before milliseconds since the epoch. @param now likewise.
+   */
+  prune(before: number, now: number): Promise<Pruned>;
+}
+
+/** A process that writes the log. Times are milliseconds since the epoch. */
+export interface EvidenceProcess {
+  readonly startedAt: number;
+  /** When it last said that it runs. */
+  readonly seenAt: number;
+  /** `lost`: it did not close, and its lease is over. */
+  readonly state: "running" | "lost";
+}
+
+/** For how long a lost process is listed, milliseconds. */
+export const LOST_IS_LISTED = 3_600_000;
+
+export interface Pruned {
+  /** Where the log now begins; `null` when nothing was deleted. */
+  readonly anchor: EvidenceAnchor | null;
+  /** How many rows were deleted. */
+  readonly rows: number;
+}
+
+/** `GENESIS` where there never was a row. */
+export type EvidenceHead = ChainLink;
+
+export interface NotedHead extends ChainLink {
+  /** The name of the file that holds the note, without its folder; over PostgreSQL of the table. */
+  readonly file: string;
+}
+
+/** Positions are from 1, without gaps. */
+export interface LogRow extends ChainRow {
+  readonly columns: RowColumns;
+}
+
+export interface EvidenceAnchor extends ChainLink {
+  /** When it was made, milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** The largest `limit` of {@link EvidenceLog.log}. */
+export const LARGEST_LOG_PAGE = 10_000;
+
+/**
+ * What happened to the database under a running process. `file_…`: to one of its files. `log_behind`: what is stored
+ * ends before what this process knows as durable. `log_differs`: it is another log. `log_unreadable`: a separate
+ * connection cannot read it.
+ */
+export const EVIDENCE_FAULT_CAUSES = [
+  "file_removed",
+  "file_replaced",
+  "file_truncated",
+  "log_behind",
+  "log_differs",
+  "log_unreadable",
+] as const;
+
+export type EvidenceFaultCause = (typeof EVIDENCE_FAULT_CAUSES)[number];
+
+export interface EvidenceFault {
+  readonly cause: EvidenceFaultCause;
+  /** The file's name without its folder; `null` for a database without files of its own, such as PostgreSQL. */
+  readonly file: string | null;
+}
+
+/** A decision with this request id is on disk already; request ids must be unique. */
+export class DuplicateDecisionError extends Error {
+  override readonly name = "DuplicateDecisionError";
+  constructor() {
+    super("a decision with this request id is recorded already");
+  }
+}
+
+/** Why a decision could not be made durable; a closed list, safe to log. */
+export type EvidenceUnavailableReason = "late" | "full" | "failed" | "closed";
+
+const EVIDENCE_SENTENCES = {
+  late: "the evidence store has not confirmed within its time limit",
+  full: "too many decisions are waiting for the evidence store",
+  failed: "the evidence store could not write",
+  closed: "the evidence store is closed",
+} as const satisfies Record<EvidenceUnavailableReason, string>;
+
+/** The decision is not known to be on disk, so the answer must not leave; the server says 503. Passes by itself. */
+export class EvidenceUnavailableError extends Error {
+  override readonly name = "EvidenceUnavailableError";
+  readonly reason: EvidenceUnavailableReason;
+  constructor(reason: EvidenceUnavailableReason) {
+    super(EVIDENCE_SENTENCES[reason]);
+    this.reason = reason;
+  }
 }

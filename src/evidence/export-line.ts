@@ -1,4 +1,4 @@
-import type { ChainLink, ChainRow } from "./chain.ts";
+import { GENESIS, type ChainKind, type ChainLink, type ChainRow } from "./chain.ts";
 import { isJsonObject, type JsonValue, parseJson } from "../canon/json.ts";
 
 /** The first line of an export: what it holds. */
@@ -11,29 +11,48 @@ export interface ExportHeader {
   readonly workspace: string | null;
 }
 
+/** The first line of an export of the policy log. It begins with the first row: what a row means follows from all before it. */
+export type PolicyExportHeader = Pick<ExportHeader, "to">;
+
 /** One row of an export; `previous` is the hash of the row before it in the log. */
 interface ExportRow extends ChainRow {
   readonly previous: string;
 }
 
-const FORMAT = "signalbox.evidence.log.v1";
+/** The same of the policy log. */
+type PolicyExportRow = Omit<ExportRow, "kind" | "columns">;
+
+const EVIDENCE_FORMAT = "signalbox.evidence.log.v1";
+const POLICY_FORMAT = "signalbox.policies.log.v1";
 
 export function formatHeader({ from, to, workspace }: ExportHeader): string {
-  return JSON.stringify({ format: FORMAT, from: linkOf(from), to: linkOf(to), workspace });
+  return JSON.stringify({ format: EVIDENCE_FORMAT, from: linkOf(from), to: linkOf(to), workspace });
 }
 
-export const linkOf = ({ position, hash }: ChainLink): ChainLink => ({ position, hash });
+export function formatPolicyHeader({ to }: PolicyExportHeader): string {
+  return JSON.stringify({ format: POLICY_FORMAT, from: GENESIS, to: linkOf(to) });
+}
+
+const linkOf = ({ position, hash }: ChainLink): ChainLink => ({ position, hash });
 
 /** `null` for a line that is no header of this format. */
 export function readHeader(line: string): ExportHeader | null {
   const value = parse(line);
-  if (!isJsonObject(value) || value["format"] !== FORMAT) return null;
+  if (!isJsonObject(value) || value["format"] !== EVIDENCE_FORMAT) return null;
   const [from, to, workspace] = [readPosition(value["from"]), readPosition(value["to"]), value["workspace"]];
   if (from === null || to === null || (workspace !== null && typeof workspace !== "string")) return null;
   return { from, to, workspace };
 }
 
-export function readPosition(value: JsonValue | undefined): ChainLink | null {
+/** `null` for a line that is no header of this format. */
+export function readPolicyHeader(line: string): PolicyExportHeader | null {
+  const value = parse(line);
+  if (!isJsonObject(value) || value["format"] !== POLICY_FORMAT) return null;
+  const [from, to] = [readPosition(value["from"]), readPosition(value["to"])];
+  return from?.position === GENESIS.position && from.hash === GENESIS.hash && to !== null ? { to } : null;
+}
+
+function readPosition(value: JsonValue | undefined): ChainLink | null {
   if (!isJsonObject(value)) return null;
   const { position, hash } = value;
   return typeof position === "number" && typeof hash === "string" ? { position, hash } : null;
@@ -43,21 +62,39 @@ export function readPosition(value: JsonValue | undefined): ChainLink | null {
  * The record stands last and exactly as stored, so that the bytes that were hashed can be cut out of the line with any
  * tool; a JSON reader that writes it anew might change them.
  */
-export function formatRow({ previous, position, kind, hash, record }: ExportRow): string {
+export function formatRow({
+  previous,
+  position,
+  kind,
+  hash,
+  record,
+}: PolicyExportRow & { readonly kind: ChainKind | "policy" }): string {
   return `{"position":${position},"kind":"${kind}","previous":"${previous}","hash":"${hash}","record":${record}}`;
 }
 
-const ROW =
-  /^\{"position":([0-9]{1,15}),"kind":"(decision|outcome)","previous":"([0-9a-f]{64})","hash":"([0-9a-f]{64})","record":(.*)\}$/;
-
-/** `null` for a line that is no row of this format. */
-export function readRow(line: string): ExportRow | null {
-  const [, position, kind, previous, hash, record] = ROW.exec(line) ?? [];
-  if (position === undefined || previous === undefined || hash === undefined || record === undefined) return null;
-  return { position: Number(position), kind: kind === "decision" ? "decision" : "outcome", previous, hash, record };
+/** As an evidence row stands in its line, so that one verifier reads both. */
+export function formatPolicyRow(row: PolicyExportRow): string {
+  return formatRow({ ...row, kind: "policy" });
 }
 
-export function parse(line: string): unknown {
+const ROW =
+  /^\{"position":([0-9]{1,15}),"kind":"(decision|outcome|policy)","previous":"([0-9a-f]{64})","hash":"([0-9a-f]{64})","record":(.*)\}$/;
+
+/** `null` for a line that is no row of the evidence. */
+export function readRow(line: string): ExportRow | null {
+  const [, position, kind, previous, hash, record] = ROW.exec(line) ?? [];
+  if ((kind !== "decision" && kind !== "outcome") || previous === undefined || hash === undefined) return null;
+  return { position: Number(position), kind, previous, hash, record: record ?? "" };
+}
+
+/** `null` for a line that is no row of the policy log. */
+export function readPolicyRow(line: string): PolicyExportRow | null {
+  const [, position, kind, previous, hash, record] = ROW.exec(line) ?? [];
+  if (kind !== "policy" || previous === undefined || hash === undefined) return null;
+  return { position: Number(position), previous, hash, record: record ?? "" };
+}
+
+function parse(line: string): unknown {
   try {
     return parseJson(line);
   } catch {

@@ -2,7 +2,7 @@ import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../eviden
 import type { Runtime, RequestSizes } from "../http/runtime.ts";
 import { LIMIT_CODES } from "../limits/accounts.ts";
 import { NO_DECISION } from "../evidence/plain-record.ts";
-import { DuplicateDecisionError } from "../evidence/errors.ts";
+import { DuplicateDecisionError } from "../evidence/evidence-store.ts";
 import { isOperation, type Operation, MODEL_OPERATION_OF } from "../canon/operation.ts";
 import { hasReachedProvider } from "../canon/failure.ts";
 

@@ -1,9 +1,8 @@
 import type { KeyFetchFailure } from "../canon/key-fetch.ts";
-import type { EvidenceFault, EvidenceFaultCause } from "../evidence/fault.ts";
+import type { EvidenceFault, EvidenceFaultCause, EvidenceHealth } from "../evidence/evidence-store.ts";
 import { asIdentifier, type Identifier } from "../evidence/record.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
 import type { KeyChange } from "../keys/key-ring.ts";
-import type { EvidenceHealth } from "../evidence/evidence-store.ts";
 import type { JsonLog } from "../telemetry/json-log.ts";
 import { requestLog } from "../telemetry/request-log.ts";
 import type { PolicyDrift } from "./policies/slots.ts";

@@ -1,11 +1,11 @@
 import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../evidence/record.ts";
-import type { EvidenceHead } from "../evidence/evidence-log.ts";
-import type { EvidenceHealth } from "../evidence/evidence-store.ts";
 import {
+  type EvidenceHead,
   DuplicateDecisionError,
   EvidenceUnavailableError,
   type EvidenceUnavailableReason,
-} from "../evidence/errors.ts";
+  type EvidenceHealth,
+} from "../evidence/evidence-store.ts";
 import { CommitTimer } from "./commit-timer.ts";
 import { OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "./evidence-batch.ts";
 import { unknownOutcome } from "./stored-evidence.ts";

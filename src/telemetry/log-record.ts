@@ -2,7 +2,7 @@ import type { FailureKind } from "../canon/failure.ts";
 import type { KeyFetchFailure } from "../canon/key-fetch.ts";
 import type { PolicySlot } from "../canon/policy.ts";
 import type { DecisionRecord, Terminal, Identifier } from "../evidence/record.ts";
-import type { EvidenceFaultCause } from "../evidence/fault.ts";
+import type { EvidenceFaultCause } from "../evidence/evidence-store.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { foldedRefusals } from "../../src/server/evidence.ts";
 import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../../src/evidence/record.ts";
-import { DuplicateDecisionError, EvidenceUnavailableError } from "../../src/evidence/errors.ts";
+import { DuplicateDecisionError, EvidenceUnavailableError } from "../../src/evidence/evidence-store.ts";
 import { EvidenceQueue } from "../../src/store/evidence-queue.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { startTestServer } from "../support/server.ts";

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-
 import { parseServeOptions, readRetention } from "../../src/cli/serve/options.ts";
 import { startRetention } from "../../src/server/retention.ts";
-import type { Pruned } from "../../src/evidence/evidence-log.ts";
+import type { Pruned } from "../../src/evidence/evidence-store.ts";
 
 const DAY = 86_400_000;
 const HOUR = 3_600_000;

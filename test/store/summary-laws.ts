@@ -4,7 +4,7 @@ import { asIdentifier } from "../../src/evidence/record.ts";
 import { HOUR } from "../../src/governance/roll-up.ts";
 import { shadowCountReport } from "../../src/governance/shadow-report.ts";
 import { summarise, type Summary } from "../../src/governance/summarise.ts";
-import { DuplicateDecisionError } from "../../src/evidence/errors.ts";
+import { DuplicateDecisionError } from "../../src/evidence/evidence-store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { expectAgreement, groupingOf } from "../governance/agreement.ts";
 import { countAll, countShadowReport } from "../governance/brute-force.ts";

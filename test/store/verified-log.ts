@@ -1,5 +1,5 @@
 import { chainHash, GENESIS, type ChainLink } from "../../src/evidence/chain.ts";
-import type { EvidenceLog, LogRow } from "../../src/evidence/evidence-log.ts";
+import type { EvidenceLog, LogRow } from "../../src/evidence/evidence-store.ts";
 
 /** All rows of the log; throws where they are not chained to `from`, or to the beginning, without a gap. */
 export async function readVerifiedLog(log: EvidenceLog, from: ChainLink = GENESIS): Promise<LogRow[]> {

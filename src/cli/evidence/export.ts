@@ -1,6 +1,6 @@
 import { type JsonObject, type JsonValue, parseJsonObject } from "../../canon/json.ts";
 import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
-import type { EvidenceLog } from "../../evidence/evidence-log.ts";
+import type { EvidenceLog } from "../../evidence/evidence-store.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { formatHeader, formatRow, type ExportHeader } from "../../evidence/export-line.ts";
 import { startOf, walkLog } from "./verify.ts";

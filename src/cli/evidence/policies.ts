@@ -4,7 +4,7 @@ import {
   formatPolicyRow,
   readPolicyRow,
   type PolicyExportHeader,
-} from "../../evidence/policy-export-line.ts";
+} from "../../evidence/export-line.ts";
 import { describeContentFault, keptContentCause, type SpokenContent } from "../../lifecycle/verification/contents.ts";
 import { describePolicyLogFault, type PolicyLogFault } from "../../lifecycle/verification/causes.ts";
 import { PolicyLogVerifier } from "../../lifecycle/verify-log.ts";

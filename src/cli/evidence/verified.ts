@@ -1,6 +1,6 @@
 import type { ChainLink } from "../../evidence/chain.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { NotedHead } from "../../evidence/evidence-log.ts";
+import type { NotedHead } from "../../evidence/evidence-store.ts";
 import { EXIT, type CommandIo, UsageError } from "../terminal/command-io.ts";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";

@@ -6,7 +6,7 @@ import {
   GENESIS,
   type ChainRow,
 } from "../../evidence/chain.ts";
-import type { EvidenceAnchor, EvidenceLog } from "../../evidence/evidence-log.ts";
+import type { EvidenceAnchor, EvidenceLog } from "../../evidence/evidence-store.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { formatLink, describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";
 

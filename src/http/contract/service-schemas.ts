@@ -1,4 +1,4 @@
-import { EVIDENCE_FAULT_CAUSES } from "../../evidence/fault.ts";
+import { EVIDENCE_FAULT_CAUSES } from "../../evidence/evidence-store.ts";
 import { FAILURE_KINDS } from "../../canon/failure.ts";
 import { COUNT, TEXT, type ValueOf, complete, whole } from "../../canon/json/schema.ts";
 import { POLICY_REVISIONS, POLICY_SET } from "./answer-schemas.ts";

@@ -1,4 +1,4 @@
-import type { LogRow } from "../../evidence/evidence-log.ts";
+import type { LogRow } from "../../evidence/evidence-store.ts";
 import type { ScannedRow } from "../prune-scan.ts";
 import { FrameCursor } from "./frames.ts";
 import type { StoredBatch } from "./stored-batch.ts";

@@ -1,4 +1,4 @@
-import { LARGEST_LOG_PAGE, type EvidenceLog, type LogRow, type Pruned } from "../../evidence/evidence-log.ts";
+import { LARGEST_LOG_PAGE, type EvidenceLog, type LogRow, type Pruned } from "../../evidence/evidence-store.ts";
 import { PruneScan } from "../prune-scan.ts";
 import { logRows, scannedRows } from "../batch/decode.ts";
 import type { WorkerLink } from "./worker-link.ts";

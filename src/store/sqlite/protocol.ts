@@ -7,8 +7,13 @@ import type { PolicyLogRow } from "../../lifecycle/policy-log-store.ts";
 import type { StoredContent } from "../../canon/policy.ts";
 import type { PackedRows } from "./roll-up-pages.ts";
 import type { RollUpQuery } from "../../governance/increments.ts";
-import type { EvidenceAnchor, EvidenceHead, EvidenceProcess, NotedHead } from "../../evidence/evidence-log.ts";
-import type { EvidenceFault } from "../../evidence/fault.ts";
+import type {
+  EvidenceAnchor,
+  EvidenceHead,
+  EvidenceProcess,
+  NotedHead,
+  EvidenceFault,
+} from "../../evidence/evidence-store.ts";
 import type { ChainLink } from "../../evidence/chain.ts";
 import type { SessionReply, SessionRequest } from "./tables/session-table.ts";
 import type { KeyGrants, KeyPageQuery, KeyRecord, KeyUse } from "../../keys/key-store.ts";

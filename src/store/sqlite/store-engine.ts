@@ -18,7 +18,7 @@ import { Transaction } from "./tables/transaction.ts";
 import { describeFault, type StoreWatch } from "./watch/store-watch.ts";
 import { GENESIS } from "../../evidence/chain.ts";
 import type { RecordBatch } from "../batch/frames.ts";
-import type { EvidenceFault } from "../../evidence/fault.ts";
+import type { EvidenceFault } from "../../evidence/evidence-store.ts";
 
 /** How many decisions of dead processes are ended at a time: a few milliseconds of the worker. */
 const REAPED_AT_ONCE = 500;

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-
-import type { EvidenceFault } from "../../evidence/fault.ts";
+import type { EvidenceFault } from "../../evidence/evidence-store.ts";
 import type { KeyRecord } from "../../keys/key-store.ts";
 import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-errors.ts";
 import { StoreUnavailableError, type StoreFailure } from "../../canon/errors/store-unavailable.ts";

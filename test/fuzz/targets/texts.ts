@@ -1,18 +1,21 @@
+import fc from "fast-check";
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import fc from "fast-check";
 import { compileTable } from "../../../src/compile/compile-table.ts";
 import { parseJsonBytes, repeatsMember } from "../../../src/dialects/json-bytes.ts";
 import { readRetryAfter } from "../../../src/dispatch/provider-call.ts";
-import { formatHeader, formatRow, readHeader, readRow } from "../../../src/evidence/export-line.ts";
 import {
+  formatHeader,
+  formatRow,
+  readHeader,
+  readRow,
   formatPolicyHeader,
   formatPolicyRow,
   readPolicyHeader,
   readPolicyRow,
-} from "../../../src/evidence/policy-export-line.ts";
+} from "../../../src/evidence/export-line.ts";
 import { readGrouping } from "../../../src/governance/dimensions.ts";
 import { readWindow } from "../../../src/governance/window.ts";
 import { page } from "../../../src/http/control/catalogue-page.ts";

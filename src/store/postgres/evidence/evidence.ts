@@ -1,6 +1,5 @@
-import type { EvidenceHead } from "../../../evidence/evidence-log.ts";
+import type { EvidenceHead, EvidenceHealth, EvidenceStore } from "../../../evidence/evidence-store.ts";
 import { EvidenceQueue, type EvidenceLimits } from "../../evidence-queue.ts";
-import type { EvidenceHealth, EvidenceStore } from "../../../evidence/evidence-store.ts";
 import type { PostgresLink } from "../link.ts";
 import { postgresLog } from "./log.ts";
 import type { RollUpFolder } from "../roll-up-folder.ts";

@@ -4,7 +4,7 @@ import {
   type EvidenceHead,
   type EvidenceLog,
   type LogRow,
-} from "../../../evidence/evidence-log.ts";
+} from "../../../evidence/evidence-store.ts";
 import { refuseRange } from "../../evidence-range.ts";
 import { logRows, scannedRows } from "../../batch/decode.ts";
 import { PruneScan } from "../../prune-scan.ts";

@@ -1,7 +1,6 @@
 import { GENESIS } from "../../../evidence/chain.ts";
-import type { EvidenceFault } from "../../../evidence/fault.ts";
+import type { EvidenceFault, EvidenceHead } from "../../../evidence/evidence-store.ts";
 import type { DecisionFields, OutcomeFields } from "../../evidence-batch.ts";
-import type { EvidenceHead } from "../../../evidence/evidence-log.ts";
 import type { Appended } from "../../evidence-queue.ts";
 import { StoreUnavailableError } from "../../../canon/errors/store-unavailable.ts";
 import { StatementFailure, TRY_AGAIN } from "../failure.ts";

@@ -8,7 +8,7 @@ import type { BatchQuery } from "../protocol.ts";
 import type { StoredBatch } from "../../batch/stored-batch.ts";
 import type { BatchTable } from "./batch-table.ts";
 import type { LogState } from "./log-state.ts";
-import type { EvidenceProcess } from "../../../evidence/evidence-log.ts";
+import type { EvidenceProcess } from "../../../evidence/evidence-store.ts";
 import type { ProcessLease, ProcessTable } from "./process-lease.ts";
 import type { RollUpTable } from "./roll-up-table.ts";
 import type { Transaction } from "./transaction.ts";

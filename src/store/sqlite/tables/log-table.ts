@@ -1,6 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-
-import type { EvidenceAnchor } from "../../../evidence/evidence-log.ts";
+import type { EvidenceAnchor } from "../../../evidence/evidence-store.ts";
 import type { BatchTable } from "./batch-table.ts";
 import { readNumber, readText, type Row } from "../../rows/row.ts";
 import type { Transaction } from "./transaction.ts";

@@ -1,6 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-
-import { LOST_IS_LISTED, type EvidenceProcess } from "../../../evidence/evidence-log.ts";
+import { LOST_IS_LISTED, type EvidenceProcess } from "../../../evidence/evidence-store.ts";
 import { readNumber, readNumberOrNull, type Row } from "../../rows/row.ts";
 
 /** How often a process says that it still runs, milliseconds. */

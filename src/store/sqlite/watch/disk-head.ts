@@ -1,7 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
-
 import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
-import type { EvidenceFaultCause } from "../../../evidence/fault.ts";
+import type { EvidenceFaultCause } from "../../../evidence/evidence-store.ts";
 import { decompressedRecords } from "../../batch/compression.ts";
 import { FrameCursor } from "../../batch/frames.ts";
 import { readBytes, readNumber, readText, type Row } from "../../rows/row.ts";

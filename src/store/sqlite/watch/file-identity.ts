@@ -1,6 +1,5 @@
 import { statSync, type BigIntStats } from "node:fs";
-
-import type { EvidenceFaultCause } from "../../../evidence/fault.ts";
+import type { EvidenceFaultCause } from "../../../evidence/evidence-store.ts";
 
 /**
  * Whether a path still leads to the file that is open. SQLite goes on writing to a file that has lost its name, and what

@@ -1,10 +1,8 @@
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-
 import type { ChainLink } from "../../../evidence/chain.ts";
-import type { EvidenceFault, EvidenceFaultCause } from "../../../evidence/fault.ts";
-import type { NotedHead } from "../../../evidence/evidence-log.ts";
+import type { EvidenceFault, EvidenceFaultCause, NotedHead } from "../../../evidence/evidence-store.ts";
 import { DiskHead } from "./disk-head.ts";
 import { FileIdentity } from "./file-identity.ts";
 import { MainFile } from "./main-file.ts";
