@@ -58,7 +58,7 @@ const WORDS: readonly PrivateWord[] = [
     write: "value, enum value, name, code, text",
     exceptions: [
       { path: REPORT, line: CODE, why: "member `words` of reports" },
-      { path: /^src\/http\/contract\/policies\/policy-answers\.ts$/, line: /"words"/, why: "the same" },
+      { path: /^src\/http\/contract\/policy-answers\.ts$/, line: /"words"/, why: "the same" },
       { path: /^src\/cli\/policy\/lifecycle\/promotion-report\.ts$/, line: /"words"/, why: "the same" },
       { path: /^src\/policy\/kept-content\.ts$/, line: CODE, why: "member of contents that the store keeps" },
       { path: /^src\/policy\//, line: /words\.go/, why: "name of a file" },
