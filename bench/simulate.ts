@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { compileConfiguration } from "../src/compile/compile.ts";
 import type { ConfigurationFiles } from "../src/compile/load.ts";
-import { parseAssertions } from "../src/simulate/assertions/file/parse.ts";
+import { parseAssertions } from "../src/simulate/assertions/parse.ts";
 import type { HeldFile, Side } from "../src/simulate/request.ts";
 import { runSimulation } from "../src/simulate/run-simulation.ts";
 import { scaleConfiguration, type ConfigurationChange } from "./scale-configuration.ts";

@@ -125,7 +125,7 @@ describe("the shape of the house", () => {
     const ownTexts = [
       "src/canon/json.ts",
       // A script of the page; objects whose names are ours; a string; numbers.
-      "src/cli/simulate/formats/html/page/control-script.ts",
+      "src/cli/simulate/formats/html/script.ts",
       "src/cli/explain/sample-json.ts",
       "src/cli/policy/testing/watched-sources.ts",
       "src/dispatch/credentials/google-headers.ts",

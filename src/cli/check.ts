@@ -5,7 +5,7 @@ import { type CompiledConfiguration, compileConfiguration } from "../compile/com
 import { allSources, type ConfigurationFiles, loadAssertions, loadConfiguration } from "../compile/load.ts";
 import { finding } from "../policy/codes.ts";
 import { EVALUATION_FUEL } from "../policy/evaluator.ts";
-import { parseAssertions } from "../simulate/assertions/file/parse.ts";
+import { parseAssertions } from "../simulate/assertions/parse.ts";
 import { formatPreset, resolvedPresets } from "../compile/presets/resolved.ts";
 import { evaluationCosts } from "../simulate/evaluation-costs.ts";
 import { explainCode, formatCode, unknownCode } from "./codes/explained-codes.ts";

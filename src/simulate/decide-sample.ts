@@ -3,7 +3,7 @@ import type { Identity } from "../canon/identity.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicySet, type PolicyTime } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { decide, type Question } from "../decide/decide.ts";
-import { namedProviders } from "./renames/former-providers.ts";
+import { namedProviders } from "./renamed-table.ts";
 import type { Outcome, PlannedEndpoint, SampleRequest } from "./sample-request.ts";
 
 /** The identity of a sample's key. No decision depends on the members that are made up here. */

@@ -1,7 +1,6 @@
 import { causesOf } from "./causes/causes.ts";
-import { judgeCases } from "./assertions/cases.ts";
+import { judgeCases, assertionResults, assertionsReport, type ExplainArguments } from "./assertions/results.ts";
 import { coverageResults, withFailuresOfBase } from "./assertions/coverage.ts";
-import { assertionResults, assertionsReport, type ExplainArguments } from "./assertions/results.ts";
 import { mergeTallies } from "./assertions/run.ts";
 import { EvidenceTally } from "./evidence/evidence-tally.ts";
 import { readEvidence } from "./evidence/read-evidence.ts";
@@ -11,13 +10,12 @@ import type { JobInput } from "./jobs/job-input.ts";
 import { decideJobs, type DecidedJobs } from "./jobs/decide-jobs.ts";
 import { latentChanges, type RuleLocation } from "./latent/latent-changes.ts";
 import { JobRunner } from "./jobs/job-runner.ts";
-import { renamedSides } from "./renames/renames.ts";
+import { renamedSides } from "./renames.ts";
 import { comparisonReport, type ComparisonContext } from "./report/comparison-report.ts";
 import { dimensionReports } from "./report/dimension-report.ts";
 import { coverageFacts, unusedRuleFindings } from "./report/unused-findings.ts";
 import type { ChangedEntry } from "./report/cause-report.ts";
-import type { AssertionsReport, SettingChange, SimulationReport } from "./report/report.ts";
-import { promotedPolicies, sideReport } from "./report/side-report.ts";
+import type { AssertionsReport, SettingChange, SimulationReport, PolicyReport, SideReport } from "./report/report.ts";
 import { changedSettings } from "./settings/changed-settings.ts";
 import { hostOf } from "./compare/change-kinds.ts";
 import type { ReportedSide, RunSimulation, Side, SimulationRequest, SimulationWatch } from "./request.ts";
@@ -245,4 +243,31 @@ function overlayEntry({ path, before, after, where }: SettingChange): ChangedEnt
 
 function hostIn({ table: { providers } }: ReportedSide): (provider: string) => string {
   return (provider) => hostOf(rowOf(providers, provider)?.baseUrl ?? "");
+}
+
+function sideReport(
+  { name, commit, table, warnings }: ReportedSide,
+  { contents }: CompiledSide,
+  side: PolicyReport["from"],
+): SideReport {
+  return {
+    name,
+    commit,
+    table_revision: table.revision,
+    policies: contents.map(({ contract: { id }, digest, slot, rules, isKept }) => ({
+      id,
+      digest,
+      slot,
+      content: rules === null ? "removal" : "rules",
+      from: isKept ? "base" : side,
+    })),
+    warnings,
+  };
+}
+
+/** Policies that count as promoted in head: the requested ones, or all candidates of either side. Sorted. */
+function promotedPolicies(base: SideReport, head: SideReport, requested: readonly string[] | null): readonly string[] {
+  if (requested !== null) return requested.toSorted();
+  const candidates = [...base.policies, ...head.policies].filter(({ slot }) => slot === "candidate");
+  return [...new Set(candidates.map(({ id }) => id))].toSorted();
 }

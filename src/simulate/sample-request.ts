@@ -6,7 +6,7 @@ import type { PolicyTime } from "../canon/policy.ts";
 import type { ProviderPreferences } from "../canon/preferences.ts";
 import type { Balance } from "../canon/table.ts";
 import type { ChangeKind } from "./change-kind.ts";
-import { PLAIN_SCALARS, type Scalars } from "./request-scalars.ts";
+import { PLAIN_SCALARS, type Scalars, perScalar } from "./request-scalars.ts";
 
 /** One request with every member that a decision can depend on: the sample of a class, which a reader can try again. Plain JSON. */
 export interface SampleRequest extends Scalars {
@@ -141,4 +141,18 @@ export function isNarrowed(preferences: ProviderPreferences | null): boolean {
 export function choosesOne(preferences: ProviderPreferences | null): boolean {
   const { order, sort, allow_fallbacks: mayFallBack } = preferences ?? {};
   return mayFallBack === false && (order !== undefined || sort !== undefined);
+}
+
+/** How many conditions a request has beyond what every caller sends: preferences, needs, labels, sizes. 0: a plain request. */
+export function conditionCount(sample: SampleRequest): number {
+  const { preferences, needs, features, signatureFamilies, key } = sample;
+  const sizes = perScalar((member) => (sample[member] === PLAIN_SAMPLE[member] ? 0 : 1));
+  return (
+    Object.values(preferences ?? {}).filter((value) => value !== undefined).length +
+    needs.length +
+    features.length +
+    signatureFamilies.length +
+    key.labels.length +
+    sizes.reduce<number>((sum, each) => sum + each, 0)
+  );
 }

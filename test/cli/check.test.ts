@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { check } from "../../src/cli/check.ts";
-import { ASSERTION_CODES } from "../../src/simulate/assertions/file/codes.ts";
+import { ASSERTION_CODES } from "../../src/simulate/assertions/codes.ts";
 import { CLEAN } from "../compile/base.ts";
 import { TEST_CACHE_FOLDER } from "../support/cache.ts";
 import { gatePolicy } from "./policy-folder.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";
 import { POLICY_CODES } from "../../src/policy/codes.ts";
-import { ASSERTION_CODES } from "../../src/simulate/assertions/file/codes.ts";
+import { ASSERTION_CODES } from "../../src/simulate/assertions/codes.ts";
 import { withNavigationOf } from "../../tools/generate/navigation.ts";
 import { presetsPage } from "../../tools/generate/presets-page.ts";
 import { configurationReference, diagnosticsReference } from "../../tools/generate/reference.ts";

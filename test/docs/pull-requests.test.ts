@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import { explainRequest } from "../../src/cli/explain/explain.ts";
 import { simulate } from "../../src/cli/simulate/simulate.ts";
-import { explainCommand } from "../../src/simulate/explain/explain-command.ts";
+import { explainCommand } from "../../src/simulate/explain/explain-arguments.ts";
 import type { ChangeGroup, SimulationReport } from "../../src/simulate/report/report.ts";
 import { resultOf, said } from "../cli/simulate/explained.ts";
 import { GIT_ENVIRONMENT, git, temporaryFolder } from "../cli/simulate/repository.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { costliestPolicy, widestRoute } from "../../src/simulate/jobs/costliest-policy.ts";
+import { costliestPolicy, widestRoute } from "../../src/simulate/jobs/decide-jobs.ts";
 import { compiledSides } from "../../src/simulate/side-contents.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
 import { policySource } from "../policy/samples.ts";

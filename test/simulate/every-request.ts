@@ -19,7 +19,7 @@ import { PLAIN_SCALARS, perScalar, type Scalars } from "../../src/simulate/reque
 import { compiledSides, type CompiledTree } from "../../src/simulate/side-contents.ts";
 import { SideDecider, type SideOutcomes } from "../../src/simulate/side-decider.ts";
 import { JobSpace } from "../../src/simulate/space/job-space.ts";
-import { comparedRequest } from "../../src/simulate/space/compared-request.ts";
+import { comparedRequest } from "../../src/simulate/space/viewed-preferences.ts";
 import { preferredSide } from "../../src/simulate/space/side-state.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
 import type { OperationUniverse, Universe } from "../../src/simulate/space/universe.ts";

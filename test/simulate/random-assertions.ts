@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { Assertion, Demand } from "../../src/simulate/assertions/assertion.ts";
-import type { RequestSelector } from "../../src/simulate/assertions/file/schema-selectors.ts";
+import type { RequestSelector } from "../../src/simulate/assertions/schema-selectors.ts";
 
 const some = <Word>(words: readonly Word[]): fc.Arbitrary<readonly Word[]> => fc.subarray([...words], { minLength: 1 });
 

@@ -38,7 +38,7 @@ describe("schemas that are compiled when they are first needed", () => {
       "src/policy/contract/contract.ts",
       "src/policy/kept-content.ts",
       "src/policy/toolchain/artefact.ts",
-      "src/simulate/assertions/file/parse.ts",
+      "src/simulate/assertions/parse.ts",
     ]);
   });
 });

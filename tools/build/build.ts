@@ -20,7 +20,7 @@ const ENTRIES = [
   "src/policy/toolchain/worker.ts",
   "src/server/workers/worker-main.ts",
   "src/simulate/jobs/worker.ts",
-  "src/simulate/promotion/worker.ts",
+  "src/simulate/promotion-worker.ts",
   "src/store/sqlite/worker.ts",
   "mock/endpoints.ts",
   "mock/server.ts",

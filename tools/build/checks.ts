@@ -6,7 +6,7 @@ import { bodyCheck } from "../../src/http/validate-body.ts";
 import { CONTRACT_CHECK } from "../../src/policy/contract/contract.ts";
 import { DESCRIPTION_CHECK } from "../../src/policy/kept-content.ts";
 import { MANIFEST_CHECK } from "../../src/policy/toolchain/artefact.ts";
-import { ASSERTIONS_CHECK } from "../../src/simulate/assertions/file/parse.ts";
+import { ASSERTIONS_CHECK } from "../../src/simulate/assertions/parse.ts";
 import { compilerOf, type ValidatorOptions } from "../../src/validation/validator.ts";
 
 /** The bodies of requests, by endpoint. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { rolldown } from "rolldown";
-import { DARK, LIGHT, paletteStyle } from "../../src/cli/simulate/formats/html/page/palette.ts";
+import { DARK, LIGHT, paletteStyle } from "../../src/cli/simulate/formats/html/style.ts";
 import { BUNDLED, packageOf } from "../build/bundled.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");

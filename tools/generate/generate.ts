@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { routesSchema } from "../../src/compile/routes-schema.ts";
 import { DIALECTS } from "../../src/dialects/table.ts";
 import { POLICY_INPUT_SCHEMA } from "../../src/policy/input-schema.ts";
-import { ASSERTIONS_SCHEMA } from "../../src/simulate/assertions/file/schema.ts";
+import { ASSERTIONS_SCHEMA } from "../../src/simulate/assertions/schema.ts";
 import { overlaySchema, partSchema } from "./further-schemas.ts";
 import { withNavigationOf } from "./navigation.ts";
 import { presetsPage } from "./presets-page.ts";

@@ -3,7 +3,7 @@ import type { DialectFacts } from "../../src/dialects/dialect-facts.ts";
 import { FILES } from "./several-files.ts";
 import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";
 import { POLICY_CODES } from "../../src/policy/codes.ts";
-import { ASSERTION_CODES } from "../../src/simulate/assertions/file/codes.ts";
+import { ASSERTION_CODES } from "../../src/simulate/assertions/codes.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -15,7 +15,7 @@ export function diagnosticsReference(): string {
   const own = Object.entries(ASSERTION_CODES).filter(([code]) => !Object.hasOwn(ROUTE_CODES, code));
   return `# Findings of signalbox check
 
-Written by \`npm run generate\` from \`src/compile/findings/codes.ts\`, \`src/policy/codes.ts\` and \`src/simulate/assertions/file/codes.ts\`; do not edit.
+Written by \`npm run generate\` from \`src/compile/findings/codes.ts\`, \`src/policy/codes.ts\` and \`src/simulate/assertions/codes.ts\`; do not edit.
 \`signalbox check --explain CODE\` explains each code with an example. Codes are not renamed.
 
 \`signalbox check\` and every start report all findings at once, sorted by file and line.

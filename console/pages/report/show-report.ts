@@ -1,5 +1,5 @@
 import { modelOf } from "../../../src/cli/simulate/formats/model.ts";
-import { PAGE_STYLE } from "../../../src/cli/simulate/formats/html/page/style.ts";
+import { PAGE_STYLE } from "../../../src/cli/simulate/formats/html/style.ts";
 import { reportMarkup } from "../../../src/cli/simulate/formats/html/report-markup.ts";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import { isObject } from "../../api/client.ts";

@@ -1,7 +1,7 @@
 import { ROUTE_CODES } from "../../compile/findings/codes.ts";
 import { suggest } from "../../compile/findings/suggest.ts";
 import { POLICY_CODES } from "../../policy/codes.ts";
-import { ASSERTION_CODES } from "../../simulate/assertions/file/codes.ts";
+import { ASSERTION_CODES } from "../../simulate/assertions/codes.ts";
 import { ERROR_GROUPS } from "../../canon/errors/coded-error.ts";
 import { EVALUATION_INDETERMINATE, REASONS } from "../../canon/reasons.ts";
 import { UPSTREAM_CODES, type AnswerCode } from "./upstream-codes.ts";

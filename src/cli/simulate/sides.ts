@@ -6,13 +6,18 @@ import { directoryTree, UNREAD_SENTENCES, type FileTree } from "../../compile/fi
 import { environmentsOf } from "../../compile/files/includes.ts";
 import { loadFromTree, type ConfigurationFiles } from "../../compile/load.ts";
 import { policyDirectory } from "../../compile/policy-directory.ts";
-import type { Promotion, Side } from "../../simulate/request.ts";
+import type { Promotion, Side, SimulationRequest } from "../../simulate/request.ts";
 import type { CompiledSide } from "../../simulate/side-contents.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { printable } from "../terminal/printing.ts";
 import type { SimulateOptions, TreeOption } from "./options.ts";
-import { openRepository } from "./trees/repository.ts";
+import { openRepository } from "./repository.ts";
 import type { OfSides } from "../../simulate/sample-request.ts";
+import { parseAssertions } from "../../simulate/assertions/parse.ts";
+import { renamesOf } from "../../simulate/renames.ts";
+import type { ChangedEntry } from "../../simulate/report/cause-report.ts";
+import type { SettingChange } from "../../simulate/report/report.ts";
+import { changedAssertions } from "../../simulate/settings/changed-assertions.ts";
 
 /** A tree that is there, not compiled yet. */
 export interface SideTree {
@@ -105,7 +110,7 @@ export async function hasOverlay(tree: SideTree, config: string, environment: st
  * @param absence whether a file that was named may be absent too: base need not have what head begins with.
  * @throws {CommandError} where the file cannot be read.
  */
-export async function readAssertions(
+async function readAssertions(
   tree: SideTree,
   files: ConfigurationFiles,
   requested: string | null,
@@ -153,4 +158,60 @@ export function checkPromotions(head: CompiledSide, promotions: readonly Promoti
 /** As messages print it: with `/`, and the same for both sides, so that a report does not depend on where a side was read from. */
 export function shownIn(path: string): string {
   return posix.normalize(path.split(sep).join("/"));
+}
+
+/** What head is held against. */
+interface HeldAssertions {
+  readonly assertions: SimulationRequest["assertions"];
+  /** Of the file that is held; with errors nothing is compared. */
+  readonly diagnostics: readonly Diagnostic[];
+  readonly source: Source | null;
+  readonly failed: boolean;
+}
+
+/**
+ * Head's assertions; base's where head has none any more, so that a change cannot remove the assertion that would fail it. What head
+ * has changed of them is listed.
+ *
+ * @param requested `--assertions`.
+ * @throws {CommandError} where a file cannot be read.
+ */
+export async function heldAssertions(
+  trees: OfSides<SideTree>,
+  base: Side,
+  head: Side,
+  requested: string | null,
+): Promise<HeldAssertions> {
+  const own = await readAssertions(trees.head, head.files, requested);
+  const before = await readAssertions(trees.base, base.files, requested, "may be absent");
+  const source = own ?? before;
+  if (source === null) return { assertions: null, diagnostics: [], source, failed: false };
+  const { assertions, diagnostics } = parseAssertions(source, sidesOf(base, head));
+  if (assertions === null) return { assertions: null, diagnostics, source, failed: true };
+  const changes = changedAssertions(
+    // Base's own file may have errors; that it differs is known.
+    before === null ? null : { source: before, assertions: parseAssertions(before, sidesOf(base, base)).assertions },
+    own === null ? null : { source: own, assertions },
+    renamesOf(base.table, head.table),
+  );
+  // What follows a renamed row is part of the rename; another name for an assertion is not.
+  const shown = changes.filter(({ effect, path }) => effect !== "renamed" || path.endsWith(".id"));
+  return {
+    assertions: { file: source.path, assertions, changes, entries: shown.map(entryOf) },
+    diagnostics,
+    source,
+    failed: false,
+  };
+}
+
+/** Names in the file may be of either side: an assertion may keep out what base had. */
+function sidesOf(base: Side, head: Side) {
+  const side = ({ table, policies }: Side) => ({ table, contracts: policies.policies.map(({ contract }) => contract) });
+  return { base: side(base), head: side(head) };
+}
+
+function entryOf({ path, before, after, where }: SettingChange): ChangedEntry {
+  const subject = path.split(".")[1] ?? path;
+  const change = before === null ? "added" : after === null ? "removed" : "changed";
+  return { path, kind: "assertion", subject, change, before, after, place: where };
 }

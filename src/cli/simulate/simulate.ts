@@ -13,14 +13,8 @@ import { stopRequested } from "../terminal/process.ts";
 import { printable } from "../terminal/printing.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
 import { runCommand } from "../terminal/run.ts";
-import { heldAssertions } from "./assertions.ts";
-import { exitCodeOf, SIMULATE_EXIT } from "./exit-code.ts";
-import { verdictOf } from "./gates.ts";
-import { simulateHelp } from "./help.ts";
-import { readSimulateOptions, type SimulateOptions } from "./options.ts";
-import { checkOutputs, writeOutputs } from "./outputs.ts";
-import { progressLine } from "./progress-line.ts";
 import {
+  heldAssertions,
   checkPromotions,
   compileSide,
   hasOverlay,
@@ -29,6 +23,11 @@ import {
   type SideTree,
   shownIn,
 } from "./sides.ts";
+import { exitCodeOf, SIMULATE_EXIT, verdictOf } from "./exit-code.ts";
+import { simulateHelp } from "./help.ts";
+import { readSimulateOptions, type SimulateOptions } from "./options.ts";
+import { checkOutputs, writeOutputs } from "./outputs.ts";
+import { progressLine } from "./progress-line.ts";
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import { environmentsOf } from "../../compile/files/includes.ts";

@@ -1,4 +1,4 @@
-import type { SeenUsage } from "../../simulate/report/seen-usage.ts";
+import type { SeenUsage } from "../../simulate/evidence/seen-usage.ts";
 
 /** Whole numbers with thousands apart: `1,926,400`. */
 export function numberText(amount: number | string): string {

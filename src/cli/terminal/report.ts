@@ -5,7 +5,7 @@ import { printable, jsonText, amountOf } from "./printing.ts";
 import { formatSarifLog } from "./sarif.ts";
 import { formatAnnotation } from "./workflow-command.ts";
 import { isRouteCode, ROUTE_CODES } from "../../compile/findings/codes.ts";
-import { ASSERTION_CODES, isAssertionCode } from "../../simulate/assertions/file/codes.ts";
+import { ASSERTION_CODES, isAssertionCode } from "../../simulate/assertions/codes.ts";
 import { painter } from "./layout.ts";
 
 /** How findings can be printed. */

@@ -14,8 +14,7 @@ import type { DecisionRecord, AttemptRecord, OutcomeRecord } from "../../evidenc
 import { readEvidenceSample, type EvidenceSample } from "../../simulate/evidence/evidence-sample.ts";
 import { explain } from "../../simulate/explain/explanation.ts";
 import { sampleQuestionOf } from "../../simulate/decide-sample.ts";
-import { explainArguments } from "../../simulate/explain/explain-arguments.ts";
-import { explainCommand } from "../../simulate/explain/explain-command.ts";
+import { explainArguments, explainCommand } from "../../simulate/explain/explain-arguments.ts";
 
 const ID = /^(?:req|dec)_([0-9a-f]{32})$/;
 

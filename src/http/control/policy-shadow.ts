@@ -6,7 +6,7 @@ import {
   type ExampleLog,
   type LookedAt,
   type ExampleGroup,
-} from "../../simulate/examples/find-examples.ts";
+} from "../../simulate/evidence/find-examples.ts";
 import { summaryBusy, summaryUnavailable, type SummaryTurns } from "./governance-summary.ts";
 import { asIdentifier, type Identifier } from "../../evidence/record.ts";
 

@@ -5,8 +5,8 @@ import type { PolicyAdministration } from "../../http/control/policies/administr
 import { contentOf, type PolicyStates } from "../../lifecycle/policy-states.ts";
 import type { RecompiledContent } from "../../policy/recompile.ts";
 import { KeptContentError } from "../../policy/kept-content.ts";
-import type { PromotionSimulator } from "../../simulate/promotion/promotion-simulator.ts";
-import type { PromotionInput } from "../../simulate/promotion/simulate-promotion.ts";
+import type { PromotionSimulator } from "../../simulate/promotion-simulator.ts";
+import type { PromotionInput } from "../../simulate/simulate-promotion.ts";
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import type { Ground } from "../snapshots.ts";
 import type { KeptModules } from "./kept-modules.ts";

@@ -6,7 +6,7 @@ import { compileConfiguration } from "../../compile/compile.ts";
 import { compileOnThread } from "../../compile/compile-on-thread.ts";
 import { policySetId } from "../../policy/digest.ts";
 import { SuspendedCandidates } from "../../policy/modules/suspended-candidates.ts";
-import { PromotionSimulator } from "../../simulate/promotion/promotion-simulator.ts";
+import { PromotionSimulator } from "../../simulate/promotion-simulator.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import { readGround, snapshotOf, type BuiltSnapshot, type Ground, type SnapshotSupply } from "../snapshots.ts";
 import { driftsOf, type PolicyDrift, assembleSlots, ContentUnusableError, keptContent, slotsOf } from "./slots.ts";

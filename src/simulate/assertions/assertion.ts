@@ -2,8 +2,8 @@ import type { PolicyContract } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { ChangeKind } from "../change-kind.ts";
 import type { SampleRequest, View } from "../sample-request.ts";
-import type { EndpointSelector, RequestSelector } from "./file/schema-selectors.ts";
-import type { CaseExpectation, DecisionCondition, DecisionDemand, Waiver } from "./file/schema.ts";
+import type { EndpointSelector, RequestSelector } from "./schema-selectors.ts";
+import type { CaseExpectation, DecisionCondition, DecisionDemand, Waiver } from "./schema.ts";
 import type { SourceLocation } from "../report/location.ts";
 
 /** The tables and contracts in which the names of an assertions file are looked up. */
@@ -66,4 +66,12 @@ export interface Assertions {
   /** In the order of the file. */
   readonly assertions: readonly Assertion[];
   readonly coverage: CoverageDemand;
+}
+
+/** Milliseconds since the epoch at which a day (UTC) has ended; `null` for a day that there is not. */
+export function lastMoment(day: string): number | null {
+  const midnight = Date.parse(`${day}T00:00:00.000Z`);
+  // `2026-02-30` would be read as the second of March by some engines.
+  if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== day) return null;
+  return midnight + 86_400_000;
 }

@@ -1,7 +1,7 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { NARROWED, type Distinctions, type OfSides } from "../sample-request.ts";
 import type { Assertion } from "./assertion.ts";
-import type { EndpointSelector, RequestSelector } from "./file/schema-selectors.ts";
+import type { EndpointSelector, RequestSelector } from "./schema-selectors.ts";
 import { conditionsOf } from "./select.ts";
 import { rowOf } from "../table-rows.ts";
 

@@ -2,8 +2,8 @@ import type { RoutingTable } from "../../canon/table.ts";
 import { destinationsOf, type Destinations } from "../compare/change-kinds.ts";
 import type { OfSides, Outcome, OutcomeDenial, OutcomePair, PlannedEndpoint } from "../sample-request.ts";
 import type { Demand } from "./assertion.ts";
-import type { DenialSelector, EndpointSelector } from "./file/schema-selectors.ts";
-import type { DecisionCondition, DecisionDemand } from "./file/schema.ts";
+import type { DenialSelector, EndpointSelector } from "./schema-selectors.ts";
+import type { DecisionCondition, DecisionDemand } from "./schema.ts";
 import { endpointTest } from "./select.ts";
 
 /** The result of an assertion for one view of one class. */

@@ -7,9 +7,9 @@ import {
   type SampleRequest,
   type OfSides,
 } from "../sample-request.ts";
-import type { Aspect } from "../space/approval-starts.ts";
+import type { Aspect } from "../space/approval-state.ts";
 import type { Assertion } from "./assertion.ts";
-import type { EndpointSelector, RequestSelector, SetCondition } from "./file/schema-selectors.ts";
+import type { EndpointSelector, RequestSelector, SetCondition } from "./schema-selectors.ts";
 import { routeName, rowOf } from "../table-rows.ts";
 
 type Test<Value> = (value: Value) => boolean;

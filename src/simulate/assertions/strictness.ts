@@ -1,6 +1,6 @@
 import type { Assertion, Demand, SampleCase } from "./assertion.ts";
-import type { DenialSelector, EndpointSelector, RequestSelector, SetCondition } from "./file/schema-selectors.ts";
-import type { CaseExpectation, DecisionCondition, DecisionDemand } from "./file/schema.ts";
+import type { DenialSelector, EndpointSelector, RequestSelector, SetCondition } from "./schema-selectors.ts";
+import type { CaseExpectation, DecisionCondition, DecisionDemand } from "./schema.ts";
 import { canonicalJson } from "../../canon/json.ts";
 
 /**

@@ -1,20 +1,11 @@
 import type { ChangeGroup } from "../report/report.ts";
-import type { SampleRequest, View, OfSides } from "../sample-request.ts";
-import type { DecidingSide } from "./side-variants.ts";
+import type { SampleRequest, View } from "../sample-request.ts";
+import type { Variants } from "./unit-variants.ts";
 
 /** A group under the view in which it was found. */
 export interface ViewedGroup {
   readonly group: ChangeGroup;
   readonly view: View;
-}
-
-/** Base and head, and each of them with one unit as the other side has it; `null` where that does not compile. */
-export interface Variants extends OfSides<DecidingSide> {
-  readonly undone: readonly (DecidingSide | null)[];
-  /** Whether a unit is a row's other name and nothing else. */
-  readonly isRename: (unit: number) => boolean;
-  /** Base with one unit as head has it, made when it is needed. */
-  readonly done: (unit: number) => Promise<DecidingSide | null>;
 }
 
 /** Decisions for the search of causes. A reader waits for them, and the first examples of a group nearly always show its causes. */

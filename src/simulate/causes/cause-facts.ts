@@ -2,9 +2,8 @@ import type { RoutingTable } from "../../canon/table.ts";
 import type { CandidateReport, ChangeGroup } from "../report/report.ts";
 import type { CauseReport, ChangedEntry, DestinationReport, Rename } from "../report/cause-report.ts";
 import type { CompiledSides } from "../side-contents.ts";
-import { conditionCount } from "./plain-requests.ts";
+import { conditionCount, OTHER_SIDE, type SideName } from "../sample-request.ts";
 import { rowOf } from "../table-rows.ts";
-import { OTHER_SIDE, type SideName } from "../sample-request.ts";
 
 /** The facts of the tables that a reader needs to judge a cause. */
 export function causeFacts(

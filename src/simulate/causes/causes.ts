@@ -5,16 +5,16 @@ import { CHANGES } from "../change-kind.ts";
 import type { ReportedSide } from "../request.ts";
 import type { CompiledSides } from "../side-contents.ts";
 import { attribute, type ViewedGroup } from "./attribute.ts";
-import type { FoundRename } from "../renames/renames.ts";
+import type { FoundRename } from "../renames.ts";
 import { treeEntries } from "./changed-entries.ts";
 import { treeOf } from "./config-tree.ts";
 import { changedUnits, needs, type ChangedUnit } from "./changed-units.ts";
 import { policyEntries } from "./policy-entries.ts";
-import { exceptionsOf } from "./exceptions.ts";
 import { causeFacts, differsByName } from "./cause-facts.ts";
 import { renamedRows } from "./renames.ts";
-import { variantsOf } from "./unit-variants.ts";
-import type { OfSides } from "../sample-request.ts";
+import { variantsOf, type DecidingSide } from "./unit-variants.ts";
+import { type OfSides, conditionCount } from "../sample-request.ts";
+import type { ProviderPreferences } from "../../canon/preferences.ts";
 
 /** What the causes of changes are looked for in. */
 interface CauseQuestion extends OfSides<ReportedSide> {
@@ -157,4 +157,24 @@ function rankOf({ groups, promoted_groups: more }: CauseReport, { declared, prom
     .filter(({ id }) => own.has(id))
     .flatMap(({ words }) => words.map((kind) => CHANGES[kind].rank));
   return Math.min(...ranks, Number.MAX_SAFE_INTEGER);
+}
+
+/**
+ * The preferences with which requests are still served whose plain form head denies and base serves: a reader who sees "refused" has to know which callers
+ * it does not refuse. Each preference is decided alone, on head.
+ */
+function exceptionsOf(groups: readonly ViewedGroup[], head: DecidingSide): CauseReport["exceptions"] {
+  return groups.flatMap(({ group, view }) => {
+    const { id, example, base } = group;
+    if (group.head.denial === null || base.denial !== null || conditionCount(example) > 0) return [];
+    const providers = [...new Set(base.plan.map(({ provider }) => provider))];
+    const single: readonly ProviderPreferences[] = [
+      { zdr: true },
+      { allow_fallbacks: false },
+      // With one provider, its name leaves what is there already.
+      ...(providers.length < 2 ? [] : providers.map((name) => ({ only: [name] }))),
+    ];
+    const preferences = single.filter((each) => head.serves({ ...example, preferences: each }, view));
+    return preferences.length === 0 ? [] : [{ group: id, preferences }];
+  });
 }

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../canon/json.ts";
 import type { ConfigNode } from "../../compile/authored/tree.ts";
-import { ROW_KINDS } from "../renames/renamed-table.ts";
+import { ROW_KINDS } from "../renamed-table.ts";
 import type { ChangedEntry } from "../report/cause-report.ts";
 import type { OfSides } from "../sample-request.ts";
 import { rowOf } from "../table-rows.ts";

@@ -1,6 +1,5 @@
-import type { ChangedEntry } from "../report/cause-report.ts";
-import type { Rename } from "../report/cause-report.ts";
-import type { RowRename } from "../renames/renamed-table.ts";
+import type { ChangedEntry, Rename } from "../report/cause-report.ts";
+import type { RowRename } from "../renamed-table.ts";
 import type { TreeEntry } from "./changed-entries.ts";
 import { mentions, type RenamedRow } from "./renames.ts";
 

@@ -1,11 +1,10 @@
 import { canonicalJson, isJsonObject, type JsonValue } from "../../canon/json.ts";
 import type { ConfigNode } from "../../compile/authored/tree.ts";
-import { RENAMED_KINDS, type RowRename } from "../renames/renamed-table.ts";
-import type { FoundRename } from "../renames/renames.ts";
+import { RENAMED_KINDS, type RowRename } from "../renamed-table.ts";
+import type { FoundRename } from "../renames.ts";
 import type { Rename } from "../report/cause-report.ts";
 import { short, type TreeEntry } from "./changed-entries.ts";
-import { flowText, memberAt, valueOf } from "./config-tree.ts";
-import { renamedTree } from "./renamed-tree.ts";
+import { flowText, memberAt, valueOf, renamedTree } from "./config-tree.ts";
 
 /** A row that has another name, with the entries that only follow the name. */
 export interface RenamedRow extends RowRename {

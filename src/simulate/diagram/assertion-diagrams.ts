@@ -2,9 +2,8 @@ import type { SampleRequest } from "../sample-request.ts";
 import type { PolicyOnly } from "../space/levels.ts";
 import type { AssertionReader, JobSpace, Space } from "../space/job-space.ts";
 import { AmbiguousNames, Sight } from "../space/readers.ts";
-import { buildDiagram, isBlind } from "./build-diagram.ts";
+import { buildDiagram, isBlind, type OperationDiagrams } from "./build-diagram.ts";
 import { leafOf, type Node, PairedLeaves } from "./diagrams.ts";
-import type { OperationDiagrams } from "./operation-diagrams.ts";
 
 interface LevelAssertion {
   readonly assertion: AssertionReader;

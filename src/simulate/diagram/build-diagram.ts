@@ -1,5 +1,17 @@
 import { joinedNames, type PolicyOnly, KEY_LABELS, type Level } from "../space/levels.ts";
 import { type Diagrams, leafOf, type Node } from "./diagrams.ts";
+import type { Operation } from "../../canon/operation.ts";
+import type { Budget } from "./budget.ts";
+import type { Profiles } from "./profiles.ts";
+
+/** The diagrams of one operation, which both sides share. */
+export interface OperationDiagrams {
+  readonly operation: Operation;
+  readonly diagrams: Diagrams;
+  readonly levels: readonly Level[];
+  readonly profiles: Profiles;
+  readonly budget: Budget;
+}
 
 /**
  * The answers of one reader for every request of a state. It is called once for all values that it does not distinguish.

@@ -11,7 +11,7 @@ import { AssertionDiagrams } from "./assertion-diagrams.ts";
 import type { Budget } from "./budget.ts";
 import { Diagrams, leafOf, type Node, PairedLeaves } from "./diagrams.ts";
 import { KEY_LABELS, levelsOf } from "../space/levels.ts";
-import type { OperationDiagrams } from "./operation-diagrams.ts";
+import type { OperationDiagrams } from "./build-diagram.ts";
 import { PossibleVerdicts, type Possible } from "./possible-verdicts.ts";
 import { Profiles, type LeafProfile } from "./profiles.ts";
 import { requestAt, SideDiagrams, type StateVerdicts } from "./side-diagrams.ts";

@@ -5,9 +5,8 @@ import { readsAllOf, readsPath } from "../../policy/modules/reads.ts";
 import type { SinglePolicy } from "../../policy/policy-set.ts";
 import type { Eyes, PolicyOnly } from "../space/levels.ts";
 import type { Sight } from "../space/readers.ts";
-import { buildDiagram } from "./build-diagram.ts";
+import { buildDiagram, type OperationDiagrams } from "./build-diagram.ts";
 import { leafOf, type Node, type Numbered } from "./diagrams.ts";
-import type { OperationDiagrams } from "./operation-diagrams.ts";
 
 /** The input of a request that differs from another one only in the members that levels have. */
 type InputOf = (sample: PolicyOnly) => PolicyInput;

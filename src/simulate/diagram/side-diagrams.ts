@@ -6,7 +6,7 @@ import type { PolicyOnly, Level } from "../space/levels.ts";
 import { policyReader, Sight, type AmbiguousNames } from "../space/readers.ts";
 import type { LoadedViews } from "../views.ts";
 import { leafOf, type Node, Numbered, PairedLeaves, Relabelling } from "./diagrams.ts";
-import type { OperationDiagrams } from "./operation-diagrams.ts";
+import type { OperationDiagrams } from "./build-diagram.ts";
 import { PolicyDiagrams } from "./policy-diagrams.ts";
 import { VerdictFold } from "./verdict-fold.ts";
 

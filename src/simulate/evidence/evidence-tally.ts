@@ -1,10 +1,9 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { groupKey } from "../compare/group-tally.ts";
 import type { Outcome, OutcomePair, SampleRequest, View, OfSides } from "../sample-request.ts";
-import type { RowRename } from "../renames/renamed-table.ts";
+import type { RowRename } from "../renamed-table.ts";
 import type { EvidenceReport } from "../report/report.ts";
-import type { SeenUsage } from "../report/seen-usage.ts";
-import { addedUsage, NOTHING_USED } from "./seen-usage.ts";
+import { type SeenUsage, addedUsage, NOTHING_USED } from "./seen-usage.ts";
 import type { EvidenceSample, EvidenceUsage, UnsayableDecision } from "./evidence-sample.ts";
 import { rowOf } from "../table-rows.ts";
 

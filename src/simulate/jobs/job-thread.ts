@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import type { JobInput } from "./job-input.ts";
-import type { JobAnswer, JobRequest } from "./protocol.ts";
+import type { JobAnswer, JobRequest } from "./worker.ts";
 
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. */
 const WORKER_FILE = new URL(`./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);

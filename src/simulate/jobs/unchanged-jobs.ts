@@ -2,7 +2,7 @@ import type { Operation } from "../../canon/operation.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { readsPath } from "../../policy/modules/reads.ts";
 import { policyData } from "../../policy/policy-data.ts";
-import { formerProviders } from "../renames/former-providers.ts";
+import { formerProviders } from "../renamed-table.ts";
 import type { Member } from "../sample-request.ts";
 import type { CompiledSide, CompiledSides, SideContent } from "../side-contents.ts";
 import type { Job } from "../space/job-space.ts";

@@ -1,7 +1,16 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { JobInput } from "./job-input.ts";
 import { JobRunner } from "./job-runner.ts";
-import type { JobAnswer, JobRequest } from "./protocol.ts";
+import type { SimulationTally } from "../compare/simulation-tally.ts";
+
+/** Requests to a thread; it answers one at a time, in their order. */
+export type JobRequest = { readonly kind: "run"; readonly jobs: readonly number[] } | { readonly kind: "tally" };
+
+/** A thread says that it is ready before it gets a job. `done`: how many of the jobs were decided whole before the time was up. */
+export type JobAnswer =
+  | { readonly kind: "ready" }
+  | { readonly kind: "ran"; readonly done: number }
+  | { readonly kind: "tally"; readonly tally: SimulationTally };
 
 // Untyped by Node; the only thread that starts this file is `job-thread.ts`.
 const input: JobInput = workerData;

@@ -9,10 +9,9 @@ import { VIEWS, type View, type OfSides } from "../sample-request.ts";
 import type { LoadedPolicy, LoadedViews } from "../views.ts";
 import { combinations, inputAt, numberOfCombinations, type Combination } from "./combinations.ts";
 import { latentFields } from "./fields.ts";
-import { type ChangedAnswer, changedAnswers, denierOf } from "./changed-answers.ts";
+import { type ChangedAnswer, changedAnswers, denierOf, summaries } from "./changed-answers.ts";
 import type { TablePair } from "./name-classes.ts";
 import { policyReads } from "./policy-reads.ts";
-import { summaries } from "./summaries.ts";
 import { TodaysRows } from "./todays-rows.ts";
 
 /** Inputs that are evaluated on both sides for one policy, and for all policies of a run. */

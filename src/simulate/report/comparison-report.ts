@@ -1,18 +1,19 @@
 import { createHash } from "node:crypto";
 import type { ComparisonTally } from "../compare/comparison-tally.ts";
-import type { GroupTally } from "../compare/group-tally.ts";
+import { type GroupTally, DENIED_FOR } from "../compare/group-tally.ts";
 import type { Locations } from "../explain/positions.ts";
 import { CHANGES, CHANGE_KINDS } from "../change-kind.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { movedLocation } from "./moved-location.ts";
-import { type Outcome, OTHER_SIDE, type OfSides } from "../sample-request.ts";
+import { type Outcome, OTHER_SIDE, type OfSides, type PlannedEndpoint } from "../sample-request.ts";
 import { dataPathsWithout, routePathsWithout, type PathContext } from "./path-report.ts";
 import { bySeen, type SeenWeight } from "../evidence/seen-usage.ts";
 import type { SeenInGroup } from "../evidence/evidence-tally.ts";
-import type { Universe } from "../space/universe.ts";
-import { conditionsOf } from "./conditions.ts";
+import type { Universe, OperationUniverse } from "../space/universe.ts";
 import type { ChangeGroup, ComparisonReport, ResultReport } from "./report.ts";
 import type { SideLocation, SourceLocation } from "./location.ts";
+import { rowOf } from "../table-rows.ts";
+import { OPERATIONS } from "../../canon/operation.ts";
+import { perScalar } from "../request-scalars.ts";
 
 /** What a comparison needs besides its tally. */
 export interface ComparisonContext extends PathContext {
@@ -141,4 +142,90 @@ function locationOf(
 
 function sorted(texts: Iterable<string>): readonly string[] {
   return [...texts].toSorted();
+}
+
+/**
+ * Where the first endpoint of a plan that both sides have became another destination: the provider's address or row, the endpoint's or the model's row.
+ *
+ * @returns `null` where no endpoint of the plan did, or head's files are not known.
+ */
+export function movedLocation(
+  plan: readonly Pick<PlannedEndpoint, "endpoint">[],
+  { base, head }: OfSides<RoutingTable>,
+  locations: Locations,
+): SourceLocation | null {
+  for (const { endpoint: id } of plan) {
+    const [before, after] = [rowOf(base.endpoints, id), rowOf(head.endpoints, id)];
+    if (before === undefined || after === undefined) continue;
+    const [was, is] = [rowOf(base.providers, before.provider), rowOf(head.providers, after.provider)];
+    if (was !== undefined && is?.id === was.id) {
+      if (was.baseUrl !== is.baseUrl) return locations.providerAddress(is.id);
+      const members = ["region", "network", "plaintext", "apiVersion", "retention", "trainsOnData", "dialect"] as const;
+      if (members.some((member) => was[member] !== is[member])) return locations.provider(is.id);
+    }
+    const members = ["model", "provider", "region", "upstreamModel"] as const;
+    if (members.some((member) => before[member] !== after[member])) return locations.endpoint(id);
+    const [length, now] = [rowOf(base.models, before.model), rowOf(head.models, after.model)];
+    if (length?.defaultDimensions !== now?.defaultDimensions) return locations.model(after.model);
+  }
+  return null;
+}
+
+/**
+ * What all requests of a group have in common and not all requests have: features and needs that each of them has, and the values of a dimension
+ * where the group does not take all of them.
+ */
+function conditionsOf(group: GroupTally, universe: Universe): ChangeGroup["conditions"] {
+  const { common, taken } = group;
+  const sets = [
+    { dimension: "needs", values: common.needs },
+    { dimension: "features", values: common.features.filter((feature) => !isAlways(group, universe, feature)) },
+    { dimension: "key_labels", values: common.labels },
+  ].filter(({ values }) => values.length > 0);
+  const all = valuesOf(group, universe);
+  const narrowed = [...taken].flatMap(([dimension, values]) => {
+    if (dimension === DENIED_FOR) return values.size === 0 ? [] : [{ dimension, values: [...values].toSorted() }];
+    const possible = all.get(dimension);
+    const isWhole = possible === undefined || possible.every((value) => values.has(value));
+    return isWhole ? [] : [{ dimension, values: [...values].toSorted() }];
+  });
+  return [...sets, ...narrowed.toSorted((left, right) => (left.dimension < right.dimension ? -1 : 1))];
+}
+
+function isAlways(group: GroupTally, universe: Universe, feature: string): boolean {
+  return operationsOf(group, universe).every(({ always }) => always.some((name) => name === feature));
+}
+
+function operationsOf({ operations }: GroupTally, universe: Universe): readonly OperationUniverse[] {
+  return OPERATIONS.filter((operation) => operations.has(operation)).flatMap(
+    (operation) => universe.operations.get(operation) ?? [],
+  );
+}
+
+/** Dimension → the values that requests of the group's operations could take, as text; without those that differ from route to route. */
+function valuesOf(group: GroupTally, universe: Universe): ReadonlyMap<string, readonly string[]> {
+  const own = operationsOf(group, universe);
+  const { preferences, times } = universe;
+  const distinct = (of: (operation: OperationUniverse) => readonly unknown[]): readonly string[] => [
+    ...new Set(own.flatMap((operation) => of(operation).map(String))),
+  ];
+  return new Map<string, readonly string[]>([
+    // If a request without an only-provider preference is in the group, the preference is no condition of it.
+    ["only", ["any"]],
+    ["region", ["any"]],
+    ["ignore", ["none"]],
+    ["max_price", ["any"]],
+    ["order", ["any"]],
+    ["sort", ["any"]],
+    ["allow_fallbacks", preferences.allowFallbacks.map(String)],
+    ["data_collection", preferences.dataCollection],
+    ["zdr", preferences.zdr.map(String)],
+    ["dimensions", [...new Set(own.flatMap(({ dimensions }) => dimensions.map((length) => String(length ?? "none"))))]],
+    ...perScalar((member, { name }) => [name, distinct((operation) => operation[member])] as const),
+    ["environment", universe.environments],
+    ["workload", universe.workloads],
+    ["owner", universe.owners],
+    ["budget", universe.budgets],
+    ["time", times.map(({ day, hour }) => `${day} ${hour}`)],
+  ]);
 }

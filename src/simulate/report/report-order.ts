@@ -14,7 +14,7 @@ import type {
 } from "./report.ts";
 import type { SideLocation, SourceLocation } from "./location.ts";
 import type { CauseReport, DestinationReport } from "./cause-report.ts";
-import { SEEN_USAGE_ORDER } from "./seen-usage.ts";
+import { SEEN_USAGE_ORDER } from "../evidence/seen-usage.ts";
 import type { LatentReport } from "./latent-report.ts";
 
 /** Names of members in the order in which they are written; a list has the order of its items. */

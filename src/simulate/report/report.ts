@@ -2,7 +2,7 @@ import type { Diagnostic } from "../../canon/diagnostic.ts";
 import type { Balance } from "../../canon/table.ts";
 import type { CauseReport } from "./cause-report.ts";
 import type { ChangeKind } from "../change-kind.ts";
-import type { SeenUsage } from "./seen-usage.ts";
+import type { SeenUsage } from "../evidence/seen-usage.ts";
 import type { LatentReport } from "./latent-report.ts";
 import type { SideLocation, SourceLocation } from "./location.ts";
 import type { OutcomeDenial, SampleRequest } from "../sample-request.ts";

@@ -2,6 +2,7 @@ import type { Capability } from "../../canon/capability.ts";
 import type { Feature } from "../../canon/generate/feature.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { SideState } from "./side-state.ts";
+import type { ViewedPreferences } from "./viewed-preferences.ts";
 
 /** The members of a sample that the table's approvals read. */
 export type ApprovalPart = Pick<
@@ -38,3 +39,58 @@ export interface Common {
 
 /** Dimension → values, as text. */
 export type Taken = ReadonlyMap<string, readonly string[]>;
+
+/** What an assertion makes of a part of a request: it means no request with this part, or means some, or excepts some of those. */
+export type Aspect = "not meant" | "excepted" | "meant";
+
+/** Requests with the same preferences, or with such that lead to the same. */
+export interface Start {
+  readonly order: number;
+  /** The plainest of them. */
+  readonly effect: ViewedPreferences;
+  readonly dimensions: number | null;
+  readonly sides: readonly SideState[];
+  /** Equal for equal states. */
+  readonly numbers: readonly number[];
+  readonly aspects: readonly Aspect[];
+  readonly size: bigint;
+}
+
+/** Starts that do not differ in anything that matters where some sides have denied. */
+export interface AlikeStarts {
+  readonly plainest: Start;
+  readonly all: readonly Start[];
+  readonly size: bigint;
+}
+
+/** @param live sides on which it matters what preferences have left. */
+export function alikeStarts(starts: readonly Start[], live: readonly boolean[]): readonly AlikeStarts[] {
+  const found = new Map<string, { plainest: Start; all: Start[]; size: bigint }>();
+  for (const start of starts) {
+    const isLive = live.includes(true);
+    const numbers = start.numbers.map((number, side) =>
+      live[side] === true || start.sides[side]?.denied != null ? number : "",
+    );
+    const key = [...numbers, isLive ? start.dimensions : "", ...start.aspects].join();
+    const same = found.get(key);
+    if (same === undefined) {
+      found.set(key, { plainest: start, all: [start], size: start.size });
+      continue;
+    }
+    same.all.push(start);
+    same.size += start.size;
+    if (plainness(start) < plainness(same.plainest)) same.plainest = start;
+  }
+  return [...found.values()];
+}
+
+/** Fewer names first: an example should not have names that do not matter. */
+export function plainness({ effect: { preferences }, dimensions }: Start): number {
+  return (preferences === null ? 0 : Object.keys(preferences).length) + (dimensions === null ? 0 : 1);
+}
+
+/** Conditions of an assertion all have to hold, and so have its exceptions. */
+export function joinedAspects(one: Aspect, other: Aspect | undefined): Aspect {
+  if (one === "not meant" || other === "not meant") return "not meant";
+  return one === "excepted" && other === "excepted" ? "excepted" : "meant";
+}

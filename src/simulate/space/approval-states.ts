@@ -1,6 +1,15 @@
 import type { SampleRequest } from "../sample-request.ts";
-import type { ApprovalPart, ApprovalState, StateDetails } from "./approval-state.ts";
-import { alikeStarts, joinedAspects, plainness, type AlikeStarts, type Aspect, type Start } from "./approval-starts.ts";
+import {
+  type ApprovalPart,
+  type ApprovalState,
+  type StateDetails,
+  alikeStarts,
+  joinedAspects,
+  plainness,
+  type AlikeStarts,
+  type Aspect,
+  type Start,
+} from "./approval-state.ts";
 import { approvalSteps, type Step } from "./approval-steps.ts";
 import { ApprovalWalk, type StepSet } from "./approval-walk.ts";
 import { Arrivals, type Arrived } from "./arrivals.ts";

@@ -1,5 +1,5 @@
 import type { Operation } from "../../canon/operation.ts";
-import type { Aspect } from "./approval-starts.ts";
+import type { Aspect } from "./approval-state.ts";
 import type { Step } from "./approval-steps.ts";
 import type { ApprovalWalk, Walked } from "./approval-walk.ts";
 import type { AssertedNames } from "./asserted-names.ts";

@@ -1,4 +1,4 @@
-import type { Aspect } from "./approval-starts.ts";
+import type { Aspect } from "./approval-state.ts";
 import type { Step } from "./approval-steps.ts";
 
 /**

@@ -1,6 +1,5 @@
 import type { Universe, OperationUniverse } from "./universe.ts";
-import type { Job, Space } from "./job-space.ts";
-import { startSample } from "./job-space.ts";
+import { type Job, type Space, startSample } from "./job-space.ts";
 import { preferenceEffects } from "./preference-effects.ts";
 import { openSide, type SideView } from "./side-state.ts";
 

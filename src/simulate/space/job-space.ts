@@ -2,13 +2,11 @@ import type { Operation } from "../../canon/operation.ts";
 import type { RouteRow } from "../../canon/table.ts";
 import { SOME_TIME } from "../decide-sample.ts";
 import { PLAIN_SAMPLE, type Member, type SampleRequest } from "../sample-request.ts";
-import type { ApprovalState, Common as ApprovalCommon, Taken } from "./approval-state.ts";
-import type { Aspect } from "./approval-starts.ts";
+import type { ApprovalState, Common as ApprovalCommon, Taken, Aspect } from "./approval-state.ts";
 import { approvalStates, type JobAssertions } from "./approval-states.ts";
 import type { PairClass } from "./pairs.ts";
 import { preferenceEffects, type PreferenceEffect } from "./preference-effects.ts";
 import type { AmbiguousNames, Reader, Sight } from "./readers.ts";
-import type { Recent } from "./recent.ts";
 import { openSide, type SideView } from "./side-state.ts";
 import { OUTSIDE_VOCABULARY, type Universe } from "./universe.ts";
 import { viewedPreferences, withReach } from "./viewed-preferences.ts";
@@ -194,4 +192,25 @@ export function startSample(
     },
     time: SOME_TIME,
   };
+}
+
+/** Keeps the values that were made last, by what they were made of. */
+export class Recent<Value> {
+  readonly #limit: number;
+  readonly #known = new Map<string, Value>();
+
+  /** @param limit so many values are kept. */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  of(key: string, make: () => Value): Value {
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const made = make();
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined && this.#known.size >= this.#limit) this.#known.delete(oldest);
+    this.#known.set(key, made);
+    return made;
+  }
 }

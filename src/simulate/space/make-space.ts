@@ -3,9 +3,8 @@ import { readsPath } from "../../policy/modules/reads.ts";
 import { destinationsOf } from "../compare/change-kinds.ts";
 import type { Distinctions } from "../sample-request.ts";
 import type { CompiledSide } from "../side-contents.ts";
-import type { AssertionReader, Job, Space } from "./job-space.ts";
+import { type AssertionReader, type Job, type Space, Recent } from "./job-space.ts";
 import { pairClasses, type PairSide } from "./pairs.ts";
-import { Recent } from "./recent.ts";
 import { AmbiguousNames, distinctionReader, policyReader, Sight, type Reader } from "./readers.ts";
 import { universeOf, type Universe } from "./universe.ts";
 

@@ -4,7 +4,7 @@ import { routeCandidates } from "../../decide/candidates.ts";
 import { candidatesWithin } from "../../decide/approvals.ts";
 import { applyPreferences } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
-import { namedProviders, withFormerNames } from "../renames/former-providers.ts";
+import { namedProviders, withFormerNames } from "../renamed-table.ts";
 import { isNarrowed } from "../sample-request.ts";
 import type { OpenedSide } from "./side-state.ts";
 import { regionNames, type PreferenceUniverse } from "./universe.ts";

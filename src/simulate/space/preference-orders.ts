@@ -1,7 +1,7 @@
 import type { Candidate } from "../../canon/decision.ts";
 import type { ProviderPreferences, SortPreference } from "../../canon/preferences.ts";
 import { providerNames, type Narrowing } from "./preference-narrowings.ts";
-import { withFormerNames } from "../renames/former-providers.ts";
+import { withFormerNames } from "../renamed-table.ts";
 import { preferredSide, type OpenedSide, type SideState } from "./side-state.ts";
 
 /** Who looks at the order of candidates, besides dispatch. */

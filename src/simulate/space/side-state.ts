@@ -8,7 +8,7 @@ import { requestedRoute } from "../../decide/decide.ts";
 import { applyPreferences, orderCandidates } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
 import { identityOf } from "../decide-sample.ts";
-import { namedProviders } from "../renames/former-providers.ts";
+import { namedProviders } from "../renamed-table.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { Sight } from "./readers.ts";
 

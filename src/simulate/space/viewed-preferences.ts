@@ -1,8 +1,14 @@
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import type { SampleRequest } from "../sample-request.ts";
-import { comparedRequest } from "./compared-request.ts";
 import type { PreferenceEffect } from "./preference-effects.ts";
 import { preferredSide, type SideState, type SideView } from "./side-state.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { candidatesWithin } from "../../decide/approvals.ts";
+import { requestedRoute } from "../../decide/decide.ts";
+import { applyPreferences } from "../../decide/narrow.ts";
+import { Trace } from "../../decide/trace.ts";
+import { identityOf } from "../decide-sample.ts";
+import { namedProviders } from "../renamed-table.ts";
 
 /** Preferences, and what each view of a job makes of them. */
 export interface ViewedPreferences extends Pick<PreferenceEffect, "preferences" | "size"> {
@@ -52,4 +58,45 @@ function comparedPreferences(
   const isMisnamed = denied?.endsWith("/unknown_preference") === true;
   const compared = comparedRequest(table, { ...start, preferences }, isMisnamed, taken);
   return compared === null ? preferences : compared.preferences;
+}
+
+const LISTS = ["order", "only", "ignore", "region"] as const;
+
+/**
+ * The request whose reach in base is compared with the reach of a request in head: without names that base does not have. A caller who takes no fallback
+ * takes one candidate, and a route that is reordered gives it another one, which is no more than it may reach anyway: base is evaluated for the providers that
+ * head takes, since with every candidate a primary that lacks what the request needs would refuse it. `null`: the request itself.
+ *
+ * @param taken providers of the candidates that head leaves of the caller's preferences.
+ */
+export function comparedRequest(
+  table: RoutingTable,
+  sample: SampleRequest,
+  isMisnamed: boolean,
+  taken: readonly string[],
+): SampleRequest | null {
+  const takesOne = sample.preferences?.allow_fallbacks === false;
+  if (!isMisnamed && !takesOne) return null;
+  if (!takesOne) return withKnownNames(table, sample);
+  const { order: _order, sort: _sort, allow_fallbacks: _one, ...preferences } = sample.preferences ?? {};
+  const only = taken.length === 0 ? {} : { only: [...new Set(taken)].toSorted() };
+  return withKnownNames(table, { ...sample, preferences: { ...preferences, ...only } });
+}
+
+/** The request without the providers and regions that a table does not have for it; a list of nothing else is left out. */
+function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleRequest {
+  const requested = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
+  if ("reason" in requested || sample.preferences === null) return sample;
+  const candidates = candidatesWithin(table, requested.workspace, requested.route);
+  const isKnown = (preferences: ProviderPreferences): boolean => {
+    const trace = new Trace();
+    applyPreferences(table, requested.workspace, namedProviders(table, preferences), candidates, trace);
+    return trace.denial?.reason !== "unknown_preference";
+  };
+  const { order: _order, only: _only, ignore: _ignore, region: _region, ...others } = sample.preferences;
+  const lists = LISTS.map((member) => {
+    const names = (sample.preferences?.[member] ?? []).filter((name) => isKnown({ [member]: [name] }));
+    return names.length === 0 ? {} : { [member]: names };
+  });
+  return { ...sample, preferences: Object.assign({}, others, ...lists) };
 }

@@ -10,7 +10,7 @@ import { ERROR_ANSWERS } from "../../../src/canon/errors/coded-error.ts";
 import { ROUTE_CODES } from "../../../src/compile/findings/codes.ts";
 import { TEXT_CODES } from "../../../src/compile/findings/text-codes.ts";
 import { POLICY_CODES } from "../../../src/policy/codes.ts";
-import { ASSERTION_CODES } from "../../../src/simulate/assertions/file/codes.ts";
+import { ASSERTION_CODES } from "../../../src/simulate/assertions/codes.ts";
 import { parse, SIDE } from "../../simulate/assertions/samples.ts";
 import { ASSERTION_SAMPLES, BASE_OF_SAMPLES } from "./assertion-samples.ts";
 import { fileExamples, policyExamples, routeExamples } from "./case-examples.ts";

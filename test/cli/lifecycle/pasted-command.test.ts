@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { durationText } from "../../../src/cli/policy/lifecycle/contents.ts";
 import { pastedCommand } from "../../../src/cli/policy/lifecycle/shadow-lines.ts";
-import { shellLine } from "../../../src/simulate/explain/explain-command.ts";
+import { shellLine } from "../../../src/simulate/explain/explain-arguments.ts";
 
 describe("durations", () => {
   it.each([

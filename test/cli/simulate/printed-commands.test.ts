@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../src/canon/json.ts";
 import { explainRequest } from "../../../src/cli/explain/explain.ts";
 import { textOf } from "../../../src/cli/server/read-answer.ts";
 import { simulate } from "../../../src/cli/simulate/simulate.ts";
-import { explainCommand } from "../../../src/simulate/explain/explain-command.ts";
+import { explainCommand } from "../../../src/simulate/explain/explain-arguments.ts";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import { runCommand, type Ran } from "../../keys/command.ts";
 import { fewOrMany } from "../../support/long.ts";

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { openRepository, type Repository } from "../../../src/cli/simulate/trees/repository.ts";
+import { openRepository, type Repository } from "../../../src/cli/simulate/repository.ts";
 import { directoryTree, type UnreadText, type FileTree } from "../../../src/compile/file-tree.ts";
 import { loadFromTree } from "../../../src/compile/load.ts";
 import { commit, git, GIT_ENVIRONMENT, NO_GIT, repository, temporaryFolder, writeTo } from "./repository.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Assertion } from "../../../src/simulate/assertions/assertion.ts";
-import { judgeCases } from "../../../src/simulate/assertions/cases.ts";
-import { assertionResults } from "../../../src/simulate/assertions/results.ts";
+import { judgeCases, assertionResults } from "../../../src/simulate/assertions/results.ts";
 import type { Outcome } from "../../../src/simulate/sample-request.ts";
 import { assertionsOf, denied, fileWith, NOW, pairOf, pointWith, routed } from "./samples.ts";
 

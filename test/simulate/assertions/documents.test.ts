@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ASSERTION_KINDS, ASSERTIONS_SCHEMA } from "../../../src/simulate/assertions/file/schema.ts";
+import { ASSERTION_KINDS, ASSERTIONS_SCHEMA } from "../../../src/simulate/assertions/schema.ts";
 import { CONTRACT, parse, readText, TABLE } from "./samples.ts";
 
 const document = readText("docs/assertions.md");

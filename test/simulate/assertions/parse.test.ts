@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ASSERTION_CODES } from "../../../src/simulate/assertions/file/codes.ts";
-import { ASSERTIONS_SCHEMA } from "../../../src/simulate/assertions/file/schema.ts";
+import { ASSERTION_CODES } from "../../../src/simulate/assertions/codes.ts";
+import { ASSERTIONS_SCHEMA } from "../../../src/simulate/assertions/schema.ts";
 import { CONTRACT, fileWith, parse, SIDE, TABLE, tableWith } from "./samples.ts";
 
 /** `CODE line:column message (hint)` of every finding. */

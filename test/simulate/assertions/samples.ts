@@ -3,7 +3,7 @@ import type { PolicyContract } from "../../../src/canon/policy.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
 import { compileTable } from "../../../src/compile/compile-table.ts";
 import type { Assertion, AssertionSide } from "../../../src/simulate/assertions/assertion.ts";
-import { parseAssertions, type ParsedAssertions } from "../../../src/simulate/assertions/file/parse.ts";
+import { parseAssertions, type ParsedAssertions } from "../../../src/simulate/assertions/parse.ts";
 import { AssertionRun } from "../../../src/simulate/assertions/run.ts";
 import { assertionResults } from "../../../src/simulate/assertions/results.ts";
 import type { ChangeKind } from "../../../src/simulate/change-kind.ts";

@@ -1,5 +1,5 @@
-import { readdirSync } from "node:fs";
 import fc from "fast-check";
+import { readdirSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { CAPABILITY_NAMES } from "../../../src/canon/capability.ts";
 import type { Decision } from "../../../src/canon/decision.ts";
@@ -13,9 +13,8 @@ import { compilePolicies } from "../../../src/policy/compile-policies.ts";
 import { policyData } from "../../../src/policy/policy-data.ts";
 import { createPolicySet } from "../../../src/policy/policy-set.ts";
 import type { Assertions } from "../../../src/simulate/assertions/assertion.ts";
-import { judgeCases } from "../../../src/simulate/assertions/cases.ts";
-import { parseAssertions } from "../../../src/simulate/assertions/file/parse.ts";
-import { assertionResults } from "../../../src/simulate/assertions/results.ts";
+import { judgeCases, assertionResults } from "../../../src/simulate/assertions/results.ts";
+import { parseAssertions } from "../../../src/simulate/assertions/parse.ts";
 import { AssertionRun } from "../../../src/simulate/assertions/run.ts";
 import type { Outcome, OutcomePair, SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { toolchain } from "../../policy/samples.ts";

@@ -4,8 +4,7 @@ import type { Assertion } from "../../../src/simulate/assertions/assertion.ts";
 import { judgeOf, type ClassDemand } from "../../../src/simulate/assertions/judge.ts";
 import { requestTest } from "../../../src/simulate/assertions/select.ts";
 import { loosenedMembers } from "../../../src/simulate/assertions/strictness.ts";
-import type { Outcome, SampleRequest } from "../../../src/simulate/sample-request.ts";
-import { PLAIN_SAMPLE } from "../../../src/simulate/sample-request.ts";
+import { type Outcome, type SampleRequest, PLAIN_SAMPLE } from "../../../src/simulate/sample-request.ts";
 import { endpoint, provider, table, workspace } from "../../support/table.ts";
 import { assertionsOf, fileWith } from "./samples.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { attribute, type Variants } from "../../../src/simulate/causes/attribute.ts";
-import type { DecidingSide } from "../../../src/simulate/causes/side-variants.ts";
+import { attribute } from "../../../src/simulate/causes/attribute.ts";
+import type { DecidingSide, Variants } from "../../../src/simulate/causes/unit-variants.ts";
 import { table } from "../../support/table.ts";
 import { GROUP } from "../../cli/simulate/report.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type DecisionRecord, asIdentifier } from "../../../src/evidence/record.ts";
-import { findExamples, EXAMPLE_BOUNDS, type ExampleQuestion } from "../../../src/simulate/examples/find-examples.ts";
+import { findExamples, EXAMPLE_BOUNDS, type ExampleQuestion } from "../../../src/simulate/evidence/find-examples.ts";
 import { recordedRequests, WORKSPACES } from "../../governance/random-records.ts";
 import { decisionRecord } from "../../store/records.ts";
 import { memoryEvidence } from "./memory-evidence.ts";

@@ -9,7 +9,7 @@ import { asIdentifier } from "../../../src/evidence/record.ts";
 import { decideSample, identityOf, instantOf, questionOf } from "../../../src/simulate/decide-sample.ts";
 import { promotedPolicies } from "../../../src/simulate/explain/promoted.ts";
 import { PLAIN_SAMPLE, type SampleRequest } from "../../../src/simulate/sample-request.ts";
-import { findExamples } from "../../../src/simulate/examples/find-examples.ts";
+import { findExamples } from "../../../src/simulate/evidence/find-examples.ts";
 import { fakePolicies, route, table, workspace } from "../../support/table.ts";
 import { memoryEvidence } from "./memory-evidence.ts";
 

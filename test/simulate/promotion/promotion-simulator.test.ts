@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { PromotionSimulator } from "../../../src/simulate/promotion/promotion-simulator.ts";
-import type { PromotionInput } from "../../../src/simulate/promotion/simulate-promotion.ts";
+import { PromotionSimulator } from "../../../src/simulate/promotion-simulator.ts";
+import type { PromotionInput } from "../../../src/simulate/simulate-promotion.ts";
 import { table } from "../../support/table.ts";
 import { policySource } from "../../policy/samples.ts";
 import { compiledSources } from "../small-sides.ts";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { compileTable } from "../../../src/compile/compile-table.ts";
 import { locationsOf } from "../../../src/simulate/explain/positions.ts";
-import { movedLocation } from "../../../src/simulate/report/moved-location.ts";
+import { movedLocation } from "../../../src/simulate/report/comparison-report.ts";
 import { compiledSources, simulate } from "../small-sides.ts";
 import { WHOLE_FILE } from "../settings/whole-file.ts";
 

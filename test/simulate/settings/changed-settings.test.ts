@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { compileTable } from "../../../src/compile/compile-table.ts";
 import { furtherSources, type ConfigurationFiles } from "../../../src/compile/load.ts";
-import { parseAssertions } from "../../../src/simulate/assertions/file/parse.ts";
+import { parseAssertions } from "../../../src/simulate/assertions/parse.ts";
 import type { ReportedSide } from "../../../src/simulate/request.ts";
 import { changedAssertions } from "../../../src/simulate/settings/changed-assertions.ts";
 import { changedSettings } from "../../../src/simulate/settings/changed-settings.ts";

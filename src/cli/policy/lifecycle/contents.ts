@@ -1,4 +1,4 @@
-import { explainCommand } from "../../../simulate/explain/explain-command.ts";
+import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
 import { formatTime } from "../../../canon/rfc3339.ts";
 import type { ApprovalView, Content, SlotView } from "./view.ts";
 

@@ -1,7 +1,7 @@
 import { formatJunitXml, type JunitCase } from "../../terminal/junit.ts";
 import { printable } from "../../terminal/printing.ts";
 import { routePathText, settingLine } from "./wording/settings.ts";
-import type { Gate } from "../gates.ts";
+import type { Gate } from "../exit-code.ts";
 import type { AssertionModel, CoverageModel, FormatContext, ReportModel } from "./model.ts";
 import { headlineOf } from "./screen/headline.ts";
 import {

@@ -1,9 +1,7 @@
 import type { ChangeGroup, DataPath, RoutePath } from "../../../simulate/report/report.ts";
-import { Comment } from "./markdown/budget.ts";
-import { firstScreenBlock } from "./markdown/first-screen.ts";
-import { writeLatent } from "./markdown/latent.ts";
+import { Comment, code, codeBlock, codes, htmlCode } from "./markdown/comment.ts";
+import { firstScreenBlock, writeLatent } from "./markdown/sections.ts";
 import { screenOf } from "./screen/screen.ts";
-import { code, codeBlock, codes, htmlCode } from "./markdown/escape.ts";
 import type { AssertionModel, FormatContext, ReportModel } from "./model.ts";
 import { amountText, scopeText, numberText, percentageText, seenText } from "../../terminal/amounts.ts";
 import { ACCESS_WORDING, CHANGE_WORDING, FINDING_WORDING, titleOf, worstChange } from "./wording/change-wording.ts";
@@ -11,7 +9,7 @@ import { FRESH, changeCounts } from "./wording/comparison.ts";
 import { COVERAGE_TITLE, evidenceCautions, keptText, NOT_JUDGED, SO_FAR } from "./wording/messages.ts";
 import { commonOf, shortResults } from "./wording/results.ts";
 import { ROUTE_PATHS_TITLE, routePathText, settingText } from "./wording/settings.ts";
-import { explainCommand } from "../../../simulate/explain/explain-command.ts";
+import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
 
 /** By which a workflow finds its comment again; GitHub shows nothing of it. */
 export const MARKER = "<!-- signalbox-simulation -->";

@@ -6,7 +6,7 @@ import type {
   UnusedFinding,
   SimulationReport,
 } from "../../../simulate/report/report.ts";
-import type { Verdict } from "../gates.ts";
+import type { Verdict } from "../exit-code.ts";
 import { COVERAGE_WORDING } from "./wording/change-wording.ts";
 import {
   policyDifferences,

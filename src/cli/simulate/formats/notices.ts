@@ -4,7 +4,7 @@ import type { ChangeGroup, DataPath, RoutePath, SettingChange } from "../../../s
 import type { SourceLocation } from "../../../simulate/report/location.ts";
 import { ROUTE_PATHS_TITLE, routePathText, settingLine } from "./wording/settings.ts";
 import type { CauseReport } from "../../../simulate/report/cause-report.ts";
-import { explainCommand } from "../../../simulate/explain/explain-command.ts";
+import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
 import { effectsOf, groupsOfCause } from "./screen/effects.ts";
 import { headlineOf } from "./screen/headline.ts";
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";

@@ -1,7 +1,7 @@
 import type { PolicyContract, PolicyIdentity } from "../../../canon/policy.ts";
 import type { PolicyLifecycle } from "../../../lifecycle/lifecycle.ts";
-import type { SimulationFault } from "../../../simulate/promotion/promotion-simulator.ts";
-import type { SimulatedPromotion } from "../../../simulate/promotion/simulate-promotion.ts";
+import type { SimulationFault } from "../../../simulate/promotion-simulator.ts";
+import type { SimulatedPromotion } from "../../../simulate/simulate-promotion.ts";
 import type { ShadowSource } from "../policy-shadow.ts";
 
 /** What handlers need to show and to change where policies stand; a server without a policy log has none. */

@@ -10,7 +10,7 @@ import {
 } from "../../../../src/cli/simulate/formats/wording/change-wording.ts";
 import { policyDifferences } from "../../../../src/cli/simulate/formats/wording/comparison.ts";
 import { evidenceCautions } from "../../../../src/cli/simulate/formats/wording/messages.ts";
-import { explainCommand, shellArgument } from "../../../../src/simulate/explain/explain-command.ts";
+import { explainCommand, shellArgument } from "../../../../src/simulate/explain/explain-arguments.ts";
 import { printable } from "../../../../src/cli/terminal/printing.ts";
 import { CHANGE_KINDS } from "../../../../src/simulate/change-kind.ts";
 import { programAtHand } from "../../../support/at-hand.ts";

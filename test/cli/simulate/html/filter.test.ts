@@ -1,8 +1,7 @@
-import { Script } from "node:vm";
 import fc from "fast-check";
+import { Script } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { FILTER_SCRIPT } from "../../../../src/cli/simulate/formats/html/page/filter-script.ts";
-import { PAGE_SCRIPT } from "../../../../src/cli/simulate/formats/html/page/control-script.ts";
+import { FILTER_SCRIPT, PAGE_SCRIPT } from "../../../../src/cli/simulate/formats/html/script.ts";
 
 type Facet = "word" | "route" | "workspace" | "operation" | "provider" | "region";
 type State = Readonly<Record<Facet | "q" | "tab", string>>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DARK, LIGHT } from "../../../../src/cli/simulate/formats/html/page/palette.ts";
+import { DARK, LIGHT } from "../../../../src/cli/simulate/formats/html/style.ts";
 
 /** Relative luminance and contrast as WCAG 2.2 defines them. */
 function luminance(colour: string): number {

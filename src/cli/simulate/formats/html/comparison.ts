@@ -1,7 +1,7 @@
 import type { ChangeKind } from "../../../../simulate/change-kind.ts";
 import { VIEWS, type View } from "../../../../simulate/sample-request.ts";
 import type { ChangeGroup, ComparisonReport, DataPath, RoutePath } from "../../../../simulate/report/report.ts";
-import type { SeenUsage } from "../../../../simulate/report/seen-usage.ts";
+import type { SeenUsage } from "../../../../simulate/evidence/seen-usage.ts";
 import type { ReportModel } from "../model.ts";
 import { amountText, scopeText, numberText, seenText, shapesText } from "../../../terminal/amounts.ts";
 import { CHANGE_WORDING, worstFirst } from "../wording/change-wording.ts";

@@ -1,6 +1,6 @@
 import type { SampleRequest } from "../../../../simulate/sample-request.ts";
 import type { SourceLocation } from "../../../../simulate/report/location.ts";
-import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
+import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 import { html, NOTHING, type Content, type Markup } from "./markup.ts";
 import { nameList, shownName } from "./names.ts";
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { FormatContext, ReportModel } from "../model.ts";
 import { html, rawElement } from "./markup.ts";
-import { PAGE_SCRIPT } from "./page/control-script.ts";
-import { PAGE_STYLE } from "./page/style.ts";
+import { PAGE_SCRIPT } from "./script.ts";
+import { PAGE_STYLE } from "./style.ts";
 import { reportMarkup } from "./report-markup.ts";
 
 /**

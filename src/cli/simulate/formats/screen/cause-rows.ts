@@ -7,7 +7,7 @@ import type { ReportModel } from "../model.ts";
 import type { Tone } from "../wording/change-wording.ts";
 import { latentCut, latentOf, latentText } from "../wording/latent.ts";
 import { groupsOfCause } from "./effects.ts";
-import { priceText } from "./words.ts";
+import { priceText } from "./effect-text.ts";
 
 /** A line about a cause that is about no workspace. */
 export interface PlainRow {

@@ -3,9 +3,8 @@ import type { LatentChange } from "../../../../simulate/report/latent-report.ts"
 import type { SettingChange } from "../../../../simulate/report/report.ts";
 import type { SettingEffect } from "../../../../simulate/settings/setting-effect.ts";
 import { listText } from "../../../terminal/amounts.ts";
-import { gainsOf, movedOf } from "./effect-text.ts";
+import { gainsOf, movedOf, processorText } from "./effect-text.ts";
 import type { Effect, EffectTag } from "./effects.ts";
-import { processorText } from "./words.ts";
 
 /** What the question is about besides the cause. */
 interface QuestionSubject {

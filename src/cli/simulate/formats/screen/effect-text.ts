@@ -1,9 +1,7 @@
 import { CHANGES } from "../../../../simulate/change-kind.ts";
-import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
+import type { CauseReport, DestinationReport } from "../../../../simulate/report/cause-report.ts";
 import type { CandidateReport, ChangeGroup } from "../../../../simulate/report/report.ts";
 import { listText } from "../../../terminal/amounts.ts";
-import { isNewName, isOldName, newNameText, oldNameText } from "./new-names.ts";
-import { destinationText, routesText } from "./words.ts";
 
 function endpointsOf({ plan }: ChangeGroup["base"]): readonly string[] {
   return plan.map(({ endpoint }) => endpoint);
@@ -107,4 +105,70 @@ export function movedOf({ words, head }: ChangeGroup, { entries }: CauseReport):
 
 function ordinal(position: number): string {
   return ["", "1st", "2nd", "3rd"][position] ?? `${position}th`;
+}
+
+/** Requests that base refuses because they name a provider or region that it does not have: what they reach now, others reached before. */
+export function isNewName({ base, head }: ChangeGroup): boolean {
+  return base.denial?.reason === "unknown_preference" && head.denial === null;
+}
+
+/** The reverse: requests that name what head does not have. */
+function isOldName({ base, head }: ChangeGroup): boolean {
+  return head.denial?.reason === "unknown_preference" && base.denial === null;
+}
+
+/** "requests that name region eu-south are served; base refuses the name". */
+function newNameText(group: ChangeGroup): string {
+  return `requests that name ${namesText(group, "a new provider or region")} are served; base refuses the name`;
+}
+
+function oldNameText(group: ChangeGroup, { renames }: Pick<CauseReport, "renames">): string {
+  const former = renames.find(({ kind }) => kind === "provider" || kind === "region_group");
+  return `requests that name ${namesText(group, former?.from ?? "a provider or region that is gone")} are refused`;
+}
+
+const LISTS = ["only", "ignore", "region", "order"];
+
+function namesText(group: ChangeGroup, unknown: string): string {
+  const names = group.conditions.flatMap(({ dimension, values }) => {
+    if (!LISTS.includes(dimension)) return [];
+    const own = inAll(values.map((value) => value.split(/ or | then |, /)));
+    return own.length === 0 ? [] : [`${dimension} ${listText(own, 3)}`];
+  });
+  return names.length === 0 ? unknown : names.join(", ");
+}
+
+function inAll(lists: readonly (readonly string[])[]): readonly string[] {
+  const [first = [], ...others] = lists;
+  return first.filter((name) => others.every((list) => list.includes(name)));
+}
+
+const KEPT: Readonly<Record<DestinationReport["retention"], string>> = {
+  none: "nothing kept",
+  transient: "kept for a short time",
+  days_30: "kept 30 days",
+  unlimited: "kept without limit",
+};
+
+/** "openai-us in us, kept 30 days, trains on data": who processes a request, where, and what becomes of it. */
+export function processorText({ provider, region, retention, trains_on_data: trains }: DestinationReport): string {
+  return `${provider} in ${region}, ${KEPT[retention]}${trains ? ", trains on data" : ""}`;
+}
+
+/** "gpt-5-us: openai-us in us, kept 30 days". */
+export function destinationText(destination: DestinationReport): string {
+  return `${destination.endpoint}: ${processorText(destination)}`;
+}
+
+/** "1.25/10": US dollars of a million tokens, input and output; with the price of a call where there is one. */
+export function priceText({ input, output, request }: NonNullable<DestinationReport["price"]>): string {
+  return `${input}/${output}${request === 0 ? "" : `+${request}`}`;
+}
+
+/** The name of a route; moderation requests may name none. */
+function routesText(routes: readonly string[]): string {
+  return listText(
+    routes.map((name) => (name === "" ? "(no model)" : name)),
+    3,
+  );
 }

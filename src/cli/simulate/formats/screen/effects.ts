@@ -1,14 +1,12 @@
 import type { ChangeKind } from "../../../../simulate/change-kind.ts";
-import { conditionCount } from "../../../../simulate/causes/plain-requests.ts";
+import { conditionCount, type SampleRequest } from "../../../../simulate/sample-request.ts";
 import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
 import type { ChangeGroup } from "../../../../simulate/report/report.ts";
 import { addedUsage, bySeen, NOTHING_USED, type SeenWeight } from "../../../../simulate/evidence/seen-usage.ts";
-import type { SampleRequest } from "../../../../simulate/sample-request.ts";
 import type { ReportModel } from "../model.ts";
 import { worstChange } from "../wording/change-wording.ts";
 import { conditionsText } from "./conditions.ts";
-import { gainsOf, losesOf, movedOf, textOf } from "./effect-text.ts";
-import { isNewName } from "./new-names.ts";
+import { gainsOf, losesOf, movedOf, textOf, isNewName } from "./effect-text.ts";
 
 const EFFECT_TAGS = ["BREAKS", "WIDENS", "MOVES", "NARROWS", "CHANGES"] as const;
 export type EffectTag = (typeof EFFECT_TAGS)[number];

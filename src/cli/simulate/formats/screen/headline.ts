@@ -1,10 +1,10 @@
 import type { CauseReport, ChangedEntry, DestinationReport } from "../../../../simulate/report/cause-report.ts";
 import { RETENTIONS } from "../../../../canon/retention.ts";
-import { conditionCount } from "../../../../simulate/causes/plain-requests.ts";
+import { conditionCount } from "../../../../simulate/sample-request.ts";
 import { amountText } from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";
 import { latentOf } from "../wording/latent.ts";
-import { destinationText, processorText } from "./words.ts";
+import { destinationText, processorText } from "./effect-text.ts";
 
 /** A cause in one sentence without a full stop: what changes, in words. */
 export function headlineOf(cause: CauseReport, report: ReportModel): string {

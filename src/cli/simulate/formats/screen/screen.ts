@@ -1,9 +1,9 @@
 import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
 import type { SourceLocation } from "../../../../simulate/report/location.ts";
 import type { SideReport } from "../../../../simulate/report/report.ts";
-import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
+import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 import { amountText, listText, numberText, percentageText, usageTexts } from "../../../terminal/amounts.ts";
-import type { Verdict } from "../../gates.ts";
+import type { Verdict } from "../../exit-code.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import type { Tone } from "../wording/change-wording.ts";
 import { questionOf } from "./decide.ts";

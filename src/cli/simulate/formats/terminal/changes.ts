@@ -4,7 +4,7 @@ import { amountText, scopeText, listText, numberText, seenText } from "../../../
 import { CHANGE_WORDING, titleOf, worstChange } from "../wording/change-wording.ts";
 import { commonOf, shortResults, type ResultLine } from "../wording/results.ts";
 import { destinationText, routePathText } from "../wording/settings.ts";
-import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
+import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 import {
   BLANK,
   columnsOf,

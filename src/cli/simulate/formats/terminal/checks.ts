@@ -13,7 +13,7 @@ import {
 import { sampleText } from "../wording/results.ts";
 import { LATENT_TITLE, latentCut, latentText } from "../wording/latent.ts";
 import { settingText } from "../wording/settings.ts";
-import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
+import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 import { columnWidth, moreLine, placed } from "./changes.ts";
 import { BLANK, commandLine, line, nameLine, padded, span, type Line, type Style } from "../../../terminal/layout.ts";
 

@@ -20,7 +20,7 @@ import {
 import { COVERAGE_WORDING, titleOf } from "./change-wording.ts";
 import { sampleText, shortResults } from "./results.ts";
 import { destinationText } from "./settings.ts";
-import { explainCommand } from "../../../../simulate/explain/explain-command.ts";
+import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 
 /** Complete sentences, for formats that machines read and people click on. */
 export function groupMessage(group: ChangeGroup): string {

@@ -1,0 +1,187 @@
+import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
+import { readDocument } from "../../compile/authored/document.ts";
+import { reportLiteralSecrets, quote } from "../../compile/authored/literal-secrets.ts";
+import { type Complaints, pathOf, reportShapeError } from "../../compile/authored/shape-errors.ts";
+import { normaliseText } from "../../compile/authored/text.ts";
+import { type ConfigNode, keyPosition, plainValue, type Path } from "../../compile/authored/tree.ts";
+import { type Assertions, type AssertionSide, lastMoment } from "./assertion.ts";
+import type { OfSides } from "../sample-request.ts";
+import { AssertionFindings, type AssertionCode } from "./codes.ts";
+import { normaliseAssertions, coverageSubject } from "./normalise.ts";
+import {
+  ASSERTIONS_SCHEMA,
+  type AuthoredAssertions,
+  type CaseExpectation,
+  type DecisionDemand,
+  type AuthoredAssertion,
+  type AuthoredCase,
+} from "./schema.ts";
+import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
+import type { ReportOf } from "../../compile/findings/findings.ts";
+import { NameCheck, KnownNames } from "./check-names.ts";
+
+export interface ParsedAssertions {
+  /** `null` where the file has an error: none of it is then held against anything. */
+  readonly assertions: Assertions | null;
+  /** Sorted. */
+  readonly diagnostics: readonly Diagnostic<AssertionCode>[];
+}
+
+/** How the check of assertions is compiled. */
+export const ASSERTIONS_CHECK: ValidatorOptions = {
+  schema: ASSERTIONS_SCHEMA,
+  options: { allErrors: true, verbose: true, discriminator: true },
+  annotations: ["patternErrorMessage"],
+};
+
+const validator = new Validator<AuthoredAssertions>(() => ASSERTIONS_CHECK);
+
+/**
+ * Reads `policies/assertions.yaml`, or reports all its errors. No content of the file makes it throw.
+ *
+ * @param sides where its names are looked up; the same side twice where nothing is compared.
+ */
+export function parseAssertions(source: Source, sides: OfSides<AssertionSide>): ParsedAssertions {
+  const findings = new AssertionFindings(source.path);
+  const text = normaliseText(source.text);
+  const tree = readDocument(text, findings);
+  reportLiteralSecrets(text, tree, findings);
+  const shape = tree === null ? null : readShape(tree, findings);
+  if (tree === null || shape === null) return { assertions: null, diagnostics: findings.list() };
+  const { authored, wrong } = shape;
+  checkAssertions(authored, wrong, sides, findings.on(tree));
+  const assertions = findings.failed ? null : normaliseAssertions(authored, source.path, tree);
+  return { assertions, diagnostics: findings.list() };
+}
+
+/** What of the file can be judged further. */
+interface Shape {
+  readonly authored: AuthoredAssertions;
+  /** Rows that do not fit the schema, by index; an empty row replaces each, so that indices stay. */
+  readonly wrong: ReadonlySet<number>;
+}
+
+/** Rows that do not fit the schema are reported and left out, so that the names of the rest are checked in the same run. */
+function readShape(tree: ConfigNode, findings: AssertionFindings): Shape | null {
+  const value: unknown = plainValue(tree);
+  if (validator.accepts(value)) return { authored: value, wrong: new Set() };
+  const wrong = new Set<number>();
+  let coverageFits = true;
+  for (const error of validator.errors) {
+    reportShapeError(error, tree, findings, COMPLAINTS);
+    const [section, row] = pathOf(error);
+    if (section === "assertions" && typeof row === "number") wrong.add(row);
+    if (section === "coverage") coverageFits = false;
+  }
+  if (typeof value !== "object" || value === null || !("assertions" in value)) return null;
+  const { assertions } = value;
+  if (!Array.isArray(assertions)) return null;
+  const rest: unknown = {
+    version: 1,
+    assertions: assertions.map((row: unknown, index) => (wrong.has(index) ? SAYS_NOTHING : row)),
+    ...(coverageFits && "coverage" in value ? { coverage: value.coverage } : {}),
+  };
+  return validator.accepts(rest) ? { authored: rest, wrong } : null;
+}
+
+const SAYS_NOTHING = { kind: "equivalent", id: "left-out", title: "Left out" };
+
+const COMPLAINTS: Complaints<AssertionCode> = {
+  // The list of kinds and the missing key give better messages.
+  discriminator: () => null,
+  minProperties({ tree, path, where }) {
+    const hint = "give at least one member, or remove the key";
+    return { code: "WRONG_VALUE", at: keyPosition(tree, path), message: `${where} is empty`, hint };
+  },
+};
+
+type Report = ReportOf<AssertionCode>;
+
+/**
+ * Rules that a schema cannot express: names that exist, ids that are unique, dates of the calendar, demands that can be met.
+ *
+ * @param wrong rows that have been reported already, by index.
+ */
+function checkAssertions(
+  { assertions, coverage }: AuthoredAssertions,
+  wrong: ReadonlySet<number>,
+  sides: OfSides<AssertionSide>,
+  report: Report,
+): void {
+  const names = new NameCheck({ base: new KnownNames(sides.base), head: new KnownNames(sides.head) }, report);
+  const ids = new Set<string>();
+  for (const [index, assertion] of assertions.entries()) {
+    if (wrong.has(index)) continue;
+    const path = ["assertions", index];
+    if (ids.has(assertion.id)) {
+      const message = `another assertion has the id ${quote(assertion.id)}`;
+      report.value("DUPLICATE_ID", [...path, "id"], message, "choose another id");
+    }
+    ids.add(assertion.id);
+    if (assertion.waiver !== undefined && lastMoment(assertion.waiver.until) === null) {
+      const message = "waiver.until is not a date that exists";
+      report.value("ASSERTION_DATE_INVALID", [...path, "waiver", "until"], message, "such as `2026-12-31`");
+    }
+    checkDemand(assertion, path, names, report);
+  }
+  for (const [index, subject] of (coverage?.except ?? []).entries()) {
+    names.covered(coverageSubject(subject), ["coverage", "except", index]);
+  }
+}
+
+function checkDemand(assertion: AuthoredAssertion, path: Path, names: NameCheck, report: Report): void {
+  if (assertion.kind === "cases") {
+    for (const [index, row] of assertion.cases.entries()) checkCase(row, [...path, "cases", index], names, report);
+    return;
+  }
+  // These two compare both sides, so names of base alone are valid.
+  const either = assertion.kind === "no_new_access" || assertion.kind === "equivalent";
+  names.selector(assertion.for, [...path, "for"], either);
+  names.selector(assertion.except, [...path, "except"], either);
+  if (assertion.kind === "no_new_access" || assertion.kind === "access_not_granted") {
+    names.selector(assertion.to, [...path, "to"], either);
+  } else if (assertion.kind === "implies") {
+    const { if: condition, then: demand } = assertion;
+    names.selector(condition.reaches, [...path, "if", "reaches"], false);
+    names.denial(condition.denied_by, [...path, "if", "denied_by"]);
+    for (const member of ["every_place", "some_place", "primary"] as const) {
+      names.selector(demand[member], [...path, "then", member], false);
+    }
+    names.denial(demand.denied_by, [...path, "then", "denied_by"]);
+    if (isDenial(condition) && condition.reaches !== undefined) contradict(report, [...path, "if"]);
+    if (condition.outcome === "route" && condition.denied_by !== undefined) contradict(report, [...path, "if"]);
+    checkDemanded(demand, [...path, "then"], report);
+  }
+}
+
+function checkCase({ request, expect }: AuthoredCase, path: Path, names: NameCheck, report: Report): void {
+  names.request(request, [...path, "request"]);
+  names.expectation(expect, [...path, "expect"]);
+  if (request.model === undefined && request.operation !== "moderations") {
+    const message = "request lacks `model`, which only moderations may leave out";
+    report.key("MISSING_KEY", [...path, "request"], message, "name a route");
+  }
+  const { outcome, plan, primary, contains } = expect;
+  const denied = isDenial(expect);
+  const unlike = plan !== undefined && primary !== undefined && plan[0] !== primary;
+  const missing = plan !== undefined && contains?.some((endpoint) => !plan.includes(endpoint)) === true;
+  const held = [...(plan ?? []), ...(contains ?? []), ...(primary === undefined ? [] : [primary])];
+  const lacking = expect.lacks?.some((endpoint) => held.includes(endpoint)) === true;
+  const routed = outcome === "route" && (expect.denied_by !== undefined || plan?.length === 0);
+  if ((denied && held.length > 0) || routed || unlike || missing || lacking) contradict(report, [...path, "expect"]);
+}
+
+function checkDemanded(demand: DecisionDemand, path: Path, report: Report): void {
+  const namesEndpoints = demand.some_place !== undefined || demand.primary !== undefined;
+  const routed = demand.outcome === "route" && demand.denied_by !== undefined;
+  if ((isDenial(demand) && namesEndpoints) || routed) contradict(report, path);
+}
+
+function isDenial({ outcome, denied_by }: Pick<CaseExpectation, "outcome" | "denied_by">): boolean {
+  return outcome === "deny" || denied_by !== undefined;
+}
+
+function contradict(report: Report, path: Path): void {
+  const message = "no decision can meet both conditions";
+  report.key("ASSERTION_CONTRADICTION", path, message, "a denial has no endpoints, and a routed request has no denial");
+}

@@ -1,0 +1,179 @@
+import { BUDGET_STEPS } from "../../canon/budget-step.ts";
+import { CAPABILITY_NAMES } from "../../canon/capability.ts";
+import { FEATURE_NAMES } from "../../canon/generate/feature.ts";
+import type { ValueOf } from "../../canon/json/schema.ts";
+import { OPERATIONS } from "../../canon/operation.ts";
+import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
+import { RETENTIONS } from "../../canon/retention.ts";
+import { OWNER_PATTERN } from "../../canon/vocabulary.ts";
+import { choose, list, object, ref, type Schema } from "../../compile/authored/schema.ts";
+
+const nameSchema = {
+  type: "string",
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$",
+  patternErrorMessage: "a name as routes.yaml has it",
+} as const;
+
+const owner = {
+  type: "string",
+  pattern: OWNER_PATTERN,
+  patternErrorMessage: "an owner as routes.yaml has it",
+} as const;
+
+const name = { $ref: "#/$defs/name" } as const;
+
+/** Several names, of which one must fit. */
+const names = (description: string) => ({ ...list(description, name), minItems: 1 }) as const;
+
+const oneOf = <const Value extends string>(description: string, values: readonly Value[]) =>
+  ({ ...list(description, { type: "string", enum: values }), minItems: 1 }) as const;
+
+const flag = (description: string) => ({ type: "boolean", description }) as const;
+
+/** A condition on a set: a list is short for `any`. */
+function set<const Item extends Schema>(description: string, item: Item) {
+  const some = (meaning: string) => ({ ...list(meaning, item), minItems: 1 }) as const;
+  const conditions = {
+    ...object(`${description} All conditions must be met.`, {
+      all: some("All of these are there."),
+      any: some("At least one of these is there."),
+      none: some("None of these is there."),
+      only: list("Nothing but these is there; `[]`: nothing at all.", item),
+    }),
+    minProperties: 1,
+  } as const;
+  return { description, ...choose("object", conditions, some(`${description} At least one of these is there.`)) };
+}
+
+const lengths = {
+  ...list("Requested lengths of vectors; 0: the request has none.", {
+    type: "integer",
+    minimum: 0,
+    maximum: 65_536,
+  }),
+  minItems: 1,
+} as const;
+
+const requestSelector = {
+  ...object("Which requests are selected: all given members must match, of a list one of its members.", {
+    workspaces: names("Workspace ids."),
+    tiers: names("Tiers of workspaces."),
+    labels: set("Labels of the workspace.", name),
+    routes: names("Route ids; a moderation request that names no route uses its workspace's own."),
+    operations: oneOf("The operation of the request.", OPERATIONS),
+    needs: set("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
+    features: set("Features of a wire protocol that the request requires.", { type: "string", enum: FEATURE_NAMES }),
+    signature_families: set("Families whose signed reasoning is in the history.", name),
+    environments: names("Environments of the key; `other`: one outside the vocabulary."),
+    workloads: names("Workloads of the key; `other`: one outside the vocabulary."),
+    owners: { ...list("Owners of the key; `other`: one outside the vocabulary.", owner), minItems: 1 },
+    key_labels: set("Labels of the key.", name),
+    stream: flag("Whether the answer is streamed."),
+    context: oneOf("Estimated size of the input.", TOKEN_BUCKETS),
+    max_output: oneOf("The most output that the request allows.", TOKEN_BUCKETS),
+    reasoning_effort: oneOf("Reasoning effort.", REASONING_EFFORTS),
+    dimensions: lengths,
+    allow_fallbacks: flag("Whether the caller accepts fallbacks; default: true."),
+    data_collection: {
+      type: "string",
+      enum: ["allow", "deny"],
+      description: "Whether the caller accepts providers that train on data; default: `deny`.",
+    },
+    zdr: flag("Whether the caller requires providers that keep nothing; default: false."),
+    budgets: oneOf("What is left of the caller's budgets.", BUDGET_STEPS),
+    days: oneOf("Days (UTC) of the decision.", DAY_BUCKETS),
+    hours: oneOf("Hours (UTC) of the decision.", HOUR_BUCKETS),
+  }),
+  minProperties: 1,
+};
+
+const endpointSelector = {
+  ...object("Which endpoints are selected: all given members must match, of a list one of its members.", {
+    providers: names("Provider ids."),
+    regions: names("Regions, or region groups for all regions in them."),
+    models: names("Model ids."),
+    endpoints: names("Endpoint ids."),
+    retention: oneOf("How long the provider keeps requests and answers.", RETENTIONS),
+    trains_on_data: flag("Whether the provider trains on requests and answers."),
+  }),
+  minProperties: 1,
+};
+
+const denialSelector = {
+  ...object("What a denial names: all given members must match.", {
+    policy: ref("name", "Policy id; `approvals` or `preferences` for denials by the table."),
+    constraint: ref("name", "Name of the constraint."),
+    reason: ref("name", "Code of the reason."),
+  }),
+  minProperties: 1,
+};
+
+const caseRequest = object(
+  "One request. Members that are left out have the simplest value: no needs, no features, a small input, no preferences.",
+  {
+    workspace: ref("name", "Workspace id."),
+    model: ref("name", "The route's id; only moderations may leave it out."),
+    operation: { type: "string", enum: OPERATIONS, description: "The operation of the request." },
+    environment: ref("name", "Environment of the key.", { default: "other" }),
+    workload: ref("name", "Workload of the key.", { default: "other" }),
+    owner: { ...owner, description: "Owner of the key.", default: "other" },
+    key_labels: list("Labels of the key.", name),
+    budget: {
+      type: "string",
+      enum: BUDGET_STEPS,
+      default: "unlimited",
+      description: "What is left of the caller's budgets.",
+    },
+    needs: list("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
+    features: list("Features of a wire protocol that the request requires.", { type: "string", enum: FEATURE_NAMES }),
+    signature_families: list("Families whose signed reasoning is in the history.", name),
+    stream: flag("Whether the answer is streamed."),
+    context: { type: "string", enum: TOKEN_BUCKETS, default: "to_1k", description: "Estimated size of the input." },
+    max_output: {
+      type: "string",
+      enum: TOKEN_BUCKETS,
+      default: "unspecified",
+      description: "The most output that the request allows.",
+    },
+    reasoning_effort: {
+      type: "string",
+      enum: REASONING_EFFORTS,
+      default: "unspecified",
+      description: "Reasoning effort.",
+    },
+    dimensions: { type: "integer", minimum: 1, maximum: 65_536, description: "Requested length of the vectors." },
+    allow_fallbacks: flag("`provider.allow_fallbacks` of the request."),
+    data_collection: { type: "string", enum: ["allow", "deny"], description: "`provider.data_collection`." },
+    zdr: flag("`provider.zdr` of the request."),
+    only: list("`provider.only`: provider ids.", name),
+    ignore: list("`provider.ignore`: provider ids.", name),
+    order: list("`provider.order`: provider ids.", name),
+    region: list("`provider.region`: regions or region groups.", name),
+    day: { type: "string", enum: DAY_BUCKETS, default: "weekday", description: "Day (UTC) of the decision." },
+    hour: { type: "string", enum: HOUR_BUCKETS, default: "morning", description: "Hour (UTC) of the decision." },
+  },
+  ["workspace", "operation"],
+);
+
+/** What the kinds of assertions are made of, as `$defs` of the schema. */
+export const SELECTOR_DEFINITIONS = {
+  name: nameSchema,
+  request_selector: requestSelector,
+  place_selector: endpointSelector,
+  denial_selector: denialSelector,
+  case_request: caseRequest,
+} as const;
+
+/** The members of a shape, as a type. */
+export type Authored<Shape> = ValueOf<Shape, typeof SELECTOR_DEFINITIONS>;
+
+/** Selects requests: all given members must match, of a list one item. Names are those of the file. */
+export type RequestSelector = Authored<typeof requestSelector>;
+/** A condition on a set: a list means `any`. */
+export type SetCondition = NonNullable<RequestSelector["labels"]>;
+/** Selects endpoints: all given members must match, of a list one item. */
+export type EndpointSelector = Authored<typeof endpointSelector>;
+export type DenialSelector = Authored<typeof denialSelector>;
+/** The request of a case; members that are left out have their defaults. */
+export type CaseRequest = Authored<typeof caseRequest>;
