@@ -140,7 +140,7 @@ export class FairShare {
     const left = isOnly ? free : free - ofWorkspace;
     if (left < ofKey) {
       if (free < 0 && isOnly) return "full";
-      const holders = this.#workspaces.size + (ofWorkspace === amount ? 1 : 0);
+      const holders = countHolders(this.#workspaces) + (ofWorkspace === amount ? 1 : 0);
       return ofWorkspace > this.#capacity / (holders + 1) || free >= ofWorkspace ? "share" : "full";
     }
     this.#held += amount;
@@ -156,11 +156,20 @@ export class FairShare {
   }
 }
 
+/** Names that are kept although they hold nothing: V8 makes a new table for a map that empties and fills with each request. */
+const KEPT_NAMES = 16;
+
 /** Who holds nothing is forgotten: names come from every key that ever was. */
 function subtract(held: Map<string, number>, name: string, amount: number): void {
   const left = (held.get(name) ?? 0) - amount;
-  if (left > 0) held.set(name, left);
+  if (left > 0 || held.size <= KEPT_NAMES) held.set(name, left);
   else held.delete(name);
+}
+
+function countHolders(held: ReadonlyMap<string, number>): number {
+  let count = 0;
+  for (const amount of held.values()) if (amount > 0) count += 1;
+  return count;
 }
 
 /** Bounds of one server; all have defaults in `server/make-runtime.ts`. */

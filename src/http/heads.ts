@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { randomFillSync } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
 import type { Socket } from "node:net";
 
@@ -174,35 +174,33 @@ export function routeHeader(
     .join(", ");
 }
 
-/** Random bytes of one id. */
-const ID_BYTES = 10;
+/** `req_` and the time; what follows is random. */
+const PREFIX_LENGTH = 16;
+const RANDOM_LENGTH = 20;
 
-/** Random bytes of the next ids: asking the system for each ten bytes costs more than all the rest of an id. */
-const idPool = Buffer.alloc(ID_BYTES * 400);
-let usedBytes = idPool.length;
+/** Random hexadecimal digits of the next ids: asking the system for each ten bytes costs more than all the rest of an id. */
+const randomDigits = Buffer.alloc(RANDOM_LENGTH * 400);
+let usedDigits = randomDigits.length;
+
+const idBytes = Buffer.alloc(PREFIX_LENGTH + RANDOM_LENGTH);
+let prefixTime = 0;
 
 /**
  * `req_`, the time in milliseconds, and 80 random bits, all hexadecimal: rising with time, so that the store's index is written at its end
- * and not all over.
+ * and not all over. Read from bytes and not concatenated: V8 prints an object whose texts are each of one piece in half the time, and records
+ * have the id.
  */
 export function newRequestId(): string {
-  if (usedBytes === idPool.length) {
-    randomFillSync(idPool);
-    usedBytes = 0;
+  if (usedDigits === randomDigits.length) {
+    randomDigits.write(randomBytes(randomDigits.length / 2).toString("hex"), "latin1");
+    usedDigits = 0;
   }
-  const random = idPool.toString("hex", usedBytes, usedBytes + ID_BYTES);
-  usedBytes += ID_BYTES;
-  return timePrefix() + random;
-}
-
-let prefixTime = 0;
-let prefix = "";
-
-/** Made once a millisecond: a busy server has several requests in each. */
-function timePrefix(): string {
   const now = Date.now();
-  if (now === prefixTime) return prefix;
-  prefixTime = now;
-  prefix = `req_${now.toString(16).padStart(12, "0")}`;
-  return prefix;
+  if (now !== prefixTime) {
+    prefixTime = now;
+    idBytes.write(`req_${now.toString(16).padStart(12, "0")}`, "latin1");
+  }
+  randomDigits.copy(idBytes, PREFIX_LENGTH, usedDigits, usedDigits + RANDOM_LENGTH);
+  usedDigits += RANDOM_LENGTH;
+  return idBytes.toString("latin1");
 }

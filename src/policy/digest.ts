@@ -28,7 +28,10 @@ export function policySetId(slots: readonly Pick<PolicyIdentity, "id" | "slot" |
   const list = slots
     .map(({ id, slot, digest }) => ({ id, slot, digest }))
     .toSorted((left, right) => (sortKey(left) < sortKey(right) ? -1 : 1));
-  return createHash("sha256").update(canonicalJson(list)).digest("hex").slice(0, SET_DIGITS);
+  return createHash("sha256")
+    .update(canonicalJson(list))
+    .digest()
+    .toString("hex", 0, SET_DIGITS / 2);
 }
 
 /** By id, the enforced slot first. An id has no space in it. */

@@ -32,6 +32,15 @@ describe("an amount that workspaces share", () => {
     expect(share.take("d", null, 1, false)).toBe("full");
   });
 
+  it("counts nobody who has given everything back", () => {
+    const refusals = (share: FairShare): (string | null)[] =>
+      ["a", "a", "a", "a", "a", "b", "b", "b", "c", "c", "d"].map((name) => share.take(name, null, 1, false));
+    const used = new FairShare(8);
+    for (const name of ["a", "b", "c", "d", "e", "f"]) used.take(name, name, 1, false);
+    for (const name of ["a", "b", "c", "d", "e", "f"]) used.giveBack(name, name, 1);
+    expect(refusals(used)).toEqual(refusals(new FairShare(8)));
+  });
+
   it("loses nothing and gives nothing twice, in whatever order requests take and give back", () => {
     const step = fc.record({
       workspace: fc.constantFrom("a", "b", "c"),

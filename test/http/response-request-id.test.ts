@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { endpoint } from "../support/table.ts";
 import { ANSWER, answerJson, delta, sse, startRouter, startSse, startUpstream, tableOver } from "../support/router.ts";
+import { newRequestId } from "../../src/http/heads.ts";
 
 /** Members of a response that providers leave out, so that the router prints the resource. */
 const SPARSE = { id: "resp_1", object: "response", status: "completed", output: [], usage: null } as const;
@@ -80,4 +81,12 @@ describe("a Response that the router prints has the request id:", () => {
     expect(resources.at(-1)?.["status"]).toBe(status);
     for (const resource of resources) expect(resource["request_id"]).toBe(response.headers.get("x-request-id"));
   });
+});
+
+it("gives each request an id of its own, which sorts by time", () => {
+  const ids = Array.from({ length: 2_000 }, newRequestId);
+  expect(new Set(ids).size).toBe(2_000);
+  const times = ids.map((id) => /^req_([0-9a-f]{12})[0-9a-f]{20}$/.exec(id)?.[1] ?? "");
+  expect(times).toEqual(times.toSorted());
+  expect(Number.parseInt(times[0] ?? "", 16)).toBeGreaterThan(Date.now() - 60_000);
 });
